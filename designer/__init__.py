@@ -1,0 +1,1 @@
+"""Designs the noise of privacy mechanisms for linear queries, and proves it."""

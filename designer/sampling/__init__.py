@@ -1,0 +1,1 @@
+"""Exact samplers on integer grids, and where their randomness comes from."""
