@@ -1,0 +1,115 @@
+"""Strategies side by side on one problem: noise, error, improvement over one budget for all, certificate, time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designer.design import FAMILIES, Design, design, family_named
+from designer.errors import DesignFailed, InvalidProblem
+from designer.frozen import Floats
+from designer.problem import Problem
+from designer.progress import track
+
+COLUMNS = {
+    "family": "family",
+    "squared": "squared error",
+    "absolute": "absolute error",
+    "max": "worst query variance",
+    "improvement": "IF(Q)",
+    "gap": "gap",
+    "worst_ratio": "worst ratio",
+    "seconds": "seconds",
+    "note": "note",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row for each family: a dict with the keys of `COLUMNS` and `scales`, `improvements` (for each query); None where undefined."""
+
+    problem: Problem
+    rows: list[dict[str, Any]]
+    designs: dict[str, Design]
+
+    @property
+    def best(self) -> Design:
+        """The design of least loss for the problem's own loss."""
+        if not self.designs:
+            raise DesignFailed("compare: no family has a mechanism for this problem; the rows say why.")
+        return min(self.designs.values(), key=lambda made: made.mechanism.error(self.problem.loss))
+
+    def to_markdown(self) -> str:
+        """A table, best first, with the families that failed at the end."""
+        lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
+        for row in sorted(self.rows, key=lambda r: np.inf if r[self.problem.loss] is None else r[self.problem.loss]):
+            lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
+        return "\n".join(lines) + "\n"
+
+    def plot(self, path: str | Path) -> Path:
+        """A picture: error of each family, and the standard deviation of the noise for each query. Needs matplotlib (extra `plot`)."""
+        from designer.pictures import draw_comparison
+
+        return draw_comparison(self, Path(path))
+
+
+def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparison:
+    """Design every applicable family and baseline (or the named ones) for one problem.
+
+    IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each query; IF(Q)
+    of section 4.2 the geometric mean over the queries that get noise.
+    """
+    names = [f.name for f in FAMILIES if f.notion == problem.notion] if families is None else [family_named(name).name for name in families]
+    if not names:
+        raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
+    reference = _reference(problem)
+    rows, designs = [], {}
+    for name in track(names, "designing"):
+        try:
+            made = design(problem, name)
+        except DesignFailed as refusal:
+            rows.append({**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "family": name, "note": str(refusal)})
+        else:
+            designs[name] = made
+            rows.append(_row(made, reference))
+    return Comparison(problem, rows, designs)
+
+
+def _reference(problem: Problem) -> Floats | None:
+    """Standard deviation of the uniform-budget Laplace noise for each query; None where that baseline does not exist."""
+    try:
+        baseline = design(problem, "uniform_budget")
+    except DesignFailed:
+        return None
+    return np.sqrt(baseline.mechanism.query_variances())
+
+
+def _row(made: Design, reference: Floats | None) -> dict[str, Any]:
+    mechanism = made.mechanism
+    deviations = np.sqrt(mechanism.query_variances())
+    noisy = deviations > 0
+    factors = None if reference is None else reference[noisy] / deviations[noisy]
+    worst = made.privacy.worst_ratio
+    return {
+        "family": mechanism.family,
+        "squared": mechanism.error("squared"),
+        "absolute": mechanism.error("absolute"),
+        "max": mechanism.error("max"),
+        "improvement": None if factors is None or not len(factors) else float(np.exp(np.log(factors).mean())),
+        "gap": made.optimality.gap if made.optimality else None,
+        "worst_ratio": None if worst is None else float(worst),
+        "seconds": made.seconds,
+        "note": "",
+        "scales": (deviations / np.sqrt(2)).tolist(),
+        "improvements": None if factors is None else factors.tolist(),
+    }
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,97 @@
+"""`design`: a problem in, a certified frozen mechanism out."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from designer.certificate import PrivacyCertificate
+from designer.errors import DesignFailed, InvalidProblem
+from designer.families import laplace
+from designer.mechanism import Mechanism
+from designer.optimality import Optimality
+from designer.problem import Problem
+from designer.version import VERSION
+
+
+@dataclass(frozen=True)
+class Family:
+    """A way to build a mechanism for a problem: its name, one line about it, the notion it serves, and the builder."""
+
+    name: str
+    title: str
+    notion: str
+    build: Callable[..., Mechanism]
+    baseline: bool = False
+
+    def options(self) -> list[str]:
+        """The names of the builder's options."""
+        return list(inspect.signature(self.build).parameters)[1:]
+
+
+FAMILIES = (
+    Family("laplace", "independent Laplace noise, optimal scales", "pure", laplace.laplace),
+    Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", laplace.strategy_1, baseline=True),
+    Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", laplace.strategy_2, baseline=True),
+    Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", laplace.strategy_3, baseline=True),
+    Family("uniform_budget", "Laplace, one budget for all pairs", "pure", laplace.uniform_budget, baseline=True),
+)
+
+
+@dataclass(frozen=True)
+class Design:
+    """A mechanism with what is known about it: the privacy certificate, and how close it is to the best of its family."""
+
+    problem: Problem
+    mechanism: Mechanism
+    seconds: float
+
+    @property
+    def privacy(self) -> PrivacyCertificate:
+        """The certificate, computed from the frozen mechanism."""
+        return self.mechanism.privacy
+
+    @property
+    def optimality(self) -> Optimality | None:
+        """Value, lower bound and gap of the design objective; None for baselines, which claim nothing."""
+        return self.mechanism.optimality
+
+    @property
+    def error(self) -> float:
+        """Expected total squared error of the noise."""
+        return self.mechanism.error("squared")
+
+
+def design(problem: Problem, family: str = "auto", **options: Any) -> Design:
+    """The best mechanism of a family for a problem, certified.
+
+    family: a name in `FAMILIES`, or "auto" for the best that applies. options: those of the family's builder.
+    Raises `InvalidProblem` for an unknown family or option, `DesignFailed` when the family has no mechanism for the problem.
+
+    >>> from designer import Problem, Workload, metrics
+    >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)))
+    >>> made.privacy.holds, made.mechanism.scales.round(9).tolist()
+    (True, [2.0, 2.0, 2.0])
+    """
+    chosen = family_named("laplace" if family == "auto" else family)
+    unknown = sorted(set(options) - set(chosen.options()))
+    if unknown:
+        raise InvalidProblem(f"options: {unknown} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}.")
+    if chosen.notion != problem.notion:
+        raise DesignFailed(f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family.")
+    start = time.perf_counter()
+    mechanism = chosen.build(problem, **options)
+    seconds = time.perf_counter() - start
+    provenance = {"software": f"dp-designer {VERSION}", "family": chosen.title, "loss": problem.loss, "options": options, "seconds": round(seconds, 3)}
+    return Design(problem, mechanism.annotated(provenance), seconds)
+
+
+def family_named(name: str) -> Family:
+    """The family of that name."""
+    for family in FAMILIES:
+        if family.name == name:
+            return family
+    raise InvalidProblem(f"family: {name!r} is unknown; use one of {['auto', *(f.name for f in FAMILIES)]}.")

@@ -1,0 +1,82 @@
+"""Product domains: attributes, their values, and the histogram of a set of records over all combinations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import InvalidProblem
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The universe `A_1 x ... x A_d`: element `i` is the i-th combination, the last attribute changing fastest.
+
+    >>> domain = Domain.of({"sex": ["F", "M"], "age": 3})
+    >>> domain.shape, domain.size, domain.elements[1]
+    ((2, 3), 6, 'sex=F, age=1')
+    """
+
+    attributes: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Sequence[object] | int]) -> Domain:
+        """From `{attribute: values}`; an integer n stands for the values 0, ..., n - 1."""
+        return cls(
+            tuple(attributes),
+            tuple(tuple(str(v) for v in (range(vs) if isinstance(vs, int) else vs)) for vs in attributes.values()),
+        )
+
+    def __post_init__(self) -> None:
+        if not self.attributes:
+            raise InvalidProblem("domain: has no attributes; name at least one.")
+        for name, values in zip(self.attributes, self.values, strict=True):
+            if not values or len(set(values)) != len(values):
+                raise InvalidProblem(f"domain: attribute {name!r} has values {list(values)[:6]}; give at least one, each once.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of values of each attribute."""
+        return tuple(len(values) for values in self.values)
+
+    @property
+    def size(self) -> int:
+        """Number of combinations."""
+        return math.prod(self.shape)
+
+    @property
+    def elements(self) -> tuple[str, ...]:
+        """Name of every combination, in the order of the histogram."""
+        return tuple(
+            ", ".join(f"{name}={value}" for name, value in zip(self.attributes, row, strict=True)) for row in product(*self.values)
+        )
+
+    def axis(self, attribute: str) -> int:
+        """Position of an attribute."""
+        if attribute not in self.attributes:
+            raise InvalidProblem(f"attribute: {attribute!r} is not one of {list(self.attributes)}.")
+        return self.attributes.index(attribute)
+
+    def code(self, attribute: str, value: object) -> int:
+        """Position of a value within its attribute."""
+        values = self.values[self.axis(attribute)]
+        if str(value) not in values:
+            raise InvalidProblem(f"value: {value!r} is not a value of {attribute!r}; it has {list(values)[:8]}.")
+        return values.index(str(value))
+
+    def histogram(self, records: Iterable[Mapping[str, object]]) -> NDArray[np.int64]:
+        """Counts of every combination among `records`; a record outside the domain is refused without being shown."""
+        counts = np.zeros(self.shape, dtype=np.int64)
+        codes = [{value: i for i, value in enumerate(values)} for values in self.values]
+        for record in records:
+            try:
+                counts[tuple(table[str(record[name])] for name, table in zip(self.attributes, codes, strict=True))] += 1
+            except KeyError:
+                raise InvalidProblem("records: a record lacks an attribute or has a value outside the domain; clean the records first.") from None
+        return counts.ravel()

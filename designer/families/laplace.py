@@ -1,0 +1,203 @@
+"""Independent Laplace noise with a scale for each query: the optimum, and the baselines of DX section 4.2.
+
+With weights `w_k = 1 / c_k` the privacy condition `sum_k |u_k| / c_k <= b` of DX Theorem 1 is linear in w and the errors
+`2 sum c_k^2`, `sum c_k` are convex: the problem DX calls hard is solved to the optimum (THEORY 2.1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designer import metrics
+from designer.errors import DesignFailed
+from designer.frozen import Floats
+from designer.grid import Grid
+from designer.mechanism import Mechanism
+from designer.norms import Norm, weighted_l1
+from designer.optimality import Optimality
+from designer.problem import Problem
+from designer.sensitivity import SensitivitySet
+from solvers.scales import minimise_scales
+from solvers.solution import Solution
+from solvers.status import Status
+
+# Weights are shrunk by this factor beyond the exact requirement, so that a certificate recomputed on another machine, whose float scan
+# may round otherwise, still holds.
+MARGIN = 1 + 2.0**-40
+OBJECTIVES = {
+    "squared": "2 sum_k v_k c_k^2, the weighted squared error of Laplace noise with scales c",
+    "absolute": "sum_k v_k c_k, the weighted absolute error of Laplace noise with scales c",
+    "max": "max_k 2 v_k c_k^2, the largest weighted squared error of Laplace noise with scales c",
+}
+
+
+def laplace(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
+    """The scales of least loss, with a dual certificate of global optimality."""
+    sensitivity = problem.sensitivity()
+    heard = ~sensitivity.silent_coordinates()
+    if not heard.any():
+        return mechanism(problem, "laplace", np.full(len(heard), np.inf), bound=0.0)
+    moving = SensitivitySet(sensitivity.relation, sensitivity.points[:, heard])
+    solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance)
+    if not solution.status.usable:
+        raise DesignFailed(f"laplace: {solution.status.value}")
+    weights = np.full(len(heard), np.inf)
+    weights[heard] = solution.point
+    return mechanism(problem, "laplace", weights, bound=solution.lower_bound, method=solution.method)
+
+
+def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, tolerance: float) -> Solution[Floats]:
+    """Weights of least loss over a set in which every coordinate moves; value and bound in the units of the loss."""
+    spread = np.ptp(sensitivity.points, axis=0)
+    if loss == "max":
+        # max_k 2 v_k c_k^2 is least when all v_k c_k^2 are equal: one worst-case scan gives the optimum in closed form.
+        direction = np.sqrt(costs)
+        scale = refuse_infinite(sensitivity, weighted_l1(direction))
+        return Solution(Status.OPTIMAL, direction / scale, 2 * scale**2, 2 * scale**2 * (1 - 1e-12), 1, "closed form: one worst pair")
+    refuse_infinite(sensitivity, weighted_l1(1 / spread))
+    _, start = sensitivity.worst(weighted_l1(1 / spread), limit=max(1000, 4 * len(costs)))
+    rows = np.abs(start.normalised)
+    for k in np.flatnonzero(rows.max(axis=0) == 0):
+        single = SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]).worst(weighted_l1([1.0]))[1]
+        rows = np.concatenate([rows, np.abs(sensitivity.pairs(single.left, single.right, single.budgets).normalised)])
+
+    def separate(weights: Floats) -> tuple[float, Floats]:
+        worst, pairs = sensitivity.worst(weighted_l1(weights), limit=max(200, 4 * len(costs)))
+        return worst, np.abs(pairs.normalised)
+
+    power, unit = (2, 2.0) if loss == "squared" else (1, 1.0)
+    found = minimise_scales(rows, costs, power, separate, tolerance=tolerance)
+    return Solution(found.status, found.point, unit * found.value, unit * found.lower_bound, found.iterations, found.method)
+
+
+def refuse_infinite(sensitivity: SensitivitySet, norm: Norm) -> float:
+    """The largest `||u|| / b`; a pair with budget 0 that moves the answers makes every unbiased mechanism impossible."""
+    worst, pairs = sensitivity.worst(norm)
+    if np.isinf(worst):
+        left, right = int(pairs.left[0]), int(pairs.right[0])
+        raise DesignFailed(
+            f"relation: elements {left} and {right} have budget 0, so no answer may tell them apart, but their columns of the workload differ; "
+            "give the pair a positive budget or make the columns equal."
+        )
+    return worst
+
+
+def strategy_1(problem: Problem) -> Mechanism:
+    """Equal shares: each query gets the budget d / K for itself (DX section 4.2, Strategy 1)."""
+    alone = _alone(problem)
+    return mechanism(problem, "strategy_1", 1 / (alone * np.count_nonzero(alone)))
+
+
+def strategy_2(problem: Problem) -> Mechanism:
+    """Equal scales: c = max ||u||_1 / d for every query (DX section 4.2, Strategy 2)."""
+    sensitivity = problem.sensitivity()
+    scale = refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    return mechanism(problem, "strategy_2", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf))
+
+
+def strategy_3(problem: Problem) -> Mechanism:
+    """DX Algorithm 3: repeat a proportional split of the remaining budget, made to terminate.
+
+    As printed the loop divides by zero when a row of Q is constant or a pair's answers agree, and stops only when all increments are
+    exactly 0. Here a query that can gain nothing more (a pair it moves has no budget left) leaves the loop, and the loop ends when no
+    query gains more than 1e-12 of its weight.
+    """
+    sensitivity = problem.sensitivity()
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    pairs = sensitivity.all_pairs(limit=max(1, 50_000_000 // sensitivity.dimension))
+    moves = np.abs(pairs.differences)
+    heard = moves.any(axis=0) if len(pairs) else np.zeros(sensitivity.dimension, dtype=bool)
+    weights = np.full(len(heard), np.inf)
+    weights[heard] = _proportional_weights(moves[:, heard], pairs.budgets)
+    return mechanism(problem, "strategy_3", weights)
+
+
+def _proportional_weights(moves: Floats, budgets: Floats, gain: float = 1e-12) -> Floats:
+    """Algorithm 3 on |u|, shape (M, K), and budgets (M,): the accumulated weights R."""
+    weights = np.zeros(moves.shape[1])
+    left = budgets.copy()
+    while True:
+        # Rounding leaves specks of budget; a pair that is spent up to 1e-15 of what it had is spent.
+        left = np.where(left > 1e-15 * budgets, left, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            need = np.nanmax(np.where(moves > 0, moves / left[:, None], 0.0), axis=0)
+        active = np.isfinite(need)
+        if not active.any():
+            return weights
+        asked = moves[:, active] / need[active]
+        # The share of the pair's budget that query k gets is asked_k / sum(asked), so c_k = max over the pairs it moves of
+        # |u_k| / (left * share) = need_k * sum(asked) / left.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            load = np.where(asked > 0, (asked.sum(axis=1) / left)[:, None], 0.0).max(axis=0)
+        step = np.zeros_like(weights)
+        step[active] = 1 / (need[active] * load)
+        weights += step
+        left = left - moves @ step
+        if (step <= gain * weights).all():
+            return weights
+
+
+def uniform_budget(problem: Problem) -> Mechanism:
+    """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
+    sensitivity = problem.sensitivity()
+    everything = metrics.uniform(problem.relation.size, 1.0)
+    one_budget = sensitivity.relation if isinstance(problem.relation, metrics.AddRemove) else everything
+    scale = unit_sensitivity(SensitivitySet(one_budget, sensitivity.points)) / smallest_budget(problem)
+    return mechanism(problem, "uniform_budget", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf))
+
+
+def unit_sensitivity(sensitivity: SensitivitySet) -> float:
+    """The l1 sensitivity Delta_1 = max ||u||_1 over the pairs, whatever their budgets."""
+    largest = 0.0
+    for block, ratios in sensitivity.ratios(weighted_l1(np.ones(sensitivity.dimension))):
+        finite = np.isfinite(block.budgets)
+        largest = max(largest, float((ratios[finite] * block.budgets[finite]).max(initial=0.0)))
+    return largest
+
+
+def smallest_budget(problem: Problem) -> float:
+    """The smallest positive budget of the relation."""
+    least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in problem.relation.blocks())
+    if not np.isfinite(least):
+        raise DesignFailed("uniform_budget: the relation has no positive finite budget; this baseline needs one.")
+    return least
+
+
+def _alone(problem: Problem) -> Floats:
+    """c'_k = max |u_k| / d: the scale query k needs when it has the whole budget; 0 where no protected change moves it."""
+    sensitivity = problem.sensitivity()
+    columns = [SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]) for k in range(sensitivity.dimension)]
+    return np.array([refuse_infinite(column, weighted_l1([1.0])) for column in columns])
+
+
+def mechanism(problem: Problem, family: str, weights: Floats, bound: float | None = None, method: str = "") -> Mechanism:
+    """The frozen mechanism with these weights: queries rounded to their grid, weights shrunk until the rounded queries are private."""
+    with np.errstate(divide="ignore"):
+        weights = np.where(weights == np.inf, np.inf, weights)
+        grid = Grid.for_scales(problem.workload.dense(), 1 / weights)
+    rounded = SensitivitySet.of(grid.values(grid.integers(problem.workload.dense())), problem.relation)
+    weights = scale_up_to_private(rounded, weights)
+    optimality = None if bound is None else Optimality(OBJECTIVES[problem.loss], loss_of(problem, 1 / weights), bound, method)
+    return Mechanism(family, problem.workload, problem.relation, weighted_l1(weights), grid, optimality=optimality)
+
+
+def scale_up_to_private(sensitivity: SensitivitySet, weights: Floats) -> Floats:
+    """Weights divided by a proven bound of the worst ratio: every scale grows by the same factor, none ever shrinks below privacy."""
+    if np.isinf(weights).all():
+        return weights
+    norm = weighted_l1(weights)
+    worst, pairs = sensitivity.worst(norm)
+    if not len(pairs):
+        return weights
+    # The float scan may be off by image_error on the length of any pair, which weighs most at the smallest budget.
+    least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in sensitivity.relation.blocks())
+    allowance = sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least
+    return np.asarray(weights / ((worst + 2 * allowance) * MARGIN))
+
+
+def loss_of(problem: Problem, scales: Floats) -> float:
+    """The objective of the problem at the given scales."""
+    if problem.loss == "absolute":
+        return float((problem.costs * scales).sum())
+    squares = 2 * problem.costs * scales**2
+    return float(squares.sum() if problem.loss == "squared" else squares.max())

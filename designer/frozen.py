@@ -1,0 +1,78 @@
+"""Arrays that nobody can change, and the validation of what callers hand in as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import InvalidProblem
+
+Floats = NDArray[np.float64]
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """A private, contiguous, read-only copy."""
+    copy = np.array(array, order="C", copy=True)
+    copy.setflags(write=False)
+    return copy
+
+
+def real_array(value: object, field: str, ndim: int, *, allow_inf: bool = False) -> Floats:
+    """`value` as a frozen float64 array of `ndim` dimensions; NaN (and infinity, unless allowed) are refused with their place."""
+    if getattr(value, "dtype", None) is not None and np.asarray(value).dtype.kind not in "biuf":
+        raise InvalidProblem(f"{field}: entries of type {np.asarray(value).dtype} are not real numbers; convert them to floats first.")
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidProblem(f"{field}: not an array of real numbers ({error}); give {ndim}-dimensional rows of equal length.") from None
+    if array.ndim != ndim:
+        raise InvalidProblem(f"{field}: has {array.ndim} dimensions, shape {array.shape}; give an array with {ndim}.")
+    if array.size == 0:
+        raise InvalidProblem(f"{field}: is empty, shape {array.shape}; give at least one entry along every axis.")
+    bad = np.isnan(array) if allow_inf else ~np.isfinite(array)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise InvalidProblem(f"{field}: entry {list(where)} is {array[where]}; replace it by a finite number.")
+    refuse_lossy_integers(value, array, field)
+    return frozen(array)
+
+
+def refuse_lossy_integers(value: object, array: Floats, field: str) -> None:
+    """Integers beyond 2^53 do not fit a float64: silently answering a different query is worse than refusing."""
+    if np.abs(array, where=np.isfinite(array), out=np.zeros_like(array)).max() > 2.0**53:
+        original = np.asarray(value)
+        if original.dtype.kind in "iuO" and any(int(a) != b for a, b in zip(original.ravel(), array.ravel(), strict=True)):
+            raise InvalidProblem(f"{field}: holds integers beyond 2^53 that a float64 cannot hold; divide the row by a power of two.")
+
+
+def names(given: Sequence[object] | None, count: int, field: str, prefix: str) -> tuple[str, ...]:
+    """`count` distinct names, `prefix0, prefix1, ...` where none are given."""
+    if given is None:
+        return tuple(f"{prefix}{i}" for i in range(count))
+    if isinstance(given, str) or len(given) != count:
+        raise InvalidProblem(f"{field}: {len(given)} names for {count} entries; give one name for each.")
+    result = tuple(str(name) for name in given)
+    if len(set(result)) != count:
+        twice = next(name for i, name in enumerate(result) if name in result[:i])
+        raise InvalidProblem(f"{field}: the name {twice!r} appears twice; make the names distinct.")
+    return result
+
+
+def positive(value: object, field: str, *, allow_inf: bool = False) -> float:
+    """A positive float, finite unless infinity is allowed."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InvalidProblem(f"{field}: {value!r} is not a number; give a positive number.")
+    number = float(value)
+    if not number > 0 or (np.isinf(number) and not allow_inf):
+        raise InvalidProblem(f"{field}: {number} is not a positive{'' if allow_inf else ' finite'} number.")
+    return number
+
+
+def count(value: object, field: str, *, least: int = 1) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or int(value) < least:
+        raise InvalidProblem(f"{field}: {value!r} is not a whole number of at least {least}.")
+    return int(value)

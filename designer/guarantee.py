@@ -1,0 +1,71 @@
+"""What is promised, in words and numbers, complete enough to be read without the program (TRUST, guarantee statement)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from designer.errors import InvalidSpec
+
+POST_PROCESSING = (
+    "Anything computed from a release alone keeps the guarantee. Budgets of several releases about the same records add up pair by pair "
+    "(pure) or in squares (gaussian)."
+)
+TIMING = (
+    "Noise is drawn in batches by table look-up; the time of a draw may depend on the noise and is not covered. Anyone who can time "
+    "single releases precisely is outside the guarantee."
+)
+FLOATING_POINT = (
+    "Every answer is an integer multiple of a step fixed at design time; answers before noise are summed in exact integers. The float "
+    "that is handed out is computed from that integer alone."
+)
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The statement that goes with every spec, release and report. All fields are sentences or plain data."""
+
+    unit: str
+    relation: str
+    unprotected: tuple[str, ...]
+    notion: str
+    parameters: Mapping[str, float | int | None]
+    mechanism: str
+    sampling: str
+    floating_point: str
+    timing: str
+    post_processing: str
+    software: str
+    fingerprint: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a spec."""
+        return {**asdict(self), "unprotected": list(self.unprotected), "parameters": dict(self.parameters)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
+        """From the plain data of a spec; every field must be there and none other."""
+        known = {f.name for f in fields(cls)}
+        if set(data) != known:
+            raise InvalidSpec(f"guarantee: has keys {sorted(data)}; a statement has exactly {sorted(known)}.")
+        return cls(**{**data, "unprotected": tuple(data["unprotected"])})
+
+    def to_text(self) -> str:
+        """A page to read."""
+        budget = ", ".join(f"{name.replace('_', ' ')} {value!r}" for name, value in self.parameters.items())
+        lines = [
+            ("Protects", self.unit),
+            ("Relation", self.relation),
+            ("Budgets", budget),
+            ("Notion", self.notion),
+            ("Not protected", " ".join(self.unprotected) or "Nothing is published without noise."),
+            ("Mechanism", self.mechanism),
+            ("Sampling", self.sampling),
+            ("Numbers", self.floating_point),
+            ("Time", self.timing),
+            ("Afterwards", self.post_processing),
+            ("Software", self.software),
+            ("Fingerprint", self.fingerprint),
+        ]
+        return "\n".join(f"{name + ':':15}{text}" for name, text in lines)

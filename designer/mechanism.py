@@ -1,0 +1,228 @@
+"""The frozen additive mechanism: a norm, a fall-off and a grid, around the answers of a fixed matrix. No proof, no mechanism."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certificate import PrivacyCertificate, certify
+from designer.errors import InvalidProblem
+from designer.frozen import Floats, frozen, positive
+from designer.grid import Grid
+from designer.guarantee import FLOATING_POINT, POST_PROCESSING, TIMING, Guarantee
+from designer.norms import Norm
+from designer.optimality import Optimality
+from designer.relation import Relation
+from designer.sensitivity import SensitivitySet
+from designer.version import VERSION
+from designer.workload import Workload
+
+if TYPE_CHECKING:
+    from designer.error_bounds import ErrorBounds
+    from designer.release import Release, SimulatedNoise
+    from designer.noise import LaplaceNoise
+
+Falloff = Literal["exponential", "gaussian"]
+
+THEOREMS = {
+    "exponential": (
+        "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||) <= exp(b) "
+        "(triangle inequality; DX Theorem 1 for the weighted l1 norm, THEORY 1 for any norm). Every u lies on the grid."
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
+
+    workload: what was asked, Q (K, N). relation: what is hidden. norm, falloff: the noise, on R measured coordinates.
+    grid: the steps of M and z. measured: M before rounding, (R, N); None for Q itself. reconstruction: (K, R), None for the identity.
+    Construction certifies `norm(u) <= b` for every protected difference u of M, and raises `NotPrivate` otherwise.
+    """
+
+    family: str
+    workload: Workload
+    relation: Relation
+    norm: Norm
+    grid: Grid
+    falloff: Falloff = "exponential"
+    measured: Floats | None = None
+    reconstruction: Floats | None = None
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.falloff not in THEOREMS:
+            raise InvalidProblem(f"falloff: {self.falloff!r} is unknown; use one of {sorted(THEOREMS)}.")
+        if self.relation.size != self.workload.shape[1]:
+            raise InvalidProblem(f"relation: speaks of {self.relation.size} elements, the workload of {self.workload.shape[1]}.")
+        rows = self.workload.shape[0] if self.measured is None else len(self.measured)
+        if not rows == len(self.grid.exponents) == self.norm.dimension:
+            raise InvalidProblem(f"mechanism: {rows} rows, {len(self.grid.exponents)} steps and a norm on {self.norm.dimension} differ.")
+        for name in ("measured", "reconstruction"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, frozen(getattr(self, name)))
+        object.__setattr__(self, "integers", frozen(self.grid.integers(self.target)))
+        object.__setattr__(self, "privacy", self.verify().require())
+
+    integers: NDArray[np.int64] = field(init=False, repr=False)
+    privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    @property
+    def target(self) -> Floats:
+        """The measured matrix before rounding, (R, N)."""
+        return self.workload.dense() if self.measured is None else self.measured
+
+    @property
+    def effective(self) -> Floats:
+        """The matrix whose answers the release estimates without bias, (K, N)."""
+        rounded = self.grid.values(self.integers)
+        return rounded if self.reconstruction is None else self.reconstruction @ rounded
+
+    @property
+    def scales(self) -> Floats:
+        """Laplace scale of each measured coordinate, `1 / weight`; 0 where no noise is needed. Weighted l1 norms only."""
+        if self.norm.map.ndim != 1:
+            raise InvalidProblem(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
+        return 1.0 / self.norm.map
+
+    def annotated(self, provenance: Mapping[str, Any]) -> Mechanism:
+        """The same mechanism with a note on how it was made; nothing that the certificate reads changes, so it is not computed again."""
+        twin = copy.copy(self)
+        object.__setattr__(twin, "provenance", dict(provenance))
+        return twin
+
+    def verify(self) -> PrivacyCertificate:
+        """The privacy certificate, recomputed from the frozen numbers."""
+        sensitivity = SensitivitySet.of(self.grid.values(self.integers), self.relation)
+        return certify(sensitivity, self.norm, THEOREMS[self.falloff], self.workload.elements)
+
+    def privacy_loss(self, u: object) -> Floats:
+        """`||u||` of a difference of measured answers, shape (R,) or (M, R): the budget that the change u spends."""
+        return self.norm(u)
+
+    def error(self, loss: str = "squared") -> float:
+        """Expected error of the noise, exact for the discrete noise that is in fact drawn.
+
+        "squared": sum over queries of the variance; "absolute": sum of the expected |noise|; "max": the largest variance of a query.
+        """
+        if loss not in ("squared", "absolute", "max"):
+            raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared", "absolute" or "max".')
+        if loss == "absolute":
+            return float(self.noise.mean_absolute().sum())
+        variances = self.query_variances()
+        return float(variances.sum() if loss == "squared" else variances.max())
+
+    def query_variances(self) -> Floats:
+        """Variance of the noise in each of the K answers."""
+        variances = self.noise.variance()
+        return variances if self.reconstruction is None else self.reconstruction**2 @ variances
+
+    def rounding(self) -> Floats:
+        """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
+        return np.asarray(np.abs(self.effective - self.workload.dense()).max(axis=1))
+
+    def error_bounds(self, n: float, delta: float = 0.05) -> ErrorBounds:
+        """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, and with probability 1 - delta."""
+        from designer.error_bounds import laplace_error_bounds
+
+        return laplace_error_bounds(self.effective - self.workload.dense(), self.scales, positive(n, "n"), delta)
+
+    def release(self, histogram: object) -> Release:
+        """Noisy answers for confidential data: nonnegative integer counts, one for each universe element. Spends the budget once."""
+        from designer.release import release
+
+        return release(self, histogram)
+
+    def sample_noise(self, size: int, seed: int | None = None) -> SimulatedNoise:
+        """`size` draws of the noise in the K answers, (size, K), for simulation only: the result is stamped as not private."""
+        from designer.release import simulate
+
+        return simulate(self, size, seed)
+
+    @cached_property
+    def noise(self) -> LaplaceNoise:
+        """The exact sampler of the noise, in grid steps."""
+        from designer.noise import LaplaceNoise
+
+        return LaplaceNoise.of(self.norm, self.grid)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that decides what the mechanism does; equal fingerprints mean equal mechanisms."""
+        from designer.spec import canonical, core
+
+        return hashlib.sha256(canonical(core(self))).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return self.fingerprint == other.fingerprint if isinstance(other, Mechanism) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The statement of what is promised."""
+        return Guarantee(
+            unit="The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond adding budgets.",
+            relation=self.relation.words(),
+            unprotected=self._unprotected(),
+            notion=(
+                "Pure dX-privacy: for every protected change with budget b, every set of outputs has probabilities within a factor exp(b) "
+                "(DX Definition 2; with one budget for all changes this is epsilon-differential privacy)."
+            ),
+            parameters=self._parameters(),
+            mechanism=f"Family {self.family}: integer noise on a grid, P(z) proportional to exp(-||z||), ||z|| a weighted {self.norm.order} norm.",
+            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
+            floating_point=FLOATING_POINT,
+            timing=TIMING,
+            post_processing=POST_PROCESSING,
+            software=f"dp-designer {VERSION}",
+            fingerprint=self.fingerprint,
+        )
+
+    def _parameters(self) -> dict[str, float | int | None]:
+        worst = self.privacy.worst_ratio
+        least, most = budget_range(self.relation)
+        return {
+            "smallest_budget": least,
+            "largest_finite_budget": most,
+            "worst_ratio": None if worst is None else float(worst),
+            "connected_components": int(self.relation.components().max()) + 1,
+        }
+
+    def _unprotected(self) -> tuple[str, ...]:
+        silent = [name for name, quiet in zip(self.workload.queries, self.norm.silent, strict=False) if quiet and self.measured is None]
+        statements = []
+        if silent:
+            listed = ", ".join(silent[:8]) + (" and more" if len(silent) > 8 else "")
+            statements.append(f"Published exactly, because no protected change moves them: {listed}.")
+        if len(self.relation.points(np.empty((self.relation.size, 0)))) == self.relation.size:
+            statements.append("The number of records is public.")
+        if self.relation.components().any():
+            statements.append("Changes between different connected components of the relation are not protected.")
+        return tuple(statements)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the spec, one JSON file, whole or not at all."""
+        from designer.spec import save
+
+        return save(self, Path(path))
+
+
+def budget_range(relation: Relation) -> tuple[float | None, float | None]:
+    """Smallest and largest finite budget of a relation; None where there is none."""
+    least, most = np.inf, -np.inf
+    for block in relation.blocks():
+        finite = block.budgets[np.isfinite(block.budgets)]
+        least, most = min(least, finite.min(initial=np.inf)), max(most, finite.max(initial=-np.inf))
+    return (None, None) if most < 0 else (float(least), float(most))

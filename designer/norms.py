@@ -1,0 +1,114 @@
+"""The norms that shape noise: `||u|| = |map u|_p`, a p-norm of a linear image. One class serves weighted l1, ellipsoids, boxes and gauges.
+
+A mechanism is private when the norm of every protected difference is at most its budget (THEORY 1), so a norm knows how to be scanned
+quickly over many differences with a known error, and how to be evaluated exactly on one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from designer.errors import InvalidProblem
+from designer.frozen import Floats, frozen
+from solvers.rational import root_above
+
+Order = Literal["l1", "l2", "linf"]
+
+_SCIPY_NAME = {"l1": "cityblock", "l2": "euclidean", "linf": "chebyshev"}
+_UNIT_ROUNDOFF = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class Norm:
+    """`||u|| = |map u|_order` on R^R, map of shape (R,) for a diagonal or (S, R); entries are exact, being float64 numbers.
+
+    An infinite diagonal entry marks a coordinate without noise: the norm is infinite unless that coordinate of u is 0.
+
+    >>> Norm(np.array([0.5, np.inf]), "l1").exact([Fraction(3), Fraction(0)])
+    Fraction(3, 2)
+    """
+
+    map: Floats
+    order: Order
+
+    def __post_init__(self) -> None:
+        if self.order not in _SCIPY_NAME:
+            raise InvalidProblem(f"norm.order: {self.order!r} is unknown; use one of {sorted(_SCIPY_NAME)}.")
+        diagonal = self.map.ndim == 1
+        if np.isnan(self.map).any() or (diagonal and (self.map <= 0).any()) or (not diagonal and np.isinf(self.map).any()):
+            raise InvalidProblem("norm.map: a diagonal must be positive, a matrix finite; NaN is neither.")
+        object.__setattr__(self, "map", frozen(self.map))
+
+    @property
+    def dimension(self) -> int:
+        """R, the length of the vectors that are measured."""
+        return int(self.map.shape[-1])
+
+    @property
+    def silent(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which coordinates get no noise."""
+        return np.isinf(self.map) if self.map.ndim == 1 else np.zeros(self.dimension, dtype=bool)
+
+    def image(self, points: Floats) -> Floats:
+        """`map p` for each row p; coordinates without noise are left out."""
+        if self.map.ndim == 2:
+            return np.asarray(points @ self.map.T)
+        heard = ~self.silent
+        return np.asarray(points[:, heard] * self.map[heard])
+
+    def image_error(self, points: Floats) -> float:
+        """Bound of the absolute error of `between` on images of `points`, beside a relative 2^-50 (times length) of the distance.
+
+        Standard error analysis: each image coordinate is off by at most (R + 2) units of roundoff of `|map| |p|`, a difference of
+        two by twice that, and the p-norm of the errors bounds the error of the p-norm.
+        """
+        magnitude = Norm(np.abs(self.map), self.order).image(np.abs(points))
+        largest = float(self.length(magnitude).max(initial=0.0))
+        return 2 * (self.dimension + len(self.map) + 8) * _UNIT_ROUNDOFF * largest
+
+    def length(self, images: Floats) -> Floats:
+        """The p-norm along the last axis."""
+        if images.shape[-1] == 0:
+            return np.zeros(images.shape[:-1])
+        return np.asarray(np.linalg.norm(images, ord={"l1": 1, "l2": 2, "linf": np.inf}[self.order], axis=-1))
+
+    def between(self, left: Floats, right: Floats) -> Floats:
+        """Distances between all rows of two sets of images."""
+        from scipy.spatial.distance import cdist
+
+        if left.shape[1] == 0:
+            return np.zeros((len(left), len(right)))
+        return np.asarray(cdist(left, right, _SCIPY_NAME[self.order]))
+
+    def __call__(self, differences: object) -> Floats:
+        """The norm of each row (or of one vector), in floating point."""
+        u = np.asarray(differences, dtype=np.float64)
+        rows = np.atleast_2d(u)
+        if rows.shape[-1] != self.dimension:
+            raise InvalidProblem(f"u: has length {rows.shape[-1]}; the mechanism measures vectors of length {self.dimension}.")
+        result = np.where((rows[:, self.silent] != 0).any(axis=1), np.inf, self.length(self.image(rows)))
+        return np.asarray(result.reshape(u.shape[:-1]))
+
+    def exact(self, u: Sequence[Fraction]) -> Fraction | None:
+        """The norm as a rational number (rounded up by less than 2^-80 for `l2`), None when infinite."""
+        if any(u[k] for k in np.flatnonzero(self.silent)):
+            return None
+        if self.map.ndim == 1:
+            images = [Fraction(float(w)) * abs(c) for w, c in zip(self.map, u, strict=True) if np.isfinite(w) and c]
+        else:
+            images = [abs(sum((Fraction(float(w)) * c for w, c in zip(row, u, strict=True) if w and c), Fraction(0))) for row in self.map]
+        if self.order == "l1":
+            return sum(images, Fraction(0))
+        if self.order == "linf":
+            return max(images, default=Fraction(0))
+        return root_above(sum((value * value for value in images), Fraction(0)))
+
+
+def weighted_l1(weights: object) -> Norm:
+    """`sum_k w_k |u_k|`: independent Laplace noise of scale 1 / w_k; an infinite weight means no noise."""
+    return Norm(np.asarray(weights, dtype=np.float64), "l1")

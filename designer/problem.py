@@ -1,0 +1,72 @@
+"""The problem: what is asked, what must be hidden, and what counts as good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from designer.errors import InvalidProblem
+from designer.frozen import Floats, frozen, positive, real_array
+from designer.relation import Relation
+from designer.sensitivity import SensitivitySet
+from designer.workload import Workload
+
+NOTIONS = ("pure", "gaussian")
+LOSSES = ("squared", "absolute", "max")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A workload, a relation, a notion of privacy and a loss.
+
+    notion: "pure" (likelihood ratio at most exp(b)) or "gaussian" (b-GDP, that is b^2/2-zCDP, for a change of budget b).
+    loss: "squared" (sum of expected squared errors), "absolute" (sum of expected absolute errors) or "max" (the largest expected squared
+    error of a query). weights: positive, one for each query, multiply the queries' losses (for "max": their squared errors).
+    records: the number of records n where it is public; biased designs and error bounds use it.
+    allow_vacuous: accept a relation that protects nothing; such a problem is refused otherwise.
+    """
+
+    workload: Workload
+    relation: Relation
+    notion: Literal["pure", "gaussian"] = "pure"
+    loss: Literal["squared", "absolute", "max"] = "squared"
+    records: float | None = None
+    weights: Sequence[float] | Floats | None = None
+    allow_vacuous: bool = False
+    costs: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.workload, Workload):
+            raise InvalidProblem(f"problem.workload: {type(self.workload).__name__} is not a Workload; wrap the matrix: Workload(matrix).")
+        if not isinstance(self.relation, Relation):
+            raise InvalidProblem(f"problem.relation: {type(self.relation).__name__} is not a relation; build one with designer.metrics.")
+        queries, elements = self.workload.shape
+        if self.relation.size != elements:
+            raise InvalidProblem(f"problem.relation: speaks of {self.relation.size} elements, the workload of {elements}; they must agree.")
+        for name, value, known in (("notion", self.notion, NOTIONS), ("loss", self.loss, LOSSES)):
+            if value not in known:
+                raise InvalidProblem(f"problem.{name}: {value!r} is unknown; use one of {list(known)}.")
+        if self.records is not None:
+            object.__setattr__(self, "records", positive(self.records, "problem.records"))
+        object.__setattr__(self, "costs", _costs(self.weights, queries))
+        if not self.allow_vacuous and not any(np.isfinite(block.budgets).any() for block in self.relation.blocks()):
+            raise InvalidProblem(
+                "problem.relation: protects no change at all (every budget is infinite), so any guarantee would be empty; "
+                "give some pair a finite budget, or pass allow_vacuous=True if that is meant."
+            )
+
+    def sensitivity(self) -> SensitivitySet:
+        """The differences that must be hidden in the answers of the workload."""
+        return SensitivitySet.of(self.workload.dense(), self.relation)
+
+
+def _costs(weights: Sequence[float] | Floats | None, queries: int) -> Floats:
+    if weights is None:
+        return frozen(np.ones(queries))
+    array = real_array(weights, "problem.weights", 1)
+    if len(array) != queries or not (array > 0).all():
+        raise InvalidProblem(f"problem.weights: {len(array)} weights, least {array.min()}; give a positive weight for each of the {queries} queries.")
+    return array

@@ -1,0 +1,129 @@
+"""What must be hidden: which changes of the data are protected, and the budget for telling each apart."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.frozen import Floats
+
+Indices = NDArray[np.intp]
+
+# Pairs per block: 2^21 float64 distances fill 16 MB, which keeps a scan of 2e8 pairs in cache and far below 1 GB.
+BLOCK_PAIRS = 1 << 21
+
+
+@dataclass(frozen=True)
+class Block:
+    """Protected pairs of points: a rectangle `left x right` (budgets 2-D), or `left[m]` with `right[m]` (budgets 1-D).
+
+    An infinite budget leaves the pair unprotected.
+    """
+
+    left: Indices
+    right: Indices
+    budgets: Floats
+
+    @property
+    def paired(self) -> bool:
+        """True when `left` and `right` run in step."""
+        return self.budgets.ndim == 1
+
+    def pair(self, flat: int) -> tuple[int, int]:
+        """The two point indices of the flat position `flat` in `budgets`."""
+        if self.paired:
+            return int(self.left[flat]), int(self.right[flat])
+        row, column = divmod(flat, len(self.right))
+        return int(self.left[row]), int(self.right[column])
+
+
+class Relation(ABC):
+    """A symmetric family of protected changes of the histogram, each with a budget.
+
+    Changes are pairs of *points*: the images of the universe elements under a query matrix, and (index N) the origin, where a record
+    is absent. Budgets used in scans are floats within `budget_error` (relative) of the exact rational budget of `exact_budget`,
+    which is never above the budget that was promised.
+    """
+
+    kind: ClassVar[str]
+    budget_error: float = 0.0
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """N, the number of universe elements."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """Every protected pair at least once, apart from pairs that others imply exactly."""
+
+    @abstractmethod
+    def exact_budget(self, left: int, right: int) -> Fraction | None:
+        """The budget of a pair as a rational number, rounded down where it is irrational; None when infinite."""
+
+    @abstractmethod
+    def words(self) -> str:
+        """One sentence: what may change, and what budget it has."""
+
+    @abstractmethod
+    def to_spec(self) -> dict[str, Any]:
+        """The relation as plain data, `kind` first; `from_spec` inverts it."""
+
+    @classmethod
+    @abstractmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Relation:
+        """The relation from plain data."""
+
+    def points(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """The points whose protected pairs differ by sensitivity vectors, from `columns` of shape (N, R)."""
+        return columns
+
+    def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
+        """A pair in words."""
+        return f"{elements[left]} -> {elements[right]}"
+
+    def components(self) -> Indices:
+        """Label of the connected component of every point when finite budgets are edges; pairs in different components are unprotected."""
+        return graph_components(self.blocks(), len(self.points(np.empty((self.size, 0)))))
+
+
+def graph_components(blocks: Iterator[Block], points: int) -> Indices:
+    """Connected components of the graph whose edges are the finite budgets."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    label = np.arange(points)
+    for block in blocks:
+        rows, columns = finite_pairs(block)
+        if len(rows):
+            graph = coo_array((np.ones(len(rows)), (label[rows], label[columns])), shape=(points, points))
+            merged = connected_components(graph, directed=False)[1]
+            label = merged[label]
+    return np.asarray(label, dtype=np.intp)
+
+
+def finite_pairs(block: Block) -> tuple[Indices, Indices]:
+    """The point indices of the pairs of a block that have a finite budget."""
+    where = np.nonzero(np.isfinite(block.budgets))
+    if block.paired:
+        return block.left[where[0]], block.right[where[0]]
+    return block.left[where[0]], block.right[where[1]]
+
+
+def rectangles(size: int) -> Iterator[tuple[slice, slice]]:
+    """Slices that cover every pair i < j of `size` points with rectangles of about `BLOCK_PAIRS` entries.
+
+    >>> list(rectangles(3))
+    [(slice(0, 3, None), slice(0, 3, None))]
+    """
+    start = 0
+    while start < size:
+        stop = min(size, start + max(1, BLOCK_PAIRS // (size - start)))
+        yield slice(start, stop), slice(start, size)
+        start = stop

@@ -1,0 +1,94 @@
+"""Releases: the one place where confidential counts are touched, and simulated noise, which is never a release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import InvalidProblem
+from designer.frozen import Floats, count, frozen
+from designer.guarantee import Guarantee
+from designer.sampling.entropy import SeededEntropy, SystemEntropy
+
+if TYPE_CHECKING:
+    from designer.mechanism import Mechanism
+
+# One text for every unusable count, so that the refusal says nothing about the data.
+UNUSABLE = "histogram: must hold one nonnegative whole number below 2^53 for each universe element; nothing was released."
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Noisy answers, (K,), with the guarantee they carry and the fingerprint of the mechanism that made them."""
+
+    answers: Floats
+    queries: tuple[str, ...]
+    guarantee: Guarantee
+    fingerprint: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: answers by query name, the guarantee, the fingerprint."""
+        return {
+            "answers": dict(zip(self.queries, self.answers.tolist(), strict=True)),
+            "fingerprint": self.fingerprint,
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+
+class SimulatedNoise(np.ndarray[Any, np.dtype[np.float64]]):
+    """An array of noise draws with a `stamp` that says it is not private."""
+
+    stamp: str
+
+    def __array_finalize__(self, source: object) -> None:
+        self.stamp = getattr(source, "stamp", "simulation, not private")
+
+
+def release(mechanism: Mechanism, histogram: object) -> Release:
+    """`reconstruction (M x + z)`, M x in exact integers, z exact noise from the operating system's entropy."""
+    exact = exact_answers(mechanism.integers, counts(histogram, mechanism.workload.shape[1]))
+    noise = mechanism.noise.draw(1, SystemEntropy())[0]
+    noisy = np.array([int(a) + int(z) for a, z in zip(exact, noise, strict=True)], dtype=object)
+    answers = np.array([float(v * mechanism.grid.step(k)) for k, v in enumerate(noisy)])
+    if mechanism.reconstruction is not None:
+        answers = mechanism.reconstruction @ answers
+    return Release(frozen(answers), mechanism.workload.queries, mechanism.guarantee, mechanism.fingerprint)
+
+
+def simulate(mechanism: Mechanism, size: int, seed: int | None) -> SimulatedNoise:
+    """Draws of the noise in the answers, stamped."""
+    entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
+    draws = mechanism.grid.values(mechanism.noise.draw(count(size, "size"), entropy).T).T
+    if mechanism.reconstruction is not None:
+        draws = draws @ mechanism.reconstruction.T
+    noise = draws.view(SimulatedNoise)
+    noise.stamp = f"simulation, not private: {size} draws, " + ("no seed" if seed is None else f"seed {seed}")
+    return noise
+
+
+def counts(histogram: object, size: int) -> NDArray[np.int64]:
+    """The histogram as integers. Shape and type are public and named in errors; values never are."""
+    try:
+        array = np.asarray(histogram)
+    except (TypeError, ValueError):
+        raise InvalidProblem(UNUSABLE) from None
+    if array.shape != (size,):
+        raise InvalidProblem(f"histogram: has shape {array.shape}; give {size} counts, in the order of the workload's elements.")
+    if array.dtype.kind not in "biuf":
+        raise InvalidProblem(f"histogram: has type {array.dtype}; give whole numbers.")
+    with np.errstate(invalid="ignore"):
+        usable = np.isfinite(array) & (array >= 0) & (array < 2.0**53) & (array == np.floor(array))
+    if not usable.all():
+        raise InvalidProblem(UNUSABLE)
+    return array.astype(np.int64)
+
+
+def exact_answers(integers: NDArray[np.int64], histogram: NDArray[np.int64]) -> NDArray[Any]:
+    """`M x` without rounding or overflow: int64 where the largest sum fits, Python integers otherwise."""
+    bound = np.abs(integers).astype(np.float64) @ histogram.astype(np.float64)
+    if bound.max() < 2.0**62:
+        return np.asarray(integers @ histogram)
+    return np.asarray(integers.astype(object) @ histogram.astype(object))

@@ -1,0 +1,280 @@
+"""Mechanism specs: one closed, versioned JSON file. Loading recomputes the mechanism and its guarantee; claims are compared, not believed.
+
+The schema is published in docs/spec.schema.json. Infinity is written as "inf"; floats are written with the digits that bring the same
+float back; nothing in a file is executed or looked up by name beyond the closed lists in this module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designer import metrics
+from designer.certificate import PrivacyCertificate
+from designer.errors import InvalidSpec, NotPrivate
+from designer.frozen import Floats
+from designer.grid import Grid
+from designer.guarantee import Guarantee
+from designer.mechanism import Mechanism
+from designer.norms import Norm
+from designer.optimality import Optimality
+from designer.relation import Relation
+from designer.workload import Workload
+
+FORMAT, FORMAT_VERSION = "dp-designer/mechanism", 1
+SIZE_LIMIT = 256 * 2**20
+
+RELATIONS: dict[str, type[Relation]] = {
+    cls.kind: cls
+    for cls in (metrics.Uniform, metrics.Matrix, metrics.Euclidean, metrics.GreatCircle, metrics.Hamming, metrics.AddRemove)
+}
+
+TOP_KEYS = {"format", "version", "mechanism", "guarantee", "certificate", "optimality", "provenance", "fingerprint", "seal"}
+CORE_KEYS = {"family", "workload", "relation", "norm", "grid", "falloff", "measured", "reconstruction"}
+
+
+def plain(value: Any) -> Any:
+    """Nested data as JSON values: arrays as lists, infinity as "inf", fractions as strings."""
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, float) and not np.isfinite(value):
+        return "inf" if value > 0 else "-inf"
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def canonical(data: Any) -> bytes:
+    """The bytes that are hashed: sorted keys, no spaces, plain values."""
+    return json.dumps(plain(data), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode()
+
+
+def core(mechanism: Mechanism) -> dict[str, Any]:
+    """Everything that decides what the mechanism does."""
+    return {
+        "family": mechanism.family,
+        "workload": _workload_to_spec(mechanism.workload),
+        "relation": mechanism.relation.to_spec(),
+        "norm": {"map": mechanism.norm.map, "order": mechanism.norm.order},
+        "grid": list(mechanism.grid.exponents),
+        "falloff": mechanism.falloff,
+        "measured": mechanism.measured,
+        "reconstruction": mechanism.reconstruction,
+    }
+
+
+def to_spec(mechanism: Mechanism) -> dict[str, Any]:
+    """The whole spec as plain data."""
+    body = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "mechanism": core(mechanism),
+        "guarantee": mechanism.guarantee.to_dict(),
+        "certificate": _certificate_to_spec(mechanism.privacy),
+        "optimality": None if mechanism.optimality is None else asdict(mechanism.optimality),
+        "provenance": dict(mechanism.provenance),
+        "fingerprint": mechanism.fingerprint,
+    }
+    spec: dict[str, Any] = plain(body)
+    return {**spec, "seal": seal(spec)}
+
+
+def seal(spec: Mapping[str, Any]) -> str:
+    """SHA-256 of the spec without its seal: shows accidental or careless alteration; the guarantee is recomputed besides."""
+    return hashlib.sha256(canonical({key: value for key, value in spec.items() if key != "seal"})).hexdigest()
+
+
+def save(mechanism: Mechanism, path: Path) -> Path:
+    """Write the spec beside its destination and move it there, so that a reader never sees half a file."""
+    return write_whole(path, json.dumps(to_spec(mechanism), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def write_whole(path: Path, text: str) -> Path:
+    """Write a file whole or not at all."""
+    if not path.parent.is_dir():
+        raise InvalidSpec(f"path: {path.parent} is not a folder; create it first.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return path
+
+
+def load(path: str | Path, *, size_limit: int = SIZE_LIMIT) -> Mechanism:
+    """The mechanism of a spec file, certified anew.
+
+    Raises `InvalidSpec` for a file that is not a spec, is over `size_limit` bytes, was altered, or claims what its mechanism does not
+    prove; `NotPrivate` when the mechanism in it breaks its own relation.
+    """
+    spec = read_json(Path(path), size_limit)
+    _require_keys(spec, TOP_KEYS, "spec")
+    if (spec["format"], spec["version"]) != (FORMAT, FORMAT_VERSION):
+        raise InvalidSpec(f"spec: format {spec['format']!r} version {spec['version']!r}; this program reads {FORMAT!r} version {FORMAT_VERSION}.")
+    if spec["seal"] != seal(spec):
+        raise InvalidSpec("seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the file.")
+    mechanism = _reading("mechanism", lambda: _mechanism(spec))
+    _compare_claims(mechanism, spec)
+    return mechanism
+
+
+def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
+    """A JSON object from a file of limited size."""
+    try:
+        if path.stat().st_size > size_limit:
+            raise InvalidSpec(f"path: {path} has more than {size_limit} bytes; pass a larger size_limit if it is meant to.")
+        data = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
+    except OSError as error:
+        raise InvalidSpec(f"path: cannot read {path}: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InvalidSpec):
+            raise
+        raise InvalidSpec(f"path: {path} is not a JSON file ({error}).") from None
+    if not isinstance(data, dict):
+        raise InvalidSpec(f"path: {path} holds no JSON object.")
+    return data
+
+
+def _no_constant(name: str) -> float:
+    raise InvalidSpec(f"spec: the bare word {name} is not JSON; infinity is written as a string.")
+
+
+def _require_keys(data: Any, keys: set[str], field: str) -> None:
+    if not isinstance(data, dict) or set(data) != keys:
+        found = sorted(data) if isinstance(data, dict) else type(data).__name__
+        raise InvalidSpec(f"{field}: has {found}; exactly the keys {sorted(keys)} are needed.")
+
+
+def _reading(field: str, build: Callable[[], Any]) -> Any:
+    """Turn whatever goes wrong while rebuilding into one clear refusal."""
+    try:
+        return build()
+    except (InvalidSpec, NotPrivate):
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError) as error:
+        raise InvalidSpec(f"{field}: cannot be rebuilt ({type(error).__name__}: {error}).") from None
+
+
+def _array(value: Any, ndim: int, field: str) -> Floats:
+    """A numeric array from JSON; "inf" stands for infinity, anything else that is not a number is refused."""
+
+    def number(item: Any) -> Any:
+        if isinstance(item, list):
+            return [number(entry) for entry in item]
+        if item == "inf":
+            return np.inf
+        if isinstance(item, bool) or not isinstance(item, (int, float)):
+            raise InvalidSpec(f"{field}: {item!r} is not a number.")
+        return float(item)
+
+    array = np.array(number(value), dtype=np.float64)
+    if array.ndim != ndim:
+        raise InvalidSpec(f"{field}: has {array.ndim} dimensions; {ndim} are needed.")
+    return array
+
+
+def _mechanism(spec: Mapping[str, Any]) -> Mechanism:
+    body = spec["mechanism"]
+    _require_keys(body, CORE_KEYS, "mechanism")
+    _require_keys(body["norm"], {"map", "order"}, "norm")
+    norm_map = body["norm"]["map"]
+    if not all(isinstance(e, int) and abs(e) < 2000 for e in body["grid"]):
+        raise InvalidSpec(f"grid: {body['grid'][:4]} ... must be whole exponents of two.")
+    return Mechanism(
+        family=str(body["family"]),
+        workload=_workload_from_spec(body["workload"]),
+        relation=_relation_from_spec(body["relation"]),
+        norm=Norm(_array(norm_map, 2 if isinstance(norm_map[0], list) else 1, "norm.map"), body["norm"]["order"]),
+        grid=Grid(tuple(body["grid"])),
+        falloff=body["falloff"],
+        measured=None if body["measured"] is None else _array(body["measured"], 2, "measured"),
+        reconstruction=None if body["reconstruction"] is None else _array(body["reconstruction"], 2, "reconstruction"),
+        optimality=None if spec["optimality"] is None else Optimality(**spec["optimality"]),
+        provenance=spec["provenance"],
+    )
+
+
+def _workload_to_spec(workload: Workload) -> dict[str, Any]:
+    named = {"queries": list(workload.queries), "elements": list(workload.elements)}
+    if isinstance(workload.matrix, np.ndarray):
+        return {**named, "matrix": workload.matrix}
+    rows = workload.matrix
+    return {**named, "rows": {"values": rows.data, "columns": rows.indices, "starts": rows.indptr}}
+
+
+def _workload_from_spec(spec: Mapping[str, Any]) -> Workload:
+    _require_keys(spec, {"queries", "elements", "rows" if "rows" in spec else "matrix"}, "workload")
+    if "matrix" in spec:
+        return Workload(_array(spec["matrix"], 2, "workload.matrix"), spec["queries"], spec["elements"])
+    from scipy.sparse import csr_array
+
+    _require_keys(spec["rows"], {"values", "columns", "starts"}, "workload.rows")
+    parts = [_array(spec["rows"][key], 1, f"workload.rows.{key}") for key in ("values", "columns", "starts")]
+    shape = (len(spec["queries"]), len(spec["elements"]))
+    matrix = csr_array((parts[0], parts[1].astype(np.int64), parts[2].astype(np.int64)), shape=shape)
+    matrix.check_format(full_check=True)
+    return Workload(matrix, spec["queries"], spec["elements"])
+
+
+def _relation_from_spec(spec: Any) -> Relation:
+    if not isinstance(spec, dict) or spec.get("kind") not in RELATIONS:
+        raise InvalidSpec(f"relation.kind: {spec.get('kind') if isinstance(spec, dict) else spec!r} is unknown; one of {sorted(RELATIONS)}.")
+    restored = {key: _with_infinity(value) for key, value in spec.items()}
+    relation = RELATIONS[spec["kind"]].from_spec(restored)
+    if canonical(relation.to_spec()) != canonical(spec):
+        raise InvalidSpec(f"relation: the entries {sorted(spec)} do not describe a relation of kind {spec['kind']!r} exactly.")
+    return relation
+
+
+def _with_infinity(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_infinity(item) for item in value]
+    return np.inf if value == "inf" else value
+
+
+def _certificate_to_spec(certificate: PrivacyCertificate) -> dict[str, Any]:
+    return asdict(certificate)
+
+
+def _compare_claims(mechanism: Mechanism, spec: Mapping[str, Any]) -> None:
+    """Every claim of the file must be what its mechanism proves here and now."""
+    proven = {
+        "fingerprint": mechanism.fingerprint,
+        "guarantee": plain(Guarantee.from_dict(mechanism.guarantee.to_dict()).to_dict()),
+        "certificate": plain(_certificate_to_spec(mechanism.privacy)),
+    }
+    for name, value in proven.items():
+        claimed = spec[name]
+        if name == "guarantee" and isinstance(claimed, dict):
+            claimed = {**claimed, "software": value["software"]}  # the version that designed it may be another one
+        if name == "certificate" and isinstance(claimed, dict):
+            claimed = _proven_at_least(claimed, value)
+        if claimed != value:
+            raise InvalidSpec(f"{name}: the file claims something else than its mechanism proves; design the mechanism again.")
+
+
+def _proven_at_least(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+    """The worst ratio's float-covered digits may differ between machines; a claim within 2^-40 below the proven ratio is the same claim."""
+    try:
+        near = abs(Fraction(claimed["worst_ratio"]) - Fraction(proven["worst_ratio"])) <= Fraction(1, 1 << 40)
+    except (KeyError, ValueError, TypeError, ZeroDivisionError):
+        return claimed
+    same_sentence = isinstance(claimed.get("arithmetic"), str)
+    return {**claimed, "worst_ratio": proven["worst_ratio"], "arithmetic": proven["arithmetic"]} if near and same_sentence else claimed

@@ -1,0 +1,3 @@
+"""The version that specs and guarantees name."""
+
+VERSION = "0.1.0"

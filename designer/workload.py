@@ -1,0 +1,147 @@
+"""The linear queries that are to be answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from designer.domain import Domain
+from designer.errors import InvalidProblem
+from designer.frozen import Floats, count, frozen, names, real_array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Predicate = Mapping[str, object] | Callable[[Mapping[str, str]], bool]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Workload:
+    """Answers `Q x` of a histogram x: `matrix` Q of shape (K queries, N universe elements), dense or scipy-sparse.
+
+    Entries are taken as the exact rational numbers that their float64 values are.
+
+    >>> Workload([[1, 1, 0], [0, 0, 2]], queries=["small", "large"]).shape
+    (2, 3)
+    """
+
+    matrix: Floats | csr_array
+    queries: tuple[str, ...]
+    elements: tuple[str, ...]
+
+    def __init__(self, matrix: object, queries: Sequence[object] | None = None, elements: Sequence[object] | None = None) -> None:
+        checked = sparse_rows(matrix) if hasattr(matrix, "tocsr") else real_array(matrix, "workload.matrix", 2)
+        object.__setattr__(self, "matrix", checked)
+        object.__setattr__(self, "queries", names(queries, checked.shape[0], "workload.queries", "q"))
+        object.__setattr__(self, "elements", names(elements, checked.shape[1], "workload.elements", "e"))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(K queries, N universe elements)."""
+        return len(self.queries), len(self.elements)
+
+    @property
+    def is_sparse(self) -> bool:
+        """True when the matrix is kept in compressed rows."""
+        return not isinstance(self.matrix, np.ndarray)
+
+    def dense(self) -> Floats:
+        """The matrix as a dense read-only array."""
+        return self.matrix if isinstance(self.matrix, np.ndarray) else frozen(self.matrix.toarray())
+
+    def answer(self, histogram: object) -> Floats:
+        """`Q x` in floating point, for public or synthetic data. A private answer comes from `Mechanism.release`."""
+        return np.asarray(self.matrix @ real_array(histogram, "histogram", 1), dtype=np.float64)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Workload):
+            return NotImplemented
+        return (self.queries, self.elements) == (other.queries, other.elements) and bool(np.array_equal(self.dense(), other.dense()))
+
+    def __hash__(self) -> int:
+        return hash((self.queries, self.elements))
+
+    @classmethod
+    def identity(cls, n: int) -> Workload:
+        """Every element's own count: K = N = n."""
+        return cls(np.eye(count(n, "n")))
+
+    @classmethod
+    def prefix(cls, n: int) -> Workload:
+        """Cumulative counts: query k sums elements 0..k."""
+        return cls(np.tril(np.ones((count(n, "n"), n))), queries=[f"<=e{k}" for k in range(n)])
+
+    @classmethod
+    def all_ranges(cls, n: int) -> Workload:
+        """All n(n+1)/2 interval counts, ordered by left end and then right end."""
+        left, right = np.triu_indices(count(n, "n"))
+        position = np.arange(n)
+        rows = (position >= left[:, None]) & (position <= right[:, None])
+        return cls(rows.astype(float), queries=[f"e{a}..e{b}" for a, b in zip(left, right, strict=True)])
+
+    @classmethod
+    def random(cls, queries: int, elements: int, kind: str = "real", seed: int | None = None) -> Workload:
+        """Independent entries, uniform on [0, 1] (`kind="real"`) or on {0, 1} (`kind="binary"`): DX sections 4.1 and 4.2."""
+        generator = np.random.default_rng(seed)
+        shape = (count(queries, "queries"), count(elements, "elements"))
+        if kind == "real":
+            return cls(generator.random(shape))
+        if kind == "binary":
+            return cls(generator.integers(0, 2, shape).astype(float))
+        raise InvalidProblem(f'kind: {kind!r} is unknown; use "real" or "binary".')
+
+    @classmethod
+    def marginals(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Workload:
+        """The marginal tables over each subset of attributes; the empty subset is the total."""
+        codes = np.unravel_index(np.arange(domain.size), domain.shape)
+        rows, labels = [], []
+        for subset in subsets:
+            axes = [domain.axis(name) for name in subset]
+            for cell in product(*(range(domain.shape[a]) for a in axes)):
+                rows.append(np.all([codes[a] == v for a, v in zip(axes, cell, strict=True)], axis=0) if axes else np.ones(domain.size))
+                labels.append(", ".join(f"{domain.attributes[a]}={domain.values[a][v]}" for a, v in zip(axes, cell, strict=True)) or "total")
+        return cls(np.array(rows, dtype=float), queries=labels, elements=domain.elements)
+
+    @classmethod
+    def predicates(cls, domain: Domain, predicates: Mapping[str, Predicate]) -> Workload:
+        """Counts of the records that satisfy each predicate, a mapping `{attribute: value or list of values}` or a function of the element.
+
+        >>> d = Domain.of({"sex": ["F", "M"], "age": 3})
+        >>> Workload.predicates(d, {"young men": {"sex": "M", "age": [0, 1]}}).matrix.tolist()
+        [[0.0, 0.0, 0.0, 1.0, 1.0, 0.0]]
+        """
+        rows = [_mask(domain, predicate) for predicate in predicates.values()]
+        return cls(np.array(rows, dtype=float), queries=list(predicates), elements=domain.elements)
+
+
+def _mask(domain: Domain, predicate: Predicate) -> Any:
+    """0/1 row of the elements that satisfy a predicate."""
+    if callable(predicate):
+        return [bool(predicate(dict(zip(domain.attributes, row, strict=True)))) for row in product(*domain.values)]
+    mask = np.ones(domain.shape, dtype=bool)
+    for name, wanted in predicate.items():
+        axis = domain.axis(name)
+        listed = wanted if isinstance(wanted, (list, tuple, set, frozenset)) else [wanted]
+        keep = np.zeros(domain.shape[axis], dtype=bool)
+        keep[[domain.code(name, value) for value in listed]] = True
+        mask &= keep.reshape([-1 if a == axis else 1 for a in range(len(domain.shape))])
+    return mask.ravel()
+
+
+def sparse_rows(matrix: Any) -> csr_array:
+    """A checked, frozen copy in compressed rows; duplicate entries are summed."""
+    from scipy.sparse import csr_array
+
+    rows = csr_array(matrix, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    if 0 in rows.shape:
+        raise InvalidProblem(f"workload.matrix: is empty, shape {rows.shape}; give at least one query and one element.")
+    if not np.isfinite(rows.data).all():
+        raise InvalidProblem("workload.matrix: holds NaN or infinity; replace the entry by a finite number.")
+    for part in (rows.data, rows.indices, rows.indptr):
+        part.setflags(write=False)
+    return rows
