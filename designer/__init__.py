@@ -1,9 +1,9 @@
 """Designs the noise of privacy mechanisms for linear queries, and proves it.
 
-    >>> from designer import Problem, Workload, design, metrics
-    >>> problem = Problem(Workload([[1, 1, 0], [0, 0, 1]]), metrics.euclidean([[0, 0], [0, 3], [4, 0]], per_unit=0.5))
-    >>> design(problem).privacy.holds
-    True
+>>> from designer import Problem, Workload, design, metrics
+>>> problem = Problem(Workload([[1, 1, 0], [0, 0, 1]]), metrics.euclidean([[0, 0], [0, 3], [4, 0]], per_unit=0.5))
+>>> design(problem).privacy.holds
+True
 """
 
 from designer import metrics

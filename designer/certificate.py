@@ -6,6 +6,7 @@ not settle `<= 1`, are then evaluated in exact rational arithmetic. So the verdi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -112,7 +113,9 @@ class _Search:
             self.best, self.pair = length / budget, (left, right)
 
 
-def certify(sensitivity: SensitivitySet, norm: Norm, theorem: str, elements: tuple[str, ...]) -> PrivacyCertificate:
+def certify(
+    sensitivity: SensitivitySet, norm: Norm, theorem: str = "", elements: Sequence[str] | None = None
+) -> PrivacyCertificate:
     """The certificate of `norm` over `sensitivity`; it never raises, `require` does."""
     search = _Search(sensitivity, norm)
     _check_silent(search)
@@ -143,17 +146,16 @@ def _check_silent(search: _Search) -> None:
             return
 
 
-def _verdict(search: _Search, theorem: str, elements: tuple[str, ...]) -> PrivacyCertificate:
+def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> PrivacyCertificate:
     """The certificate that the search amounts to."""
     witness = None
     if search.pair is not None:
         left, right = search.pair
         u, budget = search.sensitivity.exact(left, right)
         assert budget is not None
-        words = search.sensitivity.relation.pair_words(left, right, elements)
+        named = elements or [str(i) for i in range(len(search.sensitivity.points))]
+        words = search.sensitivity.relation.pair_words(left, right, named)
         witness = Witness(left, right, words, tuple(float(c) for c in u), float(budget))
     worst = None if search.infinite else max(search.best, Fraction(search.covered), Fraction(0))
-    arithmetic = (
-        f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all {search.pairs}"
-    )
+    arithmetic = f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all {search.pairs}"
     return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)

@@ -63,7 +63,11 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each query; IF(Q)
     of section 4.2 the geometric mean over the queries that get noise.
     """
-    names = [f.name for f in FAMILIES if f.notion == problem.notion] if families is None else [family_named(name).name for name in families]
+    names = (
+        [f.name for f in FAMILIES if f.notion == problem.notion]
+        if families is None
+        else [family_named(name).name for name in families]
+    )
     if not names:
         raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
     reference = _reference(problem)

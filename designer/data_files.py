@@ -111,7 +111,9 @@ def _parquet(path: Path) -> dict[str, list[object]]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
-        raise InvalidProblem(f"{path}: Parquet files need pyarrow; install dp-designer[parquet] or convert the file to CSV.") from None
+        raise InvalidProblem(
+            f"{path}: Parquet files need pyarrow; install dp-designer[parquet] or convert the file to CSV."
+        ) from None
     try:
         columns: dict[str, list[object]] = parquet.read_table(path).to_pydict()
     except (ArrowException, OSError) as error:

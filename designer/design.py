@@ -81,11 +81,19 @@ def design(problem: Problem, family: str = "auto", **options: Any) -> Design:
     if unknown:
         raise InvalidProblem(f"options: {unknown} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}.")
     if chosen.notion != problem.notion:
-        raise DesignFailed(f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family.")
+        raise DesignFailed(
+            f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family."
+        )
     start = time.perf_counter()
     mechanism = chosen.build(problem, **options)
     seconds = time.perf_counter() - start
-    provenance = {"software": f"dp-designer {VERSION}", "family": chosen.title, "loss": problem.loss, "options": options, "seconds": round(seconds, 3)}
+    provenance = {
+        "software": f"dp-designer {VERSION}",
+        "family": chosen.title,
+        "loss": problem.loss,
+        "options": options,
+        "seconds": round(seconds, 3),
+    }
     return Design(problem, mechanism.annotated(provenance), seconds)
 
 

@@ -54,7 +54,8 @@ class Domain:
     def elements(self) -> tuple[str, ...]:
         """Name of every combination, in the order of the histogram."""
         return tuple(
-            ", ".join(f"{name}={value}" for name, value in zip(self.attributes, row, strict=True)) for row in product(*self.values)
+            ", ".join(f"{name}={value}" for name, value in zip(self.attributes, row, strict=True))
+            for row in product(*self.values)
         )
 
     def axis(self, attribute: str) -> int:
@@ -78,5 +79,7 @@ class Domain:
             try:
                 counts[tuple(table[str(record[name])] for name, table in zip(self.attributes, codes, strict=True))] += 1
             except KeyError:
-                raise InvalidProblem("records: a record lacks an attribute or has a value outside the domain; clean the records first.") from None
+                raise InvalidProblem(
+                    "records: a record lacks an attribute or has a value outside the domain; clean the records first."
+                ) from None
         return counts.ravel()

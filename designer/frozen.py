@@ -23,11 +23,15 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 def real_array(value: object, field: str, ndim: int, *, allow_inf: bool = False) -> Floats:
     """`value` as a frozen float64 array of `ndim` dimensions; NaN (and infinity, unless allowed) are refused with their place."""
     if getattr(value, "dtype", None) is not None and np.asarray(value).dtype.kind not in "biuf":
-        raise InvalidProblem(f"{field}: entries of type {np.asarray(value).dtype} are not real numbers; convert them to floats first.")
+        raise InvalidProblem(
+            f"{field}: entries of type {np.asarray(value).dtype} are not real numbers; convert them to floats first."
+        )
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidProblem(f"{field}: not an array of real numbers ({error}); give {ndim}-dimensional rows of equal length.") from None
+        raise InvalidProblem(
+            f"{field}: not an array of real numbers ({error}); give {ndim}-dimensional rows of equal length."
+        ) from None
     if array.ndim != ndim:
         raise InvalidProblem(f"{field}: has {array.ndim} dimensions, shape {array.shape}; give an array with {ndim}.")
     if array.size == 0:
@@ -45,7 +49,9 @@ def refuse_lossy_integers(value: object, array: Floats, field: str) -> None:
     if np.abs(array, where=np.isfinite(array), out=np.zeros_like(array)).max() > 2.0**53:
         original = np.asarray(value)
         if original.dtype.kind in "iuO" and any(int(a) != b for a, b in zip(original.ravel(), array.ravel(), strict=True)):
-            raise InvalidProblem(f"{field}: holds integers beyond 2^53 that a float64 cannot hold; divide the row by a power of two.")
+            raise InvalidProblem(
+                f"{field}: holds integers beyond 2^53 that a float64 cannot hold; divide the row by a power of two."
+            )
 
 
 def names(given: Sequence[object] | None, count: int, field: str, prefix: str) -> tuple[str, ...]:

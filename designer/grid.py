@@ -49,12 +49,16 @@ class Grid:
         multiples = np.rint(np.ldexp(matrix, -np.array(self.exponents, dtype=np.int64)[:, None]))
         if (np.abs(multiples) > LARGEST).any():
             k = int(np.argwhere(np.abs(multiples) > LARGEST)[0][0])
-            raise InvalidProblem(f"grid.exponents[{k}]: {self.exponents[k]} makes entries beyond 2^52 steps; use a larger exponent.")
+            raise InvalidProblem(
+                f"grid.exponents[{k}]: {self.exponents[k]} makes entries beyond 2^52 steps; use a larger exponent."
+            )
         return np.asarray(multiples, dtype=np.int64)
 
     def values(self, integers: NDArray[np.int64]) -> Floats:
         """The multiples as floats; exact below 2^53 steps. Coordinates run along the first axis."""
-        return np.ldexp(integers.astype(np.float64), np.array(self.exponents, dtype=np.int64).reshape(-1, *[1] * (integers.ndim - 1)))
+        return np.ldexp(
+            integers.astype(np.float64), np.array(self.exponents, dtype=np.int64).reshape(-1, *[1] * (integers.ndim - 1))
+        )
 
 
 def coarsest_exponent(row: Floats) -> int:

@@ -27,8 +27,8 @@ from designer.workload import Workload
 
 if TYPE_CHECKING:
     from designer.error_bounds import ErrorBounds
-    from designer.release import Release, SimulatedNoise
     from designer.noise import LaplaceNoise
+    from designer.release import Release, SimulatedNoise
 
 Falloff = Literal["exponential", "gaussian"]
 
@@ -64,10 +64,14 @@ class Mechanism:
         if self.falloff not in THEOREMS:
             raise InvalidProblem(f"falloff: {self.falloff!r} is unknown; use one of {sorted(THEOREMS)}.")
         if self.relation.size != self.workload.shape[1]:
-            raise InvalidProblem(f"relation: speaks of {self.relation.size} elements, the workload of {self.workload.shape[1]}.")
+            raise InvalidProblem(
+                f"relation: speaks of {self.relation.size} elements, the workload of {self.workload.shape[1]}."
+            )
         rows = self.workload.shape[0] if self.measured is None else len(self.measured)
         if not rows == len(self.grid.exponents) == self.norm.dimension:
-            raise InvalidProblem(f"mechanism: {rows} rows, {len(self.grid.exponents)} steps and a norm on {self.norm.dimension} differ.")
+            raise InvalidProblem(
+                f"mechanism: {rows} rows, {len(self.grid.exponents)} steps and a norm on {self.norm.dimension} differ."
+            )
         for name in ("measured", "reconstruction"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, frozen(getattr(self, name)))
@@ -201,7 +205,11 @@ class Mechanism:
         }
 
     def _unprotected(self) -> tuple[str, ...]:
-        silent = [name for name, quiet in zip(self.workload.queries, self.norm.silent, strict=False) if quiet and self.measured is None]
+        silent = [
+            name
+            for name, quiet in zip(self.workload.queries, self.norm.silent, strict=False)
+            if quiet and self.measured is None
+        ]
         statements = []
         if silent:
             listed = ", ".join(silent[:8]) + (" and more" if len(silent) > 8 else "")

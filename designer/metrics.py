@@ -32,7 +32,7 @@ class Metric(Relation):
 
     def blocks(self) -> Iterator[Block]:
         for rows, columns in rectangles(self.size):
-            budgets = np.array(self.rectangle(rows, columns))
+            budgets = np.array(self.rectangle(rows, columns), dtype=np.float64)
             # Only pairs i < j: the diagonal and the mirrored corner, both in the first columns, say nothing new.
             budgets[:, : len(budgets)][np.tri(len(budgets), dtype=bool)] = np.inf
             yield Block(np.arange(rows.start, rows.stop), np.arange(columns.start, columns.stop), budgets)
@@ -58,13 +58,15 @@ class Uniform(Metric):
         return self.elements
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
-        return self.epsilon * (np.arange(rows.start, rows.stop)[:, None] != np.arange(columns.start, columns.stop))
+        return np.where(np.arange(rows.start, rows.stop)[:, None] != np.arange(columns.start, columns.stop), self.epsilon, 0.0)
 
     def exact_budget(self, left: int, right: int) -> Fraction:
         return Fraction(self.epsilon) * (left != right)
 
     def words(self) -> str:
-        return f"One record may change from any universe element to any other, with budget {self.epsilon!r} whatever the two are."
+        return (
+            f"One record may change from any universe element to any other, with budget {self.epsilon!r} whatever the two are."
+        )
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "elements": self.elements, "epsilon": self.epsilon}
@@ -107,7 +109,11 @@ class Matrix(Metric):
     def words(self) -> str:
         finite = self.budgets[np.isfinite(self.budgets) & ~np.eye(self.size, dtype=bool)]
         span = f"from {float(finite.min())!r} to {float(finite.max())!r}" if finite.size else "all infinite"
-        closed = "" if self.given is None else f" (the shortest-path closure of {int((self.given != self.budgets).sum()) // 2} lower entries)"
+        closed = (
+            ""
+            if self.given is None
+            else f" (the shortest-path closure of {int((self.given != self.budgets).sum()) // 2} lower entries)"
+        )
         return f"One record may change from universe element i to j, with the budget d(i, j) of an explicit matrix, {span}{closed}."
 
     def to_spec(self) -> dict[str, Any]:
@@ -138,7 +144,9 @@ class Euclidean(Metric):
         return np.asarray(cdist(self.places[rows], self.places[columns])) * self.per_unit
 
     def exact_budget(self, left: int, right: int) -> Fraction:
-        square = sum((Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(self.places[left], self.places[right], strict=True))
+        square = sum(
+            (Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(self.places[left], self.places[right], strict=True)
+        )
         return root_below(Fraction(self.per_unit) ** 2 * square)
 
     def words(self) -> str:
@@ -257,7 +265,9 @@ class Hamming(Metric):
 
     def words(self) -> str:
         listed = ", ".join(f"{name} {budget!r}" for name, budget in zip(self.domain.attributes, self.budgets, strict=True))
-        return f"One record may change in any of its attributes; the budget is the sum over the changed attributes of: {listed}."
+        return (
+            f"One record may change in any of its attributes; the budget is the sum over the changed attributes of: {listed}."
+        )
 
     def to_spec(self) -> dict[str, Any]:
         return {
@@ -299,7 +309,9 @@ class AddRemove(Relation):
 
     def words(self) -> str:
         low, high = float(self.epsilons.min()), float(self.epsilons.max())
-        budget = f"budget {low!r}" if low == high else f"a budget of its own for each universe element, from {low!r} to {high!r}"
+        budget = (
+            f"budget {low!r}" if low == high else f"a budget of its own for each universe element, from {low!r} to {high!r}"
+        )
         return f"One record may appear or disappear, with {budget}."
 
     def to_spec(self) -> dict[str, Any]:
@@ -339,7 +351,9 @@ def _require_semimetric(d: Floats) -> None:
         raise InvalidProblem(f"metric.matrix: has shape {d.shape}; give a square matrix, one row and column for each element.")
     if d.diagonal().any():
         i = int(np.nonzero(d.diagonal())[0][0])
-        raise InvalidProblem(f"metric.matrix: d({i}, {i}) = {d[i, i]} on the diagonal; an element is at distance 0 from itself.")
+        raise InvalidProblem(
+            f"metric.matrix: d({i}, {i}) = {d[i, i]} on the diagonal; an element is at distance 0 from itself."
+        )
     if (d < 0).any():
         i, j = (int(v) for v in np.argwhere(d < 0)[0])
         raise InvalidProblem(f"metric.matrix: d({i}, {j}) = {d[i, j]} is negative; a budget is at least 0.")
@@ -351,12 +365,14 @@ def _require_semimetric(d: Floats) -> None:
 
 def euclidean(points: object, per_unit: float = 1.0) -> Metric:
     """d(i, j) = per_unit * ||p_i - p_j||_2 for `points` of shape (N, dimensions); a 1-D array is a line."""
-    on_a_line = len(np.shape(points[:1])) == 1 if isinstance(points, (list, tuple, np.ndarray)) else False  # type: ignore[arg-type]
-    places = real_array(np.reshape(points, (-1, 1)) if on_a_line else points, "metric.points", 2)  # type: ignore[call-overload]
+    on_a_line = isinstance(points, (list, tuple, np.ndarray)) and np.ndim(points[0] if len(points) else 0) == 0
+    places = real_array(np.reshape(np.asarray(points), (-1, 1)) if on_a_line else points, "metric.points", 2)
     rate = positive(per_unit, "metric.per_unit")
     spread = float(np.ptp(places, axis=0).max())
     if spread > 1e150 or spread * rate > 1e300 or 0 < spread < 1e-140:
-        raise InvalidProblem(f"metric.points: the coordinates span {spread}; choose a unit in which they span between 1e-140 and 1e150.")
+        raise InvalidProblem(
+            f"metric.points: the coordinates span {spread}; choose a unit in which they span between 1e-140 and 1e150."
+        )
     return (Line if places.shape[1] == 1 else Euclidean)(places, rate)
 
 
@@ -369,7 +385,9 @@ def great_circle(points: object, per_km: float = 1.0) -> GreatCircle:
         beyond = np.abs(places[:, column]) > limit
         if beyond.any():
             i = int(np.nonzero(beyond)[0][0])
-            raise InvalidProblem(f"metric.points: {name} {places[i, column]} of row {i} is beyond {limit} degrees; latitude comes first.")
+            raise InvalidProblem(
+                f"metric.points: {name} {places[i, column]} of row {i} is beyond {limit} degrees; latitude comes first."
+            )
     return GreatCircle(places, positive(per_km, "metric.per_km"))
 
 
@@ -377,11 +395,15 @@ def hamming(domain: Domain, budgets: Mapping[str, float] | Sequence[float]) -> H
     """d(u, v) = sum_a budgets[a] * [u_a != v_a] over the attributes of `domain`; an infinite budget leaves an attribute unprotected."""
     if isinstance(budgets, Mapping):
         if set(budgets) != set(domain.attributes):
-            raise InvalidProblem(f"budgets: given for {sorted(budgets)}, the attributes are {sorted(domain.attributes)}; name each once.")
+            raise InvalidProblem(
+                f"budgets: given for {sorted(budgets)}, the attributes are {sorted(domain.attributes)}; name each once."
+            )
         budgets = [budgets[name] for name in domain.attributes]
     if len(budgets) != len(domain.attributes):
         raise InvalidProblem(f"budgets: {len(budgets)} for {len(domain.attributes)} attributes; give one for each.")
-    return Hamming(domain, tuple(positive(b, f"budgets[{a}]", allow_inf=True) for a, b in zip(domain.attributes, budgets, strict=True)))
+    return Hamming(
+        domain, tuple(positive(b, f"budgets[{a}]", allow_inf=True) for a, b in zip(domain.attributes, budgets, strict=True))
+    )
 
 
 def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:

@@ -54,6 +54,10 @@ class Norm:
         """Which coordinates get no noise."""
         return np.isinf(self.map) if self.map.ndim == 1 else np.zeros(self.dimension, dtype=bool)
 
+    def divided(self, factor: float) -> Norm:
+        """The norm divided by a positive factor: noise wider by that factor."""
+        return Norm(self.map / factor, self.order)
+
     def image(self, points: Floats) -> Floats:
         """`map p` for each row p; coordinates without noise are left out."""
         if self.map.ndim == 2:
@@ -96,12 +100,15 @@ class Norm:
 
     def exact(self, u: Sequence[Fraction]) -> Fraction | None:
         """The norm as a rational number (rounded up by less than 2^-80 for `l2`), None when infinite."""
-        if any(u[k] for k in np.flatnonzero(self.silent)):
+        if any(c for c, quiet in zip(u, self.silent, strict=True) if quiet):
             return None
         if self.map.ndim == 1:
             images = [Fraction(float(w)) * abs(c) for w, c in zip(self.map, u, strict=True) if np.isfinite(w) and c]
         else:
-            images = [abs(sum((Fraction(float(w)) * c for w, c in zip(row, u, strict=True) if w and c), Fraction(0))) for row in self.map]
+            images = [
+                abs(sum((Fraction(float(w)) * c for w, c in zip(row, u, strict=True) if w and c), Fraction(0)))
+                for row in self.map
+            ]
         if self.order == "l1":
             return sum(images, Fraction(0))
         if self.order == "linf":

@@ -40,12 +40,18 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not isinstance(self.workload, Workload):
-            raise InvalidProblem(f"problem.workload: {type(self.workload).__name__} is not a Workload; wrap the matrix: Workload(matrix).")
+            raise InvalidProblem(
+                f"problem.workload: {type(self.workload).__name__} is not a Workload; wrap the matrix: Workload(matrix)."
+            )
         if not isinstance(self.relation, Relation):
-            raise InvalidProblem(f"problem.relation: {type(self.relation).__name__} is not a relation; build one with designer.metrics.")
+            raise InvalidProblem(
+                f"problem.relation: {type(self.relation).__name__} is not a relation; build one with designer.metrics."
+            )
         queries, elements = self.workload.shape
         if self.relation.size != elements:
-            raise InvalidProblem(f"problem.relation: speaks of {self.relation.size} elements, the workload of {elements}; they must agree.")
+            raise InvalidProblem(
+                f"problem.relation: speaks of {self.relation.size} elements, the workload of {elements}; they must agree."
+            )
         for name, value, known in (("notion", self.notion, NOTIONS), ("loss", self.loss, LOSSES)):
             if value not in known:
                 raise InvalidProblem(f"problem.{name}: {value!r} is unknown; use one of {list(known)}.")
@@ -68,5 +74,7 @@ def _costs(weights: Sequence[float] | Floats | None, queries: int) -> Floats:
         return frozen(np.ones(queries))
     array = real_array(weights, "problem.weights", 1)
     if len(array) != queries or not (array > 0).all():
-        raise InvalidProblem(f"problem.weights: {len(array)} weights, least {array.min()}; give a positive weight for each of the {queries} queries.")
+        raise InvalidProblem(
+            f"problem.weights: {len(array)} weights, least {array.min()}; give a positive weight for each of the {queries} queries."
+        )
     return array

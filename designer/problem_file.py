@@ -1,11 +1,11 @@
 """Problem files: TOML in, `ProblemFile` out. The only parser; every refusal names file, key, value and remedy.
 
-    [elements]  table = "cities.csv", names = ["name", "state"]          the universe, one row each (optional)
-    [domain]    sex = ["F", "M"], age = 3                                 or a product of attributes (optional)
-    [workload]  one of: matrix = "queries.csv" | columns = ["elevation"] | builder = "random" | predicates = {..} | marginals = [[..]]
-    [relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01
-    [problem]   loss, notion, records, weights                            (optional)
-    [design]    family and its options                                    (optional)
+[elements]  table = "cities.csv", names = ["name", "state"]          the universe, one row each (optional)
+[domain]    sex = ["F", "M"], age = 3                                 or a product of attributes (optional)
+[workload]  one of: matrix = "queries.csv" | columns = ["elevation"] | builder = "random" | predicates = {..} | marginals = [[..]]
+[relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01
+[problem]   loss, notion, records, weights                            (optional)
+[design]    family and its options                                    (optional)
 """
 
 from __future__ import annotations
@@ -86,9 +86,13 @@ class _Reader:
             if name == "title":
                 continue
             if name not in SECTIONS:
-                raise InvalidProblem(f"{self.path}: [{name}] is unknown; the sections are {list(SECTIONS)}, and `title` before them.")
+                raise InvalidProblem(
+                    f"{self.path}: [{name}] is unknown; the sections are {list(SECTIONS)}, and `title` before them."
+                )
             if not isinstance(section, dict):
-                raise InvalidProblem(f"{self.path}: {name} = {section!r} should be a section: write [{name}] and its keys below.")
+                raise InvalidProblem(
+                    f"{self.path}: {name} = {section!r} should be a section: write [{name}] and its keys below."
+                )
             known = SECTIONS[name]
             for key in section:
                 if known is not None and key not in known:
@@ -121,7 +125,9 @@ class _Reader:
     @cached_property
     def table(self) -> Table:
         if "elements" not in self.data:
-            raise InvalidProblem(f"{self.path}: section [elements] is missing; name the table with one row for each universe element.")
+            raise InvalidProblem(
+                f"{self.path}: section [elements] is missing; name the table with one row for each universe element."
+            )
         return read_table(self.file("elements", "table"))
 
     @cached_property
@@ -142,7 +148,9 @@ class _Reader:
     def workload(self) -> Workload:
         kinds = [k for k in ("matrix", "columns", "builder", "predicates", "marginals") if k in self.data["workload"]]
         if len(kinds) != 1:
-            raise InvalidProblem(f"{self.path}: [workload] has {kinds or 'no queries'}; give exactly one of matrix, columns, builder, predicates, marginals.")
+            raise InvalidProblem(
+                f"{self.path}: [workload] has {kinds or 'no queries'}; give exactly one of matrix, columns, builder, predicates, marginals."
+            )
         build: Callable[[], Workload] = getattr(self, f"_workload_{kinds[0]}")
         made = build()
         names = self.get("workload", "names", list, None)
@@ -167,7 +175,9 @@ class _Reader:
         name = self.get("workload", "builder", str)
         size = self.get("workload", "size", int, len(next(iter(self.table.values()))) if "elements" in self.data else ...)
         if name == "random":
-            queries, kind, seed = (self.get("workload", *args) for args in (("queries", int), ("kind", str, "real"), ("seed", int)))
+            queries, kind, seed = (
+                self.get("workload", *args) for args in (("queries", int), ("kind", str, "real"), ("seed", int))
+            )
             return Workload.random(queries, size, kind, seed)
         builders: dict[str, Callable[[int], Workload]] = {
             "identity": Workload.identity,
@@ -185,7 +195,12 @@ class _Reader:
             raise self.refuse("relation", "metric", name, f"unknown; use one of {sorted(RELATION_KEYS)}")
         for key in self.data["relation"]:
             if key != "metric" and key not in allowed:
-                raise self.refuse("relation", key, self.data["relation"][key], f"does not go with metric {name!r}, which takes {sorted(allowed)}")
+                raise self.refuse(
+                    "relation",
+                    key,
+                    self.data["relation"][key],
+                    f"does not go with metric {name!r}, which takes {sorted(allowed)}",
+                )
         build: Callable[[], Relation] = getattr(self, f"_relation_{name}")
         return build()
 
@@ -204,7 +219,9 @@ class _Reader:
         return metrics.add_remove(self.size, self.number("epsilon") if own is None else own)
 
     def _relation_matrix(self) -> Relation:
-        return metrics.from_matrix(read_matrix(self.file("relation", "matrix")), closure=self.get("relation", "closure", bool, False))
+        return metrics.from_matrix(
+            read_matrix(self.file("relation", "matrix")), closure=self.get("relation", "closure", bool, False)
+        )
 
     def _relation_euclidean(self) -> Relation:
         return metrics.euclidean(self.columns("relation", "points").T, self.number("per_unit"))
@@ -227,5 +244,12 @@ RELATION_KEYS: Mapping[str, set[str]] = {
 
 
 def _type_words(kind: type | tuple[type, ...]) -> str:
-    words = {str: "a text in quotes", int: "a whole number", float: "a number", list: "a list [..]", dict: "a table {..}", bool: "true or false"}
+    words = {
+        str: "a text in quotes",
+        int: "a whole number",
+        float: "a number",
+        list: "a list [..]",
+        dict: "a table {..}",
+        bool: "true or false",
+    }
     return " or ".join(words[k] for k in (kind if isinstance(kind, tuple) else (kind,)))

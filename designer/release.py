@@ -76,7 +76,9 @@ def counts(histogram: object, size: int) -> NDArray[np.int64]:
     except (TypeError, ValueError):
         raise InvalidProblem(UNUSABLE) from None
     if array.shape != (size,):
-        raise InvalidProblem(f"histogram: has shape {array.shape}; give {size} counts, in the order of the workload's elements.")
+        raise InvalidProblem(
+            f"histogram: has shape {array.shape}; give {size} counts, in the order of the workload's elements."
+        )
     if array.dtype.kind not in "biuf":
         raise InvalidProblem(f"histogram: has type {array.dtype}; give whole numbers.")
     with np.errstate(invalid="ignore"):

@@ -63,7 +63,11 @@ class SensitivitySet:
         """`||u|| / b` of every pair, block by block, in floating point; 0 for unprotected pairs, infinite for b = 0 < ||u||."""
         images = norm.image(self.points)
         for block in track(self.relation.blocks(), "scanning pairs"):
-            lengths = norm.length(images[block.left] - images[block.right]) if block.paired else norm.between(images[block.left], images[block.right])
+            lengths = (
+                norm.length(images[block.left] - images[block.right])
+                if block.paired
+                else norm.between(images[block.left], images[block.right])
+            )
             with np.errstate(divide="ignore", invalid="ignore"):
                 lengths /= block.budgets
             if not block.budgets.all():
@@ -94,7 +98,9 @@ class SensitivitySet:
             found.append((left[moved], right[moved], block.budgets[where][moved]))
             total += int(moved.sum())
             if total > limit:
-                raise DesignFailed(f"the sensitivity set has more than {limit} differences; use a family that scans it in blocks, such as laplace.")
+                raise DesignFailed(
+                    f"the sensitivity set has more than {limit} differences; use a family that scans it in blocks, such as laplace."
+                )
         return self.pairs(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
     def exact(self, left: int, right: int) -> tuple[list[Fraction], Fraction | None]:

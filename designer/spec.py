@@ -127,10 +127,14 @@ def load(path: str | Path, *, size_limit: int = SIZE_LIMIT) -> Mechanism:
     spec = read_json(Path(path), size_limit)
     _require_keys(spec, TOP_KEYS, "spec")
     if (spec["format"], spec["version"]) != (FORMAT, FORMAT_VERSION):
-        raise InvalidSpec(f"spec: format {spec['format']!r} version {spec['version']!r}; this program reads {FORMAT!r} version {FORMAT_VERSION}.")
+        raise InvalidSpec(
+            f"spec: format {spec['format']!r} version {spec['version']!r}; this program reads {FORMAT!r} version {FORMAT_VERSION}."
+        )
     if spec["seal"] != seal(spec):
-        raise InvalidSpec("seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the file.")
-    mechanism = _reading("mechanism", lambda: _mechanism(spec))
+        raise InvalidSpec(
+            "seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the file."
+        )
+    mechanism: Mechanism = _reading("mechanism", lambda: _mechanism(spec))
     _compare_claims(mechanism, spec)
     return mechanism
 
@@ -235,7 +239,9 @@ def _workload_from_spec(spec: Mapping[str, Any]) -> Workload:
 
 def _relation_from_spec(spec: Any) -> Relation:
     if not isinstance(spec, dict) or spec.get("kind") not in RELATIONS:
-        raise InvalidSpec(f"relation.kind: {spec.get('kind') if isinstance(spec, dict) else spec!r} is unknown; one of {sorted(RELATIONS)}.")
+        raise InvalidSpec(
+            f"relation.kind: {spec.get('kind') if isinstance(spec, dict) else spec!r} is unknown; one of {sorted(RELATIONS)}."
+        )
     restored = {key: _with_infinity(value) for key, value in spec.items()}
     relation = RELATIONS[spec["kind"]].from_spec(restored)
     if canonical(relation.to_spec()) != canonical(spec):
@@ -277,4 +283,8 @@ def _proven_at_least(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[st
     except (KeyError, ValueError, TypeError, ZeroDivisionError):
         return claimed
     same_sentence = isinstance(claimed.get("arithmetic"), str)
-    return {**claimed, "worst_ratio": proven["worst_ratio"], "arithmetic": proven["arithmetic"]} if near and same_sentence else claimed
+    return (
+        {**claimed, "worst_ratio": proven["worst_ratio"], "arithmetic": proven["arithmetic"]}
+        if near and same_sentence
+        else claimed
+    )

@@ -33,7 +33,9 @@ class Workload:
     queries: tuple[str, ...]
     elements: tuple[str, ...]
 
-    def __init__(self, matrix: object, queries: Sequence[object] | None = None, elements: Sequence[object] | None = None) -> None:
+    def __init__(
+        self, matrix: object, queries: Sequence[object] | None = None, elements: Sequence[object] | None = None
+    ) -> None:
         checked = sparse_rows(matrix) if hasattr(matrix, "tocsr") else real_array(matrix, "workload.matrix", 2)
         object.__setattr__(self, "matrix", checked)
         object.__setattr__(self, "queries", names(queries, checked.shape[0], "workload.queries", "q"))
@@ -60,7 +62,9 @@ class Workload:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Workload):
             return NotImplemented
-        return (self.queries, self.elements) == (other.queries, other.elements) and bool(np.array_equal(self.dense(), other.dense()))
+        return (self.queries, self.elements) == (other.queries, other.elements) and bool(
+            np.array_equal(self.dense(), other.dense())
+        )
 
     def __hash__(self) -> int:
         return hash((self.queries, self.elements))
@@ -102,8 +106,13 @@ class Workload:
         for subset in subsets:
             axes = [domain.axis(name) for name in subset]
             for cell in product(*(range(domain.shape[a]) for a in axes)):
-                rows.append(np.all([codes[a] == v for a, v in zip(axes, cell, strict=True)], axis=0) if axes else np.ones(domain.size))
-                labels.append(", ".join(f"{domain.attributes[a]}={domain.values[a][v]}" for a, v in zip(axes, cell, strict=True)) or "total")
+                rows.append(
+                    np.all([codes[a] == v for a, v in zip(axes, cell, strict=True)], axis=0) if axes else np.ones(domain.size)
+                )
+                labels.append(
+                    ", ".join(f"{domain.attributes[a]}={domain.values[a][v]}" for a, v in zip(axes, cell, strict=True))
+                    or "total"
+                )
         return cls(np.array(rows, dtype=float), queries=labels, elements=domain.elements)
 
     @classmethod

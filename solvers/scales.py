@@ -51,7 +51,9 @@ def minimise_scales(
         # Rows that are far from binding never come back: dropping them keeps the Newton systems small.
         rows = np.concatenate([rows[rows @ weights > 0.5], more])
     status = Status.OPTIMAL if best[0] - bound <= tolerance * best[0] else Status.STALLED
-    return Solution(status, best[1], best[0], min(bound, best[0]), iterations, f"interior point on a working set of {len(rows)} rows")
+    return Solution(
+        status, best[1], best[0], min(bound, best[0]), iterations, f"interior point on a working set of {len(rows)} rows"
+    )
 
 
 def cost(weights: Floats, costs: Floats, power: int) -> float:

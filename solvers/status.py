@@ -10,7 +10,9 @@ class Status(Enum):
 
     OPTIMAL = "Solved: the certified gap is within the tolerance."
     STALLED = "Feasible, but the certified gap stayed above the tolerance: use the point with its stated gap, or allow more iterations."
-    INFEASIBLE = "No feasible point: some change has budget zero but moves the answers; give it a positive budget or drop the query."
+    INFEASIBLE = (
+        "No feasible point: some change has budget zero but moves the answers; give it a positive budget or drop the query."
+    )
     TOO_LARGE = "The problem exceeds the stated size limit and was not started: raise the limit or choose another family."
     FAILED = "The backend returned no usable point: rescale the problem or choose another family."
 

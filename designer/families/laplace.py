@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from designer import metrics
+from designer.certificate import certify
 from designer.errors import DesignFailed
 from designer.frozen import Floats
 from designer.grid import Grid
@@ -17,6 +18,7 @@ from designer.norms import Norm, weighted_l1
 from designer.optimality import Optimality
 from designer.problem import Problem
 from designer.sensitivity import SensitivitySet
+from solvers.rational import float_above
 from solvers.scales import minimise_scales
 from solvers.solution import Solution
 from solvers.status import Status
@@ -53,7 +55,9 @@ def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, toleranc
         # max_k 2 v_k c_k^2 is least when all v_k c_k^2 are equal: one worst-case scan gives the optimum in closed form.
         direction = np.sqrt(costs)
         scale = refuse_infinite(sensitivity, weighted_l1(direction))
-        return Solution(Status.OPTIMAL, direction / scale, 2 * scale**2, 2 * scale**2 * (1 - 1e-12), 1, "closed form: one worst pair")
+        return Solution(
+            Status.OPTIMAL, direction / scale, 2 * scale**2, 2 * scale**2 * (1 - 1e-12), 1, "closed form: one worst pair"
+        )
     refuse_infinite(sensitivity, weighted_l1(1 / spread))
     _, start = sensitivity.worst(weighted_l1(1 / spread), limit=max(1000, 4 * len(costs)))
     rows = np.abs(start.normalised)
@@ -106,8 +110,8 @@ def strategy_3(problem: Problem) -> Mechanism:
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     pairs = sensitivity.all_pairs(limit=max(1, 50_000_000 // sensitivity.dimension))
     moves = np.abs(pairs.differences)
-    heard = moves.any(axis=0) if len(pairs) else np.zeros(sensitivity.dimension, dtype=bool)
-    weights = np.full(len(heard), np.inf)
+    heard = np.asarray(moves.any(axis=0))
+    weights = np.full(sensitivity.dimension, np.inf)
     weights[heard] = _proportional_weights(moves[:, heard], pairs.budgets)
     return mechanism(problem, "strategy_3", weights)
 
@@ -143,7 +147,9 @@ def uniform_budget(problem: Problem) -> Mechanism:
     everything = metrics.uniform(problem.relation.size, 1.0)
     one_budget = sensitivity.relation if isinstance(problem.relation, metrics.AddRemove) else everything
     scale = unit_sensitivity(SensitivitySet(one_budget, sensitivity.points)) / smallest_budget(problem)
-    return mechanism(problem, "uniform_budget", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf))
+    return mechanism(
+        problem, "uniform_budget", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf)
+    )
 
 
 def unit_sensitivity(sensitivity: SensitivitySet) -> float:
@@ -172,27 +178,29 @@ def _alone(problem: Problem) -> Floats:
 
 def mechanism(problem: Problem, family: str, weights: Floats, bound: float | None = None, method: str = "") -> Mechanism:
     """The frozen mechanism with these weights: queries rounded to their grid, weights shrunk until the rounded queries are private."""
-    with np.errstate(divide="ignore"):
-        weights = np.where(weights == np.inf, np.inf, weights)
-        grid = Grid.for_scales(problem.workload.dense(), 1 / weights)
+    grid = Grid.for_scales(problem.workload.dense(), 1 / weights)
     rounded = SensitivitySet.of(grid.values(grid.integers(problem.workload.dense())), problem.relation)
-    weights = scale_up_to_private(rounded, weights)
+    weights = weights / scale_up_to_private(rounded, weighted_l1(weights))
     optimality = None if bound is None else Optimality(OBJECTIVES[problem.loss], loss_of(problem, 1 / weights), bound, method)
     return Mechanism(family, problem.workload, problem.relation, weighted_l1(weights), grid, optimality=optimality)
 
 
-def scale_up_to_private(sensitivity: SensitivitySet, weights: Floats) -> Floats:
-    """Weights divided by a proven bound of the worst ratio: every scale grows by the same factor, none ever shrinks below privacy."""
-    if np.isinf(weights).all():
-        return weights
-    norm = weighted_l1(weights)
+def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
+    """A factor by which the norm must be divided so that every pair is proven within its budget, with `MARGIN` to spare.
+
+    A first float scan with its error allowance makes the norm private for certain; the certificate of that norm then says, almost
+    exactly, how much of the allowance was not needed.
+    """
+    if norm.silent.all():
+        return 1.0
     worst, pairs = sensitivity.worst(norm)
     if not len(pairs):
-        return weights
-    # The float scan may be off by image_error on the length of any pair, which weighs most at the smallest budget.
+        return 1.0
+    # An error of the float scan on the length of a pair weighs most at the smallest budget.
     least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in sensitivity.relation.blocks())
-    allowance = sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least
-    return np.asarray(weights / ((worst + 2 * allowance) * MARGIN))
+    safe = (worst + 2 * (sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least)) * MARGIN
+    proven = certify(sensitivity, norm.divided(safe)).worst_ratio
+    return safe if proven is None else safe * float_above(proven) * MARGIN
 
 
 def loss_of(problem: Problem, scales: Floats) -> float:

@@ -1,0 +1,190 @@
+"""The command line: design, compare, release, sample, verify, report, show.
+
+Exit codes: 0 done; 2 invalid input; 3 no mechanism for this problem; 4 not private, or a spec that does not prove its claims.
+A release prints noisy answers and the guarantee; true values are never printed, logged or written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designer import progress
+from designer.compare import compare
+from designer.data_files import read_histogram
+from designer.design import FAMILIES, design
+from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
+from designer.mechanism import Mechanism
+from designer.problem_file import read_problem
+from designer.report import design_summary, mechanism_report, mechanism_summary
+from designer.spec import load, plain, to_spec, write_whole
+from designer.version import VERSION
+
+EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        with progress.shown(sys.stderr.isatty() and not options.json):
+            text, data = options.run(options)
+        print(json.dumps(plain(data), allow_nan=False) if options.json else text, flush=True)
+    except (DesignFailed, NotPrivate, InvalidSpec, InvalidProblem) as error:
+        print(f"dp-designer: {error}", file=sys.stderr)
+        return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
+    except BrokenPipeError:  # the reader, such as `head`, had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print(f"dp-designer: {error.filename or 'file'}: {error.strerror}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
+    top = argparse.ArgumentParser(
+        prog="dp-designer", description="Designs the noise of privacy mechanisms for linear queries, and proves it."
+    )
+    top.add_argument("--version", action="version", version=f"dp-designer {VERSION}")
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def command(
+        name: str, run: Callable[[argparse.Namespace], tuple[str, Any]], help_text: str, target: str
+    ) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=help_text, description=help_text)
+        made.add_argument("file", type=Path, help=target)
+        made.add_argument("--json", action="store_true", help="print JSON for machines")
+        made.set_defaults(run=run)
+        return made
+
+    names = ", ".join(family.name for family in FAMILIES)
+    made = command("design", _design, "design a mechanism for a problem file and save its spec", "problem file (TOML)")
+    made.add_argument("-o", "--output", type=Path, help="where to save the spec (JSON)")
+    made.add_argument("--family", help=f"override the problem file: auto, {names}")
+    made = command("compare", _compare, "design all families for a problem file and compare them", "problem file (TOML)")
+    made.add_argument("--family", action="append", help="only this family; may be given several times")
+    made.add_argument("--plot", type=Path, help="also draw the comparison to this picture (needs matplotlib)")
+    made = command(
+        "release", _release, "release noisy answers for a confidential histogram; spends the budget once", "spec (JSON)"
+    )
+    made.add_argument("--histogram", type=Path, required=True, help="counts, one for each universe element (CSV, NPY, Parquet)")
+    made.add_argument("--column", help="the column of the table that holds the counts")
+    made.add_argument("-o", "--output", type=Path, help="also save the release (JSON)")
+    made = command("sample", _sample, "draw noise for simulation; never a release", "spec (JSON)")
+    made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
+    made.add_argument("--seed", type=int, help="make the simulation repeatable")
+    made.add_argument("-o", "--output", type=Path, help="save the draws (NPY)")
+    command("verify", _verify, "recompute the guarantee of a spec from its numbers", "spec (JSON)")
+    made = command("report", _report, "write a spec as a page to read (Markdown)", "spec (JSON)")
+    made.add_argument("-o", "--output", type=Path, help="save the page instead of printing it")
+    command("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
+    return top
+
+
+def _design(options: argparse.Namespace) -> tuple[str, Any]:
+    file = read_problem(options.file)
+    # Options in the file belong to the family in the file.
+    made = design(file.problem, options.family) if options.family else design(file.problem, file.family, **file.options)
+    saved = made.mechanism.save(options.output) if options.output else None
+    text = design_summary(file.title, made) + (
+        f"\nSaved to {saved}." if saved else "\nNot saved: give -o SPEC.json to keep it."
+    )
+    return text, to_spec(made.mechanism)
+
+
+def _compare(options: argparse.Namespace) -> tuple[str, Any]:
+    file = read_problem(options.file)
+    result = compare(file.problem, options.family)
+    text = f"{file.title}\n\n{result.to_markdown()}"
+    if options.plot:
+        text += f"\nDrawn to {result.plot(options.plot)}.\n"
+    return text.rstrip(), {"title": file.title, "rows": result.rows}
+
+
+def _release(options: argparse.Namespace) -> tuple[str, Any]:
+    mechanism = load(options.file)
+    released = mechanism.release(read_histogram(options.histogram, options.column))
+    data = released.to_dict()
+    if options.output:
+        write_whole(options.output, json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n")
+    width = max(len(name) for name in released.queries)
+    deviations = np.sqrt(mechanism.query_variances())
+    lines = [
+        f"{name:{width}}  {a:>18,.6g}  +- {s:,.4g}"
+        for name, a, s in zip(released.queries, released.answers, deviations, strict=True)
+    ]
+    heading = "Noisy answers, with the standard deviation of their noise"
+    return "\n".join([heading, *lines, "", released.guarantee.to_text()]), data
+
+
+def _sample(options: argparse.Namespace) -> tuple[str, Any]:
+    mechanism = load(options.file)
+    noise = mechanism.sample_noise(options.size, options.seed)
+    if options.output:
+        np.save(options.output, np.asarray(noise))
+    expected, seen = np.sqrt(mechanism.query_variances()), np.asarray(noise).std(axis=0)
+    lines = [
+        f"{name}: standard deviation {e:.6g} expected, {s:.6g} in the draws"
+        for name, e, s in zip(mechanism.workload.queries, expected, seen, strict=True)
+    ]
+    data = {"stamp": noise.stamp, "expected": expected, "drawn": seen, "queries": list(mechanism.workload.queries)}
+    return "\n".join([noise.stamp, *lines]), data
+
+
+def _verify(options: argparse.Namespace) -> tuple[str, Any]:
+    mechanism = load(options.file)
+    certificate = mechanism.privacy
+    text = f"{options.file}: holds. {_certificate_words(mechanism)}"
+    return text, {
+        "holds": certificate.holds,
+        "worst_ratio": certificate.worst_ratio,
+        "pairs": certificate.pairs,
+        "fingerprint": mechanism.fingerprint,
+    }
+
+
+def _certificate_words(mechanism: Mechanism) -> str:
+    certificate = mechanism.privacy
+    worst = "no protected change moves an answer" if certificate.witness is None else f"attained at {certificate.witness.words}"
+    ratio = float(certificate.worst_ratio or 0)
+    return (
+        f"Worst ratio of loss to budget over {certificate.pairs:,} pairs: {ratio!r} ({worst}).\n{certificate.arithmetic}\n"
+        f"Fingerprint {mechanism.fingerprint}"
+    )
+
+
+def _report(options: argparse.Namespace) -> tuple[str, Any]:
+    mechanism = load(options.file)
+    page = mechanism_report(mechanism)
+    if options.output:
+        write_whole(options.output, page)
+        return f"Written to {options.output}.", {"path": str(options.output)}
+    return page, {"markdown": page}
+
+
+def _show(options: argparse.Namespace) -> tuple[str, Any]:
+    if options.file.suffix == ".toml":
+        file = read_problem(options.file)
+        queries, elements = file.problem.workload.shape
+        data = {
+            "title": file.title,
+            "queries": queries,
+            "elements": elements,
+            "relation": file.problem.relation.words(),
+            "family": file.family,
+        }
+        return "\n".join(f"{key:10}{value}" for key, value in data.items()), data
+    mechanism = load(options.file)
+    return mechanism_summary(mechanism), to_spec(mechanism)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

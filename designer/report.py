@@ -1,0 +1,104 @@
+"""Designs and mechanisms as text for people: a summary for the terminal, a page in Markdown."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designer.design import Design
+from designer.mechanism import Mechanism
+
+ROWS_SHOWN = 12
+
+
+def design_summary(title: str, made: Design) -> str:
+    """What was designed, how good it is, and what proves it."""
+    lines = [title, "=" * len(title), mechanism_summary(made.mechanism)]
+    if made.optimality:
+        lines.append(
+            f"Optimality:  {made.optimality.value:.6g} reached, at least {made.optimality.lower_bound:.6g} needed (gap {made.optimality.gap:.1e})"
+        )
+        lines.append(f"             minimised: {made.optimality.objective}")
+    lines.append(f"Time:        {made.seconds:.2f} s")
+    return "\n".join(lines)
+
+
+def mechanism_summary(mechanism: Mechanism) -> str:
+    """Size, noise of each query, certificate and fingerprint, in a dozen lines."""
+    queries, elements = mechanism.workload.shape
+    certificate = mechanism.privacy
+    worst = "no protected change moves an answer" if certificate.witness is None else f"attained at {certificate.witness.words}"
+    return "\n".join(
+        [
+            f"Workload:    {queries} queries over {elements} universe elements",
+            f"Relation:    {mechanism.relation.words()}",
+            f"Mechanism:   {mechanism.family}; expected total squared error {mechanism.error():.6g}",
+            *_noise_lines(mechanism),
+            f"Certificate: holds; worst loss / budget {float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {worst}",
+            f"             {certificate.arithmetic}",
+            f"Fingerprint: {mechanism.fingerprint}",
+        ]
+    )
+
+
+def _noise_lines(mechanism: Mechanism) -> list[str]:
+    deviations = np.sqrt(mechanism.query_variances())
+    width = min(40, max(len(name) for name in mechanism.workload.queries))
+    shown = [
+        f"  {name:{width}} noise of standard deviation {s:,.6g}"
+        if s
+        else f"  {name:{width}} published exactly: no protected change moves it"
+        for name, s in list(zip(mechanism.workload.queries, deviations, strict=True))[:ROWS_SHOWN]
+    ]
+    return shown + ([f"  ... and {len(deviations) - ROWS_SHOWN} more"] if len(deviations) > ROWS_SHOWN else [])
+
+
+def mechanism_report(mechanism: Mechanism) -> str:
+    """A page: the guarantee, the noise of every query, the certificate, optimality and provenance."""
+    certificate = mechanism.privacy
+    deviations = np.sqrt(mechanism.query_variances())
+    noise = [f"| {name} | {s:.6g} |" for name, s in zip(mechanism.workload.queries, deviations, strict=True)]
+    optimality = ["No claim of optimality."]
+    if mechanism.optimality is not None:
+        best = mechanism.optimality
+        optimality = [
+            f"Minimised: {best.objective}. Reached {best.value:.8g}; no scales reach less than {best.lower_bound:.8g} (gap {best.gap:.1e}, {best.method})."
+        ]
+    witness = (
+        []
+        if certificate.witness is None
+        else [f"The worst pair: {certificate.witness.words}, budget {certificate.witness.budget:.8g}."]
+    )
+    return "\n".join(
+        [
+            f"# Mechanism {mechanism.fingerprint[:12]}",
+            "",
+            "## Guarantee",
+            "",
+            "```",
+            mechanism.guarantee.to_text(),
+            "```",
+            "",
+            "## Noise",
+            "",
+            f"Expected total squared error: {mechanism.error():.8g}.",
+            "",
+            "| query | standard deviation |",
+            "| --- | --- |",
+            *noise,
+            "",
+            "## Privacy certificate",
+            "",
+            f"Holds. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over {certificate.pairs:,} pairs. {certificate.arithmetic}.",
+            *witness,
+            certificate.theorem,
+            "",
+            "## Optimality",
+            "",
+            *optimality,
+            "",
+            "## Provenance",
+            "",
+            *[f"- {key}: {value}" for key, value in mechanism.provenance.items()],
+            "",
+        ]
+    )
