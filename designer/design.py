@@ -60,6 +60,14 @@ class Design:
         return self.mechanism.optimality
 
     @property
+    def loss(self) -> float:
+        """The problem's own loss at the noise that is in fact drawn, weights included."""
+        variances = self.mechanism.query_variances()
+        return self.problem.loss_of(
+            variances, self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
+        )
+
+    @property
     def error(self) -> float:
         """Expected total squared error of the noise."""
         return self.mechanism.error("squared")

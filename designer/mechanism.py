@@ -122,7 +122,7 @@ class Mechanism:
         if loss not in ("squared", "absolute", "max"):
             raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared", "absolute" or "max".')
         if loss == "absolute":
-            return float(self.noise.mean_absolute().sum())
+            return float(self.query_mean_absolutes().sum())
         variances = self.query_variances()
         return float(variances.sum() if loss == "squared" else variances.max())
 
@@ -130,6 +130,10 @@ class Mechanism:
         """Variance of the noise in each of the K answers."""
         variances = self.noise.variance()
         return variances if self.reconstruction is None else self.reconstruction**2 @ variances
+
+    def query_mean_absolutes(self) -> Floats:
+        """Expected absolute value of the noise in each of the K answers."""
+        return self.noise.mean_absolute()
 
     def rounding(self) -> Floats:
         """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""

@@ -88,8 +88,11 @@ def refuse_infinite(sensitivity: SensitivitySet, norm: Norm) -> float:
 
 def strategy_1(problem: Problem) -> Mechanism:
     """Equal shares: each query gets the budget d / K for itself (DX section 4.2, Strategy 1)."""
-    alone = _alone(problem)
-    return mechanism(problem, "strategy_1", 1 / (alone * np.count_nonzero(alone)))
+    sensitivity = problem.sensitivity()
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    alone = sensitivity.worst_coordinates()
+    with np.errstate(divide="ignore"):
+        return mechanism(problem, "strategy_1", 1 / (alone * np.count_nonzero(alone)))
 
 
 def strategy_2(problem: Problem) -> Mechanism:
@@ -169,19 +172,16 @@ def smallest_budget(problem: Problem) -> float:
     return least
 
 
-def _alone(problem: Problem) -> Floats:
-    """c'_k = max |u_k| / d: the scale query k needs when it has the whole budget; 0 where no protected change moves it."""
-    sensitivity = problem.sensitivity()
-    columns = [SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]) for k in range(sensitivity.dimension)]
-    return np.array([refuse_infinite(column, weighted_l1([1.0])) for column in columns])
-
-
 def mechanism(problem: Problem, family: str, weights: Floats, bound: float | None = None, method: str = "") -> Mechanism:
     """The frozen mechanism with these weights: queries rounded to their grid, weights shrunk until the rounded queries are private."""
     grid = Grid.for_scales(problem.workload.dense(), 1 / weights)
     rounded = SensitivitySet.of(grid.values(grid.integers(problem.workload.dense())), problem.relation)
     weights = weights / scale_up_to_private(rounded, weighted_l1(weights))
-    optimality = None if bound is None else Optimality(OBJECTIVES[problem.loss], loss_of(problem, 1 / weights), bound, method)
+    optimality = (
+        None
+        if bound is None
+        else Optimality(OBJECTIVES[problem.loss], problem.loss_of(2 / weights**2, 1 / weights), bound, method)
+    )
     return Mechanism(family, problem.workload, problem.relation, weighted_l1(weights), grid, optimality=optimality)
 
 
@@ -201,11 +201,3 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     safe = (worst + 2 * (sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least)) * MARGIN
     proven = certify(sensitivity, norm.divided(safe)).worst_ratio
     return safe if proven is None else safe * float_above(proven) * MARGIN
-
-
-def loss_of(problem: Problem, scales: Floats) -> float:
-    """The objective of the problem at the given scales."""
-    if problem.loss == "absolute":
-        return float((problem.costs * scales).sum())
-    squares = 2 * problem.costs * scales**2
-    return float(squares.sum() if problem.loss == "squared" else squares.max())
