@@ -186,7 +186,7 @@ def mechanism(problem: Problem, family: str, weights: Floats, bound: float | Non
 
 
 def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
-    """A factor by which the norm must be divided so that every pair is proven within its budget, with `MARGIN` to spare.
+    """A factor, at least 1, by which the norm must be divided so that every pair is proven within its budget, with `MARGIN` to spare.
 
     A first float scan with its error allowance makes the norm private for certain; the certificate of that norm then says, almost
     exactly, how much of the allowance was not needed.
@@ -200,4 +200,4 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in sensitivity.relation.blocks())
     safe = (worst + 2 * (sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least)) * MARGIN
     proven = certify(sensitivity, norm.divided(safe)).worst_ratio
-    return safe if proven is None else safe * float_above(proven) * MARGIN
+    return safe if proven is None else max(1.0, safe * float_above(proven) * MARGIN)
