@@ -42,7 +42,7 @@ class Boundary:
 
 def candidate_simplices(vertices: NDArray[np.float64], backend: Backend) -> Labels:
     """Facets of conv{+-vertices} as labels (T, s), one of each antipodal pair, all in floating point and unproven."""
-    both = np.vstack([vertices, -vertices])
+    both = np.vstack([vertices, -vertices]) / np.abs(vertices).max()
     found = _by_cdd(both) if backend == "cdd" else _by_qhull(both)
     direction = np.random.default_rng(1).standard_normal(vertices.shape[1])
     return np.asarray(found[_normals(both[found]) @ direction > 0.0])
@@ -89,10 +89,11 @@ def exact_normals(points: Points, simplices: Labels) -> Points:
 
 def _normals(blocks: NDArray[np.float64]) -> NDArray[np.float64]:
     """`a.v = 1` on the rows v of every block (T, s, s), in floating point; zero where a block is singular."""
-    normals = np.zeros(blocks.shape[:2])
-    regular = np.linalg.det(blocks) != 0.0
-    normals[regular] = np.linalg.solve(blocks[regular], np.ones((int(regular.sum()), blocks.shape[1], 1)))[..., 0]
-    return normals
+    size = np.abs(blocks).max(initial=1e-300)  # against underflow of the determinants
+    scaled, normals = blocks / size, np.zeros(blocks.shape[:2])
+    regular = np.linalg.det(scaled) != 0.0
+    normals[regular] = np.linalg.solve(scaled[regular], np.ones((int(regular.sum()), blocks.shape[1], 1)))[..., 0]
+    return normals / size
 
 
 def float_normals(vertices: NDArray[np.float64], simplices: Labels) -> tuple[NDArray[np.float64], Labels]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solvers.facets import Backend, Boundary, HullFailed, candidate_simplices, proven_boundary
-from solvers.points import Points, against_one, distinct_rays, float_error, outside
+from solvers.points import Points, against_one, distinct_rows, float_error, outside
 from solvers.triangulation import (
     Labels,
     covers_once,
@@ -155,18 +155,18 @@ def convex_hull(points: Points, max_simplices: int = 400_000, backend: Backend =
     Raises `HullFailed` (a ValueError) with `status` TOO_LARGE where the star triangulation exceeds `max_simplices`, and FAILED
     where the points do not span or no attempt could be proven. Theorem: derivation in docs/theory/hull.md, "What is proven".
     """
-    rays = distinct_rays(points)
-    push = Push.generic(len(rays))
-    chosen, found = extreme_rows(rays.floats, push, max_simplices, backend)
+    push = Push.generic(len(points))
+    chosen, found = extreme_rows(points.floats, push, max_simplices, backend)
     while True:
-        some, pushed = rays.take(chosen), Push(push.ranks[chosen], push.size)
+        some, pushed = points.take(chosen), Push(push.ranks[chosen], push.size)
         polytope = _proven_polytope(some, pushed, found, max_simplices, backend)
         needless = redundant_rows(polytope.facets, some)
-        missed = outside(polytope.facets, rays)
+        missed = outside(polytope.facets, points)
         if len(needless) == len(missed) == 0:
             return polytope
         chosen = np.union1d(np.delete(chosen, needless), missed)
-        found = candidate_simplices(push.applied(rays.floats, chosen), backend)
+        chosen = chosen[distinct_rows(points.take(chosen))]
+        found = candidate_simplices(push.applied(points.floats, chosen), backend)
 
 
 def redundant_rows(facets: Points, points: Points) -> NDArray[np.intp]:

@@ -49,7 +49,10 @@ class Points:
     @classmethod
     def of(cls, rows: Iterable[Iterable[Fraction | int | float | str]]) -> Points:
         """Rows of Fractions, integers, strings like "1/3", or floats (each float is the dyadic rational it stands for)."""
-        exact = [[Fraction(x) for x in row] for row in rows]
+        try:
+            exact = [[Fraction(x) for x in row] for row in rows]
+        except (ValueError, OverflowError, ZeroDivisionError) as error:
+            raise ValueError(f"rows: {error}; every entry must be a finite rational number") from error
         if not exact or len({len(row) for row in exact}) != 1:
             raise ValueError("rows: at least one point is needed, all of the same length")
         below = [math.lcm(*(x.denominator for x in row)) for row in exact]
@@ -107,29 +110,21 @@ def _integers(name: str, values: ArrayLike) -> Integers:
     return np.array([int(x) for x in array.flat], dtype=object).reshape(array.shape)
 
 
-def distinct_rays(points: Points) -> Points:
-    """Nonzero rows, one of each pair `p, -p`, and of several on one line the longest: the others are not vertices of conv{+-p}.
+def distinct_rows(points: Points) -> NDArray[np.intp]:
+    """Nonzero rows, and of several on one line through the origin only the longest: the others are not vertices of conv{+-p}.
 
-    >>> distinct_rays(Points.of([[1, 1], [-2, -2], [0, 0], [0, 3]])).fractions()[0]
-    (Fraction(2, 1), Fraction(2, 1))
+    >>> distinct_rows(Points.of([[1, 1], [-2, -2], [0, 0], [0, 3], [0, -3]])).tolist()
+    [1, 3]
     """
-    content = np.gcd.reduce(points.numerators, axis=1)
-    longest: dict[tuple[int, ...], Fraction] = {}
-    rows = zip(points.numerators.tolist(), points.denominators.tolist(), content.tolist(), strict=True)
-    for numerators, below, common in rows:
-        if common == 0:
+    longest: dict[tuple[int, ...], tuple[Fraction, int]] = {}
+    for row, (below, *above) in enumerate(points.keys()):
+        if (common := math.gcd(*above)) == 0:
             continue
-        length = Fraction(common, below)
-        sign = 1 if next(x for x in numerators if x) > 0 else -1
-        ray = tuple(sign * x // common for x in numerators)
-        longest[ray] = max(length, longest.get(ray, length))
-    if not longest:
-        raise ValueError("points: every row is zero, so that the hull is a single point; drop the body")
-    rays = np.array(list(longest), dtype=object).reshape(len(longest), points.dimension)
-    above = np.array([length.numerator for length in longest.values()], dtype=object)
-    return Points.from_integers(
-        rays * above[:, None], np.array([length.denominator for length in longest.values()], dtype=object)
-    )
+        sign = 1 if next(x for x in above if x) > 0 else -1
+        ray, length = tuple(sign * x // common for x in above), Fraction(common, below)
+        if ray not in longest or longest[ray][0] < length:
+            longest[ray] = (length, row)
+    return np.array([row for _, row in longest.values()], np.intp)
 
 
 def float_error(facets: Points, points: Points) -> NDArray[np.float64]:

@@ -76,7 +76,7 @@ def extreme_rows(
         if len(beyond) == 0:
             return chosen, found
         room = max(1, int(len(chosen) * ((max_simplices / len(found)) ** (2.0 / s) - 1.0)))
-        chosen = np.append(chosen, alive[beyond[np.argsort(-gauges[beyond])[:room]]])
+        chosen = _without_twins(vertices, np.append(chosen, alive[beyond[np.argsort(-gauges[beyond])[:room]]]))
         alive = alive[gauges > 1.0 - CLEAR]
 
 
@@ -84,11 +84,18 @@ def _independent_rows(vertices: NDArray[np.float64]) -> NDArray[np.intp]:
     """s rows that span, each the farthest from the span of those before it."""
     from scipy.linalg import qr
 
-    triangle, order = qr(vertices.T, mode="r", pivoting=True)
     s = vertices.shape[1]
-    if abs(triangle[s - 1, s - 1]) <= 1e-12 * abs(triangle[0, 0]):
+    triangle, order = qr(vertices.T, mode="r", pivoting=True)
+    if len(vertices) < s or abs(triangle[s - 1, s - 1]) <= 1e-12 * abs(triangle[0, 0]):
         raise HullFailed("the points do not span their space, or nearly so: pass their span_coordinates, or rescale the axes")
     return np.asarray(order[:s], np.intp)
+
+
+def _without_twins(vertices: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """One of each group of rows that are equal up to sign; blocked products may round equal rows differently."""
+    lead = vertices[rows, np.argmax(vertices[rows] != 0.0, axis=1)]
+    _, first = np.unique(vertices[rows] * np.sign(lead)[:, None] + 0.0, axis=0, return_index=True)
+    return rows[np.sort(first)]
 
 
 def _scan(normals: NDArray[np.float64], points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
