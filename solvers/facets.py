@@ -60,7 +60,11 @@ def _by_qhull(both: NDArray[np.float64]) -> Labels:
 
 
 def _by_cdd(both: NDArray[np.float64]) -> Labels:
-    """Double description; exact where cddlib was built with GMP, because doubles are rationals."""
+    """Double description; exact where cddlib was built with GMP, because doubles are rationals.
+
+    Where it stops with a numerical inconsistency, as it may in doubles, Qhull's candidates take its place: the proof does not
+    depend on who proposed.
+    """
     try:
         cdd = import_module("cdd.gmp")
         generators = [[1, *map(Fraction, row)] for row in both.tolist()]
@@ -70,8 +74,8 @@ def _by_cdd(both: NDArray[np.float64]) -> Labels:
     matrix = cdd.matrix_from_array(generators, rep_type=cdd.RepType.GENERATOR)
     try:
         facets = cdd.copy_incidence(cdd.polyhedron_from_matrix(matrix))
-    except RuntimeError as error:
-        raise HullFailed(f"cdd stopped: {error}; use backend='qhull'") from error
+    except RuntimeError:
+        return _by_qhull(both)
     return np.array([sorted(f) for f in facets if len(f) == both.shape[1]], np.int64).reshape(-1, both.shape[1])
 
 
@@ -93,7 +97,7 @@ def _normals(blocks: NDArray[np.float64]) -> NDArray[np.float64]:
     scaled, normals = blocks / size, np.zeros(blocks.shape[:2])
     regular = np.linalg.det(scaled) != 0.0
     normals[regular] = np.linalg.solve(scaled[regular], np.ones((int(regular.sum()), blocks.shape[1], 1)))[..., 0]
-    return normals / size
+    return np.asarray(normals / size)
 
 
 def float_normals(vertices: NDArray[np.float64], simplices: Labels) -> tuple[NDArray[np.float64], Labels]:

@@ -6,6 +6,7 @@ Derivations are in docs/theory/hull.md. Floating point proposes, integers decide
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -182,9 +183,10 @@ def _proven_polytope(points: Points, push: Push, found: Labels, max_simplices: i
     """`found` if it can be proven, then smaller pushes; what the best of them leaves open is wrapped exactly."""
     everything = np.arange(len(points))
     best: Boundary | None = None
-    for size in (None, *SMALLER_PUSHES):
-        if size is not None:
-            found = candidate_simplices(Push(push.ranks, size).applied(points.floats, everything), backend)
+    for size in (push.size, *SMALLER_PUSHES):
+        if size != push.size:
+            with suppress(HullFailed):  # then the former candidates are tried once more, to no harm
+                found = candidate_simplices(Push(push.ranks, size).applied(points.floats, everything), backend)
         require_within(2 * len(found), max_simplices, len(points), points.dimension)
         boundary = proven_boundary(points, found)
         if (polytope := tiled(points, boundary)) is not None:
