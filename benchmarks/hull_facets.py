@@ -23,6 +23,11 @@ def column_differences(rows: int, columns: int, seed: int = 1) -> Points:
     return Points.from_integers(np.array([q[:, i] - q[:, j] for i, j in itertools.combinations(range(columns), 2)]))
 
 
+def columns(rows: int, number: int, seed: int = 1) -> Points:
+    """The columns of a random 0/1 matrix."""
+    return Points.from_integers(np.random.default_rng(seed).integers(0, 2, (number, rows)))
+
+
 def metric_differences(rows: int, columns: int, seed: int = 0) -> Points:
     """Differences of 50-bit columns over Euclidean distances of random points in the square, both exact dyadic rationals."""
     rng = np.random.default_rng(seed)
@@ -48,7 +53,8 @@ def bodies() -> Iterator[tuple[str, Points]]:
     """Names and points, small first."""
     for r, c in ((3, 3), (3, 4), (3, 5), (4, 4)):
         yield f"{r}x{c} tables, basic moves", table_moves(r, c)
-    yield "7 x 32 matrix of 0 and 1", column_differences(7, 32)
+    yield "7 x 32 matrix of 0 and 1, columns", columns(7, 32)
+    yield "7 x 32 matrix of 0 and 1, differences", column_differences(7, 32)
     for k in range(2, 9):
         yield f"K = {k}, N = 50, metric budgets", metric_differences(k, 50)
     yield "K = 7, N = 741, metric budgets", metric_differences(7, 741)
