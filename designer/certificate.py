@@ -75,11 +75,11 @@ class _Search:
     floor: float = 0.0
     waiting: list[tuple[float, int, int]] = field(default_factory=list)
 
-    def add(self, block: Block, ratios: Floats, upper: Floats, lower: Floats) -> None:
+    def add(self, block: Block, upper: Floats, lower: Floats) -> None:
         """Queue the pairs of a block that may be the worst; evaluate now those that floats cannot settle."""
         self.pairs += int(np.isfinite(block.budgets).sum())
         self.floor = max(self.floor, float(lower.max(initial=0.0)))
-        flat = np.flatnonzero((upper >= self.floor) & (ratios > 0))
+        flat = np.flatnonzero((upper >= self.floor) & (upper > 0))
         values = upper.ravel()[flat]
         for position in flat[values > 1]:
             self.evaluate(*block.pair(int(position)))
@@ -102,8 +102,10 @@ class _Search:
 
     def evaluate(self, left: int, right: int) -> None:
         """One pair in exact arithmetic."""
+        if np.array_equal(self.sensitivity.points[left], self.sensitivity.points[right]):
+            return
         u, budget = self.sensitivity.exact(left, right)
-        if budget is None or not any(u):
+        if budget is None:
             return
         self.exact += 1
         length = self.norm.exact(u)
@@ -126,7 +128,9 @@ def certify(
             slack = absolute / block.budgets
             upper = np.where(np.isfinite(block.budgets), (ratios + slack) * (1 + 2 * relative), 0.0)
             lower = np.where(np.isfinite(ratios), (ratios - slack) * (1 - 2 * relative), 0.0)
-        search.add(block, ratios, upper, lower)
+        # No float says that a difference is 0: with no budget at all, only the exact comparison of the two points counts.
+        upper[block.budgets == 0] = np.inf
+        search.add(block, upper, lower)
     search.finish()
     return _verdict(search, theorem, elements)
 

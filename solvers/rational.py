@@ -48,11 +48,14 @@ def exact_rank(matrix: NDArray[np.float64]) -> int:
     >>> exact_rank(np.array([[0.1, 0.2], [0.2, 0.4]])), exact_rank(np.array([[0.1, 0.3], [0.2, 0.6000000000000001]]))
     (1, 2)
     """
+    return integer_rank(dyadic_integers(matrix)[0])
+
+
+def integer_rank(rows: list[list[int]]) -> int:
+    """Rank over the rationals of a matrix of integers, given as rows."""
     from flint import fmpz_mat
 
-    if not matrix.any():
-        return 0
-    return int(fmpz_mat(dyadic_integers(matrix)[0]).rank())
+    return int(fmpz_mat(rows).rank()) if rows and rows[0] else 0
 
 
 def dyadic_integers(matrix: NDArray[np.float64]) -> tuple[list[list[int]], int]:
