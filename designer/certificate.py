@@ -159,7 +159,7 @@ def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> P
         assert budget is not None
         named = elements or [str(i) for i in range(len(search.sensitivity.points))]
         words = search.sensitivity.relation.pair_words(left, right, named)
-        witness = Witness(left, right, words, tuple(float(c) for c in u), float(budget))
+        witness = Witness(left, right, words, tuple(float_above(c) for c in u), float(budget))
     worst = None if search.infinite else max(search.best, Fraction(search.covered), Fraction(0))
     arithmetic = f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all {search.pairs}"
     return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, frozen
+from designer.frozen import Floats, Immutable, frozen
 from solvers.rational import root_above
 
 Order = Literal["l1", "l2", "linf"]
@@ -24,7 +24,7 @@ _UNIT_ROUNDOFF = 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
-class Norm:
+class Norm(Immutable):
     """`||u|| = |map u|_order` on R^R, map of shape (R,) for a diagonal or (S, R); entries are exact, being float64 numbers.
 
     An infinite diagonal entry marks a coordinate without noise: the norm is infinite unless that coordinate of u is 0.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import inf, isqrt, nextafter
+from sys import float_info
 
 import numpy as np
 from numpy.typing import NDArray
+
+max_float = float_info.max
 
 
 def root_below(square: Fraction) -> Fraction:
@@ -32,8 +35,11 @@ def root_above(square: Fraction) -> Fraction:
 
 
 def float_below(value: Fraction) -> float:
-    """The largest float at most `value`."""
-    nearest = float(value)
+    """The largest float at most `value`; beyond the floats, minus infinity or the largest of them."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return max_float if value > 0 else -inf
     return nearest if Fraction(nearest) <= value else nextafter(nearest, -inf)
 
 
