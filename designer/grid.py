@@ -56,7 +56,11 @@ class Grid:
             raise InvalidProblem(
                 f"grid.exponents[{k}]: {self.exponents[k]} makes entries beyond 2^52 steps; use a larger exponent."
             )
-        return np.asarray(multiples, dtype=np.int64)
+        integers = np.asarray(multiples, dtype=np.int64)
+        with np.errstate(over="ignore"):
+            if not np.isfinite(self.values(integers)).all():
+                raise InvalidProblem("grid.exponents: entries round to numbers beyond the floats; use a smaller exponent.")
+        return integers
 
     def values(self, integers: NDArray[np.int64]) -> Floats:
         """The multiples as floats; exact below 2^53 steps. Coordinates run along the first axis."""

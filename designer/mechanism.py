@@ -156,7 +156,7 @@ class Mechanism(Immutable):
         """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, and with probability 1 - delta."""
         from designer.error_bounds import laplace_error_bounds
 
-        return laplace_error_bounds(self.effective - self.workload.dense(), self.scales, positive(n, "n"), delta)
+        return laplace_error_bounds(self.effective - self.workload.dense(), self.scales, positive(n, "n"), delta, self.grid.steps)
 
     def release(self, histogram: object) -> Release:
         """Noisy answers for confidential data: nonnegative integer counts, one for each universe element. Spends the budget once."""
