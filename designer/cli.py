@@ -1,6 +1,6 @@
 """The command line: design, compare, release, sample, verify, report, show.
 
-Exit codes: 0 done; 2 invalid input; 3 no mechanism for this problem; 4 not private, or a spec that does not prove its claims.
+Exit codes: 0 done; 2 invalid input; 3 no mechanism for this problem; 4 not private, or no spec that proves its claims.
 A release prints noisy answers and the guarantee; true values are never printed, logged or written.
 """
 
@@ -44,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         print(f"dp-designer: {error.filename or 'file'}: {error.strerror}", file=sys.stderr)
+        return 2
+    except MemoryError:
+        print("dp-designer: this needs more memory than there is; make the problem, or the number of draws, smaller.", file=sys.stderr)
         return 2
     return 0
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, real_array
+from designer.release import UNUSABLE
 
-UNREADABLE = "histogram: the file must be a CSV, NPY or Parquet file of one nonnegative whole number a row; nothing was released."
 Table = dict[str, list[str]]
 
 
@@ -59,8 +59,8 @@ def numeric_column(table: Table, name: str, path: Path) -> Floats:
 
 def read_histogram(path: Path, column: str | None) -> Floats:
     """Counts from a column of a table, or from a NPY file or one-column CSV when no column is named."""
-    if not path.is_file():
-        raise InvalidProblem(f"{path}: no such file; give the file that holds the counts.")
+    if not path.is_file() or path.suffix not in (".csv", ".npy", ".parquet"):
+        raise InvalidProblem(f"{path}: is not a .csv, .npy or .parquet file; give the file that holds the counts.")
     if column is not None and column not in _table_names(path):
         raise InvalidProblem(f"{path}: has no column {column!r}; name the one that holds the counts (--column).")
     # What is wrong inside a confidential file is not said: a place or a byte would be a fact about the data.
@@ -69,7 +69,7 @@ def read_histogram(path: Path, column: str | None) -> Floats:
             return numeric_column(read_table(path), column, path)
         matrix = _npy_array(path).reshape(-1, 1) if path.suffix == ".npy" else read_matrix(path)
     except InvalidProblem:
-        raise InvalidProblem(UNREADABLE) from None
+        raise InvalidProblem(UNUSABLE) from None
     if 1 not in matrix.shape:
         raise InvalidProblem(f"{path}: has {matrix.shape[1]} columns; name the one that holds the counts (--column).")
     return matrix.ravel()
