@@ -150,16 +150,32 @@ def _check_silent(search: _Search) -> None:
             return
 
 
+def describe_pair(sensitivity: SensitivitySet, left: int, right: int, elements: Sequence[str] | None) -> Witness:
+    """A pair with finite budget in words and rounded numbers."""
+    u, budget = sensitivity.exact(left, right)
+    assert budget is not None
+    named = elements or [str(i) for i in range(len(sensitivity.points))]
+    words = sensitivity.relation.pair_words(left, right, named)
+    return Witness(left, right, words, tuple(float_above(c) for c in u), float(budget))
+
+
+def attains(sensitivity: SensitivitySet, norm: Norm, witness: Witness, ratio: Fraction, elements: Sequence[str] | None) -> bool:
+    """Is `witness` a pair of this set, correctly described, whose ratio is within 2^-40 of `ratio`? Several pairs may attain the worst."""
+    points = range(len(sensitivity.points))
+    if witness.left not in points or witness.right not in points:
+        return False
+    u, budget = sensitivity.exact(witness.left, witness.right)
+    length = norm.exact(u)
+    if not budget or length is None or abs(length / budget - ratio) > Fraction(1, 1 << 40):
+        return False
+    return witness == describe_pair(sensitivity, witness.left, witness.right, elements)
+
+
 def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> PrivacyCertificate:
     """The certificate that the search amounts to."""
     witness = None
     if search.pair is not None:
-        left, right = search.pair
-        u, budget = search.sensitivity.exact(left, right)
-        assert budget is not None
-        named = elements or [str(i) for i in range(len(search.sensitivity.points))]
-        words = search.sensitivity.relation.pair_words(left, right, named)
-        witness = Witness(left, right, words, tuple(float_above(c) for c in u), float(budget))
+        witness = describe_pair(search.sensitivity, *search.pair, elements)
     worst = None if search.infinite else max(search.best, Fraction(search.covered), Fraction(0))
     arithmetic = f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all {search.pairs}"
     return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)

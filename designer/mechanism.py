@@ -124,8 +124,11 @@ class Mechanism(Immutable):
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""
-        sensitivity = SensitivitySet.of(self.grid.values(self.integers), self.relation)
-        return certify(sensitivity, self.norm, THEOREMS[self.falloff], self.workload.elements)
+        return certify(self.sensitivity(), self.norm, THEOREMS[self.falloff], self.workload.elements)
+
+    def sensitivity(self) -> SensitivitySet:
+        """The differences that must be hidden in the measured answers, as they are on the grid."""
+        return SensitivitySet.of(self.grid.values(self.integers), self.relation)
 
     def privacy_loss(self, u: object) -> Floats:
         """`||u||` of a difference of measured answers, shape (R,) or (M, R): the budget that the change u spends."""

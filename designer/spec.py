@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from designer import metrics
-from designer.certificate import PrivacyCertificate
+from designer.certificate import PrivacyCertificate, Witness, attains
 from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.frozen import Floats
 from designer.grid import Grid
@@ -324,7 +324,7 @@ def _compare_claims(mechanism: Mechanism, spec: Mapping[str, Any]) -> None:
         if name == "guarantee" and isinstance(claimed, dict):
             claimed = _proven_statement(claimed, value)
         if name == "certificate" and isinstance(claimed, dict):
-            claimed = _proven_at_least(claimed, value)
+            claimed = _proven_at_least(claimed, value, mechanism)
         if canonical(claimed) != canonical(value):
             raise InvalidSpec(f"{name}: the file claims something else than its mechanism proves; design the mechanism again.")
 
@@ -347,16 +347,27 @@ def _same_float(one: Any, other: Any) -> bool:
     return type(one) is float and type(other) is float and abs(one - other) <= 1e-9 * abs(other)
 
 
-def _proven_at_least(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-    """The worst ratio's float-covered digits may differ between machines; a claim within 2^-40 below the proven ratio is the same claim."""
+def _proven_at_least(claimed: dict[str, Any], proven: dict[str, Any], mechanism: Mechanism) -> dict[str, Any]:
+    """The worst ratio's float-covered digits may differ between machines, and so may the pair where several attain it: a claim within
+    2^-40 of the proven ratio is the same claim, and another pair is checked by itself."""
     ratio = claimed.get("worst_ratio")
     # Only digits and a bar: an exponent in a few bytes would ask for a number that fills the memory.
     if not isinstance(ratio, str) or not re.fullmatch(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", ratio):
         return claimed
     near = abs(Fraction(ratio) - Fraction(proven["worst_ratio"])) <= Fraction(1, 1 << 40)
-    same_sentence = isinstance(claimed.get("arithmetic"), str)
-    return (
-        {**claimed, "worst_ratio": proven["worst_ratio"], "arithmetic": proven["arithmetic"]}
-        if near and same_sentence
-        else claimed
-    )
+    sentence = re.sub("[0-9]+", "", str(claimed.get("arithmetic"))) == re.sub("[0-9]+", "", proven["arithmetic"])
+    if not (near and sentence):
+        return claimed
+    same = {**claimed, "worst_ratio": proven["worst_ratio"], "arithmetic": proven["arithmetic"]}
+    if _is_witness(claimed.get("witness"), Fraction(ratio), mechanism):
+        same["witness"] = proven["witness"]
+    return same
+
+
+def _is_witness(claimed: Any, ratio: Fraction, mechanism: Mechanism) -> bool:
+    if not isinstance(claimed, dict) or set(claimed) != {field.name for field in fields(Witness)}:
+        return False
+    if type(claimed["left"]) is not int or type(claimed["right"]) is not int or not isinstance(claimed["difference"], list):
+        return False
+    witness = Witness(**{**claimed, "difference": tuple(claimed["difference"])})
+    return attains(mechanism.sensitivity(), mechanism.norm, witness, ratio, mechanism.workload.elements)
