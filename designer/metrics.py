@@ -183,7 +183,7 @@ class Line(Euclidean):
 class GreatCircle(Metric):
     """d(i, j) = per_km * great-circle distance on the mean sphere; `places` holds latitude and longitude in degrees.
 
-    The exact budget is the lower end of a ball-arithmetic enclosure of `2 R asin(sqrt(h))`, h the haversine.
+    The exact budget is the lower end of a ball-arithmetic enclosure of `2 R atan2(sqrt(h), sqrt(1 - h))`, h the haversine.
     """
 
     places: Floats
@@ -216,7 +216,9 @@ class GreatCircle(Metric):
             h = sine((lat_a - lat_b) / 2) ** 2 + sine(90 - abs(lat_a)) * sine(90 - abs(lat_b)) * sine((lon_a - lon_b) / 2) ** 2
             if (lat_a, lon_a) == (lat_b, lon_b):
                 return Fraction(0)
-            angle = 2 * arb.max(h, arb(0)).min(arb(1)).sqrt().asin()
+            # The lower end of h, as a number: the arc grows with it, and no ball may reach beyond 1 at antipodes.
+            h = max(arb(0), min(arb(1), h.lower()))
+            angle = 2 * arb.atan2(h.sqrt(), (1 - h).sqrt())
             low = (angle * arb(EARTH_RADIUS_KM) * arb(self.per_km)).lower().mid().man_exp()
         return max(Fraction(0), Fraction(int(low[0])) * Fraction(2) ** int(low[1]))
 

@@ -31,8 +31,8 @@ def require_triangle_inequality(d: Floats) -> None:
 def shortest_paths(d: Floats) -> tuple[Floats, np.ndarray[tuple[int, int], np.dtype[np.bool_]]]:
     """The shortest-path closure, and which entries it lowered.
 
-    A lowered entry is a sum of at most N given budgets in floating point; it is rounded down by the error of such a sum, so it is
-    never above the exact sum along the path, which the given budgets imply.
+    A lowered entry is a sum of at most N given budgets in floating point; it is rounded up by the error of such a sum, so it is never
+    below the exact sum along the path: it claims no more than the given budgets imply.
     """
     # Not scipy's csgraph, which reads a budget of 0 as "no edge".
     closed = d.copy()
@@ -40,9 +40,9 @@ def shortest_paths(d: Floats) -> tuple[Floats, np.ndarray[tuple[int, int], np.dt
         for k in range(len(d)):
             np.minimum(closed, closed[:, k, None] + closed[None, k], out=closed)
     lowered = closed < d * (1 - ROUNDING)
-    closed = np.where(lowered, closed * (1 - 2.0**-50 * len(d)), d)
+    closed = np.where(lowered, closed * (1 + 2.0**-50 * len(d)), d)
     np.fill_diagonal(closed, 0.0)
-    return np.minimum(closed, closed.T), lowered
+    return np.maximum(closed, closed.T), lowered
 
 
 def implied_pairs(d: Floats) -> Indices | None:
