@@ -75,11 +75,11 @@ class _Search:
     floor: float = 0.0
     waiting: list[tuple[float, int, int]] = field(default_factory=list)
 
-    def add(self, block: Block, ratios: Floats, upper: Floats, lower: Floats) -> None:
+    def add(self, block: Block, upper: Floats, lower: Floats) -> None:
         """Queue the pairs of a block that may be the worst; evaluate now those that floats cannot settle."""
         self.pairs += int(np.isfinite(block.budgets).sum())
         self.floor = max(self.floor, float(lower.max(initial=0.0)))
-        flat = np.flatnonzero((upper >= self.floor) & (ratios > 0))
+        flat = np.flatnonzero((upper >= self.floor) & (upper > 0))
         values = upper.ravel()[flat]
         for position in flat[values > 1]:
             self.evaluate(*block.pair(int(position)))
@@ -102,8 +102,10 @@ class _Search:
 
     def evaluate(self, left: int, right: int) -> None:
         """One pair in exact arithmetic."""
+        if np.array_equal(self.sensitivity.points[left], self.sensitivity.points[right]):
+            return
         u, budget = self.sensitivity.exact(left, right)
-        if budget is None or not any(u):
+        if budget is None:
             return
         self.exact += 1
         length = self.norm.exact(u)
@@ -126,7 +128,9 @@ def certify(
             slack = absolute / block.budgets
             upper = np.where(np.isfinite(block.budgets), (ratios + slack) * (1 + 2 * relative), 0.0)
             lower = np.where(np.isfinite(ratios), (ratios - slack) * (1 - 2 * relative), 0.0)
-        search.add(block, ratios, upper, lower)
+        # No float says that a difference is 0: with no budget at all, only the exact comparison of the two points counts.
+        upper[block.budgets == 0] = np.inf
+        search.add(block, upper, lower)
     search.finish()
     return _verdict(search, theorem, elements)
 
@@ -146,16 +150,32 @@ def _check_silent(search: _Search) -> None:
             return
 
 
+def describe_pair(sensitivity: SensitivitySet, left: int, right: int, elements: Sequence[str] | None) -> Witness:
+    """A pair with finite budget in words and rounded numbers."""
+    u, budget = sensitivity.exact(left, right)
+    assert budget is not None
+    named = elements or [str(i) for i in range(len(sensitivity.points))]
+    words = sensitivity.relation.pair_words(left, right, named)
+    return Witness(left, right, words, tuple(float_above(c) for c in u), float(budget))
+
+
+def attains(sensitivity: SensitivitySet, norm: Norm, witness: Witness, ratio: Fraction, elements: Sequence[str] | None) -> bool:
+    """Is `witness` a pair of this set, correctly described, whose ratio is within 2^-40 of `ratio`? Several pairs may attain the worst."""
+    points = range(len(sensitivity.points))
+    if witness.left not in points or witness.right not in points:
+        return False
+    u, budget = sensitivity.exact(witness.left, witness.right)
+    length = norm.exact(u)
+    if not budget or length is None or abs(length / budget - ratio) > Fraction(1, 1 << 40):
+        return False
+    return witness == describe_pair(sensitivity, witness.left, witness.right, elements)
+
+
 def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> PrivacyCertificate:
     """The certificate that the search amounts to."""
     witness = None
     if search.pair is not None:
-        left, right = search.pair
-        u, budget = search.sensitivity.exact(left, right)
-        assert budget is not None
-        named = elements or [str(i) for i in range(len(search.sensitivity.points))]
-        words = search.sensitivity.relation.pair_words(left, right, named)
-        witness = Witness(left, right, words, tuple(float(c) for c in u), float(budget))
+        witness = describe_pair(search.sensitivity, *search.pair, elements)
     worst = None if search.infinite else max(search.best, Fraction(search.covered), Fraction(0))
     arithmetic = f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all {search.pairs}"
     return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)

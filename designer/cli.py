@@ -1,12 +1,13 @@
 """The command line: design, compare, release, sample, verify, report, show.
 
-Exit codes: 0 done; 2 invalid input; 3 no mechanism for this problem; 4 not private, or a spec that does not prove its claims.
+Exit codes: 0 done; 2 invalid input; 3 no mechanism for this problem; 4 not private, or no spec that proves its claims.
 A release prints noisy answers and the guarantee; true values are never printed, logged or written.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -32,20 +33,31 @@ EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProb
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names that the terminal's encoding lacks
     options = parser().parse_args(arguments)
     try:
         with progress.shown(sys.stderr.isatty() and not options.json):
             text, data = options.run(options)
-        print(json.dumps(plain(data), allow_nan=False) if options.json else text, flush=True)
+        print(json.dumps(plain(data), allow_nan=False) if options.json else _printable(text), flush=True)
     except (DesignFailed, NotPrivate, InvalidSpec, InvalidProblem) as error:
-        print(f"dp-designer: {error}", file=sys.stderr)
+        print(_printable(f"dp-designer: {error}"), file=sys.stderr)
         return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
     except BrokenPipeError:  # the reader, such as `head`, had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         print(f"dp-designer: {error.filename or 'file'}: {error.strerror}", file=sys.stderr)
         return 2
+    except MemoryError:
+        print("dp-designer: this needs more memory than there is; make the problem, or the number of draws, smaller.", file=sys.stderr)
+        return 2
     return 0
+
+
+def _printable(text: str) -> str:
+    """Names come from files: control characters in them must not reach the terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats
+from designer.frozen import Floats, real_array
+from designer.release import UNUSABLE
 
 Table = dict[str, list[str]]
 
@@ -56,14 +59,28 @@ def numeric_column(table: Table, name: str, path: Path) -> Floats:
 
 def read_histogram(path: Path, column: str | None) -> Floats:
     """Counts from a column of a table, or from a NPY file or one-column CSV when no column is named."""
-    if column is not None:
-        return numeric_column(read_table(path), column, path)
-    if path.suffix == ".npy" and path.is_file():
-        return np.asarray(np.load(path, allow_pickle=False)).ravel()
-    matrix = read_matrix(path)
+    if not path.is_file() or path.suffix not in (".csv", ".npy", ".parquet"):
+        raise InvalidProblem(f"{path}: is not a .csv, .npy or .parquet file; give the file that holds the counts.")
+    if column is not None and column not in _table_names(path):
+        raise InvalidProblem(f"{path}: has no column {column!r}; name the one that holds the counts (--column).")
+    # What is wrong inside a confidential file is not said: a place or a byte would be a fact about the data.
+    try:
+        if column is not None:
+            return numeric_column(read_table(path), column, path)
+        matrix = _npy_array(path).reshape(-1, 1) if path.suffix == ".npy" else read_matrix(path)
+    except InvalidProblem:
+        raise InvalidProblem(UNUSABLE) from None
     if 1 not in matrix.shape:
         raise InvalidProblem(f"{path}: has {matrix.shape[1]} columns; name the one that holds the counts (--column).")
     return matrix.ravel()
+
+
+def _table_names(path: Path) -> list[str]:
+    """The column names of a table, its only public content."""
+    if path.suffix == ".parquet":
+        return list(_parquet(path))
+    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+        return next(csv.reader(line.replace("\0", "") for line in file), [])
 
 
 def _csv_rows(path: Path) -> list[list[str]]:
@@ -88,7 +105,7 @@ def _csv_matrix(path: Path) -> Floats:
         for column, cell in enumerate(row, 1):
             if not _is_number(cell):
                 raise InvalidProblem(f"{path}: data row {number}, column {column} is not a number.")
-    return np.array(rows, dtype=np.float64).reshape(len(rows), -1)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
 def _is_number(text: str) -> bool:
@@ -100,11 +117,20 @@ def _is_number(text: str) -> bool:
 
 
 def _npy_matrix(path: Path) -> Floats:
+    array = _npy_array(path)
+    if array.ndim != 2 or not array.size:
+        raise InvalidProblem(f"{path}: has shape {array.shape}; a matrix with at least one row and column is needed.")
+    return real_array(array, str(path), 2, allow_inf=True)
+
+
+def _npy_array(path: Path) -> NDArray[Any]:
     try:
-        array = np.load(path, allow_pickle=False)
-        return np.asarray(array, dtype=np.float64)
-    except (ValueError, OSError, TypeError) as error:
+        with path.open("rb") as file:
+            # The format's own reader: `np.load` would also open archives and pickles.
+            array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    except (ValueError, TypeError, EOFError, MemoryError) as error:
         raise InvalidProblem(f"{path}: is not a NPY file of numbers ({error}).") from None
+    return array
 
 
 def _parquet(path: Path) -> dict[str, list[object]]:
@@ -123,6 +149,6 @@ def _parquet(path: Path) -> dict[str, list[object]]:
 
 def _parquet_matrix(path: Path) -> Floats:
     try:
-        return np.array(list(_parquet(path).values()), dtype=np.float64).T
+        return real_array(list(_parquet(path).values()), str(path), 2, allow_inf=True).T
     except (ValueError, TypeError) as error:
         raise InvalidProblem(f"{path}: holds columns that are not numbers ({error}).") from None

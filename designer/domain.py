@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
+from designer.frozen import shown
+
+VALUES_LIMIT = 10**7
 
 
 @dataclass(frozen=True)
@@ -28,14 +31,13 @@ class Domain:
     @classmethod
     def of(cls, attributes: Mapping[str, Sequence[object] | int]) -> Domain:
         """From `{attribute: values}`; an integer n stands for the values 0, ..., n - 1."""
-        return cls(
-            tuple(attributes),
-            tuple(tuple(str(v) for v in (range(vs) if isinstance(vs, int) else vs)) for vs in attributes.values()),
-        )
+        return cls(tuple(attributes), tuple(_values(name, vs) for name, vs in attributes.items()))
 
     def __post_init__(self) -> None:
         if not self.attributes:
             raise InvalidProblem("domain: has no attributes; name at least one.")
+        if len(set(self.attributes)) != len(self.attributes):
+            raise InvalidProblem(f"domain: an attribute appears twice in {list(self.attributes)}; make the names distinct.")
         for name, values in zip(self.attributes, self.values, strict=True):
             if not values or len(set(values)) != len(values):
                 raise InvalidProblem(f"domain: attribute {name!r} has values {list(values)[:6]}; give at least one, each once.")
@@ -61,14 +63,14 @@ class Domain:
     def axis(self, attribute: str) -> int:
         """Position of an attribute."""
         if attribute not in self.attributes:
-            raise InvalidProblem(f"attribute: {attribute!r} is not one of {list(self.attributes)}.")
+            raise InvalidProblem(f"attribute: {shown(attribute)} is not one of {list(self.attributes)}.")
         return self.attributes.index(attribute)
 
     def code(self, attribute: str, value: object) -> int:
         """Position of a value within its attribute."""
         values = self.values[self.axis(attribute)]
         if str(value) not in values:
-            raise InvalidProblem(f"value: {value!r} is not a value of {attribute!r}; it has {list(values)[:8]}.")
+            raise InvalidProblem(f"value: {shown(value)} is not a value of {attribute!r}; it has {list(values)[:8]}.")
         return values.index(str(value))
 
     def histogram(self, records: Iterable[Mapping[str, object]]) -> NDArray[np.int64]:
@@ -83,3 +85,14 @@ class Domain:
                     "records: a record lacks an attribute or has a value outside the domain; clean the records first."
                 ) from None
         return counts.ravel()
+
+
+def _values(name: str, given: Sequence[object] | int) -> tuple[str, ...]:
+    """The values of one attribute as texts."""
+    if isinstance(given, int) and not isinstance(given, bool) and 0 < given <= VALUES_LIMIT:
+        return tuple(map(str, range(given)))
+    if isinstance(given, (int, float, str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidProblem(
+            f"domain: attribute {name!r} has {shown(given)}; give the list of its values, or their number from 1 to {VALUES_LIMIT}."
+        )
+    return tuple(map(str, given))

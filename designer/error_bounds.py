@@ -28,16 +28,18 @@ class ErrorBounds:
     high_probability: float
 
 
-def laplace_error_bounds(bias: Floats, scales: Floats, n: float, delta: float) -> ErrorBounds:
-    """The bounds for Laplace noise of the given scales; bias = P - Q of shape (K, N).
+def laplace_error_bounds(bias: Floats, scales: Floats, n: float, delta: float, steps: Floats) -> ErrorBounds:
+    """The bounds for Laplace noise of the given scales on grids of the given steps; bias = P - Q of shape (K, N).
 
     `E||Y||_1 = sum c`; `E||Y||_2 <= sqrt(2) ||c||_2` (Jensen); `E||Y||_inf <= max c * H_K`, because |Y_k| / c_k are K standard
-    exponentials whose largest has mean H_K = 1 + 1/2 + ... + 1/K. Noise on the grid has smaller moments and tails: its E|Y| is
-    `step / sinh(step / c) <= c`, its variance `step^2 / (2 sinh^2(step / 2c)) <= 2 c^2`, its tail `P(|Y| > s) <= exp(-s / c)`.
+    exponentials whose largest has mean H_K = 1 + 1/2 + ... + 1/K. Noise on the grid has smaller moments: its E|Y| is
+    `step / sinh(step / c) <= c`, its variance `step^2 / (2 sinh^2(step / 2c)) <= 2 c^2`. Its tail is that of a magnitude at most one
+    step longer: `P(|Y| >= m step) = 2 a^m / (1 + a) <= a^(m - 1)`, a = exp(-step / c), hence the largest step in the last two bounds.
     """
     if not 0 < delta <= 1:
         raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].")
     queries, largest = len(scales), float(scales.max())
+    step = float(steps[scales > 0].max(initial=0.0))
     harmonic = float((1 / np.arange(1, queries + 1)).sum())
     entries = np.abs(bias)
     return ErrorBounds(
@@ -46,6 +48,6 @@ def laplace_error_bounds(bias: Floats, scales: Floats, n: float, delta: float) -
         squared=2 * n**2 * float((bias**2).sum()) + 4 * float((scales**2).sum()),
         l1=n * float(entries.sum()) + float(scales.sum()),
         l2=n * math.sqrt(float((bias**2).sum())) + math.sqrt(2 * float((scales**2).sum())),
-        linf=n * float(entries.max()) + largest * harmonic,
-        high_probability=n * float(entries.max()) + math.log(queries / delta) * largest,
+        linf=n * float(entries.max()) + largest * harmonic + step,
+        high_probability=n * float(entries.max()) + math.log(queries / delta) * largest + step,
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import fields
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +24,13 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def real_array(value: object, field: str, ndim: int, *, allow_inf: bool = False) -> Floats:
     """`value` as a frozen float64 array of `ndim` dimensions; NaN (and infinity, unless allowed) are refused with their place."""
-    if getattr(value, "dtype", None) is not None and np.asarray(value).dtype.kind not in "biuf":
-        raise InvalidProblem(
-            f"{field}: entries of type {np.asarray(value).dtype} are not real numbers; convert them to floats first."
-        )
     try:
-        array = np.asarray(value, dtype=np.float64)
+        given = np.asarray(value)
+        if given.dtype.kind not in "biuf" and not _all_numbers(given):
+            raise InvalidProblem(f"{field}: entries of type {given.dtype} are not real numbers; convert them to floats first.")
+        array = np.asarray(given, dtype=np.float64)
+    except InvalidProblem:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidProblem(
             f"{field}: not an array of real numbers ({error}); give {ndim}-dimensional rows of equal length."
@@ -44,11 +47,18 @@ def real_array(value: object, field: str, ndim: int, *, allow_inf: bool = False)
     return frozen(array)
 
 
+def _all_numbers(array: NDArray[Any]) -> bool:
+    """Are the entries of an array of objects plain real numbers (Python integers beyond 64 bits, mostly)?"""
+    return array.dtype.kind == "O" and all(isinstance(entry, (int, float, np.integer, np.floating)) for entry in array.ravel())
+
+
 def refuse_lossy_integers(value: object, array: Floats, field: str) -> None:
     """Integers beyond 2^53 do not fit a float64: silently answering a different query is worse than refusing."""
-    if np.abs(array, where=np.isfinite(array), out=np.zeros_like(array)).max() > 2.0**53:
-        original = np.asarray(value)
-        if original.dtype.kind in "iuO" and any(int(a) != b for a, b in zip(original.ravel(), array.ravel(), strict=True)):
+    if np.abs(array, where=np.isfinite(array), out=np.zeros_like(array)).max() >= 2.0**53:
+        # As objects, because a list that mixes integers and floats has become an array of rounded floats already.
+        original = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)
+        integers = ((a, b) for a, b in zip(original.ravel(), array.ravel(), strict=True) if isinstance(a, (int, np.integer)))
+        if any(int(a) != int(b) for a, b in integers):
             raise InvalidProblem(
                 f"{field}: holds integers beyond 2^53 that a float64 cannot hold; divide the row by a power of two."
             )
@@ -61,17 +71,57 @@ def names(given: Sequence[object] | None, count: int, field: str, prefix: str) -
     if isinstance(given, str) or len(given) != count:
         raise InvalidProblem(f"{field}: {len(given)} names for {count} entries; give one name for each.")
     result = tuple(str(name) for name in given)
+    if not all(map(_is_text, result)):
+        raise InvalidProblem(f"{field}: a name holds half of a surrogate pair, which no file can store; correct its encoding.")
     if len(set(result)) != count:
         twice = next(name for i, name in enumerate(result) if name in result[:i])
         raise InvalidProblem(f"{field}: the name {twice!r} appears twice; make the names distinct.")
     return result
 
 
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def shown(value: object) -> str:
+    """`repr` for messages, numpy's numbers as plain ones; long values are cut."""
+    text = repr(value.item() if isinstance(value, np.generic) else value) if not isinstance(value, int) else _digits(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _digits(value: int) -> str:
+    return repr(value) if value.bit_length() < 300 else f"an integer of {value.bit_length()} bits"
+
+
+class Immutable:
+    """A frozen dataclass that is its own copy. Unpickling goes through the constructor: checks run again, arrays stay read-only."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), {f.name: getattr(self, f.name) for f in fields(self) if f.init})  # type: ignore[arg-type]
+
+
+def _rebuilt(kind: type, arguments: dict[str, Any]) -> Any:
+    return kind(**arguments)
+
+
 def positive(value: object, field: str, *, allow_inf: bool = False) -> float:
     """A positive float, finite unless infinity is allowed."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidProblem(f"{field}: {value!r} is not a number; give a positive number.")
-    number = float(value)
+        raise InvalidProblem(f"{field}: {shown(value)} is not a number; give a positive number.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
     if not number > 0 or (np.isinf(number) and not allow_inf):
         raise InvalidProblem(f"{field}: {number} is not a positive{'' if allow_inf else ' finite'} number.")
     return number
@@ -80,5 +130,5 @@ def positive(value: object, field: str, *, allow_inf: bool = False) -> float:
 def count(value: object, field: str, *, least: int = 1) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or int(value) < least:
-        raise InvalidProblem(f"{field}: {value!r} is not a whole number of at least {least}.")
+        raise InvalidProblem(f"{field}: {shown(value)} is not a whole number of at least {least}.")
     return int(value)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats
+from designer.frozen import Floats, count
 
 # Steps of 2^-40 noise scales: rounding a query moves the answer over n records by at most n 2^-41 scales.
 FINENESS = 40
@@ -26,6 +26,9 @@ class Grid:
     """Steps `2^exponents[k]`, one for each measured coordinate."""
 
     exponents: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "exponents", tuple(count(e, "grid.exponents", least=-2000) for e in self.exponents))
 
     @classmethod
     def for_scales(cls, matrix: Floats, scales: Floats) -> Grid:
@@ -46,13 +49,18 @@ class Grid:
 
     def integers(self, matrix: Floats) -> NDArray[np.int64]:
         """Each row of `matrix` rounded to multiples of its step."""
-        multiples = np.rint(np.ldexp(matrix, -np.array(self.exponents, dtype=np.int64)[:, None]))
+        with np.errstate(over="ignore"):
+            multiples = np.rint(np.ldexp(matrix, -np.array(self.exponents, dtype=np.int64)[:, None]))
         if (np.abs(multiples) > LARGEST).any():
             k = int(np.argwhere(np.abs(multiples) > LARGEST)[0][0])
             raise InvalidProblem(
                 f"grid.exponents[{k}]: {self.exponents[k]} makes entries beyond 2^52 steps; use a larger exponent."
             )
-        return np.asarray(multiples, dtype=np.int64)
+        integers = np.asarray(multiples, dtype=np.int64)
+        with np.errstate(over="ignore"):
+            if not np.isfinite(self.values(integers)).all():
+                raise InvalidProblem("grid.exponents: entries round to numbers beyond the floats; use a smaller exponent.")
+        return integers
 
     def values(self, integers: NDArray[np.int64]) -> Floats:
         """The multiples as floats; exact below 2^53 steps. Coordinates run along the first axis."""

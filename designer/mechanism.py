@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from designer.certificate import PrivacyCertificate, certify
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, frozen, positive
+from designer.frozen import Floats, Immutable, frozen, positive, real_array
 from designer.grid import Grid
 from designer.guarantee import FLOATING_POINT, POST_PROCESSING, TIMING, Guarantee
 from designer.norms import Norm
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from designer.noise import LaplaceNoise
     from designer.release import Release, SimulatedNoise
 
+SMALLEST_WEIGHT = 1e-140
 Falloff = Literal["exponential", "gaussian"]
 
 THEOREMS = {
@@ -41,7 +41,7 @@ THEOREMS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism:
+class Mechanism(Immutable):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
 
     workload: what was asked, Q (K, N). relation: what is hidden. norm, falloff: the noise, on R measured coordinates.
@@ -74,9 +74,25 @@ class Mechanism:
             )
         for name in ("measured", "reconstruction"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, frozen(getattr(self, name)))
+                object.__setattr__(self, name, real_array(getattr(self, name), name, 2))
+        self._require_shapes()
         object.__setattr__(self, "integers", frozen(self.grid.integers(self.target)))
         object.__setattr__(self, "privacy", self.verify().require())
+
+    def _require_shapes(self) -> None:
+        queries, elements = self.workload.shape
+        rows = len(self.grid.exponents)
+        for name, matrix, shape in (("measured", self.measured, (rows, elements)), ("reconstruction", self.reconstruction, (queries, rows))):
+            if matrix is not None and matrix.shape != shape:
+                raise InvalidProblem(f"{name}: has shape {matrix.shape}; {shape} is needed.")
+        if self.reconstruction is None and rows != queries:
+            raise InvalidProblem(f"reconstruction: missing, but {rows} measured answers do not name {queries} queries; give it.")
+        heard = self.norm.map[np.isfinite(self.norm.map)] if self.norm.map.ndim == 1 else np.empty(0)
+        if heard.size and not SMALLEST_WEIGHT <= heard.min() <= heard.max() <= 1 / SMALLEST_WEIGHT:
+            raise InvalidProblem(
+                f"norm.map: weights from {heard.min()} to {heard.max()}; choose units in which noise scales lie between {SMALLEST_WEIGHT} "
+                f"and {1 / SMALLEST_WEIGHT}, so that their squares are floats."
+            )
 
     integers: NDArray[np.int64] = field(init=False, repr=False)
     privacy: PrivacyCertificate = field(init=False, repr=False)
@@ -101,14 +117,18 @@ class Mechanism:
 
     def annotated(self, provenance: Mapping[str, Any]) -> Mechanism:
         """The same mechanism with a note on how it was made; nothing that the certificate reads changes, so it is not computed again."""
-        twin = copy.copy(self)
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
         object.__setattr__(twin, "provenance", dict(provenance))
         return twin
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""
-        sensitivity = SensitivitySet.of(self.grid.values(self.integers), self.relation)
-        return certify(sensitivity, self.norm, THEOREMS[self.falloff], self.workload.elements)
+        return certify(self.sensitivity(), self.norm, THEOREMS[self.falloff], self.workload.elements)
+
+    def sensitivity(self) -> SensitivitySet:
+        """The differences that must be hidden in the measured answers, as they are on the grid."""
+        return SensitivitySet.of(self.grid.values(self.integers), self.relation)
 
     def privacy_loss(self, u: object) -> Floats:
         """`||u||` of a difference of measured answers, shape (R,) or (M, R): the budget that the change u spends."""
@@ -143,7 +163,7 @@ class Mechanism:
         """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, and with probability 1 - delta."""
         from designer.error_bounds import laplace_error_bounds
 
-        return laplace_error_bounds(self.effective - self.workload.dense(), self.scales, positive(n, "n"), delta)
+        return laplace_error_bounds(self.effective - self.workload.dense(), self.scales, positive(n, "n"), delta, self.grid.steps)
 
     def release(self, histogram: object) -> Release:
         """Noisy answers for confidential data: nonnegative integer counts, one for each universe element. Spends the budget once."""
@@ -233,8 +253,6 @@ class Mechanism:
 
 def budget_range(relation: Relation) -> tuple[float | None, float | None]:
     """Smallest and largest finite budget of a relation; None where there is none."""
-    least, most = np.inf, -np.inf
-    for block in relation.blocks():
-        finite = block.budgets[np.isfinite(block.budgets)]
-        least, most = min(least, finite.min(initial=np.inf)), max(most, finite.max(initial=-np.inf))
-    return (None, None) if most < 0 else (float(least), float(most))
+    # Implied pairs are longer than those that imply them: the blocks know the smallest budget, not the largest.
+    least = min((float(block.budgets.min(initial=np.inf)) for block in relation.blocks()), default=np.inf)
+    return (None, None) if np.isinf(least) else (least, relation.largest_budget())

@@ -102,6 +102,9 @@ class Matrix(Metric):
     def components(self) -> Indices:
         return Relation.components(self)
 
+    def largest_budget(self) -> float:
+        return float(self.budgets[np.isfinite(self.budgets)].max(initial=0.0))
+
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         budget = self.budgets[left, right]
         return Fraction(float(budget)) if np.isfinite(budget) else None
@@ -172,12 +175,15 @@ class Line(Euclidean):
         budgets = np.diff(self.places[order, 0]) * self.per_unit
         yield Block(order[:-1], order[1:], budgets)
 
+    def largest_budget(self) -> float:
+        return float(np.ptp(self.places)) * self.per_unit
+
 
 @dataclass(frozen=True, eq=False)
 class GreatCircle(Metric):
     """d(i, j) = per_km * great-circle distance on the mean sphere; `places` holds latitude and longitude in degrees.
 
-    The exact budget is the lower end of a ball-arithmetic enclosure of `2 R asin(sqrt(h))`, h the haversine.
+    The exact budget is the lower end of a ball-arithmetic enclosure of `2 R atan2(sqrt(h), sqrt(1 - h))`, h the haversine.
     """
 
     places: Floats
@@ -190,11 +196,12 @@ class GreatCircle(Metric):
         return len(self.places)
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
-        half = np.radians(self.places) / 2
-        north, east = half[rows], half[columns]
-        cosines = np.sin(np.radians(90 - np.abs(self.places[:, 0])))
-        h = np.sin(north[:, :1] - east[:, 0]) ** 2
-        h += cosines[rows, None] * cosines[columns] * np.sin(north[:, 1:] - east[:, 1]) ** 2
+        # Differences before conversion to radians: near points would lose their digits otherwise.
+        latitude, longitude = self.places.T
+        cosines = np.sin(np.radians(90 - np.abs(latitude)))
+        h = np.sin(np.radians(latitude[rows, None] - latitude[columns]) / 2) ** 2
+        turn = _turn(longitude[rows, None], longitude[columns])
+        h += cosines[rows, None] * cosines[columns] * np.sin(np.radians(turn) / 2) ** 2
         return np.asarray(2 * EARTH_RADIUS_KM * self.per_km * np.arcsin(np.sqrt(np.minimum(h, 1.0))))
 
     def exact_budget(self, left: int, right: int) -> Fraction:
@@ -209,7 +216,9 @@ class GreatCircle(Metric):
             h = sine((lat_a - lat_b) / 2) ** 2 + sine(90 - abs(lat_a)) * sine(90 - abs(lat_b)) * sine((lon_a - lon_b) / 2) ** 2
             if (lat_a, lon_a) == (lat_b, lon_b):
                 return Fraction(0)
-            angle = 2 * arb.max(h, arb(0)).min(arb(1)).sqrt().asin()
+            # The lower end of h, as a number: the arc grows with it, and no ball may reach beyond 1 at antipodes.
+            h = max(arb(0), min(arb(1), h.lower()))
+            angle = 2 * arb.atan2(h.sqrt(), (1 - h).sqrt())
             low = (angle * arb(EARTH_RADIUS_KM) * arb(self.per_km)).lower().mid().man_exp()
         return max(Fraction(0), Fraction(int(low[0])) * Fraction(2) ** int(low[1]))
 
@@ -225,6 +234,19 @@ class GreatCircle(Metric):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> GreatCircle:
         return great_circle(spec["points"], spec["per_km"])
+
+
+def _turn(a: Floats, b: Floats) -> Floats:
+    """`a - b` in degrees, less whole turns, within a few roundings relative to the result.
+
+    Near a whole turn the rounding error of a - b is all that matters: Knuth's TwoDiff takes it back.
+    """
+    difference = a - b
+    if difference.max() <= 180.0 and difference.min() >= -180.0:
+        return np.asarray(difference)
+    back = difference - a
+    error = (a - (difference - back)) - (b + back)
+    return np.asarray((difference - 360.0 * np.rint(difference / 360.0)) + error)
 
 
 @dataclass(frozen=True)
@@ -257,6 +279,10 @@ class Hamming(Metric):
 
     def components(self) -> Indices:
         return Relation.components(self)
+
+    def largest_budget(self) -> float:
+        changed = zip(self.budgets, self.domain.shape, strict=True)
+        return float(sum(budget for budget, values in changed if values > 1 and np.isfinite(budget)))
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         codes = np.unravel_index([left, right], self.domain.shape)
@@ -368,12 +394,21 @@ def euclidean(points: object, per_unit: float = 1.0) -> Metric:
     on_a_line = isinstance(points, (list, tuple, np.ndarray)) and np.ndim(points[0] if len(points) else 0) == 0
     places = real_array(np.reshape(np.asarray(points), (-1, 1)) if on_a_line else points, "metric.points", 2)
     rate = positive(per_unit, "metric.per_unit")
-    spread = float(np.ptp(places, axis=0).max())
-    if spread > 1e150 or spread * rate > 1e300 or 0 < spread < 1e-140:
-        raise InvalidProblem(
-            f"metric.points: the coordinates span {spread}; choose a unit in which they span between 1e-140 and 1e150."
-        )
+    _require_measurable(places, rate)
     return (Line if places.shape[1] == 1 else Euclidean)(places, rate)
+
+
+def _require_measurable(places: Floats, rate: float) -> None:
+    """Squares of coordinate differences, and budgets, must neither overflow nor lose digits by underflow."""
+    with np.errstate(over="ignore"):
+        spread = float(np.ptp(places, axis=0).max())
+        steps = np.diff(np.sort(places, axis=0), axis=0)
+    closest = float(steps[steps > 0].min(initial=np.inf))
+    if spread > 1e150 or spread * rate > 1e300 or closest < 1e-140 or closest * rate < 1e-290:
+        raise InvalidProblem(
+            f"metric.points: coordinates differ by {closest} to {spread}, times {rate} for each unit; choose units in which differences lie "
+            "between 1e-140 and 1e150 and budgets between 1e-290 and 1e300."
+        )
 
 
 def great_circle(points: object, per_km: float = 1.0) -> GreatCircle:
@@ -388,7 +423,9 @@ def great_circle(points: object, per_km: float = 1.0) -> GreatCircle:
             raise InvalidProblem(
                 f"metric.points: {name} {places[i, column]} of row {i} is beyond {limit} degrees; latitude comes first."
             )
-    return GreatCircle(places, positive(per_km, "metric.per_km"))
+    rate = positive(per_km, "metric.per_km")
+    _require_measurable(places, rate)
+    return GreatCircle(places, rate)
 
 
 def hamming(domain: Domain, budgets: Mapping[str, float] | Sequence[float]) -> Hamming:

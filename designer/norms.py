@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, frozen
+from designer.frozen import Floats, Immutable, frozen
 from solvers.rational import root_above
 
 Order = Literal["l1", "l2", "linf"]
@@ -24,7 +24,7 @@ _UNIT_ROUNDOFF = 2.0**-53
 
 
 @dataclass(frozen=True, eq=False)
-class Norm:
+class Norm(Immutable):
     """`||u|| = |map u|_order` on R^R, map of shape (R,) for a diagonal or (S, R); entries are exact, being float64 numbers.
 
     An infinite diagonal entry marks a coordinate without noise: the norm is infinite unless that coordinate of u is 0.
@@ -39,6 +39,8 @@ class Norm:
     def __post_init__(self) -> None:
         if self.order not in _SCIPY_NAME:
             raise InvalidProblem(f"norm.order: {self.order!r} is unknown; use one of {sorted(_SCIPY_NAME)}.")
+        if self.map.ndim not in (1, 2) or not self.map.size:
+            raise InvalidProblem(f"norm.map: has shape {self.map.shape}; give a diagonal (R,) or a matrix (S, R), not empty.")
         diagonal = self.map.ndim == 1
         if np.isnan(self.map).any() or (diagonal and (self.map <= 0).any()) or (not diagonal and np.isinf(self.map).any()):
             raise InvalidProblem("norm.map: a diagonal must be positive, a matrix finite; NaN is neither.")
@@ -60,20 +62,24 @@ class Norm:
 
     def image(self, points: Floats) -> Floats:
         """`map p` for each row p; coordinates without noise are left out."""
-        if self.map.ndim == 2:
-            return np.asarray(points @ self.map.T)
-        heard = ~self.silent
-        return np.asarray(points[:, heard] * self.map[heard])
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.map.ndim == 2:
+                return np.asarray(points @ self.map.T)
+            heard = ~self.silent
+            return np.asarray(points[:, heard] * self.map[heard])
 
     def image_error(self, points: Floats) -> float:
         """Bound of the absolute error of `between` on images of `points`, beside a relative 2^-50 (times length) of the distance.
 
         Standard error analysis: each image coordinate is off by at most (R + 2) units of roundoff of `|map| |p|`, a difference of
-        two by twice that, and the p-norm of the errors bounds the error of the p-norm.
+        two by twice that, and the p-norm of the errors bounds the error of the p-norm. Products that underflow add 2^-1074 each,
+        squares that underflow the root of that.
         """
         magnitude = Norm(np.abs(self.map), self.order).image(np.abs(points))
-        largest = float(self.length(magnitude).max(initial=0.0))
-        return 2 * (self.dimension + len(self.map) + 8) * _UNIT_ROUNDOFF * largest
+        with np.errstate(over="ignore"):
+            largest = float(self.length(magnitude).max(initial=0.0))
+        terms = self.dimension + len(self.map) + 8
+        return 2 * terms * _UNIT_ROUNDOFF * largest + (terms * 2.0**-536 if self.order == "l2" else terms**2 * 2.0**-1074)
 
     def length(self, images: Floats) -> Floats:
         """The p-norm along the last axis."""

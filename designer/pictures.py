@@ -49,5 +49,8 @@ def draw_comparison(comparison: Comparison, path: Path) -> Path:
     right.set_xticks(range(len(order)) if len(order) <= 20 else [])
     right.set_ylabel("standard deviation of the noise")
     right.legend(fontsize=8)
-    drawing.savefig(path, dpi=150)
+    try:
+        drawing.savefig(path, dpi=150)
+    except ValueError as error:
+        raise InvalidProblem(f"plot: {path} cannot be written ({error}); end its name in .png, .svg or .pdf.") from None
     return path

@@ -23,7 +23,7 @@ from designer import metrics
 from designer.data_files import Table, numeric_column, read_matrix, read_table
 from designer.domain import Domain
 from designer.errors import InvalidProblem
-from designer.frozen import Floats
+from designer.frozen import Floats, positive, shown
 from designer.problem import Problem
 from designer.relation import Relation
 from designer.workload import Workload
@@ -35,6 +35,11 @@ SECTIONS: dict[str, set[str] | None] = {
     "relation": {"metric", "points", "per_unit", "per_km", "epsilon", "epsilons", "matrix", "closure", "budgets"},
     "problem": {"loss", "notion", "records", "weights", "allow_vacuous"},
     "design": None,  # options are those of the family, which checks them
+}
+WORKLOAD_KEYS: dict[str, set[str] | None] = {
+    **{kind: {kind, "names"} for kind in ("matrix", "columns", "predicates", "marginals")},
+    "builder": {"builder", "names", "size"},
+    "random": {"builder", "names", "size", "queries", "kind", "seed"},
 }
 
 
@@ -62,12 +67,13 @@ class _Reader:
             self.data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise InvalidProblem(f"{path}: cannot be read ({error.strerror}); give the path of a problem file.") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InvalidProblem(f"{path}: is not TOML ({error}).") from None
+        except (ValueError, RecursionError) as error:  # of tomllib, of the decoding, of numbers with thousands of digits
+            raise InvalidProblem(f"{path}: is not TOML ({error}); give a problem file.") from None
 
     def read(self) -> ProblemFile:
         self.check_keys()
         section = self.data.get("problem", {})
+        self.get("problem", "allow_vacuous", bool, False)
         try:
             problem = Problem(self.workload(), self.relation(), **section)
         except InvalidProblem as error:
@@ -79,7 +85,7 @@ class _Reader:
         return ProblemFile(str(self.data.get("title", self.path.stem)), problem, family, options)
 
     def refuse(self, section: str, key: str, value: object, remedy: str) -> InvalidProblem:
-        return InvalidProblem(f"{self.path}: [{section}] {key} = {value!r}: {remedy}.")
+        return InvalidProblem(f"{self.path}: [{section}] {key} = {shown(value)}: {remedy}.")
 
     def check_keys(self) -> None:
         for name, section in self.data.items():
@@ -93,7 +99,7 @@ class _Reader:
                 raise InvalidProblem(
                     f"{self.path}: {name} = {section!r} should be a section: write [{name}] and its keys below."
                 )
-            known = SECTIONS[name]
+            known = WORKLOAD_KEYS.get(self.workload_kind(), SECTIONS[name]) if name == "workload" else SECTIONS[name]
             for key in section:
                 if known is not None and key not in known:
                     raise self.refuse(name, key, section[key], f"unknown key; [{name}] takes {sorted(known)}")
@@ -136,22 +142,38 @@ class _Reader:
         if not columns:
             return list(self.domain.elements) if "domain" in self.data else None
         for column in columns:
-            if column not in self.table:
+            if not isinstance(column, str) or column not in self.table:
                 raise self.refuse("elements", "names", columns, f"the table has no column {column!r}, only {list(self.table)}")
         return [", ".join(row) for row in zip(*(self.table[c] for c in columns), strict=True)]
 
     def columns(self, section: str, key: str) -> Floats:
         """The named numeric columns of the elements table, as rows."""
         path = self.file("elements", "table") if "elements" in self.data else self.path
-        return np.array([numeric_column(self.table, name, path) for name in self.get(section, key, list)])
+        named = self.texts(section, key)
+        if not named:
+            raise self.refuse(section, key, named, "name at least one column")
+        return np.array([numeric_column(self.table, name, path) for name in named])
 
-    def workload(self) -> Workload:
+    def texts(self, section: str, key: str) -> list[str]:
+        """A list of texts."""
+        listed: list[str] = self.get(section, key, list)
+        if not all(isinstance(entry, str) for entry in listed):
+            raise self.refuse(section, key, listed, "should be a list of texts in quotes")
+        return listed
+
+    def workload_kind(self) -> str:
         kinds = [k for k in ("matrix", "columns", "builder", "predicates", "marginals") if k in self.data["workload"]]
         if len(kinds) != 1:
             raise InvalidProblem(
                 f"{self.path}: [workload] has {kinds or 'no queries'}; give exactly one of matrix, columns, builder, predicates, marginals."
             )
-        build: Callable[[], Workload] = getattr(self, f"_workload_{kinds[0]}")
+        if kinds == ["builder"] and self.data["workload"]["builder"] == "random":
+            return "random"
+        return kinds[0]
+
+    def workload(self) -> Workload:
+        kind = self.workload_kind()
+        build: Callable[[], Workload] = getattr(self, f"_workload_{'builder' if kind == 'random' else kind}")
         made = build()
         names = self.get("workload", "names", list, None)
         elements = self.element_names
@@ -166,14 +188,20 @@ class _Reader:
         return Workload(self.columns("workload", "columns"), queries=self.get("workload", "columns", list))
 
     def _workload_predicates(self) -> Workload:
-        return Workload.predicates(self.domain, self.get("workload", "predicates", dict))
+        predicates = self.get("workload", "predicates", dict)
+        if not predicates or not all(isinstance(predicate, dict) for predicate in predicates.values()):
+            raise self.refuse("workload", "predicates", predicates, "give each query a table such as {age = [0, 1]}")
+        return Workload.predicates(self.domain, predicates)
 
     def _workload_marginals(self) -> Workload:
-        return Workload.marginals(self.domain, self.get("workload", "marginals", list))
+        subsets = self.get("workload", "marginals", list)
+        if not subsets or not all(isinstance(subset, list) and all(isinstance(a, str) for a in subset) for subset in subsets):
+            raise self.refuse("workload", "marginals", subsets, 'give lists of attributes such as [["age"], ["age", "sex"]]')
+        return Workload.marginals(self.domain, subsets)
 
     def _workload_builder(self) -> Workload:
         name = self.get("workload", "builder", str)
-        size = self.get("workload", "size", int, len(next(iter(self.table.values()))) if "elements" in self.data else ...)
+        size = self.get("workload", "size", int, len(next(iter(self.table.values()), [])) if "elements" in self.data else ...)
         if name == "random":
             queries, kind, seed = (
                 self.get("workload", *args) for args in (("queries", int), ("kind", str, "real"), ("seed", int))
@@ -205,7 +233,7 @@ class _Reader:
         return build()
 
     def number(self, key: str) -> float:
-        return float(self.get("relation", key, (int, float)))
+        return positive(self.get("relation", key, (int, float)), f"[relation] {key}")
 
     @property
     def size(self) -> int:
@@ -216,6 +244,8 @@ class _Reader:
 
     def _relation_add_remove(self) -> Relation:
         own = self.get("relation", "epsilons", list, None)
+        if own is not None and "epsilon" in self.data["relation"]:
+            raise self.refuse("relation", "epsilons", own, "give epsilon for all elements or epsilons for each, not both")
         return metrics.add_remove(self.size, self.number("epsilon") if own is None else own)
 
     def _relation_matrix(self) -> Relation:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.frozen import Floats
+from designer.frozen import Floats, Immutable, frozen
 
 Indices = NDArray[np.intp]
 
@@ -43,7 +43,7 @@ class Block:
         return int(self.left[row]), int(self.right[column])
 
 
-class Relation(ABC):
+class Relation(Immutable, ABC):
     """A symmetric family of protected changes of the histogram, each with a budget.
 
     Changes are pairs of *points*: the images of the universe elements under a query matrix, and (index N) the origin, where a record
@@ -53,6 +53,11 @@ class Relation(ABC):
 
     kind: ClassVar[str]
     budget_error: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            if isinstance(value := getattr(self, field.name), np.ndarray) and (value.flags.writeable or value.base is not None):
+                object.__setattr__(self, field.name, frozen(value))
 
     @property
     @abstractmethod
@@ -83,6 +88,10 @@ class Relation(ABC):
     def points(self, columns: NDArray[Any]) -> NDArray[Any]:
         """The points whose protected pairs differ by sensitivity vectors, from `columns` of shape (N, R)."""
         return columns
+
+    def largest_budget(self) -> float:
+        """The largest finite budget of any pair, implied pairs included, as a float; 0 where every budget is infinite."""
+        return max((float(b.budgets[np.isfinite(b.budgets)].max(initial=0.0)) for b in self.blocks()), default=0.0)
 
     def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
         """A pair in words."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,10 +54,18 @@ def release(mechanism: Mechanism, histogram: object) -> Release:
     exact = exact_answers(mechanism.integers, counts(histogram, mechanism.workload.shape[1]))
     noise = mechanism.noise.draw(1, SystemEntropy())[0]
     noisy = np.array([int(a) + int(z) for a, z in zip(exact, noise, strict=True)], dtype=object)
-    answers = np.array([float(v * mechanism.grid.step(k)) for k, v in enumerate(noisy)])
+    answers = np.array([_nearest_float(v * mechanism.grid.step(k)) for k, v in enumerate(noisy)])
     if mechanism.reconstruction is not None:
         answers = mechanism.reconstruction @ answers
     return Release(frozen(answers), mechanism.workload.queries, mechanism.guarantee, mechanism.fingerprint)
+
+
+def _nearest_float(value: Fraction) -> float:
+    """Post-processing of one noisy answer; beyond the floats it is infinite, because a refusal would depend on the data."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def simulate(mechanism: Mechanism, size: int, seed: int | None) -> SimulatedNoise:
@@ -70,7 +80,7 @@ def simulate(mechanism: Mechanism, size: int, seed: int | None) -> SimulatedNois
 
 
 def counts(histogram: object, size: int) -> NDArray[np.int64]:
-    """The histogram as integers. Shape and type are public and named in errors; values never are."""
+    """The histogram as integers. Its shape is public and named in errors; values, and types that depend on values, never are."""
     try:
         array = np.asarray(histogram)
     except (TypeError, ValueError):
@@ -80,7 +90,7 @@ def counts(histogram: object, size: int) -> NDArray[np.int64]:
             f"histogram: has shape {array.shape}; give {size} counts, in the order of the workload's elements."
         )
     if array.dtype.kind not in "biuf":
-        raise InvalidProblem(f"histogram: has type {array.dtype}; give whole numbers.")
+        raise InvalidProblem(UNUSABLE)
     with np.errstate(invalid="ignore"):
         usable = np.isfinite(array) & (array >= 0) & (array < 2.0**53) & (array == np.floor(array))
     if not usable.all():

@@ -17,7 +17,7 @@ from designer.frozen import Floats, frozen
 from designer.norms import Norm
 from designer.progress import track
 from designer.relation import Block, Indices, Relation
-from solvers.rational import exact_rank
+from solvers.rational import dyadic_integers, integer_rank
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,19 @@ class SensitivitySet:
     def ratios(self, norm: Norm) -> Iterator[tuple[Block, Floats]]:
         """`||u|| / b` of every pair, block by block, in floating point; 0 for unprotected pairs, infinite for b = 0 < ||u||."""
         images = norm.image(self.points)
+        # Beyond this, lengths may overflow to infinity or to infinity - infinity: such a pair counts as infinitely long.
+        wild = not float(np.abs(images).max(initial=0.0)) < 1e150
         for block in track(self.relation.blocks(), "scanning pairs"):
             lengths = (
                 norm.length(images[block.left] - images[block.right])
                 if block.paired
                 else norm.between(images[block.left], images[block.right])
             )
+            if wild:
+                lengths[np.isnan(lengths)] = np.inf
             with np.errstate(divide="ignore", invalid="ignore"):
                 lengths /= block.budgets
-            if not block.budgets.all():
+            if wild or not block.budgets.all():
                 lengths[np.isnan(lengths)] = 0.0
             yield block, lengths
 
@@ -113,6 +117,8 @@ class SensitivitySet:
                 raise DesignFailed(
                     f"the sensitivity set has more than {limit} differences; use a family that scans it in blocks, such as laplace."
                 )
+        if not found:
+            return self.pairs(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0))
         return self.pairs(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
     def exact(self, left: int, right: int) -> tuple[list[Fraction], Fraction | None]:
@@ -137,8 +143,14 @@ class SensitivitySet:
         return np.asarray(self.points - self.points[first[label]])
 
     def rank(self) -> int:
-        """Dimension of the span of the differences, by exact elimination over the rationals."""
-        return exact_rank(self.span())
+        """Dimension of the span of the differences, by exact elimination over the rationals.
+
+        Differences of floats need not be floats: they are taken between the integers that the points are multiples of.
+        """
+        label = self.relation.components()
+        rows, _ = dyadic_integers(self.points)
+        first = {component: rows[i] for i, component in reversed(list(enumerate(label.tolist())))}
+        return integer_rank([[a - b for a, b in zip(row, first[c], strict=True)] for row, c in zip(rows, label.tolist(), strict=True)])
 
 
 class _Found:

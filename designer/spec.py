@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from designer import metrics
-from designer.certificate import PrivacyCertificate
-from designer.errors import InvalidSpec, NotPrivate
+from designer.certificate import PrivacyCertificate, Witness, attains
+from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.frozen import Floats
 from designer.grid import Grid
 from designer.guarantee import Guarantee
@@ -32,6 +33,7 @@ from designer.workload import Workload
 
 FORMAT, FORMAT_VERSION = "dp-designer/mechanism", 1
 SIZE_LIMIT = 256 * 2**20
+DENSE_LIMIT = 2**28  # entries that compressed rows may unpack to: 2 GB
 
 RELATIONS: dict[str, type[Relation]] = {
     cls.kind: cls
@@ -105,7 +107,7 @@ def save(mechanism: Mechanism, path: Path) -> Path:
 def write_whole(path: Path, text: str) -> Path:
     """Write a file whole or not at all."""
     if not path.parent.is_dir():
-        raise InvalidSpec(f"path: {path.parent} is not a folder; create it first.")
+        raise InvalidProblem(f"path: {path.parent} is not a folder; create it first.")
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -125,8 +127,16 @@ def load(path: str | Path, *, size_limit: int = SIZE_LIMIT) -> Mechanism:
     prove; `NotPrivate` when the mechanism in it breaks its own relation.
     """
     spec = read_json(Path(path), size_limit)
+    try:
+        return from_spec(spec)
+    except RecursionError:
+        raise InvalidSpec("spec: is nested far deeper than a spec is.") from None
+
+
+def from_spec(spec: dict[str, Any]) -> Mechanism:
+    """The mechanism of a spec that was read; see `load`."""
     _require_keys(spec, TOP_KEYS, "spec")
-    if (spec["format"], spec["version"]) != (FORMAT, FORMAT_VERSION):
+    if (spec["format"], spec["version"]) != (FORMAT, FORMAT_VERSION) or isinstance(spec["version"], (bool, float)):
         raise InvalidSpec(
             f"spec: format {spec['format']!r} version {spec['version']!r}; this program reads {FORMAT!r} version {FORMAT_VERSION}."
         )
@@ -135,6 +145,8 @@ def load(path: str | Path, *, size_limit: int = SIZE_LIMIT) -> Mechanism:
             "seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the file."
         )
     mechanism: Mechanism = _reading("mechanism", lambda: _mechanism(spec))
+    if canonical(core(mechanism)) != canonical(spec["mechanism"]):
+        raise InvalidSpec("mechanism: is not written as this program writes it; design the mechanism again.")
     _compare_claims(mechanism, spec)
     return mechanism
 
@@ -142,9 +154,13 @@ def load(path: str | Path, *, size_limit: int = SIZE_LIMIT) -> Mechanism:
 def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
     """A JSON object from a file of limited size."""
     try:
-        if path.stat().st_size > size_limit:
+        with path.open("rb") as file:
+            content = file.read(size_limit + 1)  # of a pipe or a device, too, no more is read
+        if len(content) > size_limit:
             raise InvalidSpec(f"path: {path} has more than {size_limit} bytes; pass a larger size_limit if it is meant to.")
-        data = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
+        data = json.loads(
+            content.decode("utf-8"), parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_distinct
+        )
     except OSError as error:
         raise InvalidSpec(f"path: cannot read {path}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:
@@ -158,6 +174,20 @@ def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
 
 def _no_constant(name: str) -> float:
     raise InvalidSpec(f"spec: the bare word {name} is not JSON; infinity is written as a string.")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not np.isfinite(number):
+        raise InvalidSpec(f"spec: the number {text[:40]} is beyond the floats; infinity is written as a string.")
+    return number
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        raise InvalidSpec("spec: an object has the same key twice; readers would disagree about what it says.")
+    return data
 
 
 def _require_keys(data: Any, keys: set[str], field: str) -> None:
@@ -199,7 +229,7 @@ def _mechanism(spec: Mapping[str, Any]) -> Mechanism:
     _require_keys(body, CORE_KEYS, "mechanism")
     _require_keys(body["norm"], {"map", "order"}, "norm")
     norm_map = body["norm"]["map"]
-    if not all(isinstance(e, int) and abs(e) < 2000 for e in body["grid"]):
+    if not all(type(e) is int and abs(e) < 2000 for e in body["grid"]):
         raise InvalidSpec(f"grid: {body['grid'][:4]} ... must be whole exponents of two.")
     return Mechanism(
         family=str(body["family"]),
@@ -210,9 +240,30 @@ def _mechanism(spec: Mapping[str, Any]) -> Mechanism:
         falloff=body["falloff"],
         measured=None if body["measured"] is None else _array(body["measured"], 2, "measured"),
         reconstruction=None if body["reconstruction"] is None else _array(body["reconstruction"], 2, "reconstruction"),
-        optimality=None if spec["optimality"] is None else Optimality(**spec["optimality"]),
-        provenance=spec["provenance"],
+        optimality=_optimality_from_spec(spec["optimality"]),
+        provenance=_provenance_from_spec(spec["provenance"]),
     )
+
+
+def _optimality_from_spec(spec: Any) -> Optimality | None:
+    if spec is None:
+        return None
+    _require_keys(spec, {"objective", "value", "lower_bound", "method"}, "optimality")
+    value, bound = spec["value"], spec["lower_bound"]
+    if not (isinstance(spec["objective"], str) and isinstance(spec["method"], str)):
+        raise InvalidSpec("optimality: objective and method must be texts.")
+    if not (type(value) is float and type(bound) is float and 0 <= bound <= value * (1 + 1e-9)):
+        raise InvalidSpec("optimality: value and lower_bound must be numbers, the bound from 0 to the value.")
+    return Optimality(**spec)
+
+
+def _provenance_from_spec(spec: Any) -> dict[str, Any]:
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "software": str, "family": str, "loss": str, "options": dict, "seconds": (int, float),
+    }  # fmt: skip
+    if not isinstance(spec, dict) or not all(isinstance(value, kinds.get(key, ())) for key, value in spec.items()):
+        raise InvalidSpec(f"provenance: must hold nothing but {sorted(kinds)}, of the types that this program writes.")
+    return spec
 
 
 def _workload_to_spec(workload: Workload) -> dict[str, Any]:
@@ -232,6 +283,8 @@ def _workload_from_spec(spec: Mapping[str, Any]) -> Workload:
     _require_keys(spec["rows"], {"values", "columns", "starts"}, "workload.rows")
     parts = [_array(spec["rows"][key], 1, f"workload.rows.{key}") for key in ("values", "columns", "starts")]
     shape = (len(spec["queries"]), len(spec["elements"]))
+    if shape[0] * shape[1] > DENSE_LIMIT:
+        raise InvalidSpec(f"workload.rows: {shape[0]} queries over {shape[1]} elements unpack to more than {DENSE_LIMIT} entries.")
     matrix = csr_array((parts[0], parts[1].astype(np.int64), parts[2].astype(np.int64)), shape=shape)
     matrix.check_format(full_check=True)
     return Workload(matrix, spec["queries"], spec["elements"])
@@ -269,22 +322,52 @@ def _compare_claims(mechanism: Mechanism, spec: Mapping[str, Any]) -> None:
     for name, value in proven.items():
         claimed = spec[name]
         if name == "guarantee" and isinstance(claimed, dict):
-            claimed = {**claimed, "software": value["software"]}  # the version that designed it may be another one
+            claimed = _proven_statement(claimed, value)
         if name == "certificate" and isinstance(claimed, dict):
-            claimed = _proven_at_least(claimed, value)
-        if claimed != value:
+            claimed = _proven_at_least(claimed, value, mechanism)
+        if canonical(claimed) != canonical(value):
             raise InvalidSpec(f"{name}: the file claims something else than its mechanism proves; design the mechanism again.")
 
 
-def _proven_at_least(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-    """The worst ratio's float-covered digits may differ between machines; a claim within 2^-40 below the proven ratio is the same claim."""
-    try:
-        near = abs(Fraction(claimed["worst_ratio"]) - Fraction(proven["worst_ratio"])) <= Fraction(1, 1 << 40)
-    except (KeyError, ValueError, TypeError, ZeroDivisionError):
+def _proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+    """The version that designed may be another one, and budgets rounded to floats may differ between machines in the last digits."""
+    result = dict(claimed)
+    if re.fullmatch(r"dp-designer [0-9a-z.+]{1,40}", str(claimed.get("software"))):
+        result["software"] = proven["software"]
+    parameters = claimed.get("parameters")
+    if isinstance(parameters, dict):
+        result["parameters"] = {
+            key: proven["parameters"].get(key) if _same_float(value, proven["parameters"].get(key)) else value
+            for key, value in parameters.items()
+        }
+    return result
+
+
+def _same_float(one: Any, other: Any) -> bool:
+    return type(one) is float and type(other) is float and abs(one - other) <= 1e-9 * abs(other)
+
+
+def _proven_at_least(claimed: dict[str, Any], proven: dict[str, Any], mechanism: Mechanism) -> dict[str, Any]:
+    """The worst ratio's float-covered digits may differ between machines, and so may the pair where several attain it: a claim within
+    2^-40 of the proven ratio is the same claim, and another pair is checked by itself."""
+    ratio = claimed.get("worst_ratio")
+    # Only digits and a bar: an exponent in a few bytes would ask for a number that fills the memory.
+    if not isinstance(ratio, str) or not re.fullmatch(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", ratio):
         return claimed
-    same_sentence = isinstance(claimed.get("arithmetic"), str)
-    return (
-        {**claimed, "worst_ratio": proven["worst_ratio"], "arithmetic": proven["arithmetic"]}
-        if near and same_sentence
-        else claimed
-    )
+    near = abs(Fraction(ratio) - Fraction(proven["worst_ratio"])) <= Fraction(1, 1 << 40)
+    sentence = re.sub("[0-9]+", "", str(claimed.get("arithmetic"))) == re.sub("[0-9]+", "", proven["arithmetic"])
+    if not (near and sentence):
+        return claimed
+    same = {**claimed, "worst_ratio": proven["worst_ratio"], "arithmetic": proven["arithmetic"]}
+    if _is_witness(claimed.get("witness"), Fraction(ratio), mechanism):
+        same["witness"] = proven["witness"]
+    return same
+
+
+def _is_witness(claimed: Any, ratio: Fraction, mechanism: Mechanism) -> bool:
+    if not isinstance(claimed, dict) or set(claimed) != {field.name for field in fields(Witness)}:
+        return False
+    if type(claimed["left"]) is not int or type(claimed["right"]) is not int or not isinstance(claimed["difference"], list):
+        return False
+    witness = Witness(**{**claimed, "difference": tuple(claimed["difference"])})
+    return attains(mechanism.sensitivity(), mechanism.norm, witness, ratio, mechanism.workload.elements)

@@ -11,16 +11,17 @@ import numpy as np
 
 from designer.domain import Domain
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, count, frozen, names, real_array
+from designer.frozen import Floats, Immutable, count, frozen, names, real_array, refuse_lossy_integers, shown
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+DENSE_LIMIT = 2**31  # entries of 8 bytes: 16 GB
 Predicate = Mapping[str, object] | Callable[[Mapping[str, str]], bool]
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Workload:
+class Workload(Immutable):
     """Answers `Q x` of a histogram x: `matrix` Q of shape (K queries, N universe elements), dense or scipy-sparse.
 
     Entries are taken as the exact rational numbers that their float64 values are.
@@ -72,17 +73,20 @@ class Workload:
     @classmethod
     def identity(cls, n: int) -> Workload:
         """Every element's own count: K = N = n."""
-        return cls(np.eye(count(n, "n")))
+        _refuse_huge(count(n, "n"), n)
+        return cls(np.eye(n))
 
     @classmethod
     def prefix(cls, n: int) -> Workload:
         """Cumulative counts: query k sums elements 0..k."""
-        return cls(np.tril(np.ones((count(n, "n"), n))), queries=[f"<=e{k}" for k in range(n)])
+        _refuse_huge(count(n, "n"), n)
+        return cls(np.tril(np.ones((n, n))), queries=[f"<=e{k}" for k in range(n)])
 
     @classmethod
     def all_ranges(cls, n: int) -> Workload:
         """All n(n+1)/2 interval counts, ordered by left end and then right end."""
-        left, right = np.triu_indices(count(n, "n"))
+        _refuse_huge(count(n, "n") * (n + 1) // 2, n)
+        left, right = np.triu_indices(n)
         position = np.arange(n)
         rows = (position >= left[:, None]) & (position <= right[:, None])
         return cls(rows.astype(float), queries=[f"e{a}..e{b}" for a, b in zip(left, right, strict=True)])
@@ -90,13 +94,14 @@ class Workload:
     @classmethod
     def random(cls, queries: int, elements: int, kind: str = "real", seed: int | None = None) -> Workload:
         """Independent entries, uniform on [0, 1] (`kind="real"`) or on {0, 1} (`kind="binary"`): DX sections 4.1 and 4.2."""
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng(None if seed is None else count(seed, "seed", least=0))
         shape = (count(queries, "queries"), count(elements, "elements"))
+        _refuse_huge(*shape)
         if kind == "real":
             return cls(generator.random(shape))
         if kind == "binary":
             return cls(generator.integers(0, 2, shape).astype(float))
-        raise InvalidProblem(f'kind: {kind!r} is unknown; use "real" or "binary".')
+        raise InvalidProblem(f'kind: {shown(kind)} is unknown; use "real" or "binary".')
 
     @classmethod
     def marginals(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Workload:
@@ -104,6 +109,8 @@ class Workload:
         codes = np.unravel_index(np.arange(domain.size), domain.shape)
         rows, labels = [], []
         for subset in subsets:
+            if isinstance(subset, str) or len(set(subset)) != len(subset):
+                raise InvalidProblem(f"subsets: {subset!r} is not a list of attributes, each named once.")
             axes = [domain.axis(name) for name in subset]
             for cell in product(*(range(domain.shape[a]) for a in axes)):
                 rows.append(
@@ -127,6 +134,15 @@ class Workload:
         return cls(np.array(rows, dtype=float), queries=list(predicates), elements=domain.elements)
 
 
+def _refuse_huge(queries: int, elements: int) -> None:
+    """Dense matrices that no memory holds are refused before they are begun."""
+    if queries * elements > DENSE_LIMIT:
+        raise InvalidProblem(
+            f"workload.matrix: {shown(queries)} queries over {shown(elements)} elements are more than {DENSE_LIMIT} entries; "
+            "merge elements, or ask fewer queries."
+        )
+
+
 def _mask(domain: Domain, predicate: Predicate) -> Any:
     """0/1 row of the elements that satisfy a predicate."""
     if callable(predicate):
@@ -145,7 +161,14 @@ def sparse_rows(matrix: Any) -> csr_array:
     """A checked, frozen copy in compressed rows; duplicate entries are summed."""
     from scipy.sparse import csr_array
 
-    rows = csr_array(matrix, dtype=np.float64, copy=True)
+    if matrix.ndim != 2:
+        raise InvalidProblem(f"workload.matrix: has {matrix.ndim} dimensions, shape {matrix.shape}; give an array with 2.")
+    if matrix.dtype.kind not in "biuf":
+        raise InvalidProblem(f"workload.matrix: entries of type {matrix.dtype} are not real numbers; convert them to floats first.")
+    entries = csr_array(matrix)
+    rows = csr_array(entries, dtype=np.float64, copy=True)
+    if rows.data.size:
+        refuse_lossy_integers(entries.data, rows.data, "workload.matrix")
     rows.sum_duplicates()
     if 0 in rows.shape:
         raise InvalidProblem(f"workload.matrix: is empty, shape {rows.shape}; give at least one query and one element.")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import inf, isqrt, nextafter
+from sys import float_info
 
 import numpy as np
 from numpy.typing import NDArray
+
+max_float = float_info.max
 
 
 def root_below(square: Fraction) -> Fraction:
@@ -32,8 +35,11 @@ def root_above(square: Fraction) -> Fraction:
 
 
 def float_below(value: Fraction) -> float:
-    """The largest float at most `value`."""
-    nearest = float(value)
+    """The largest float at most `value`; beyond the floats, minus infinity or the largest of them."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return max_float if value > 0 else -inf
     return nearest if Fraction(nearest) <= value else nextafter(nearest, -inf)
 
 
@@ -48,11 +54,14 @@ def exact_rank(matrix: NDArray[np.float64]) -> int:
     >>> exact_rank(np.array([[0.1, 0.2], [0.2, 0.4]])), exact_rank(np.array([[0.1, 0.3], [0.2, 0.6000000000000001]]))
     (1, 2)
     """
+    return integer_rank(dyadic_integers(matrix)[0])
+
+
+def integer_rank(rows: list[list[int]]) -> int:
+    """Rank over the rationals of a matrix of integers, given as rows."""
     from flint import fmpz_mat
 
-    if not matrix.any():
-        return 0
-    return int(fmpz_mat(dyadic_integers(matrix)[0]).rank())
+    return int(fmpz_mat(rows).rank()) if rows and rows[0] else 0
 
 
 def dyadic_integers(matrix: NDArray[np.float64]) -> tuple[list[list[int]], int]:

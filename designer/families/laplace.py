@@ -11,7 +11,7 @@ import numpy as np
 from designer import metrics
 from designer.certificate import certify
 from designer.errors import DesignFailed
-from designer.frozen import Floats
+from designer.frozen import Floats, positive
 from designer.grid import Grid
 from designer.mechanism import Mechanism
 from designer.norms import Norm, weighted_l1
@@ -35,6 +35,7 @@ OBJECTIVES = {
 
 def laplace(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
     """The scales of least loss, with a dual certificate of global optimality."""
+    tolerance = positive(tolerance, "options.tolerance")
     sensitivity = problem.sensitivity()
     heard = ~sensitivity.silent_coordinates()
     if not heard.any():
@@ -50,7 +51,9 @@ def laplace(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
 
 def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, tolerance: float) -> Solution[Floats]:
     """Weights of least loss over a set in which every coordinate moves; value and bound in the units of the loss."""
-    spread = np.ptp(sensitivity.points, axis=0)
+    with np.errstate(over="ignore"):
+        spread = np.ptp(sensitivity.points, axis=0)
+    refuse_extreme(spread, "answers of the queries move")
     if loss == "max":
         # max_k 2 v_k c_k^2 is least when all v_k c_k^2 are equal: one worst-case scan gives the optimum in closed form.
         direction = np.sqrt(costs)
@@ -65,6 +68,8 @@ def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, toleranc
         single = SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]).worst(weighted_l1([1.0]))[1]
         rows = np.concatenate([rows, np.abs(sensitivity.pairs(single.left, single.right, single.budgets).normalised)])
 
+    refuse_extreme(rows.max(axis=0), "noise scales are at least")
+
     def separate(weights: Floats) -> tuple[float, Floats]:
         worst, pairs = sensitivity.worst(weighted_l1(weights), limit=max(200, 4 * len(costs)))
         return worst, np.abs(pairs.normalised)
@@ -72,6 +77,14 @@ def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, toleranc
     power, unit = (2, 2.0) if loss == "squared" else (1, 1.0)
     found = minimise_scales(rows, costs, power, separate, tolerance=tolerance)
     return Solution(found.status, found.point, unit * found.value, unit * found.lower_bound, found.iterations, found.method)
+
+
+def refuse_extreme(values: Floats, what: str) -> None:
+    """Squares and their sums must stay within the floats."""
+    if not 1e-100 < values.min() <= values.max() < 1e100:
+        raise DesignFailed(
+            f"laplace: {what} by {values.min()} to {values.max()}; choose units of queries and budgets between 1e-100 and 1e100."
+        )
 
 
 def refuse_infinite(sensitivity: SensitivitySet, norm: Norm) -> float:
@@ -115,7 +128,8 @@ def strategy_3(problem: Problem) -> Mechanism:
     moves = np.abs(pairs.differences)
     heard = np.asarray(moves.any(axis=0))
     weights = np.full(sensitivity.dimension, np.inf)
-    weights[heard] = _proportional_weights(moves[:, heard], pairs.budgets)
+    if heard.any():
+        weights[heard] = _proportional_weights(moves[:, heard], pairs.budgets)
     return mechanism(problem, "strategy_3", weights)
 
 
@@ -166,7 +180,7 @@ def unit_sensitivity(sensitivity: SensitivitySet) -> float:
 
 def smallest_budget(problem: Problem) -> float:
     """The smallest positive budget of the relation."""
-    least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in problem.relation.blocks())
+    least = min((float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in problem.relation.blocks()), default=np.inf)
     if not np.isfinite(least):
         raise DesignFailed("uniform_budget: the relation has no positive finite budget; this baseline needs one.")
     return least
