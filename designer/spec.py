@@ -284,7 +284,9 @@ def _workload_from_spec(spec: Mapping[str, Any]) -> Workload:
     parts = [_array(spec["rows"][key], 1, f"workload.rows.{key}") for key in ("values", "columns", "starts")]
     shape = (len(spec["queries"]), len(spec["elements"]))
     if shape[0] * shape[1] > DENSE_LIMIT:
-        raise InvalidSpec(f"workload.rows: {shape[0]} queries over {shape[1]} elements unpack to more than {DENSE_LIMIT} entries.")
+        raise InvalidSpec(
+            f"workload.rows: {shape[0]} queries over {shape[1]} elements unpack to more than {DENSE_LIMIT} entries."
+        )
     matrix = csr_array((parts[0], parts[1].astype(np.int64), parts[2].astype(np.int64)), shape=shape)
     matrix.check_format(full_check=True)
     return Workload(matrix, spec["queries"], spec["elements"])

@@ -164,7 +164,9 @@ def sparse_rows(matrix: Any) -> csr_array:
     if matrix.ndim != 2:
         raise InvalidProblem(f"workload.matrix: has {matrix.ndim} dimensions, shape {matrix.shape}; give an array with 2.")
     if matrix.dtype.kind not in "biuf":
-        raise InvalidProblem(f"workload.matrix: entries of type {matrix.dtype} are not real numbers; convert them to floats first.")
+        raise InvalidProblem(
+            f"workload.matrix: entries of type {matrix.dtype} are not real numbers; convert them to floats first."
+        )
     entries = csr_array(matrix)
     rows = csr_array(entries, dtype=np.float64, copy=True)
     if rows.data.size:

@@ -32,11 +32,12 @@ def random_problem(seed: int) -> Problem:
 
 
 def uneven(generator: np.random.Generator, size: int) -> np.ndarray:
-    """A symmetric matrix of budgets, a third of them infinite."""
+    """A symmetric matrix of budgets, about a third of them infinite."""
     shape = (size, size)
     upper = np.triu(np.where(generator.random(shape) < 0.3, np.inf, generator.random(shape) + 0.1), 1)
     full = np.maximum(upper, upper.T)
     np.fill_diagonal(full, 0.0)
+    full[0, 1] = full[1, 0] = 1.0  # at least one protected change
     return full
 
 
