@@ -7,6 +7,7 @@ Derivation: docs/theory/sampling.md, section 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ Floats = NDArray[np.float64]
 
 # Assumed of numpy, and measured by a test: log to 2^-48 relative (32 ulp), cos and sin to 2^-48. Documented are four ulp.
 LOG_ERROR = 2.0**-48
+EXP_ERROR = 2.0**-44  # np.exp to 2^-48 relative (assumed), and the roundings of an argument below 50
 CIRCLE_ERROR = 2.0**-46  # cos and sin 2^-48, angle: three roundings of a number up to 2 pi (2^-48.7) and the bits not drawn
 
 
@@ -53,3 +55,65 @@ def normal_pair_balls(radius: LazyUniform, angle: LazyUniform) -> tuple[arb, arb
     length = (-2 * radius.ball().log()).nonnegative_part().sqrt()
     turn = 2 * angle.ball()
     return length * turn.cos_pi(), length * turn.sin_pi()
+
+
+def exponential_vectors(words: NDArray[np.uint64]) -> tuple[Floats, Floats, Floats]:
+    """Rows of s exponentials, their sums (Gamma(s)), and the errors of rows and sums in the l1 norm; words (n, s)."""
+    values, errors = exponential(words)
+    total = values.sum(axis=1)
+    return values, total, errors.sum(axis=1) + words.shape[1] * 2.0**-52 * total
+
+
+def normal_vectors(words: NDArray[np.uint64], dimension: int) -> tuple[Floats, Floats, Floats]:
+    """Rows of s normals, their l2 norms, and the errors of rows and norms in l2; words (n, 2 ceil(s / 2))."""
+    half = words.shape[1] // 2
+    cosine, sine, error = normal_pair(words[:, :half], words[:, half:])
+    values = np.concatenate([cosine, sine], axis=1)[:, :dimension]
+    length = np.sqrt((values**2).sum(axis=1))
+    return values, length, np.sqrt(2.0 * (error**2).sum(axis=1)) + (dimension + 4) * 2.0**-52 * length
+
+
+def normal_words(dimension: int) -> int:
+    """How many words `normal_vectors` takes for one vector."""
+    return 2 * ((dimension + 1) // 2)
+
+
+def normal_vector_balls(uniforms: Sequence[LazyUniform], dimension: int) -> list[arb]:
+    """One row of `normal_vectors`."""
+    half = len(uniforms) // 2
+    pairs = [normal_pair_balls(radius, angle) for radius, angle in zip(uniforms[:half], uniforms[half:], strict=True)]
+    return [*(pair[0] for pair in pairs), *(pair[1] for pair in pairs)][:dimension]
+
+
+def along(radius: Floats, radius_error: Floats, vector: Floats, length: Floats, vector_error: Floats) -> tuple[Floats, Floats]:
+    """`radius * vector / length`, row by row, and its error in the norm in which `length` is the norm of `vector`.
+
+    In any norm `|a / |a| - b / |b||` is at most `2 |a - b| / |b|`; a radius right to a quarter makes that `2.5 radius` times.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = radius_error + 3.0 * radius * vector_error / length + radius * 2.0**-50
+        return vector * (radius / length)[:, None], np.where(4.0 * radius_error < radius, error, np.inf)
+
+
+def accepted(
+    bits: NDArray[np.uint64], count: int, exponent: Floats, error: Floats
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which draws of chance `exp(-exponent)` a uniform of `count` known bits accepts, and which it leaves open.
+
+    The true exponent is at least 0 and within `error` of the given one; for errors below 1 `exp(+-error)` is in `1 +- 2 error`.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = error + EXP_ERROR
+        chance = np.exp(-np.maximum(exponent, 0.0))
+        below = (bits + np.uint64(1)).astype(np.float64) * 2.0**-count < chance * (1.0 - 2.0 * error)
+        above = bits.astype(np.float64) * 2.0**-count > chance * (1.0 + 2.0 * error)
+    sound = error < 1.0
+    return below & sound, ~((below | above) & sound)
+
+
+def nearest(place: Floats, error: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The floor of `place`, and where `error` and the roundings of `place` itself (2^-50) leave it open."""
+    floor = np.floor(place)
+    fraction, error = place - floor, error + (np.abs(place) + 1.0) * 2.0**-50
+    open_ = ~((fraction > error) & (fraction < 1.0 - error))
+    return np.where(open_, 0.0, floor).astype(np.int64), open_

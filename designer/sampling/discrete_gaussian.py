@@ -11,19 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.sampling.continuous import Floats, normal_pair, normal_pair_balls
-from designer.sampling.lazy_uniform import LazyUniform, resolve
+from designer.sampling.continuous import Floats, accepted, nearest, normal_pair, normal_pair_balls
+from designer.sampling.lazy_uniform import LazyUniform, rational_ball, resolve
 
 if TYPE_CHECKING:
-    from flint import arb
-
     from designer.sampling.entropy import Entropy
 
 # The last word of a coordinate: 35 bits of the place within a block, 29 bits that accept it.
 LOW_BITS, KEEP_BITS = 35, 29
 BLOCKS_PER_SIGMA = 20  # log2; where sigma >= 2^20, blocks of 2^m integers keep it between 2^20 and 2^21 blocks
 LARGEST_VARIANCE = 4 ** (BLOCKS_PER_SIGMA + LOW_BITS)  # sigma = 2^55: beyond 2^63 lies a mass below exp(-2^14)
-EXP_ERROR = 2.0**-44  # np.exp to 2^-48 relative (assumed) and the roundings of its argument
 BATCH = 2**14
 # A coordinate as the float route sees it: the numbers of its _Plan.
 COLUMNS = [
@@ -102,9 +99,9 @@ class DiscreteGaussian:
         cosine, sine, error = normal_pair(radius, angle)
         normal, error = np.concatenate([cosine, sine])[: k.size], np.concatenate([error, error])[: k.size]
         column = self._columns[k] if len(self._plans) > 1 else self._columns
-        block, doubtful = _nearest(normal * column["spread"] + column["offset"], error * column["spread"])
+        block, doubtful = nearest(normal * column["spread"] + column["offset"], error * column["spread"])
         z = (block << column["shift"]) + (last & column["mask"]).view(np.int64) - column["half"]
-        kept, open_ = _keep(z, normal, error, last >> np.uint64(LOW_BITS), column)
+        kept, open_ = accepted(last >> np.uint64(LOW_BITS), KEEP_BITS, *_exponent(z, normal, error, column))
         shared: dict[int, tuple[LazyUniform, LazyUniform]] = {}  # cosine and sine of a pair must see the same further bits
         for i in np.flatnonzero(doubtful | open_):
             pair = int(i) % pairs
@@ -155,15 +152,11 @@ class _Plan:
 
     def decide(self, polar: tuple[LazyUniform, LazyUniform], which: int, last: int, entropy: Entropy) -> tuple[int, bool]:
         """The integer and its acceptance, in ball arithmetic."""
-        from flint import arb, fmpq
-
-        def ball(number: Fraction) -> arb:
-            return arb(fmpq(number.numerator, number.denominator))
 
         def block() -> int | None:
-            spread = ball(self.variance * self.inflation).sqrt()
-            y = normal_pair_balls(*polar)[which] * spread + ball(self.centre)
-            floor = (y / (1 << self.shift) + ball(Fraction(1, 2))).floor().unique_fmpz()
+            spread = rational_ball(self.variance * self.inflation).sqrt()
+            y = normal_pair_balls(*polar)[which] * spread + rational_ball(self.centre)
+            floor = (y / (1 << self.shift) + rational_ball(Fraction(1, 2))).floor().unique_fmpz()
             return None if floor is None else int(floor)
 
         low = last & ((1 << self.shift) - 1)
@@ -172,35 +165,19 @@ class _Plan:
         keep = LazyUniform(last >> LOW_BITS, KEEP_BITS, entropy)
 
         def kept() -> bool | None:
-            limit = (normal_pair_balls(*polar)[which] ** 2 / 2 - ball(exponent)).exp()
-            return True if keep.ball() < limit else False if keep.ball() > limit else None
+            return keep.is_below((normal_pair_balls(*polar)[which] ** 2 / 2 - rational_ball(exponent)).exp())
 
         return z, resolve([*polar, keep], kept)
 
 
-def _nearest(place: Floats, error: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The floor of `place`, and where `error` and the roundings of `place` itself leave it open."""
-    floor = np.floor(place)
-    fraction, error = place - floor, error + (np.abs(place) + 1.0) * 2.0**-50
-    doubtful = ~((fraction > error) & (fraction < 1.0 - error))
-    return np.where(doubtful, 0.0, floor).astype(np.int64), doubtful
-
-
-def _keep(
-    z: NDArray[np.int64], normal: Floats, error: Floats, bits: NDArray[np.uint64], column: NDArray[np.void]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Accept with probability `exp(normal^2 / 2 - energy(z) - bound)`: where it is decided that so, and where it is open."""
+def _exponent(z: NDArray[np.int64], normal: Floats, error: Floats, column: NDArray[np.void]) -> tuple[Floats, Floats]:
+    """`energy(z) + bound - normal^2 / 2`, whose exp(-.) is the chance of acceptance, and its error."""
     floats = z.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         energy = floats * (floats - column["twice_centre"]) * column["precision"]
-        exponent = energy + column["bound"] - 0.5 * normal**2
         # 2 centre is rounded by 2^-53, the products by 2^-51 relative.
-        error = error * (np.abs(normal) + error) + (np.abs(floats) * column["precision"] + energy) * 2.0**-50 + EXP_ERROR
-        chance = np.exp(-np.maximum(exponent, 0.0))
-        below = (bits + np.uint64(1)).astype(np.float64) * 2.0**-KEEP_BITS < chance * (1.0 - 2.0 * error)
-        above = bits.astype(np.float64) * 2.0**-KEEP_BITS > chance * (1.0 + 2.0 * error)
-    sound = error < 1.0  # then exp(+-error) lies within 1 +- 2 error
-    return below & sound, ~((below | above) & sound)
+        error = error * (np.abs(normal) + error) + (np.abs(floats) * column["precision"] + energy) * 2.0**-50
+        return energy + column["bound"] - 0.5 * normal**2, error
 
 
 def _mass(plan: _Plan) -> tuple[float, float, float]:

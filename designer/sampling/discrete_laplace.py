@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.sampling import continuous
-from designer.sampling.lazy_uniform import LazyUniform, resolve
+from designer.sampling.lazy_uniform import LazyUniform, rational_ball, resolve
 
 if TYPE_CHECKING:
     from flint import arb
@@ -157,18 +157,15 @@ def _low_digits(rate: Fraction) -> int:
 
 def _power(rate: Fraction, exponent: int) -> arb:
     """`exp(-rate * exponent)` as a ball."""
-    from flint import arb, fmpq
-
-    power: arb = arb(fmpq(-rate.numerator * exponent, rate.denominator)).exp()
+    power: arb = rational_ball(-rate * exponent).exp()
     return power
 
 
 def _geometric(uniform: LazyUniform, rate: Fraction) -> int:
     """floor(-log(U) / rate): at least g exactly when U <= exp(-rate g)."""
-    from flint import arb, fmpq
 
     def answer() -> int | None:
-        quotient = continuous.exponential_ball(uniform) * arb(fmpq(rate.denominator, rate.numerator))
+        quotient = continuous.exponential_ball(uniform) / rational_ball(rate)
         floor = quotient.floor().unique_fmpz()
         return None if floor is None else int(floor)
 
