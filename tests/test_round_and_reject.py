@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from goodness_of_fit import FAILURE_PROBABILITY, p_value
 from numpy.typing import NDArray
 from scipy import stats
@@ -19,6 +20,7 @@ from designer.sampling.discrete_gaussian import DiscreteGaussian
 from designer.sampling.discrete_laplace import DiscreteLaplace
 from designer.sampling.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.entropy import SeededEntropy
+from designer.sampling.lazy_uniform import LazyUniform
 from designer.sampling.polytope_grid import PolytopeGrid
 from designer.sampling.round_and_reject import Falloff, RoundAndReject
 
@@ -202,6 +204,48 @@ def test_ball_arithmetic_decides_as_the_filter_does(
     exact, exactly_kept = sampler._propose(rows, _Replay(words))
     assert np.array_equal(kept, exactly_kept)
     assert np.array_equal(filtered[kept], exact[kept])
+
+
+def slanted(scale: Fraction, falloff: Falloff) -> EllipsoidGrid:
+    """Twelve dimensions, condition number about 50."""
+    return EllipsoidGrid([[Fraction(1 + 7 * (i == j) + (i * j) % 5, 8) * scale for j in range(12)] for i in range(12)], falloff)
+
+
+@pytest.mark.parametrize("falloff", Falloff)
+@pytest.mark.parametrize("build", [*SHAPES.values(), slanted])
+def test_float_draws_stay_within_their_error(build: Shape, falloff: Falloff) -> None:
+    shape = build(FINE, falloff)
+    words = SeededEntropy(8).words(200 * shape.word_count).reshape(200, -1)
+    words[:50, -1] >>= np.uint64(30)  # long radii and exponentials, where the bits known are few
+    drawn, norms, errors = shape.propose(words)
+    assert np.isfinite(errors).all()
+    for row, y, norm, error in zip(words, drawn, norms, errors, strict=True):
+        uniforms = [LazyUniform(int(word), 64, SeededEntropy(i)) for i, word in enumerate(row)]
+        for uniform in uniforms:
+            uniform.refine()
+        with ctx.workprec(300):
+            balls, ball = shape.propose_balls(uniforms)  # type: ignore[misc]
+            assert abs(ball - arb(norm)) < arb(error)
+            assert all(abs(b - arb(x)) < arb(error * bound) for b, x, bound in zip(balls, y, shape.spread, strict=True))
+            assert all(abs(b) < ball * bound for b, bound in zip(balls, shape.spread, strict=True))
+    z = np.rint(drawn).astype(np.int64)
+    lengths, errors = shape.norm(z)
+    with ctx.workprec(300):
+        exact = [shape.norm_ball(row) for row in z.tolist()]
+        assert all(abs(ball - arb(x)) < arb(error) for ball, x, error in zip(exact, lengths, errors, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "falloff", "size"),
+    [
+        ("skew ellipse", Falloff.EXPONENTIAL, 300_000),
+        ("skew ellipse", Falloff.GAUSSIAN, 200_000),
+        ("hexagon", Falloff.EXPONENTIAL, 900_000),
+    ],
+)
+def test_rounding_without_rejection_is_rejected(name: str, falloff: Falloff, size: int) -> None:
+    everything = RoundAndReject(SHAPES[name](ONE, falloff))._propose(size, SeededEntropy(1))[0]
+    assert single_points(name, falloff, everything) < FAILURE_PROBABILITY
 
 
 @pytest.mark.parametrize("name", ["skew ellipse", "hexagon"])

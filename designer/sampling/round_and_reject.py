@@ -147,13 +147,13 @@ class RoundAndReject:
 
     def _words(self, rows: int, entropy: Entropy) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64]]:
         """Words of the continuous draws, places within the blocks, and 53 bits for the acceptance."""
-        s, count = self.shape.dimension, self.shape.word_count
-        words = entropy.words(rows * (count + 1 + (s if self.shifts.any() else 0)))
-        low = (
-            words[rows * (count + 1) :].reshape(-1, s).view(np.int64) & ((1 << self.shifts) - 1) if self.shifts.any() else None
+        s, count, blocks = self.shape.dimension, self.shape.word_count, bool(self.shifts.any())
+        words = entropy.words(rows * (count + 1 + s * blocks))
+        drawn, keep, rest = np.split(words, [rows * count, rows * (count + 1)])
+        places = (
+            rest.view(np.int64).reshape(rows, s) & ((1 << self.shifts) - 1) if blocks else np.zeros((rows, s), dtype=np.int64)
         )
-        places = np.zeros((rows, s), dtype=np.int64) if low is None else low
-        return words[: rows * count].reshape(rows, count), places, words[rows * count :][:rows] >> np.uint64(64 - KEEP_BITS)
+        return drawn.reshape(rows, count), places, keep >> np.uint64(64 - KEEP_BITS)
 
     def _largest_exponent(self, norm: Floats, error: Floats) -> tuple[Floats, Floats]:
         """What `_exponent` cannot exceed, because `||z|| <= stretch ||y|| + reach`: spares most draws the norm of z."""
