@@ -234,8 +234,8 @@ def _solution(
 def singular_value_bound(gram: ArrayLike, changes: Changes, rounds: int = 30) -> float:
     """`2 (tr (W^1/2 S W^1/2)^1/2)^2` with `S = sum_m l_m d_m d_m' / b_m^2`: below the squared error of every feasible strategy.
 
-    Valid for all weights `l_m >= 0` that sum to 1, because `||B d||_2 <= ||B d||_1`; equal weights give the singular value bound
-    of Li and Miklau (ICDT 2013). `rounds` multiplicative updates improve the weights, the best value counts.
+    Valid for all weights `l_m >= 0` that sum to 1, because `||B d||_2 <= ||B d||_1`; equal weights give the singular value
+    bound of Li and Miklau (ICDT 2013). `rounds` multiplicative updates improve the weights, the best value counts.
     """
     w, span = np.asarray(gram, dtype=float), changes.span()
     root = _root(span.T @ w @ span)

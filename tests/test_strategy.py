@@ -128,7 +128,7 @@ def test_error_is_the_dense_least_squares_error(n: int, kind: str) -> None:
 
 
 def test_closed_forms() -> None:
-    """n = 4, 8: scale 1/sensitivity counted by hand. Identity 1; prefix n (units) and n - 1 (uniform pairs); binary tree 1 + log2 n."""
+    """n = 4, 8: lengths counted by hand. Identity 1; prefix n (units) and n - 1 (pairs); binary tree 1 + log2 n."""
     for n in (4, 8):
         units, pairs = Changes.units(np.ones(n)), uniform(n)
         assert fit_to_budgets(np.eye(n), units, "").error(np.eye(n), units) == pytest.approx(2 * n)
@@ -210,9 +210,9 @@ def test_p_identity_value_is_the_dense_one_and_feasible() -> None:
 
 
 def test_published_error_of_all_ranges_of_256() -> None:
-    """5.717 a query is published for the p-identity optimiser under unit sensitivity, in units where a measurement has variance 1.
+    """5.717 a query is published for the p-identity optimiser at unit budgets, in units where a measurement has variance 1.
 
-    A unit Laplace variable has variance 2, hence the factor 2. The optimum of a non-convex search: at most 1 % worse counts.
+    A unit Laplace variable has variance 2, hence the division. The search is not convex: up to 1 % worse is accepted.
     """
     n = 256
     found = p_identity(all_ranges_gram(n), np.ones(n), rows=16, restarts=1, iterations=300)
@@ -268,7 +268,7 @@ def test_searches_are_feasible_never_worse_and_above_the_bound(kind: str) -> Non
 
 
 def test_singular_value_bound_against_semidefinite_program() -> None:
-    """Oracle: twice the least tr(W M^-1) subject to d' M d <= b^2 (a relaxation of every strategy), with all constraints at once."""
+    """Oracle: twice the least tr(W M^-1) with d' M d <= b^2, a relaxation of every strategy, all constraints at once."""
     import cvxpy as cp
 
     n = 5
