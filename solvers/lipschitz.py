@@ -62,7 +62,7 @@ MAXIMUM = Loss(math.inf, 1, 1.0)
 
 
 def fit_uniformly(target: ArrayLike, metric: Metric, count: float, loss: Loss) -> Solution[LipschitzFit]:
-    """The exact optimum for order inf: the best c is a break of the defect or a vertex between breaks, p McShane's extension."""
+    """The exact optimum for order inf: c is a break of the defect or a vertex between breaks, p is McShane's extension."""
     if not math.isinf(loss.order):
         raise ValueError(f"{loss}: closed forms exist for order inf only; use `fit_jointly`.")
     q, n = np.asarray(target, dtype=float), _checked_count(count)
@@ -198,7 +198,7 @@ class _Program:
         return hstack([rows, column, rest]), offset
 
     def _shape(self, clarabel: Any) -> tuple[Any, Array, Any, Array, list[Any]]:
-        """Objective and norm cones over `(delta (N), x, s, t (N, order 1 only))` with `s >= ||delta||`, as `A y + slack = 0`."""
+        """Objective and norm cones over `(delta (N), x, s, t (N, order 1 only))` with `s >= ||delta||`."""
         from scipy.sparse import block_array, csc_matrix, diags_array, eye_array
 
         n, order = self.target.size, self.loss.order

@@ -35,7 +35,7 @@ class LipschitzFit:
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """Shortest-path closure of `distance` (N, N), infinite where unrelated, and of the origin's distances `to_origin` (N,) or None.
+    """Shortest-path closure of `distance` (N, N), infinite where unrelated, and of distances `to_origin` (N,) or None.
 
     What pairwise limits imply along paths is part of the constraint, so the closure is taken here (0.5 s at N = 741).
 
@@ -96,7 +96,7 @@ class Envelope:
 def defect(targets: ArrayLike, metric: Metric) -> Envelope:
     """`E(c)`, the least `max_i |p_i - q_i|` over feasible p, the worst over the rows q of `targets` (K, N) or (N,).
 
-    `E(c) = max over q of max_ij (|q_i - q_j| - c d_ij)_+ / 2`, and `(|q_i| - c a_i)_+` with an origin: an upper envelope of lines.
+    `E(c) = max over q of max_ij (|q_i - q_j| - c d_ij)_+ / 2`, and `(|q_i| - c a_i)_+` with an origin: an envelope of lines.
     """
     rows = np.atleast_2d(np.asarray(targets, dtype=float))
     n = rows.shape[1]
