@@ -114,7 +114,7 @@ def defect(targets: ArrayLike, metric: Metric) -> Envelope:
 
 
 def _upper_envelope(height: Array, slope: Array) -> Envelope:
-    """`max(0, max_m height_m - slope_m c)` on c >= 0: the concave hull of the points (slope, height), which begins in (0, 0)."""
+    """`max(0, max_m height_m - slope_m c)` on c >= 0: concave hull of the points (slope, height) from (0, 0) on."""
     kept = np.isfinite(slope) & (height > 0.0)
     order = np.lexsort((-height[kept], slope[kept]))
     s, h = slope[kept][order], height[kept][order]
@@ -157,7 +157,7 @@ def least_concave_sum(envelope: Envelope, bias: float, noise: float, power: floa
 
 
 def least_square_sum(envelope: Envelope, bias: float, noise: float) -> Solution[float]:
-    """The c that minimises `(bias E(c))^2 + noise c^2`: on each piece `E = h - s c` a parabola with its vertex in closed form."""
+    """The c that minimises `(bias E(c))^2 + noise c^2`: a parabola on each piece `E = h - s c`, its vertex in closed form."""
     left, right = envelope.breaks[:-1], envelope.breaks[1:]
     slope = (envelope.values[:-1] - envelope.values[1:]) / (right - left)
     height = envelope.values[:-1] + slope * left

@@ -6,6 +6,7 @@ Three searches, each of which starts from a feasible strategy and returns one th
 * `descend`: all entries of B, any changes;
 * `reweigh`: one weight for each row of a given B.
 
+`optimise_strategy` and `optimise_workload` run them from several starts.
 `singular_value_bound` is a lower bound for every strategy. Derivations in docs/theory/strategies.md.
 """
 
@@ -20,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from solvers.changes import Changes
 from solvers.solution import Solution
 from solvers.status import Status
-from solvers.strategy import Strategy, fit_to_budgets, gram_error, independent_rows
+from solvers.strategy import Strategy, fit_to_budgets, gram_error, independent_rows, spectral
 
 Array = NDArray[np.float64]
 Objective = Callable[[Array], tuple[float, Array]]
@@ -257,6 +258,39 @@ def singular_value_bound(gram: ArrayLike, changes: Changes, rounds: int = 30) ->
 def _root(symmetric: Array) -> Array:
     values, vectors = np.linalg.eigh(symmetric)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
+def optimise_workload(
+    workload: ArrayLike,
+    changes: Changes,
+    starts: dict[str, Array] | None = None,
+    iterations: int = 150,
+    keep: int = 3,
+    seed: int = 0,
+    lower_bound: float | None = None,
+) -> Solution[Strategy]:
+    """The best strategy found for `workload` Q (K, N), in answer coordinates, and among the elements from `starts` if given.
+
+    Starts in answer coordinates are the rows of Q as they are and equalised, the spectral strategy, and the rows with as many
+    random ones (`seed`). Each descent is kept only if it is better, so the result is never worse than measuring the rows of Q.
+    """
+    rows, gram, moved = in_answers(workload, changes)
+    bound = singular_value_bound(gram, moved) if lower_bound is None else lower_bound
+    found = optimise_strategy(gram, moved, _answer_starts(gram, moved, seed), iterations, keep, bound)
+    lifted = fit_to_budgets(found.point.matrix @ rows, changes, found.point.name)
+    answers = Solution(found.status, lifted, found.value, min(bound, found.value), found.iterations, found.method)
+    if not starts:
+        return answers
+    q = np.asarray(workload, dtype=float)
+    return min(answers, optimise_strategy(q.T @ q, changes, starts, iterations, keep, bound), key=lambda s: s.value)
+
+
+def _answer_starts(gram: Array, moved: Changes, seed: int) -> dict[str, Array]:
+    k = len(gram)
+    alone = 1.0 / np.array([moved.worst(row) or 1.0 for row in np.eye(k)])
+    mixed = np.random.default_rng(seed).normal(size=(k, k)) * alone / k
+    extended = np.vstack([np.diag(alone), mixed])
+    return {"rows": np.eye(k), "equalised rows": np.diag(alone), "spectral": spectral(gram), "rows and random rows": extended}
 
 
 def in_answers(workload: ArrayLike, changes: Changes) -> tuple[Array, Array, Changes]:

@@ -86,7 +86,7 @@ def test_several_rows(kind: str, count: float) -> None:
 
 @pytest.mark.parametrize("count", [0.3, 2.0, 20.0])
 def test_two_points_two_rows_against_a_grid(count: float) -> None:
-    """P_k = q_k moved inwards to a difference x_k: loss n^2 sum (D_k - x_k)^2 / 2 + 2 (sum x_k^(2/3))^3 / b^2, c_k ~ x_k^(1/3)."""
+    """Row k moved inwards to a difference x_k: n^2 sum (D_k - x_k)^2 / 2 + 2 (sum x_k^(2/3))^3 / b^2, where c_k ~ x_k^(1/3)."""
     spread, b = np.array([1.0, 0.4]), 0.8
     x = np.stack(np.meshgrid(np.linspace(0, 1.0, 801), np.linspace(0, 0.4, 801), indexing="ij"), axis=-1)
     loss = count**2 * np.square(spread - x).sum(axis=-1) / 2 + 2 * np.cbrt(np.square(x)).sum(axis=-1) ** 3 / b**2
@@ -105,7 +105,7 @@ def test_two_points_two_rows_against_a_grid(count: float) -> None:
 
 
 def test_the_start_is_stuck_for_plain_alternation_but_not_here() -> None:
-    """At P = Q, the best P for the scales is Q (its bias is 0) and the best scales for Q are the start's: yet a better pair exists."""
+    """At P = Q the best P for the scales is Q (no bias), the best scales for Q are the start's: yet a better pair exists."""
     changes, q = plane(3, 8), np.random.default_rng(3).random((2, 8))
     best = scales_by_modelling_layer(changes)
     start = ScaledFit(q, best(q))

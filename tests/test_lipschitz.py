@@ -47,10 +47,8 @@ def by_modelling_layer(q: np.ndarray, changes: Changes, count: float, loss: Loss
 
     p, c = cp.Variable(q.size), cp.Variable(nonneg=True)
     size = cp.norm(p - q, "inf" if math.isinf(loss.order) else int(loss.order))
-    if loss.power == 2:
-        objective = cp.square(count * size) + loss.weight * cp.square(c)
-    else:
-        objective = count * size + loss.weight * c
+    raised = cp.square if loss.power == 2 else cp.pos
+    objective = raised(count * size) + loss.weight * raised(c)
     problem = cp.Problem(cp.Minimize(objective), [cp.abs(changes.matrix.T @ p) <= c * changes.budget])
     return float(problem.solve(solver=cp.CLARABEL))
 

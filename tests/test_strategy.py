@@ -23,7 +23,15 @@ from solvers.strategy import (
     wavelet,
     with_total,
 )
-from solvers.strategy_search import descend, in_answers, optimise_strategy, p_identity, reweigh, singular_value_bound
+from solvers.strategy_search import (
+    descend,
+    in_answers,
+    optimise_strategy,
+    optimise_workload,
+    p_identity,
+    reweigh,
+    singular_value_bound,
+)
 
 
 def all_ranges(n: int) -> np.ndarray:
@@ -303,6 +311,24 @@ def test_answer_coordinates() -> None:
     assert changes.worst(lifted.matrix) <= 1.0 + 1e-12
     assert lifted.error(q, changes) == pytest.approx(found.value, rel=1e-8)
     assert found.value <= fit_to_budgets(rows, changes, "rows").error(q, changes)
+
+
+@pytest.mark.parametrize("kind", ["real", "binary"])
+def test_few_answers_of_a_plane(kind: str) -> None:
+    """N = 30 points, Euclidean budgets, K = 5: well below the rows of Q at their optimal scales, and G B d = Q d throughout."""
+    rng = np.random.default_rng(6)
+    points = rng.random((30, 2))
+    changes = Changes.of_metric(np.sqrt(np.square(points[:, None] - points[None]).sum(-1)))
+    q = rng.random((5, 30)) if kind == "real" else rng.integers(0, 2, (5, 30)).astype(float)
+    found = optimise_workload(q, changes, iterations=80, keep=2)
+    _, gram, moved = in_answers(q, changes)
+    scales_only = reweigh(gram, moved, fit_to_budgets(np.eye(5), moved, "rows"))
+    dense = changes.matrix.toarray()
+    assert found.lower_bound <= found.value < 0.6 * scales_only.value
+    assert brute_worst(found.point.matrix, dense.T, changes.budget) <= 1 + 1e-14
+    assert found.value == pytest.approx(found.point.error(q, changes), rel=1e-9)
+    assert np.allclose(found.point.reconstruction(q, changes) @ found.point.matrix @ dense, q @ dense, atol=1e-8)
+    assert optimise_workload(q, changes, {"identity": np.eye(30)}, iterations=20, keep=1).value <= scales_only.value
 
 
 def test_nothing_to_hide() -> None:
