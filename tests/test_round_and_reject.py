@@ -339,6 +339,10 @@ def test_expected_acceptance_is_the_observed_one(name: str, falloff: Falloff) ->
         (lambda: PolytopeGrid([[ONE], [-ONE / 2]], [[0], [1]], [[ONE], [-ONE]]), r"vertices\[1\]: its gauge is 0.5"),
         (lambda: _square([[0, 2]]), r"simplices\[0\]: .* flat"),
         (lambda: _square([[0, 1], [1, 4]]), r"simplices\[1\]: .* no common facet"),
+        (lambda: _square([[0, 1], [1, 2], [2, 3]]), "1 share the vertices .* close"),  # a side is missing
+        (lambda: _square([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4], [4, 3]]), "3 share the vertices"),  # a side is there twice
+        (lambda: _square([[0, 1], [1, 2], [2, 3], [3, 4], [2, 4], [0, 3]]), "not two on opposite sides"),  # there, back, there
+        (lambda: _square([[0, 1], [1, 2], [2, 3], [3, 5], [5, 6], [6, 7], [7, 8], [8, 0]]), "covered more than once"),
     ],
 )
 def test_bad_shapes_are_refused(build: Callable[[], object], message: str) -> None:
@@ -347,7 +351,8 @@ def test_bad_shapes_are_refused(build: Callable[[], object], message: str) -> No
 
 
 def _square(simplices: list[list[int]]) -> PolytopeGrid:
-    """Corners of the square and the middle of its left side."""
-    corners = [[ONE, ONE], [ONE, -ONE], [-ONE, -ONE], [-ONE, ONE], [-ONE, Fraction(0)]]
+    """Corners of the square, the middle of its left side, and the corners again, so that one can go round twice."""
+    corners = [[ONE, ONE], [ONE, -ONE], [-ONE, -ONE], [-ONE, ONE]]
+    corners = [*corners, [-ONE, Fraction(0)], *corners]
     facets = [[ONE, 0 * ONE], [-ONE, 0 * ONE], [0 * ONE, ONE], [0 * ONE, -ONE]]
     return PolytopeGrid(corners, simplices, facets)

@@ -17,13 +17,13 @@ from designer.sampling import continuous
 from designer.sampling.continuous import Floats
 from designer.sampling.lazy_uniform import rational_ball
 from designer.sampling.round_and_reject import ROUND_UP, Falloff
+from designer.sampling.star_triangulation import Rationals, certified_determinants
 
 if TYPE_CHECKING:
     from flint import arb
 
     from designer.sampling.lazy_uniform import LazyUniform
 
-Rationals = Sequence[Sequence[Fraction]]
 ENTRIES_AT_ONCE = 2**21  # products of draws and facets that are in memory together
 
 
@@ -34,8 +34,8 @@ class PolytopeGrid:
     `vertices` (n, s) and `facets` (f, s), the normals a_f, are exact rationals; `simplices` (J, s) are rows of indices into
     `vertices`, each spanning with the origin one simplex of the triangulation, with all its vertices on one facet.
     On the cone of a simplex the gauge is linear and 1 at each v_i, so `y = sum t_i v_i` with t_i iid exponential has density
-    `exp(-||y||)` there, and the cones have masses proportional to the volumes. That the cones cover the space exactly once is
-    the caller's claim; that every simplex is solid and lies on a facet is checked here, exactly.
+    `exp(-||y||)` there, and the cones have masses proportional to the volumes. That the simplices are solid, lie on facets and
+    cover all directions exactly once is proven in the constructor.
 
     >>> from designer.sampling.entropy import SeededEntropy
     >>> from designer.sampling.round_and_reject import RoundAndReject
@@ -64,8 +64,7 @@ class PolytopeGrid:
         if any(len(row) != s for row in (*vertices, *facets, *simplices)) or not simplices:
             raise ValueError(f"simplices: rows of vertices, facets and simplices must all have length {s}.")
         corners, normals = (np.array([[float(x) for x in row] for row in rows]) for rows in (vertices, facets))
-        volumes = _volumes(vertices, simplices)
-        _on_facets(vertices, simplices, facets, corners, normals)
+        volumes = [abs(determinant) for determinant in certified_determinants(vertices, simplices, facets)]
         scale = math.lcm(*(volume.denominator for volume in volumes))
         cumulative = tuple(accumulate(int(volume * scale) for volume in volumes))
         # The words below the j-th threshold belong to simplices up to j beyond doubt, those equal to it need further bits.
@@ -158,35 +157,3 @@ def _rationals(name: str, rows: Rationals) -> tuple[tuple[Fraction, ...], ...]:
     if not exact or not exact[0]:
         raise ValueError(f"{name}: empty; give one row of rationals per element.")
     return exact
-
-
-def _volumes(vertices: Rationals, simplices: Sequence[Sequence[int]]) -> list[Fraction]:
-    """`|det|` of every simplex, s! times its volume."""
-    from flint import fmpq, fmpq_mat
-
-    s, volumes = len(vertices[0]), []
-    rows = [[fmpq(x.numerator, x.denominator) for x in vertex] for vertex in vertices]
-    for j, simplex in enumerate(simplices):
-        determinant = abs(fmpq_mat(s, s, [x for index in simplex for x in rows[index]]).det())
-        if determinant == 0:
-            raise ValueError(f"simplices[{j}]: {simplex} is flat; drop it from the triangulation.")
-        volumes.append(Fraction(int(determinant.p), int(determinant.q)))
-    return volumes
-
-
-def _on_facets(
-    vertices: Rationals, simplices: Sequence[Sequence[int]], facets: Rationals, corners: Floats, normals: Floats
-) -> None:
-    """Every vertex has gauge 1 and every simplex lies on one facet: found by floats, proven by rationals."""
-    incident: list[set[int]] = []
-    for i, vertex in enumerate(vertices):
-        heights = normals @ corners[i]
-        slack = np.abs(normals) @ np.abs(corners[i]) * 2.0**-40
-        near = np.flatnonzero(heights >= 1 - slack).tolist()
-        exact = {f: sum((a * x for a, x in zip(facets[f], vertex, strict=True)), Fraction(0)) for f in near}
-        if max(exact.values(), default=Fraction(0)) != 1:
-            raise ValueError(f"vertices[{i}]: its gauge is {float(max(heights))!r}, not exactly 1; scale it to the boundary.")
-        incident.append({f for f, height in exact.items() if height == 1})
-    for j, simplex in enumerate(simplices):
-        if not set.intersection(*(incident[index] for index in simplex)):
-            raise ValueError(f"simplices[{j}]: {tuple(simplex)} lies on no common facet; triangulate facet by facet.")
