@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -130,6 +131,16 @@ def test_rows_that_do_not_move_cost_nothing() -> None:
     assert np.array_equal(found.point.values[0], q[0])
     still = fit_rows_jointly(q[:1], changes, 4.0, equal_shares(changes))
     assert (still.value, still.status) == (0.0, Status.OPTIMAL)
+
+
+def test_largest_squared_error_over_all_vectors_of_three_records() -> None:
+    rng = np.random.default_rng(6)
+    q, p, c = rng.random((2, 4)), rng.random((2, 4)), rng.random(2)
+    histograms = [np.bincount(records, minlength=4) for records in itertools.product(range(4), repeat=3)]
+    brute = max(float(np.square((p - q) @ x).sum() + 2 * np.square(c).sum()) for x in histograms)
+    fit = ScaledFit(p, c)
+    assert fit.largest_squared_error(q, 3.0) == pytest.approx(brute, rel=1e-12)
+    assert fit.largest_squared_error(q, 3.0) <= fit.loss(q, 3.0)
 
 
 def test_worst_is_infinite_where_an_unscaled_row_moves() -> None:
