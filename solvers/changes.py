@@ -33,7 +33,7 @@ class Changes:
         from scipy.sparse import csc_array
 
         budget = np.array(self.budget, dtype=float)
-        matrix = csc_array(self.matrix, dtype=float)
+        matrix = csc_array(self.matrix, dtype=float, copy=True)
         if budget.ndim != 1 or matrix.shape[1] != budget.size:
             raise ValueError(
                 f"budget has shape {budget.shape}, matrix {matrix.shape}: give one budget for each column of matrix."
@@ -45,7 +45,8 @@ class Changes:
         kept = np.isfinite(budget)
         if not kept.all():
             matrix, budget = matrix[:, kept], budget[kept]
-        budget.setflags(write=False)
+        for array in (budget, matrix.data, matrix.indices, matrix.indptr):
+            array.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
         object.__setattr__(self, "budget", budget)
 

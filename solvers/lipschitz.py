@@ -108,7 +108,8 @@ def fit_jointly(
         bound = max(bound, _dual(q, changes, cuts, multipliers, n, loss))
         if (repaired := loss.value(p - q, least, n)) < value:
             best, value = LipschitzFit(p, least), repaired
-        if value - bound <= tolerance * value or not cuts.extend(p, c, changes):
+        rescaled = unit > 1.5 * (value / loss.weight) ** (1.0 / loss.power)
+        if value - bound <= tolerance * value or not (cuts.extend(p, c, changes) or rescaled):
             break
     status = Status.OPTIMAL if value - bound <= tolerance * value else Status.STALLED
     return Solution(status, best, value, min(bound, value), k, "cutting planes, Clarabel")

@@ -1,8 +1,8 @@
 """Linear strategies: which rows `B x` to measure with unit Laplace noise, and what the answers `Q x` then cost.
 
 One measurement `B x + L`, L iid Laplace of scale 1, serves any number of answers: with Z an orthonormal basis of the span
-of the changes, `G = Q Z (B Z)^+` turns it into `Q x + G L`. The part of x outside the span is not protected by any budget
-and is answered exactly. Feasible means `||B d_m||_1 <= b_m` for every change; the total squared error is `2 ||G||_F^2`
+of the changes, `G = Q Z (B Z)^+` turns it into `Q x + G L`. No budget limits the part of x outside the span; it is
+answered exactly. Feasible means `||B d_m||_1 <= b_m` for every change; the total squared error is `2 ||G||_F^2`
 (a unit Laplace variable has variance 2). Derivation in docs/theory/strategies.md.
 """
 

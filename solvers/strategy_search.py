@@ -164,7 +164,8 @@ def _anneal(
     point, lowest, count, failures = search.origin, exact(search.origin), 0, 0
     if not np.isfinite(lowest):
         raise ValueError(f"strategy {start.name!r} lacks full column rank on the span of the changes: use answer coordinates.")
-    for temperature in TEMPERATURES:
+    nothing_moves = np.abs(wanted).max(initial=0.0) <= 1e-14 * np.abs(w).max(initial=0.0)
+    for temperature in () if nothing_moves else TEMPERATURES:
         scale = temperature * changes.worst(spread(point))
 
         def objective(t: Array, scale: float = scale) -> tuple[float, Array]:
@@ -250,8 +251,9 @@ def singular_value_bound(gram: ArrayLike, changes: Changes, rounds: int = 30) ->
         # Derivative of tr (.)^1/2 along d d': the square of (spread)^(-1/4) W^1/2 d, halved; the weights follow it.
         shape = (vectors * np.where(size > 1e-9 * size.max(initial=0.0), size, np.inf) ** -0.5).T @ root @ span.T
         pull = np.asarray(changes.matrix.multiply((shape.T @ shape) @ changes.matrix).sum(axis=0)) / changes.budget**2
-        weight = weight * pull
-        weight /= weight.sum()
+        if not pull.sum() > 0.0:  # no wanted row moves under any change
+            break
+        weight = weight * pull / (weight @ pull)
     return best
 
 

@@ -91,6 +91,21 @@ def test_two_ways_to_the_uniform_optimum(name: str, count: float) -> None:
     assert generated.gap <= 1e-6
 
 
+@pytest.mark.parametrize("seed", range(2, 32, 3))
+def test_ill_scaled_data(seed: int) -> None:
+    """Targets from 1e-3 to 1e5, budgets from 1e-5 to 1e4 (some infinite), counts from 1e-2 to 1e7."""
+    rng = np.random.default_rng(seed)
+    n, count = int(rng.integers(3, 40)), 10 ** rng.uniform(-2, 7)
+    q, d = instance(seed, n)
+    d = d ** rng.choice([0.2, 1.0, 3.0]) * 10 ** rng.uniform(-5, 4)
+    changes = Changes.of_metric(np.where(d <= np.quantile(d, 0.6), d, np.inf))
+    q *= 10 ** rng.uniform(-3, 5)
+    for name, loss in LOSSES.items():
+        found = fit_jointly(q, changes, count, loss)
+        assert found.gap <= 1e-6, name
+        assert changes.worst(found.point.values) <= found.point.constant
+
+
 def test_two_points_in_closed_form() -> None:
     """q = (0, 1), distance b: with p = (x, 1 - x), c = (1 - 2x)/b the squared loss is 2 n^2 x^2 + 2 (1 - 2x)^2 / b^2."""
     for n, b in itertools.product((0.5, 1.0, 30.0), (0.1, 1.0, 5.0)):
@@ -128,7 +143,7 @@ def test_constant_target_costs_nothing() -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, derandomize=True)
 def test_weak_duality_for_arbitrary_multipliers(seed: int) -> None:
     """Any multipliers give a number below the loss of any feasible pair."""
     rng = np.random.default_rng(seed)
@@ -153,7 +168,7 @@ def test_stops_with_a_stated_gap_when_rounds_run_out() -> None:
 
 
 @given(st.integers(0, 10_000), st.booleans(), st.floats(0.0, 3.0))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 def test_extension_is_feasible_and_attains_the_defect(seed: int, origin: bool, c: float) -> None:
     """p is feasible, and no other function comes closer: a linear program says so."""
     from scipy.optimize import linprog
@@ -173,12 +188,14 @@ def test_extension_is_feasible_and_attains_the_defect(seed: int, origin: bool, c
         limits, right = [*limits, np.eye(6)[:4], -np.eye(6)[:4]], [*right, c * to_origin[:4], c * to_origin[:4]]
     near = np.block([[np.eye(6), -np.ones((6, 1))], [-np.eye(6), -np.ones((6, 1))]])
     rows = np.vstack([np.pad(np.vstack(limits), ((0, 0), (0, 1))), near])
-    found = linprog(np.r_[np.zeros(6), 1.0], A_ub=rows, b_ub=np.concatenate([*right, q, -q]), bounds=(None, None))
+    sharp = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the default is 1e-7
+    sides = np.concatenate([*right, q, -q])
+    found = linprog(np.r_[np.zeros(6), 1.0], A_ub=rows, b_ub=sides, bounds=(None, None), options=sharp)
     assert e == pytest.approx(found.fun, abs=1e-8)
 
 
 @given(st.integers(0, 10_000), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 def test_envelope_is_the_maximum_of_the_lines(seed: int, origin: bool) -> None:
     rng = np.random.default_rng(seed)
     _, d = instance(seed, 6)
@@ -193,7 +210,7 @@ def test_envelope_is_the_maximum_of_the_lines(seed: int, origin: bool) -> None:
 
 
 @given(st.integers(0, 10_000), st.floats(0.05, 50.0), st.floats(0.05, 50.0))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 def test_one_dimensional_programs_against_a_dense_grid(seed: int, bias: float, noise: float) -> None:
     q, d = instance(seed, 8)
     envelope = defect(np.vstack([q, q[::-1] ** 2]), Metric(d))

@@ -335,3 +335,11 @@ def test_nothing_to_hide() -> None:
     changes = Changes.of_metric(np.where(np.eye(3) > 0, 0.0, np.inf))
     assert changes.count == 0
     assert Strategy(np.eye(3), "identity").error(np.eye(3), changes) == 0.0
+    found = optimise_strategy(np.eye(3), changes, {"identity": np.eye(3)})
+    assert (found.value, found.status) == (0.0, Status.OPTIMAL)
+
+
+def test_only_the_free_total_is_asked() -> None:
+    found = optimise_workload(np.ones((1, 3)), uniform(3))
+    assert (found.value, found.status) == (0.0, Status.OPTIMAL)
+    assert optimise_strategy(np.ones((3, 3)), uniform(3), {"identity": np.eye(3)}).value == pytest.approx(0.0, abs=1e-20)
