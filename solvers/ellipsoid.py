@@ -113,6 +113,10 @@ def minimise_maximum(
     """
     family = as_rows(rows)
     given = as_finite("queries", np.ones(family.dimension) if queries is None else queries)
+    if given.ndim == 1 and np.any(given < 0.0):
+        raise ValueError(
+            f"queries has the weight {given.min():.3g}, must be nonnegative: pass weights v >= 0, or a matrix (K, s)"
+        )
     matrix = np.diag(np.sqrt(given)) if given.ndim == 1 else given
     if matrix.shape[1:] != (family.dimension,):
         raise ValueError(
@@ -176,7 +180,7 @@ def _solve(
     cost = value(covariance)
     bound = found.bound * reduction.unit**2
     status = Status.OPTIMAL if cost - bound <= tolerance * cost else Status.STALLED
-    omega = found.point.query_weights
+    omega = found.prover.query_weights
     point = Ellipsoid(covariance, precision / worst, omega / max(omega.sum(), 1e-300))
     return Solution(status, point, cost, min(bound, cost), found.iterations, found.method)
 

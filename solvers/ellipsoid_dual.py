@@ -97,16 +97,20 @@ class DualPoint:
         """The cost of Sigma once it is scaled up until every ratio is at most 1."""
         return self.cost * float(self.ratios.max())
 
-    @property
+    @cached_property
     def bound(self) -> float:
         """`F^2 / (sum lambda sum omega)` with F rounded down.
 
-        A symmetric eigensolver or a matrix product of order q moves eigenvalues of `T = C^(1/2) M C^(1/2)` by a small multiple
-        of `q u ||T||`, u = 2^-53. Four times that is taken off every eigenvalue before its root: an allowance for rounding,
-        not interval arithmetic.
+        With u = 2^-53, a symmetric eigensolver (or a matrix product) of order q moves the eigenvalues x^2 of
+        `C^(1/2) M C^(1/2)` by a small multiple of `q u max x^2`, and singular values move x by a small multiple of
+        `q u max x`. Four times that is taken off before F is
+        summed: an allowance for rounding, not interval arithmetic.
         """
-        allowance = 4.0 * len(self.roots) * np.finfo(float).eps / 2 * self.roots.max() ** 2
-        rounded = np.sqrt(np.maximum(self.roots**2 - allowance, 0.0)).sum()
+        allowance = 2.0 * len(self.roots) * np.finfo(float).eps * self.roots.max()
+        if self.rows.rooted_by_singular_values:
+            rounded = np.maximum(self.roots - allowance, 0.0).sum()
+        else:
+            rounded = np.sqrt(np.maximum(self.roots**2 - allowance * self.roots.max(), 0.0)).sum()
         total = self.query_weights.sum() if self.queries.count else 1.0
         return float(rounded**2 / (self.weights.sum() * total))
 

@@ -4,6 +4,7 @@ change of basis.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,13 +65,18 @@ class VectorRows:
         squares = self.vectors**2
         return np.asarray(np.einsum("mk,mk->m", squares @ reciprocal_roots(roots), squares))
 
+    @property
+    def rooted_by_singular_values(self) -> bool:
+        """Whether `roots` takes singular values (small families) or eigenvalues of the moment."""
+        return self.count * self.dimension**2 <= 5e7
+
     def roots(self, weights: Array) -> tuple[Array, Array]:
         """`x, E` with `moment(weights) = E diag(x^2) E'`, for rows that span (so m >= s).
 
         Small families go through singular values, which keep directions 1e-12 as short as the longest; squaring first would
         keep 1e-7.
         """
-        if self.count * self.dimension**2 > 5e7:
+        if not self.rooted_by_singular_values:
             return _square_roots(self.moment(weights))
         triangle = np.linalg.qr(np.sqrt(weights)[:, None] * self.vectors, mode="r")
         _, values, basis = np.linalg.svd(triangle)
@@ -165,12 +171,52 @@ class Differences:
         nodes = np.exp(np.arange(np.log(0.01 / roots.max()), np.log(6.0 / roots.min()), step))
         return np.asarray(sum(step * t * self.ratios(np.exp(-t * roots) / roots) ** 2 for t in nodes))
 
+    @property
+    def rooted_by_singular_values(self) -> bool:
+        """Never: the differences are not written out."""
+        return False
+
     def roots(self, weights: Array) -> tuple[Array, Array]:
         """`x, E` with `moment(weights) = E diag(x^2) E'`."""
         return _square_roots(self.moment(weights))
 
 
 Rows = VectorRows | Differences
+
+
+def scan_differences(
+    points: Array, inverse_squares: Callable[[slice], Array], most: int = 400, block: int = 512
+) -> Callable[[Array], tuple[float, Array]]:
+    """A `separate` for the differences of points whose N^2 budgets do not fit in memory.
+
+    `inverse_squares(rows)` returns `1 / b_ij^2` for a slice of first indices, shape (block, N). The scan takes time N^2 s and
+    memory block N, and returns the `most` vectors that exceed 1 most; r and -r count as two.
+    """
+
+    def separate(precision: Array) -> tuple[float, Array]:
+        image = points @ precision
+        lengths = np.einsum("ns,ns->n", image, points)
+        worst, found, sizes = 0.0, np.zeros((0, points.shape[1])), np.zeros(0)
+        for start in range(0, len(points), block):
+            rows = slice(start, min(start + block, len(points)))
+            budgets = inverse_squares(rows)
+            ratios = (np.add.outer(lengths[rows], lengths) - 2.0 * image[rows] @ points.T) * budgets
+            worst = max(worst, float(ratios.max()))
+            first, second = _largest(ratios, most)
+            more = np.sqrt(budgets[first, second])[:, None] * (points[rows][first] - points[second])
+            found, sizes = np.concatenate([found, more]), np.concatenate([sizes, ratios[first, second]])
+            kept = np.argsort(-sizes)[:most]
+            found, sizes = found[kept], sizes[kept]
+        return worst, found
+
+    return separate
+
+
+def _largest(ratios: Array, most: int) -> tuple[Indices, Indices]:
+    """Positions of the largest entries beyond 1."""
+    rows, columns = np.nonzero(ratios > 1.0)
+    order = np.argsort(-ratios[rows, columns])[:most]
+    return rows[order], columns[order]
 
 
 def _square_roots(moment: Array) -> tuple[Array, Array]:
