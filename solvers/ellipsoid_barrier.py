@@ -17,7 +17,7 @@ from solvers.ellipsoid_dual import DualPoint
 from solvers.ellipsoid_rows import Array, Rows, VectorRows
 
 SHRINK = 0.1
-APART = 0.1
+APART = 0.03
 DIRECT_ROWS = 1500
 DIRECT_ENTRIES = 4_000_000
 
@@ -53,18 +53,29 @@ def follow_path(rows: Rows, queries: VectorRows, tolerance: float, max_iteration
 def newton_step(point: DualPoint, slack: Array, rows: Rows, queries: VectorRows) -> tuple[DualPoint, Array]:
     """One step towards a barrier weight of `SHRINK` times the present one, 95 % of the way to the boundary at most."""
     weights = point.variables
-    # Where weights vanish together (one query alone decides the maximum) slopes turn faster than Newton's model of them: unless mu waits
-    # for the slacks to agree, it falls to 1e-21 at a gap of 0.02.
-    apart = float(np.abs(point.slope - 1.0 + slack).max())
-    target = (SHRINK if apart < APART else 1.0) * float(weights @ slack) / weights.size
+    # Where weights of rows and queries vanish together (one query alone decides the maximum) slopes turn faster than Newton's
+    # model: unless mu waits for the slacks to agree, it falls to 1e-21 at a gap of 0.02. Of 3000 random programs 5 stalled
+    # before, none after. With a fixed cost none did, and waiting would cost a third more steps.
+    patience = APART if queries.count else np.inf
+    apart = disagreement(point, slack)
+    target = (SHRINK if apart < patience else 1.0) * float(weights @ slack) / weights.size
     diagonal = slack / weights
     push = point.slope - 1.0 + target / weights
     solve = solve_directly if is_direct(rows, queries) else solve_by_conjugate_gradients
     move = solve(point, diagonal, push)
     slack_move = target / weights - slack - diagonal * move
-    weights = weights + longest_step(weights, move) * move
-    slack = slack + longest_step(slack, slack_move) * slack_move
-    return DualPoint.at(rows, queries, weights[: rows.count], weights[rows.count :]), slack
+    length, slack_length = longest_step(weights, move), longest_step(slack, slack_move)
+    for shortened in (1.0, 0.5, 0.25):
+        moved, moved_slack = weights + shortened * length * move, slack + shortened * slack_length * slack_move
+        reached = DualPoint.at(rows, queries, moved[: rows.count], moved[rows.count :])
+        if disagreement(reached, moved_slack) < max(2.0 * apart, 5.0 * patience):
+            break
+    return reached, moved_slack
+
+
+def disagreement(point: DualPoint, slack: Array) -> float:
+    """How far slacks and slopes are apart."""
+    return float(np.abs(point.slope - 1.0 + slack).max())
 
 
 def is_direct(rows: Rows, queries: VectorRows) -> bool:
