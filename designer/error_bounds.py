@@ -95,6 +95,6 @@ def reach(mechanism: Mechanism) -> Floats:
     norm, heard = mechanism.norm, mechanism.noise.heard
     rows = np.eye(norm.dimension)[:, heard] if mechanism.reconstruction is None else mechanism.reconstruction[:, heard]
     if isinstance(norm, Gauge):
-        return norm.body.dual_gauge(rows)
+        return norm.scale * norm.body.dual_gauge(rows)
     dual = {"l1": np.inf, "l2": 2, "linf": 1}[norm.order]
     return np.asarray(np.linalg.norm(rows @ np.linalg.inv(norm.factor), ord=dual, axis=1))

@@ -138,11 +138,15 @@ class Mechanism(Immutable):
             raise InvalidProblem(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
         return 1.0 / self.norm.map
 
-    def annotated(self, provenance: Mapping[str, Any]) -> Mechanism:
-        """The same mechanism with a note on how it was made; nothing that the certificate reads changes, so it is not computed again."""
+    def annotated(self, provenance: Mapping[str, Any], optimality: Optimality | None = None) -> Mechanism:
+        """The same mechanism with a note on how it was made, and on how good it is.
+
+        Nothing that the certificate reads changes, so it is not computed again.
+        """
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         object.__setattr__(twin, "provenance", dict(provenance))
+        object.__setattr__(twin, "optimality", optimality or self.optimality)
         return twin
 
     def verify(self) -> PrivacyCertificate:

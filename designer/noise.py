@@ -7,6 +7,7 @@ exactly; moments of jointly drawn coordinates are those of the continuous law, f
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -25,8 +26,10 @@ from designer.sampling.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.polytope_grid import PolytopeGrid
 from designer.sampling.round_and_reject import Falloff, RoundAndReject
+from solvers.absolute_moments import mean_absolute
 
-# Draws behind a mean absolute value that has no closed form: its standard error is about 0.3 % of the value.
+# More exponentials than this in one answer are simulated rather than recursed over: a standard error of about 0.3 % of the value.
+LONGEST_RECURSION = 128
 SIMULATED_DRAWS = 100_000
 
 
@@ -40,16 +43,17 @@ class Sampler(Protocol):
 class Noise:
     """Noise in R measured coordinates; `heard` lists the s that get any.
 
-    sampler: exact draws of those s, in grid steps. covariance: (s, s), in the units of the answers. mean_absolute: (s,), or None where
-    only simulation gives it. absolute_factor: E|a z| / sqrt(a' covariance a) where it is the same for every direction a, else None.
+    sampler: exact draws of those s, in grid steps. heard_covariance: (s, s), in the units of the answers. absolute: E|a z| for each row a
+    of a (K, s) matrix; None where only simulation gives it. own_absolutes: (s,), those of the coordinates themselves, where they are
+    known for the discrete law.
     """
 
     sampler: Sampler | None
     heard: NDArray[np.intp]
     steps: Floats
     heard_covariance: Floats
-    independent_absolutes: Floats | None = None
-    absolute_factor: float | None = None
+    absolute: Callable[[Floats], Floats] | None = None
+    own_absolutes: Floats | None = None
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent draws in grid steps, (size, R)."""
@@ -58,73 +62,118 @@ class Noise:
             drawn[:, self.heard] = self.sampler.draw(size, entropy)
         return drawn
 
+    def rows(self, reconstruction: Floats | None) -> Floats:
+        """The map from heard coordinates to answers, (K, s)."""
+        return np.eye(len(self.steps))[:, self.heard] if reconstruction is None else reconstruction[:, self.heard]
+
     def variances(self, reconstruction: Floats | None) -> Floats:
         """Variance of each answer, `diag(T covariance T')` with T the reconstruction."""
-        if reconstruction is not None:
-            rows = reconstruction[:, self.heard]
-            return np.asarray(np.einsum("kr,rs,ks->k", rows, self.heard_covariance, rows, optimize=True))
-        variances = np.zeros(len(self.steps))
-        variances[self.heard] = self.heard_covariance.diagonal()
-        return variances
+        if reconstruction is None:
+            return self._spread_out(self.heard_covariance.diagonal())
+        rows = self.rows(reconstruction)
+        return np.asarray(np.einsum("kr,rs,ks->k", rows, self.heard_covariance, rows, optimize=True))
 
     def mean_absolutes(self, reconstruction: Floats | None) -> Floats:
         """Expected |noise| of each answer: closed where the law allows it, otherwise simulated to about 0.3 %."""
-        if self.absolute_factor is not None:
-            return self.absolute_factor * np.sqrt(self.variances(reconstruction))
-        if self.independent_absolutes is not None and reconstruction is None:
-            values = np.zeros(len(self.steps))
-            values[self.heard] = self.independent_absolutes
-            return values
+        if self.own_absolutes is not None and reconstruction is None:
+            return self._spread_out(self.own_absolutes)
+        if self.absolute is not None:
+            return self.absolute(self.rows(reconstruction))
         drawn = self.draw(SIMULATED_DRAWS, SeededEntropy(0)) * self.steps
         return np.asarray(np.abs(drawn if reconstruction is None else drawn @ reconstruction.T).mean(axis=0))
+
+    def _spread_out(self, values: Floats) -> Floats:
+        full = np.zeros(len(self.steps))
+        full[self.heard] = values
+        return full
 
 
 def noise_for(norm: Norm, grid: Grid, falloff: str) -> Noise:
     """The noise with density falling off in `norm` on `grid`."""
     heard = np.flatnonzero(~norm.silent)
-    steps = grid.steps
     if not len(heard):
-        return Noise(None, heard, steps, np.zeros((0, 0)))
-    exact_steps = [grid.step(int(k)) for k in heard]
-    if norm.order == "l1" and norm.map.ndim == 1 and falloff == "exponential":
-        law = DiscreteLaplace([Fraction(float(norm.map[k])) * step for k, step in zip(heard, exact_steps, strict=True)])
-        units = steps[heard]
-        return Noise(law, heard, steps, np.diag(law.variance() * units**2), law.mean_absolute() * units)
-    if norm.order == "l2" and norm.map.ndim == 1 and falloff == "gaussian":
-        weights = [Fraction(float(norm.map[k])) * step for k, step in zip(heard, exact_steps, strict=True)]
-        gaussian = DiscreteGaussian([1 / w**2 for w in weights])
-        covariance = np.diag(gaussian.variance() * steps[heard] ** 2)
-        return Noise(gaussian, heard, steps, covariance, absolute_factor=math.sqrt(2 / math.pi))
-    if norm.order == "l2":
-        return _ellipsoid(norm, heard, steps, exact_steps, Falloff(falloff))
-    if isinstance(norm, Gauge) and falloff == "exponential":
-        s = len(heard)
-        covariance = (s + 1) * (s + 2) * norm.body.second_moment
-        return Noise(_Lazy(norm, tuple(exact_steps)), heard, steps, covariance)
-    if norm.order == "linf" and norm.map.ndim == 1 and falloff == "exponential":
-        s, weights = len(heard), [Fraction(float(norm.map[k])) for k in heard]
-        box = RoundAndReject(BoxGrid([w * step for w, step in zip(weights, exact_steps, strict=True)]))
-        radii = 1 / norm.map[heard]
-        return Noise(box, heard, steps, np.diag((s + 1) * (s + 2) / 3 * radii**2), (s + 1) / 2 * radii)
-    raise InvalidProblem(f"norm: no exact sampler for a norm of order {norm.order} with {falloff} fall-off.")
+        return Noise(None, heard, grid.steps, np.zeros((0, 0)), own_absolutes=np.zeros(0))
+    steps = [grid.step(int(k)) for k in heard]
+    kind = ("gauge" if isinstance(norm, Gauge) else norm.order, "diagonal" if norm.map.ndim == 1 else "matrix", falloff)
+    makers: dict[tuple[str, str, str], Callable[[], Noise]] = {
+        ("l1", "diagonal", "exponential"): lambda: _laplace(norm, heard, grid.steps, steps),
+        ("l2", "diagonal", "gaussian"): lambda: _independent_gaussian(norm, heard, grid.steps, steps),
+        ("l2", "diagonal", "exponential"): lambda: _ellipsoid(norm, heard, grid.steps, steps, Falloff.EXPONENTIAL),
+        ("l2", "matrix", "exponential"): lambda: _ellipsoid(norm, heard, grid.steps, steps, Falloff.EXPONENTIAL),
+        ("l2", "matrix", "gaussian"): lambda: _ellipsoid(norm, heard, grid.steps, steps, Falloff.GAUSSIAN),
+        ("linf", "diagonal", "exponential"): lambda: _box(norm, heard, grid.steps, steps),
+        ("gauge", "matrix", "exponential"): lambda: _gauge(norm, heard, grid.steps, steps),
+    }
+    if kind not in makers:
+        raise InvalidProblem(f"norm: no exact sampler for a {kind[1]} norm of order {kind[0]} with {falloff} fall-off.")
+    return makers[kind]()
 
 
-def _ellipsoid(norm: Norm, heard: NDArray[np.intp], steps: Floats, exact_steps: list[Fraction], falloff: Falloff) -> Noise:
+def _weights(norm: Norm, heard: NDArray[np.intp], steps: list[Fraction]) -> list[Fraction]:
+    """Exact diagonal weights for a unit of one grid step."""
+    return [Fraction(float(norm.map[k])) * step for k, step in zip(heard, steps, strict=True)]
+
+
+def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
+    """Independent coordinates; a combination `sum g_j z_j` is a sum of exponentials with both signs, in the continuous law."""
+    law = DiscreteLaplace(_weights(norm, heard, steps))
+    scales = 1 / norm.map[heard]
+
+    def absolute(rows: Floats) -> Floats:
+        return mean_absolute(np.hstack([rows * scales, -rows * scales]))
+
+    covariance = np.diag(law.variance() * units[heard] ** 2)
+    recursion = absolute if 2 * len(heard) <= LONGEST_RECURSION else None
+    return Noise(law, heard, units, covariance, recursion, law.mean_absolute() * units[heard])
+
+
+def _independent_gaussian(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
+    """Independent coordinates of variance 1 / w^2."""
+    law = DiscreteGaussian([1 / w**2 for w in _weights(norm, heard, steps)])
+    covariance = np.diag(law.variance() * units[heard] ** 2)
+    return Noise(law, heard, units, covariance, _proportional(covariance, math.sqrt(2 / math.pi)))
+
+
+def _proportional(covariance: Floats, factor: float) -> Callable[[Floats], Floats]:
+    """E|a z| of an elliptical law: a multiple of the standard deviation of a z."""
+    return lambda rows: factor * np.sqrt(np.einsum("kr,rs,ks->k", rows, covariance, rows, optimize=True))
+
+
+def _ellipsoid(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction], falloff: Falloff) -> Noise:
     """`|F z|_2`: covariance `(F'F)^-1`, times s + 1 for the exponential fall-off.
 
     There z = r F^-1 w with r from Gamma(s), w uniform on the sphere: E r = s and E|w_1| = Gamma(s/2) / (sqrt(pi) Gamma((s+1)/2)), while
     E r^2 / s = s + 1; the quotient is the factor from a standard deviation to a mean absolute value.
     """
     s, factor = len(heard), norm.factor
-    scaled = [[Fraction(float(w)) * step for w, step in zip(row, exact_steps, strict=True)] for row in factor]
+    scaled = [[Fraction(float(w)) * step for w, step in zip(row, steps, strict=True)] for row in factor]
     inverse = np.linalg.inv(factor)
-    covariance = inverse @ inverse.T
-    absolute = math.sqrt(2 / math.pi)
+    covariance, absolute = inverse @ inverse.T, math.sqrt(2 / math.pi)
     if falloff is Falloff.EXPONENTIAL:
         covariance = (s + 1) * covariance
         absolute = s * math.exp(math.lgamma(s / 2) - math.lgamma((s + 1) / 2)) / math.sqrt(math.pi * (s + 1))
     sampler = RoundAndReject(EllipsoidGrid(scaled, falloff))
-    return Noise(sampler, heard, steps, covariance, absolute_factor=absolute)
+    return Noise(sampler, heard, units, covariance, _proportional(covariance, absolute))
+
+
+def _box(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
+    """`max w_k |z_k|`: z = r v / w with r from Gamma(s + 1) and v uniform on the cube, so Var v = 1/3 and E|v| = 1/2."""
+    s, sides = len(heard), 1 / norm.map[heard]
+    sampler = RoundAndReject(BoxGrid(_weights(norm, heard, steps)))
+    return Noise(sampler, heard, units, np.diag((s + 1) * (s + 2) / 3 * sides**2), own_absolutes=(s + 1) / 2 * sides)
+
+
+def _gauge(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
+    """The gauge of a polytope: on the cone of a simplex z = sum t_i v_i with standard exponentials t_i."""
+    assert isinstance(norm, Gauge)
+    s = len(heard)
+
+    def absolute(rows: Floats) -> Floats:
+        vertices = norm.scale * norm.body.vertices.floats
+        signed = np.concatenate([vertices, -vertices])[norm.body.simplices]
+        return np.array([norm.body.weights @ mean_absolute(signed @ row) for row in rows])
+
+    return Noise(_Lazy(norm, tuple(steps)), heard, units, (s + 1) * (s + 2) * norm.second_moment, absolute)
 
 
 class _Lazy:
@@ -142,9 +191,9 @@ class _Lazy:
 
 def gauge_grid(norm: Gauge, steps: tuple[Fraction, ...]) -> PolytopeGrid:
     """The gauge in grid steps: vertices divided, facets multiplied by the steps, both halves of the symmetric body."""
-    body = norm.body
-    vertices = [[c / step for c, step in zip(row, steps, strict=True)] for row in body.vertices.fractions()]
-    facets = [[c * step for c, step in zip(row, steps, strict=True)] for row in body.facets.fractions()]
+    body, scale = norm.body, Fraction(norm.scale)
+    vertices = [[c * scale / step for c, step in zip(row, steps, strict=True)] for row in body.vertices.fractions()]
+    facets = [[c / scale * step for c, step in zip(row, steps, strict=True)] for row in body.facets.fractions()]
     count = len(vertices)
     opposite = np.where(body.simplices < count, body.simplices + count, body.simplices - count)
     return PolytopeGrid(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -141,41 +141,54 @@ def weighted_l1(weights: object) -> Norm:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Gauge(Norm):
-    """The gauge of the polytope `conv{+-u_m / b_m}`: the K-norm. `differences` (M, R) and `budgets` (M,) are exact float64 numbers.
+    """The gauge of the polytope `scale * conv{+-u_m / b_m}`: the K-norm. All of u (M, R), b (M,) and scale are exact float64 numbers.
 
     The norm ball is that polytope, with facets recovered as exact rationals (`solvers.hull`); `map` holds their nearest floats, which
-    serve scans. Coordinates in which no difference moves get no noise; the differences must span the others.
+    serve scans. Coordinates in which no u moves get no noise; the u must span the others.
     """
 
     differences: Floats
     budgets: Floats
+    scale: float
     body: Polytope
 
-    def __init__(self, differences: Floats, budgets: Floats, max_simplices: int = MAX_SIMPLICES) -> None:
-        if differences.ndim != 2 or budgets.shape != differences.shape[:1] or not differences.size:
+    def __init__(self, differences: Floats, budgets: Floats, scale: float = 1.0, body: Polytope | None = None) -> None:
+        if differences.ndim != 2 or budgets.shape != differences.shape[:1] or not differences.any():
             raise InvalidProblem(
                 f"norm: differences {differences.shape} and budgets {budgets.shape} differ in length, or are empty."
             )
-        if not (np.isfinite(differences).all() and np.isfinite(budgets).all() and (budgets > 0).all()):
-            raise InvalidProblem("norm: differences must be finite and budgets positive and finite.")
+        if not (np.isfinite(differences).all() and np.isfinite(budgets).all() and (budgets > 0).all() and 0 < scale < np.inf):
+            raise InvalidProblem("norm: differences must be finite, budgets and scale positive and finite.")
         moving = differences.any(axis=0)
-        exact = [Fraction(float(b)) for b in budgets]
-        corners = [[Fraction(float(c)) / b for c in row] for row, b in zip(differences[:, moving], exact, strict=True)]
-        body = convex_hull(Points.of(corners), max_simplices)
+        body = body or convex_hull(_corners(differences[:, moving], budgets), MAX_SIMPLICES)
         facets = np.full((len(body.facets), differences.shape[1]), np.inf)
-        facets[:, moving] = body.facets.floats
-        for name, value in (("differences", frozen(differences)), ("budgets", frozen(budgets)), ("body", body)):
+        facets[:, moving] = body.facets.floats / scale
+        parts = {"differences": frozen(differences), "budgets": frozen(budgets), "scale": float(scale), "body": body}
+        for name, value in {**parts, "map": facets, "order": "linf"}.items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "map", facets)
-        object.__setattr__(self, "order", "linf")
         Norm.__post_init__(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Gauge, (self.differences, self.budgets, self.scale)
 
     def divided(self, factor: float) -> Gauge:
         """The gauge of the body grown by the factor."""
-        return Gauge(self.differences, self.budgets / factor)
+        return Gauge(self.differences, self.budgets, self.scale * factor, self.body)
 
     def exact(self, u: Sequence[Fraction]) -> Fraction | None:
         """The gauge from the exact facets."""
         if any(c for c, quiet in zip(u, self.silent, strict=True) if quiet):
             return None
-        return self.body.gauge_exact(Points.of([[c for c, quiet in zip(u, self.silent, strict=True) if not quiet]]))[0]
+        heard = [c for c, quiet in zip(u, self.silent, strict=True) if not quiet]
+        return self.body.gauge_exact(Points.of([heard]))[0] / Fraction(self.scale)
+
+    @property
+    def second_moment(self) -> Floats:
+        """`E[U U']` of U uniform on the norm ball."""
+        return np.asarray(self.scale**2 * self.body.second_moment)
+
+
+def _corners(differences: Floats, budgets: Floats) -> Points:
+    """The vectors u / b as exact rationals."""
+    exact = [Fraction(float(b)) for b in budgets]
+    return Points.of([[Fraction(float(c)) / b for c in row] for row, b in zip(differences, exact, strict=True)])

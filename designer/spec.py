@@ -267,14 +267,15 @@ def _provenance_from_spec(spec: Any) -> dict[str, Any]:
 def _norm_to_spec(norm: Norm) -> dict[str, Any]:
     """A gauge by the vectors that span its body, any other norm by its map."""
     if isinstance(norm, Gauge):
-        return {"order": "gauge", "differences": norm.differences, "budgets": norm.budgets}
+        return {"order": "gauge", "differences": norm.differences, "budgets": norm.budgets, "scale": norm.scale}
     return {"order": norm.order, "map": norm.map}
 
 
 def _norm_from_spec(spec: Any) -> Norm:
     if isinstance(spec, dict) and spec.get("order") == "gauge":
-        _require_keys(spec, {"order", "differences", "budgets"}, "norm")
-        return Gauge(_array(spec["differences"], 2, "norm.differences"), _array(spec["budgets"], 1, "norm.budgets"))
+        _require_keys(spec, {"order", "differences", "budgets", "scale"}, "norm")
+        scale = float(_array(spec["scale"], 0, "norm.scale"))
+        return Gauge(_array(spec["differences"], 2, "norm.differences"), _array(spec["budgets"], 1, "norm.budgets"), scale)
     _require_keys(spec, {"order", "map"}, "norm")
     return Norm(_array(spec["map"], 2 if isinstance(spec["map"][0], list) else 1, "norm.map"), spec["order"])
 

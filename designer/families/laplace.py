@@ -1,7 +1,7 @@
 """Independent Laplace noise with a scale for each query: the optimum, and the baselines of DX section 4.2.
 
 With weights `w_k = 1 / c_k` the privacy condition `sum_k |u_k| / c_k <= b` of DX Theorem 1 is linear in w and the errors
-`2 sum c_k^2`, `sum c_k` are convex: the problem DX calls hard is solved to the optimum (THEORY 2.1).
+`2 sum c_k^2`, `sum c_k` are convex: the problem DX calls hard is solved to the optimum (docs/theory/scales.md).
 """
 
 from __future__ import annotations
@@ -9,23 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from designer import metrics
-from designer.certificate import certify
+from designer.coordinates import Coordinates
 from designer.errors import DesignFailed
+from designer.families.freeze import Bound, freeze
 from designer.frozen import Floats, positive
-from designer.grid import Grid
 from designer.mechanism import Mechanism
 from designer.norms import Norm, weighted_l1
-from designer.optimality import Optimality
 from designer.problem import Problem
 from designer.sensitivity import SensitivitySet
-from solvers.rational import float_above
 from solvers.scales import minimise_scales
 from solvers.solution import Solution
 from solvers.status import Status
 
-# Weights are shrunk by this factor beyond the exact requirement, so that a certificate recomputed on another machine, whose float scan
-# may round otherwise, still holds.
-MARGIN = 1 + 2.0**-40
 OBJECTIVES = {
     "squared": "2 sum_k v_k c_k^2, the weighted squared error of Laplace noise with scales c",
     "absolute": "sum_k v_k c_k, the weighted absolute error of Laplace noise with scales c",
@@ -187,31 +182,7 @@ def smallest_budget(problem: Problem) -> float:
 
 
 def mechanism(problem: Problem, family: str, weights: Floats, bound: float | None = None, method: str = "") -> Mechanism:
-    """The frozen mechanism with these weights: queries rounded to their grid, weights shrunk until the rounded queries are private."""
-    grid = Grid.for_scales(problem.workload.dense(), 1 / weights)
-    rounded = SensitivitySet.of(grid.values(grid.integers(problem.workload.dense())), problem.relation)
-    weights = weights / scale_up_to_private(rounded, weighted_l1(weights))
-    optimality = (
-        None
-        if bound is None
-        else Optimality(OBJECTIVES[problem.loss], problem.loss_of(2 / weights**2, 1 / weights), bound, method)
-    )
-    return Mechanism(family, problem.workload, problem.relation, weighted_l1(weights), grid, optimality=optimality)
-
-
-def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
-    """A factor, at least 1, by which the norm must be divided so that every pair is proven within its budget, with `MARGIN` to spare.
-
-    A first float scan with its error allowance makes the norm private for certain; the certificate of that norm then says, almost
-    exactly, how much of the allowance was not needed.
-    """
-    if norm.silent.all():
-        return 1.0
-    worst, pairs = sensitivity.worst(norm)
-    if not len(pairs):
-        return 1.0
-    # An error of the float scan on the length of a pair weighs most at the smallest budget.
-    least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in sensitivity.relation.blocks())
-    safe = (worst + 2 * (sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least)) * MARGIN
-    proven = certify(sensitivity, norm.divided(safe)).worst_ratio
-    return safe if proven is None else max(1.0, safe * float_above(proven) * MARGIN)
+    """The frozen mechanism with these weights on the queries themselves."""
+    plain = Coordinates(None, None, np.isfinite(weights))
+    proven = None if bound is None else Bound(OBJECTIVES[problem.loss], bound, method)
+    return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", proven)
