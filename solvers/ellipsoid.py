@@ -20,9 +20,11 @@ from numpy.typing import ArrayLike
 
 from solvers.ellipsoid_planes import Found, cover
 from solvers.ellipsoid_reduction import Reduction, Roots, apply, cost_roots, query_roots
-from solvers.ellipsoid_rows import Array, Differences, Rows, VectorRows
+from solvers.ellipsoid_rows import Array, Differences, Rows, VectorRows, scan_differences
 from solvers.solution import Solution
 from solvers.status import Status
+
+__all__ = ["Differences", "Ellipsoid", "Separation", "minimise_maximum", "minimise_trace", "scan_differences"]
 
 Separation = Callable[[Array], tuple[float, Array]]
 
