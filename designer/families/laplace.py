@@ -194,10 +194,26 @@ def _alone(problem: Problem) -> Floats:
 def mechanism(problem: Problem, family: str, weights: Floats, bound: float | None = None, method: str = "") -> Mechanism:
     """The frozen mechanism with these weights: queries rounded to their grid, weights shrunk until the rounded queries are private."""
     grid = Grid.for_scales(problem.workload.dense(), 1 / weights)
-    rounded = SensitivitySet.of(grid.values(grid.integers(problem.workload.dense())), problem.relation)
+    on_grid = grid.values(grid.integers(problem.workload.dense()))
+    refuse_swallowed(problem, on_grid, weights)
+    rounded = SensitivitySet.of(on_grid, problem.relation)
     weights = weights / scale_up_to_private(rounded, weighted_l1(weights))
-    optimality = None if bound is None else Optimality(OBJECTIVES[problem.loss], loss_of(problem, 1 / weights), bound, method)
+    value = loss_of(problem, 1 / weights)
+    # The bound is proven for the queries before rounding, which may gain a part in 10^12.
+    optimality = None if bound is None else Optimality(OBJECTIVES[problem.loss], value, min(bound, value), method)
     return Mechanism(family, problem.workload, problem.relation, weighted_l1(weights), grid, optimality=optimality)
+
+
+def refuse_swallowed(problem: Problem, on_grid: Floats, weights: Floats) -> None:
+    """A query whose differences are lost in the grid would be answered by noise around another query."""
+    dense = problem.workload.dense()
+    lost = (np.abs(on_grid - dense).max(axis=1) > 1e-3 * np.ptp(dense, axis=1)) & np.isfinite(weights)
+    if lost.any():
+        k = int(np.flatnonzero(lost)[0])
+        raise DesignFailed(
+            f"laplace: query {problem.workload.queries[k]!r} varies by {np.ptp(dense[k])}, too little beside its noise scale {1 / weights[k]} "
+            f"or its largest entry {np.abs(dense[k]).max()}; raise its budgets, or subtract a constant from it."
+        )
 
 
 def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
