@@ -224,8 +224,8 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     """
     if norm.silent.all():
         return 1.0
-    worst, pairs = sensitivity.worst(norm)
-    if not len(pairs):
+    worst = refuse_infinite(sensitivity, norm)
+    if worst == 0.0:
         return 1.0
     # An error of the float scan on the length of a pair weighs most at the smallest budget.
     least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in sensitivity.relation.blocks())
