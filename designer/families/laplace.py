@@ -36,7 +36,7 @@ OBJECTIVES = {
 def laplace(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
     """The scales of least loss, with a dual certificate of global optimality."""
     tolerance = positive(tolerance, "options.tolerance")
-    sensitivity = problem.sensitivity()
+    sensitivity = measurable(problem)
     heard = ~sensitivity.silent_coordinates()
     if not heard.any():
         return mechanism(problem, "laplace", np.full(len(heard), np.inf), bound=0.0)
@@ -51,9 +51,7 @@ def laplace(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
 
 def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, tolerance: float) -> Solution[Floats]:
     """Weights of least loss over a set in which every coordinate moves; value and bound in the units of the loss."""
-    with np.errstate(over="ignore"):
-        spread = np.ptp(sensitivity.points, axis=0)
-    refuse_extreme(spread, "answers of the queries move")
+    spread = np.ptp(sensitivity.points, axis=0)
     if loss == "max":
         # max_k 2 v_k c_k^2 is least when all v_k c_k^2 are equal: one worst-case scan gives the optimum in closed form.
         direction = np.sqrt(costs)
@@ -68,7 +66,7 @@ def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, toleranc
         single = SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]).worst(weighted_l1([1.0]))[1]
         rows = np.concatenate([rows, np.abs(sensitivity.pairs(single.left, single.right, single.budgets).normalised)])
 
-    refuse_extreme(rows.max(axis=0), "noise scales are at least")
+    refuse_extreme(rows.max(axis=0))
 
     def separate(weights: Floats) -> tuple[float, Floats]:
         worst, pairs = sensitivity.worst(weighted_l1(weights), limit=max(200, 4 * len(costs)))
@@ -79,17 +77,29 @@ def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, toleranc
     return Solution(found.status, found.point, unit * found.value, unit * found.lower_bound, found.iterations, found.method)
 
 
-def refuse_extreme(values: Floats, what: str) -> None:
-    """Squares and their sums must stay within the floats."""
-    if not 1e-100 < values.min() <= values.max() < 1e100:
+def measurable(problem: Problem) -> SensitivitySet:
+    """The differences of the workload, refused where squares of differences would not be floats."""
+    sensitivity = problem.sensitivity()
+    with np.errstate(over="ignore"):
+        spread = np.ptp(sensitivity.points, axis=0)
+    refuse_extreme(spread[spread > 0])
+    return sensitivity
+
+
+def refuse_extreme(values: Floats) -> None:
+    """Differences u, lengths and ratios u / b must have squares, and sums of squares, within the floats."""
+    if values.size and not 1e-100 < values.min() <= values.max() < 1e100:
         raise DesignFailed(
-            f"laplace: {what} by {values.min()} to {values.max()}; choose units of queries and budgets between 1e-100 and 1e100."
+            f"laplace: differences of the answers, or their ratios to the budgets, reach from {values.min()} to {values.max()}; choose units of "
+            "queries and budgets in which they lie between 1e-100 and 1e100."
         )
 
 
 def refuse_infinite(sensitivity: SensitivitySet, norm: Norm) -> float:
     """The largest `||u|| / b`; a pair with budget 0 that moves the answers makes every unbiased mechanism impossible."""
     worst, pairs = sensitivity.worst(norm)
+    if worst > 0 and not (np.isinf(worst) and pairs.budgets[0] == 0):
+        refuse_extreme(np.array([worst]))
     if np.isinf(worst):
         left, right = int(pairs.left[0]), int(pairs.right[0])
         raise DesignFailed(
@@ -108,7 +118,7 @@ def strategy_1(problem: Problem) -> Mechanism:
 
 def strategy_2(problem: Problem) -> Mechanism:
     """Equal scales: c = max ||u||_1 / d for every query (DX section 4.2, Strategy 2)."""
-    sensitivity = problem.sensitivity()
+    sensitivity = measurable(problem)
     scale = refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     return mechanism(problem, "strategy_2", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf))
 
@@ -120,7 +130,7 @@ def strategy_3(problem: Problem) -> Mechanism:
     exactly 0. Here a query that can gain nothing more (a pair it moves has no budget left) leaves the loop, and the loop ends when no
     query gains more than 1e-12 of its weight.
     """
-    sensitivity = problem.sensitivity()
+    sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     pairs = sensitivity.all_pairs(limit=max(1, 50_000_000 // sensitivity.dimension))
     moves = np.abs(pairs.differences)
@@ -158,10 +168,11 @@ def _proportional_weights(moves: Floats, budgets: Floats, gain: float = 1e-12) -
 
 def uniform_budget(problem: Problem) -> Mechanism:
     """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
-    sensitivity = problem.sensitivity()
+    sensitivity = measurable(problem)
     everything = metrics.uniform(problem.relation.size, 1.0)
     one_budget = sensitivity.relation if isinstance(problem.relation, metrics.AddRemove) else everything
     scale = unit_sensitivity(SensitivitySet(one_budget, sensitivity.points)) / smallest_budget(problem)
+    refuse_extreme(np.array([scale] if scale else []))
     return mechanism(
         problem, "uniform_budget", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf)
     )
@@ -181,12 +192,13 @@ def smallest_budget(problem: Problem) -> float:
     least = min((float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in problem.relation.blocks()), default=np.inf)
     if not np.isfinite(least):
         raise DesignFailed("uniform_budget: the relation has no positive finite budget; this baseline needs one.")
+    refuse_extreme(np.array([least]))
     return least
 
 
 def _alone(problem: Problem) -> Floats:
     """c'_k = max |u_k| / d: the scale query k needs when it has the whole budget; 0 where no protected change moves it."""
-    sensitivity = problem.sensitivity()
+    sensitivity = measurable(problem)
     columns = [SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]) for k in range(sensitivity.dimension)]
     return np.array([refuse_infinite(column, weighted_l1([1.0])) for column in columns])
 
