@@ -27,7 +27,9 @@ def release_once(mechanism: Mechanism) -> float:
 
 def draw_once(mechanism: Mechanism) -> float:
     """|noise| of one bare draw."""
-    return abs(int(mechanism.noise.draw(1, SystemEntropy())[0, 0])) * float(mechanism.grid.steps[0]) / float(mechanism.scales[0])
+    return (
+        abs(int(mechanism.noise.draw(1, SystemEntropy())[0, 0])) * float(mechanism.grid.steps[0]) / float(mechanism.scales[0])
+    )
 
 
 def draw_batch(mechanism: Mechanism) -> float:

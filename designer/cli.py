@@ -50,7 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"dp-designer: {error.filename or 'file'}: {error.strerror}", file=sys.stderr)
         return 2
     except MemoryError:
-        print("dp-designer: this needs more memory than there is; make the problem, or the number of draws, smaller.", file=sys.stderr)
+        print(
+            "dp-designer: this needs more memory than there is; make the problem, or the number of draws, smaller.",
+            file=sys.stderr,
+        )
         return 2
     return 0
 

@@ -82,11 +82,16 @@ class Mechanism(Immutable):
     def _require_shapes(self) -> None:
         queries, elements = self.workload.shape
         rows = len(self.grid.exponents)
-        for name, matrix, shape in (("measured", self.measured, (rows, elements)), ("reconstruction", self.reconstruction, (queries, rows))):
+        for name, matrix, shape in (
+            ("measured", self.measured, (rows, elements)),
+            ("reconstruction", self.reconstruction, (queries, rows)),
+        ):
             if matrix is not None and matrix.shape != shape:
                 raise InvalidProblem(f"{name}: has shape {matrix.shape}; {shape} is needed.")
         if self.reconstruction is None and rows != queries:
-            raise InvalidProblem(f"reconstruction: missing, but {rows} measured answers do not name {queries} queries; give it.")
+            raise InvalidProblem(
+                f"reconstruction: missing, but {rows} measured answers do not name {queries} queries; give it."
+            )
         heard = self.norm.map[np.isfinite(self.norm.map)] if self.norm.map.ndim == 1 else np.empty(0)
         if heard.size and not SMALLEST_WEIGHT <= heard.min() <= heard.max() <= 1 / SMALLEST_WEIGHT:
             raise InvalidProblem(
@@ -159,7 +164,9 @@ class Mechanism(Immutable):
         """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, and with probability 1 - delta."""
         from designer.error_bounds import laplace_error_bounds
 
-        return laplace_error_bounds(self.effective - self.workload.dense(), self.scales, positive(n, "n"), delta, self.grid.steps)
+        return laplace_error_bounds(
+            self.effective - self.workload.dense(), self.scales, positive(n, "n"), delta, self.grid.steps
+        )
 
     def release(self, histogram: object) -> Release:
         """Noisy answers for confidential data: nonnegative integer counts, one for each universe element. Spends the budget once."""

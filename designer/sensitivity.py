@@ -138,7 +138,9 @@ class SensitivitySet:
         label = self.relation.components()
         rows, _ = dyadic_integers(self.points)
         first = {component: rows[i] for i, component in reversed(list(enumerate(label.tolist())))}
-        return integer_rank([[a - b for a, b in zip(row, first[c], strict=True)] for row, c in zip(rows, label.tolist(), strict=True)])
+        return integer_rank(
+            [[a - b for a, b in zip(row, first[c], strict=True)] for row, c in zip(rows, label.tolist(), strict=True)]
+        )
 
 
 class _Found:

@@ -286,12 +286,21 @@ def _workload_from_spec(spec: Mapping[str, Any]) -> Workload:
     columns, starts = (_indices(spec["rows"][key], f"workload.rows.{key}") for key in ("columns", "starts"))
     shape = (len(spec["queries"]), len(spec["elements"]))
     if shape[0] * shape[1] > DENSE_LIMIT:
-        raise InvalidSpec(f"workload.rows: {shape[0]} queries over {shape[1]} elements unpack to more than {DENSE_LIMIT} entries.")
+        raise InvalidSpec(
+            f"workload.rows: {shape[0]} queries over {shape[1]} elements unpack to more than {DENSE_LIMIT} entries."
+        )
     # Checked here and before scipy sees them: its compiled loops trust these numbers with the memory of the process.
     row = np.searchsorted(starts, np.arange(len(columns)), side="right")
-    ordered = len(starts) == shape[0] + 1 and starts[0] == 0 and (np.diff(starts) >= 0).all() and starts[-1] == len(columns) == len(values)
+    ordered = (
+        len(starts) == shape[0] + 1
+        and starts[0] == 0
+        and (np.diff(starts) >= 0).all()
+        and starts[-1] == len(columns) == len(values)
+    )
     if not (ordered and (columns < shape[1]).all() and (np.diff(row * shape[1] + columns) > 0).all()):
-        raise InvalidSpec("workload.rows: starts must rise from 0 to the number of values, and columns within each row, below the number of elements.")
+        raise InvalidSpec(
+            "workload.rows: starts must rise from 0 to the number of values, and columns within each row, below the number of elements."
+        )
     return Workload(csr_array((values, columns, starts), shape=shape), spec["queries"], spec["elements"])
 
 

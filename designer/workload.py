@@ -109,7 +109,8 @@ class Workload(Immutable):
         """The marginal tables over each subset of attributes; the empty subset is the total."""
         _refuse_huge(max(1, len(subsets)), domain.size)
         codes = np.unravel_index(np.arange(domain.size), domain.shape)
-        rows, labels = [], []
+        rows: list[Any] = []
+        labels: list[str] = []
         for subset in subsets:
             if isinstance(subset, str) or len(set(subset)) != len(subset):
                 raise InvalidProblem(f"subsets: {subset!r} is not a list of attributes, each named once.")
@@ -168,7 +169,9 @@ def sparse_rows(matrix: Any) -> csr_array:
     if matrix.ndim != 2:
         raise InvalidProblem(f"workload.matrix: has {matrix.ndim} dimensions, shape {matrix.shape}; give an array with 2.")
     if matrix.dtype.kind not in "biuf":
-        raise InvalidProblem(f"workload.matrix: entries of type {matrix.dtype} are not real numbers; convert them to floats first.")
+        raise InvalidProblem(
+            f"workload.matrix: entries of type {matrix.dtype} are not real numbers; convert them to floats first."
+        )
     entries = csr_array(matrix)
     rows = csr_array(entries, dtype=np.float64, copy=True)
     if rows.data.size:

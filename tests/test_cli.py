@@ -39,7 +39,9 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     (tmp_path / "towns.csv").write_text(TOWNS)
     (tmp_path / "problem.toml").write_text(PROBLEM)
     (tmp_path / "counts.csv").write_text("count\n" + "\n".join(map(str, CANARIES)) + "\n")
-    (tmp_path / "table.csv").write_text("name,count\n" + "\n".join(f"{n},{c}" for n, c in zip("ABCD", CANARIES, strict=True)) + "\n")
+    (tmp_path / "table.csv").write_text(
+        "name,count\n" + "\n".join(f"{n},{c}" for n, c in zip("ABCD", CANARIES, strict=True)) + "\n"
+    )
     np.save(tmp_path / "counts.npy", np.array(CANARIES))
     (tmp_path / "binary.json").write_bytes(bytes(range(256)) * 4)
     (tmp_path / "binary.toml").write_bytes(bytes(range(256)) * 4)
@@ -123,7 +125,13 @@ def test_json_is_complete(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         "fingerprint": saved["fingerprint"],
     }
     compared = data("compare", problem)
-    assert {row["family"] for row in compared["rows"]} >= {"laplace", "strategy_1", "strategy_2", "strategy_3", "uniform_budget"}
+    assert {row["family"] for row in compared["rows"]} >= {
+        "laplace",
+        "strategy_1",
+        "strategy_2",
+        "strategy_3",
+        "uniform_budget",
+    }
     best = min(row["squared"] for row in compared["rows"])
     assert next(row for row in compared["rows"] if row["family"] == "laplace")["squared"] == best
     assert data("report", spec)["markdown"] == run(capsys, "report", spec)[1].removesuffix("\n")
@@ -135,7 +143,12 @@ def test_json_is_complete(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_show_report_and_seeded_samples_repeat(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = folder / "spec.json"
-    for arguments in (["show", spec], ["report", spec], ["verify", spec], ["sample", spec, "--seed", 5, "-o", folder / "draws.npy"]):
+    for arguments in (
+        ["show", spec],
+        ["report", spec],
+        ["verify", spec],
+        ["sample", spec, "--seed", 5, "-o", folder / "draws.npy"],
+    ):
         assert run(capsys, *arguments) == run(capsys, *arguments)
     first = np.load(folder / "draws.npy")
     run(capsys, "sample", spec, "--seed", 5, "-o", folder / "more.npy")
@@ -145,11 +158,15 @@ def test_show_report_and_seeded_samples_repeat(folder: Path, capsys: pytest.Capt
     assert (folder / "page.md").read_text() + "\n" == run(capsys, "report", spec)[1]
 
 
-@pytest.mark.parametrize("name", ["none.json", "folder", "binary.json", "binary.toml", "empty", "list.json", "towns.csv", "counts.npy"])
+@pytest.mark.parametrize(
+    "name", ["none.json", "folder", "binary.json", "binary.toml", "empty", "list.json", "towns.csv", "counts.npy"]
+)
 def test_wrong_files_are_refused_by_every_command(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in commands(folder / name, folder):
         code, out, err = run(capsys, *arguments)
-        assert code == (2 if arguments[0] in ("design", "compare") or (arguments[0] == "show" and name.endswith(".toml")) else 4), arguments
+        assert code == (
+            2 if arguments[0] in ("design", "compare") or (arguments[0] == "show" and name.endswith(".toml")) else 4
+        ), arguments
         assert out == ""
         assert err.startswith("dp-designer: ")
         assert name in err or arguments[0] in ("release", "verify")
@@ -227,7 +244,12 @@ BAD_ARGUMENTS: list[tuple[list[str], int, str]] = [
 
 @pytest.mark.parametrize(("arguments", "code", "text"), BAD_ARGUMENTS)
 def test_bad_arguments_are_answered(
-    arguments: list[str], code: int, text: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    arguments: list[str],
+    code: int,
+    text: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(folder)
     found, out, err = run(capsys, *arguments)
@@ -282,7 +304,13 @@ def test_unusable_counts_give_one_text(name: str, column: list[str], folder: Pat
 
 def test_unusable_arrays_give_the_same_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / "bad.npy"
-    for array in (np.array(["1"] * 4), np.array([1j] * 4), np.array([{}] * 4, dtype=object), np.array([-1, 0, 0, 0]), np.full(4, np.nan)):
+    for array in (
+        np.array(["1"] * 4),
+        np.array([1j] * 4),
+        np.array([{}] * 4, dtype=object),
+        np.array([-1, 0, 0, 0]),
+        np.full(4, np.nan),
+    ):
         np.save(path, array, allow_pickle=True)
         assert run(capsys, "release", folder / "spec.json", "--histogram", path) == (2, "", f"dp-designer: {UNUSABLE}\n")
     path.write_bytes(b"\x93NUMPY")
@@ -293,7 +321,11 @@ def test_names_from_files_cannot_write_to_the_terminal(folder: Path, capsys: pyt
     (folder / "towns.csv").write_text(TOWNS.replace("height", "\x1b[2Jheight").replace("A,", "\x07A\u202e,"), encoding="utf-8")
     (folder / "problem.toml").write_text(PROBLEM.replace('"height"', '"\\u001b[2Jheight"'))
     assert run(capsys, "design", folder / "problem.toml", "-o", folder / "odd.json")[0] == 0
-    for arguments in (["show", folder / "odd.json"], ["report", folder / "odd.json"], ["release", folder / "odd.json", "--histogram", folder / "counts.csv"]):
+    for arguments in (
+        ["show", folder / "odd.json"],
+        ["report", folder / "odd.json"],
+        ["release", folder / "odd.json", "--histogram", folder / "counts.csv"],
+    ):
         code, out, _ = run(capsys, *arguments)
         assert code == 0
         assert not set(out) & {"\x1b", "\x07", "\u202e"}
@@ -303,8 +335,20 @@ def test_names_from_files_cannot_write_to_the_terminal(folder: Path, capsys: pyt
 def test_output_survives_an_encoding_without_the_names(folder: Path) -> None:
     (folder / "towns.csv").write_text(TOWNS.replace("A,", "Zürich東,"), encoding="utf-8")
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(__file__).parent.parent)}
-    for command in (["design", "problem.toml", "-o", "s.json"], ["report", "s.json"], ["show", "s.json"], ["verify", "none-東.json"]):
-        done = subprocess.run([sys.executable, "-m", "designer.cli", *command], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    for command in (
+        ["design", "problem.toml", "-o", "s.json"],
+        ["report", "s.json"],
+        ["show", "s.json"],
+        ["verify", "none-東.json"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "designer.cli", *command],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == (4 if "none-東.json" in command else 0)
         assert "Traceback" not in done.stderr
 

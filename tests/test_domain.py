@@ -64,7 +64,9 @@ def test_a_record_outside_the_domain_is_refused_without_being_shown(record: dict
     domain = Domain.of({"sex": ["F", "M"], "age": 3})
     with pytest.raises(InvalidProblem) as refusal:
         domain.histogram([{"sex": "F", "age": 0}, record])
-    assert str(refusal.value) == "records: a record lacks an attribute or has a value outside the domain; clean the records first."
+    assert (
+        str(refusal.value) == "records: a record lacks an attribute or has a value outside the domain; clean the records first."
+    )
 
 
 @pytest.mark.parametrize("value", [np.int64(9), "9", 9.5, None])

@@ -24,7 +24,9 @@ coordinates = st.floats(-1e3, 1e3).map(lambda v: round(v, 6))
 planes = st.lists(st.tuples(coordinates, coordinates), min_size=1, max_size=6)
 budgets = st.floats(1e-3, 1e3)
 globes = st.lists(
-    st.tuples(st.floats(-90, 90).map(lambda v: round(v, 9)), st.floats(-360, 360).map(lambda v: round(v, 9))), min_size=1, max_size=6
+    st.tuples(st.floats(-90, 90).map(lambda v: round(v, 9)), st.floats(-360, 360).map(lambda v: round(v, 9))),
+    min_size=1,
+    max_size=6,
 )
 
 
@@ -43,7 +45,9 @@ def relations() -> st.SearchStrategy[Relation]:
         st.builds(metrics.great_circle, globes, budgets),
         st.builds(lambda b: metrics.hamming(DOMAIN, b), st.tuples(*[st.one_of(budgets, st.just(math.inf))] * 3)),
         st.integers(1, 5).flatmap(
-            lambda n: st.builds(metrics.add_remove, st.just(n), st.lists(st.one_of(budgets, st.just(math.inf)), min_size=n, max_size=n))
+            lambda n: st.builds(
+                metrics.add_remove, st.just(n), st.lists(st.one_of(budgets, st.just(math.inf)), min_size=n, max_size=n)
+            )
         ),
     )
 
@@ -79,7 +83,7 @@ def test_exact_budgets_are_a_metric(relation: Relation) -> None:
             assert d[i][j] == d[j][i] >= 0
             for k in n:
                 total = d[i][k] + d[k][j]
-                assert d[i][j] <= total or math.isfinite(total) and d[i][j] <= total * (1 + Fraction(slack))
+                assert d[i][j] <= total or (math.isfinite(total) and d[i][j] <= total * (1 + Fraction(slack)))
 
 
 @settings(max_examples=60, deadline=None)
@@ -206,7 +210,12 @@ def test_great_circle_degenerate_places() -> None:
 
 @pytest.mark.parametrize(
     "relation",
-    [metrics.uniform(3, 0.5), metrics.euclidean([[0, 0], [3, 4]], 2.0), metrics.euclidean([5.0, 1.0, 2.0], 0.5), metrics.add_remove(2, 1.0)],
+    [
+        metrics.uniform(3, 0.5),
+        metrics.euclidean([[0, 0], [3, 4]], 2.0),
+        metrics.euclidean([5.0, 1.0, 2.0], 0.5),
+        metrics.add_remove(2, 1.0),
+    ],
 )
 def test_known_budgets(relation: Relation) -> None:
     known = {"uniform": Fraction(1, 2), "add_remove": Fraction(1)}
@@ -227,7 +236,11 @@ def test_frozen_copies() -> None:
     d[0, 1] = 99
     assert relation.exact_budget(0, 1) == 1
     places = np.zeros((2, 2))
-    for array in (metrics.Euclidean(places, 1.0).places, metrics.GreatCircle(places, 1.0).places, metrics.AddRemove(d[0]).epsilons):
+    for array in (
+        metrics.Euclidean(places, 1.0).places,
+        metrics.GreatCircle(places, 1.0).places,
+        metrics.AddRemove(d[0]).epsilons,
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
 
@@ -240,8 +253,14 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "negative": (lambda: metrics.from_matrix([[0, 1, -2], [1, 0, 1], [-2, 1, 0]]), "d(0, 2) = -2.0 is negative"),
     "minus infinity": (lambda: metrics.from_matrix([[0, -math.inf], [-math.inf, 0]]), "d(0, 1) = -inf is negative"),
     "NaN": (lambda: metrics.from_matrix([[0, math.nan], [1, 0]]), "entry [0, 1] is nan"),
-    "triangle": (lambda: metrics.from_matrix([[0, 1, 3], [1, 0, 1], [3, 1, 0]]), "d(0, 2) = 3.0 is more than d(0, 1) + d(1, 2) = 2.0"),
-    "triangle by infinity": (lambda: metrics.from_matrix([[0, 1, math.inf], [1, 0, 1], [math.inf, 1, 0]]), "d(0, 2) = inf is more"),
+    "triangle": (
+        lambda: metrics.from_matrix([[0, 1, 3], [1, 0, 1], [3, 1, 0]]),
+        "d(0, 2) = 3.0 is more than d(0, 1) + d(1, 2) = 2.0",
+    ),
+    "triangle by infinity": (
+        lambda: metrics.from_matrix([[0, 1, math.inf], [1, 0, 1], [math.inf, 1, 0]]),
+        "d(0, 2) = inf is more",
+    ),
     "triangle by zeros": (lambda: metrics.from_matrix([[0, 0, 1], [0, 0, 0], [1, 0, 0]]), "pass closure=True"),
     "not square": (lambda: metrics.from_matrix([[0, 1]]), "shape (1, 2)"),
     "text": (lambda: metrics.from_matrix([["0", "1"], ["1", "0"]]), "metric.matrix"),
@@ -265,7 +284,10 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "per_unit 1e-300": (lambda: metrics.euclidean([[0, 0], [1e-3, 0]], 1e-300), "choose units"),
     "per_unit 1e300": (lambda: metrics.euclidean([[0, 0], [1e3, 0]], 1e300), "choose units"),
     "per_unit": (lambda: metrics.euclidean([1, 2], -1), "metric.per_unit: -1.0"),
-    "swapped": (lambda: metrics.great_circle([(40.0, -74.0), (-118.2, 34.0)]), "latitude -118.2 of row 1 is beyond 90.0 degrees; latitude comes first"),
+    "swapped": (
+        lambda: metrics.great_circle([(40.0, -74.0), (-118.2, 34.0)]),
+        "latitude -118.2 of row 1 is beyond 90.0 degrees; latitude comes first",
+    ),
     "longitude": (lambda: metrics.great_circle([(0.0, 361.0)]), "longitude 361.0 of row 0"),
     "three columns": (lambda: metrics.great_circle([(0.0, 1.0, 2.0)]), "3 columns"),
     "per_km": (lambda: metrics.great_circle([(0.0, 1.0)], math.nan), "metric.per_km: nan"),

@@ -37,7 +37,9 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "archive.npz").rename(tmp_path / "archive.npy")
     (tmp_path / "empty.npy").write_bytes(b"")
     (tmp_path / "bomb.npy").write_bytes(
-        b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000000), }".ljust(117) + b"\n"
+        b"\x93NUMPY\x01\x00v\x00"
+        + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000000), }".ljust(117)
+        + b"\n"
     )
     for name, content in (
         ("empty.csv", b""),
@@ -71,7 +73,11 @@ GOOD: dict[str, tuple[str, Workload | None, dict[str, object] | None]] = {
         Workload.random(2, 4, "binary", 7),
         None,
     ),
-    "csv with header": ('[workload]\nmatrix = "q.csv"\nnames = ["x", "y"]\n' + UNIFORM, Workload([[1, 0, 2], [0, 1, 0.5]], ["x", "y"]), None),
+    "csv with header": (
+        '[workload]\nmatrix = "q.csv"\nnames = ["x", "y"]\n' + UNIFORM,
+        Workload([[1, 0, 2], [0, 1, 0.5]], ["x", "y"]),
+        None,
+    ),
     "csv": ('[workload]\nmatrix = "plain.csv"\n' + UNIFORM, Workload([[1, 0, 2], [0, 1, 0.5]]), None),
     "npy": ('[workload]\nmatrix = "q.npy"\n' + UNIFORM, Workload([[1, 0, 2], [0, 1, 0.5]]), None),
     "columns": (
@@ -80,7 +86,8 @@ GOOD: dict[str, tuple[str, Workload | None, dict[str, object] | None]] = {
         None,
     ),
     "great_circle": (
-        ELEMENTS + '[workload]\nbuilder = "identity"\n[relation]\nmetric = "great_circle"\npoints = ["lat", "lon"]\nper_km = 1\n',
+        ELEMENTS
+        + '[workload]\nbuilder = "identity"\n[relation]\nmetric = "great_circle"\npoints = ["lat", "lon"]\nper_km = 1\n',
         Workload(np.eye(3), None, ["A, X", "B, X", "C, Y"]),
         plain(metrics.great_circle(PLACES, 1).to_spec()),
     ),
@@ -94,14 +101,29 @@ GOOD: dict[str, tuple[str, Workload | None, dict[str, object] | None]] = {
         None,
         plain(metrics.euclidean([10, 20, 30], 0.1).to_spec()),
     ),
-    "matrix": (IDENTITY + '[relation]\nmetric = "matrix"\nmatrix = "d.csv"\n', None, plain(metrics.from_matrix([[0, 1, 2], [1, 0, 1], [2, 1, 0]]).to_spec())),
+    "matrix": (
+        IDENTITY + '[relation]\nmetric = "matrix"\nmatrix = "d.csv"\n',
+        None,
+        plain(metrics.from_matrix([[0, 1, 2], [1, 0, 1], [2, 1, 0]]).to_spec()),
+    ),
     "closure": (IDENTITY + '[relation]\nmetric = "matrix"\nmatrix = "open.csv"\nclosure = true\n', None, None),
-    "add_remove": (IDENTITY + '[relation]\nmetric = "add_remove"\nepsilon = 2\n', None, plain(metrics.add_remove(3, 2).to_spec())),
-    "own epsilons": (IDENTITY + '[relation]\nmetric = "add_remove"\nepsilons = [1, 2.5, inf]\n', None, plain(metrics.add_remove(3, [1, 2.5, math.inf]).to_spec())),
+    "add_remove": (
+        IDENTITY + '[relation]\nmetric = "add_remove"\nepsilon = 2\n',
+        None,
+        plain(metrics.add_remove(3, 2).to_spec()),
+    ),
+    "own epsilons": (
+        IDENTITY + '[relation]\nmetric = "add_remove"\nepsilons = [1, 2.5, inf]\n',
+        None,
+        plain(metrics.add_remove(3, [1, 2.5, math.inf]).to_spec()),
+    ),
     "predicates": (DOMAIN + '[workload]\npredicates = {men = {sex = "M"}, young = {age = [0, 1]}}\n' + HAMMING, None, None),
     "marginals": (DOMAIN + '[workload]\nmarginals = [["sex"], ["sex", "age"], []]\n' + HAMMING, None, None),
     "all options": (
-        'title = "T"\n' + IDENTITY + UNIFORM + '[problem]\nloss = "absolute"\nnotion = "pure"\nrecords = 10\nweights = [1, 2, 3]\nallow_vacuous = false\n'
+        'title = "T"\n'
+        + IDENTITY
+        + UNIFORM
+        + '[problem]\nloss = "absolute"\nnotion = "pure"\nrecords = 10\nweights = [1, 2, 3]\nallow_vacuous = false\n'
         '[design]\nfamily = "laplace"\ntolerance = 1e-6\n',
         None,
         None,
@@ -132,7 +154,10 @@ def test_parquet(folder: Path) -> None:
     elements = ELEMENTS.replace(".csv", ".parquet")
     file = read_problem(write(folder, elements + '[workload]\ncolumns = ["lat"]\n' + UNIFORM))
     assert file.problem.workload.dense().tolist() == [[1, 2, 3]]
-    assert read_problem(write(folder, '[workload]\nmatrix = "q.parquet"\n' + UNIFORM)).problem.workload.dense().tolist() == [[1, 0.5, 1], [2, 3, 1]]
+    assert read_problem(write(folder, '[workload]\nmatrix = "q.parquet"\n' + UNIFORM)).problem.workload.dense().tolist() == [
+        [1, 0.5, 1],
+        [2, 3, 1],
+    ]
     for name in ("large", "text", "none", "broken"):
         with pytest.raises(InvalidProblem, match=f"{name}.parquet"):
             read_problem(write(folder, f'[workload]\nmatrix = "{name}.parquet"\n' + UNIFORM))

@@ -149,7 +149,13 @@ def test_stated_errors_against_draws() -> None:
 def test_a_reconstruction_is_part_of_the_error() -> None:
     workload = Workload([[1.0, 1.0], [1.0, -1.0]])
     made = Mechanism(
-        "x", workload, metrics.uniform(2, 1.0), weighted_l1([0.5, 0.5]), Grid((-40, -40)), measured=np.eye(2), reconstruction=workload.dense()
+        "x",
+        workload,
+        metrics.uniform(2, 1.0),
+        weighted_l1([0.5, 0.5]),
+        Grid((-40, -40)),
+        measured=np.eye(2),
+        reconstruction=workload.dense(),
     )
     assert made.query_variances().tolist() == pytest.approx([16.0, 16.0])
     assert made.effective.tolist() == workload.dense().tolist()
@@ -161,7 +167,9 @@ def biased() -> Mechanism:
     """A matrix with a bias that DX Theorem 2 has to account for, and a coarse grid beside fine ones."""
     workload = Workload(np.random.default_rng(6).random((3, 5)))
     measured = np.round(workload.dense(), 1)
-    return Mechanism("x", workload, metrics.uniform(5, 3.0), weighted_l1([1.0, 0.9, 0.8]), Grid((-40, -3, -30)), measured=measured)
+    return Mechanism(
+        "x", workload, metrics.uniform(5, 3.0), weighted_l1([1.0, 0.9, 0.8]), Grid((-40, -3, -30)), measured=measured
+    )
 
 
 def databases(n: int) -> list[np.ndarray]:
@@ -241,7 +249,10 @@ def test_the_wrong_number_of_counts_is_named() -> None:
         simple().release([1, 2, 3])
 
 
-@pytest.mark.parametrize("counts", [[True, False, True, True], np.ones(4), np.ones(4, dtype=np.uint8), (2**53 - 1, 0, 0, 0), np.float32([1, 2, 3, 4])])
+@pytest.mark.parametrize(
+    "counts",
+    [[True, False, True, True], np.ones(4), np.ones(4, dtype=np.uint8), (2**53 - 1, 0, 0, 0), np.float32([1, 2, 3, 4])],
+)
 def test_whole_numbers_of_any_type_are_counts(counts: Any) -> None:
     assert np.isfinite(simple().release(counts).answers).all()
 
@@ -251,7 +262,14 @@ def test_true_values_appear_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
     made = design(Problem(Workload.identity(4), metrics.uniform(4, 1e-6))).mechanism
     histogram = [CANARIES[0], 999999000001, CANARIES[2], CANARIES[3]]
     released = made.release(histogram)
-    produced = [repr(released), str(released), json.dumps(released.to_dict()), repr(made), repr(made.noise), released.guarantee.to_text()]
+    produced = [
+        repr(released),
+        str(released),
+        json.dumps(released.to_dict()),
+        repr(made),
+        repr(made.noise),
+        released.guarantee.to_text(),
+    ]
     produced += list(capsys.readouterr())
     for canary in histogram:
         for text in produced:

@@ -123,7 +123,11 @@ def test_worst_against_brute_force(matrix: np.ndarray, seed: int, order: str) ->
 @given(matrices(st.sampled_from([0.0, 1.0, 2.0]), 5), st.integers(0, 10**6))
 def test_silent_coordinates_are_those_that_no_protected_pair_moves(matrix: np.ndarray, seed: int) -> None:
     n = matrix.shape[1]
-    for relation in (metrics.from_matrix(semimetric(n, seed)), metrics.uniform(n, 1.0), metrics.add_remove(n, [1.0, *[math.inf] * (n - 1)])):
+    for relation in (
+        metrics.from_matrix(semimetric(n, seed)),
+        metrics.uniform(n, 1.0),
+        metrics.add_remove(n, [1.0, *[math.inf] * (n - 1)]),
+    ):
         sensitivity = SensitivitySet.of(matrix, relation)
         moved = np.zeros(len(matrix), dtype=bool)
         for i in range(len(sensitivity.points)):

@@ -164,7 +164,9 @@ def edits(value: Any) -> list[Callable[[Any, Any], None]]:
     if isinstance(value, bool):
         found += [put(not value), put(int(value))]
     elif isinstance(value, (int, float)):
-        found += [put(v) for v in (value * 1.5, value / 2, value * (1 + 2.0**-50), value + 1, value - 1, -value, 0, 1e999, str(value))]
+        found += [
+            put(v) for v in (value * 1.5, value / 2, value * (1 + 2.0**-50), value + 1, value - 1, -value, 0, 1e999, str(value))
+        ]
         found += [put(bool(value)), put(10**400), put(5e-324), put(1e308), put("inf")]
     elif isinstance(value, str):
         found += [put(value + " "), put(value[:-1]), put(value.upper()), put("inf"), put(1.0), put([value]), put("\ud800")]
@@ -184,7 +186,7 @@ def mutants(kind: str, most: int) -> list[tuple[tuple[Any, ...], dict[str, Any]]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_altered_field_is_refused_under_the_old_seal(kind: str, tmp_path: Path) -> None:
-    for path, mutant in mutants(kind, 300):
+    for path, mutant in mutants(kind, 100):
         assert mutant.get("seal") != seal(mutant), path
     for path, mutant in mutants(kind, 40):
         with pytest.raises(InvalidSpec):
@@ -202,7 +204,7 @@ def claims(spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_an_attacker_with_a_fresh_seal_gets_nothing_but_what_is_proven(kind: str, tmp_path: Path) -> None:
     """Each mutant is refused, or its own recomputed guarantee is word for word what the file claims, and holds."""
     loaded, original = [], canonical(to_spec(mechanisms()[kind]))
-    for path, mutant in mutants(kind, 500):
+    for path, mutant in mutants(kind, 350):
         fresh = resealed(mutant)
         if canonical(fresh) == original:  # the alteration was in a fingerprint or the seal
             continue
@@ -268,7 +270,7 @@ def test_another_pair_that_attains_the_worst_ratio_is_a_witness_too(tmp_path: Pa
         u = [float(k == left) - float(k == right) for k in range(3)]
         spec["certificate"]["witness"] = {**old, "left": left, "right": right, "words": f"e{left} -> e{right}", "difference": u}
         assert read(tmp_path, resealed(spec)) == made
-        for lie in ({"words": "e0 -> e9"}, {"budget": 2.0}, {"difference": u[::-1] + [0.0]}, {"left": 7}, {"left": right}):
+        for lie in ({"words": "e0 -> e9"}, {"budget": 2.0}, {"difference": [*u[::-1], 0.0]}, {"left": 7}, {"left": right}):
             false = copy.deepcopy(spec)
             false["certificate"]["witness"] |= lie
             with pytest.raises(InvalidSpec):

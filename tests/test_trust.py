@@ -98,7 +98,10 @@ def test_components_of_the_protected_graph_are_reported() -> None:
     assert "The number of records is public" in text
     # The count of the first island, and the total, are known to everybody who knows who lives where.
     assert "<=e1, <=e3" in text
-    assert "The number of records is public" not in design(Problem(Workload.prefix(4), metrics.add_remove(4, 1.0))).mechanism.guarantee.to_text()
+    assert (
+        "The number of records is public"
+        not in design(Problem(Workload.prefix(4), metrics.add_remove(4, 1.0))).mechanism.guarantee.to_text()
+    )
 
 
 @pytest.mark.parametrize(
@@ -172,7 +175,9 @@ def test_no_baseline_beats_the_optimum_and_every_certificate_holds() -> None:
         n, queries = int(generator.integers(2, 7)), int(generator.integers(1, 4))
         matrix = np.round(generator.random((queries, n)) * generator.integers(0, 2, (queries, n)), 1 + round_number % 3)
         places = generator.permutation(40)[: 2 * n].reshape(n, 2) / 7
-        relation = (metrics.euclidean(places), metrics.uniform(n, 0.3), metrics.add_remove(n, generator.random(n) + 0.1))[round_number % 3]
+        relation = (metrics.euclidean(places), metrics.uniform(n, 0.3), metrics.add_remove(n, generator.random(n) + 0.1))[
+            round_number % 3
+        ]
         problem = Problem(Workload(matrix), relation, loss=("squared", "absolute", "max")[round_number % 2])
         rows = {row["family"]: row for row in compare(problem).rows}
         assert all(row["worst_ratio"] <= 1 for row in rows.values())
@@ -182,4 +187,10 @@ def test_no_baseline_beats_the_optimum_and_every_certificate_holds() -> None:
 
 def test_not_private_is_not_silenced() -> None:
     with pytest.raises(NotPrivate, match=r"Widen the noise .* or raise the budget"):
-        designer.Mechanism("x", Workload.identity(2), metrics.uniform(2, 1.0), designer.norms.weighted_l1([1.0, 1.0]), designer.grid.Grid((-30, -30)))
+        designer.Mechanism(
+            "x",
+            Workload.identity(2),
+            metrics.uniform(2, 1.0),
+            designer.norms.weighted_l1([1.0, 1.0]),
+            designer.grid.Grid((-30, -30)),
+        )

@@ -70,7 +70,9 @@ def test_random_is_repeatable_and_in_range(kind: str, allowed: set[float] | None
 
 @given(
     hnp.arrays(
-        np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=5), elements=st.floats(allow_nan=False, allow_infinity=False)
+        np.float64,
+        hnp.array_shapes(min_dims=2, max_dims=2, max_side=5),
+        elements=st.floats(allow_nan=False, allow_infinity=False),
     )
 )
 def test_sparse_equals_dense(matrix: np.ndarray) -> None:
@@ -82,7 +84,9 @@ def test_sparse_equals_dense(matrix: np.ndarray) -> None:
         assert hash(made) == hash(dense)
     with np.errstate(all="ignore"):
         ones = np.ones(matrix.shape[1])
-        np.testing.assert_allclose(made.answer(ones), dense.answer(ones), rtol=1e-9, atol=1e300 if np.abs(matrix).max() > 1e290 else 1e-9)
+        np.testing.assert_allclose(
+            made.answer(ones), dense.answer(ones), rtol=1e-9, atol=1e300 if np.abs(matrix).max() > 1e290 else 1e-9
+        )
 
 
 def test_sparse_duplicates_are_summed_and_the_input_is_left_alone() -> None:
