@@ -124,7 +124,7 @@ def certify(
     absolute = norm.image_error(sensitivity.points)
     relative = sensitivity.relation.budget_error + (sensitivity.dimension + len(norm.map) + 8) * 2.0**-50
     for block, ratios in sensitivity.ratios(norm):
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             slack = absolute / block.budgets
             upper = np.where(np.isfinite(block.budgets), (ratios + slack) * (1 + 2 * relative), 0.0)
             lower = np.where(np.isfinite(ratios), (ratios - slack) * (1 - 2 * relative), 0.0)

@@ -12,6 +12,7 @@ import numpy as np
 from designer.design import FAMILIES, Design, design, family_named
 from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats
+from designer.limit import Limit, limit
 from designer.problem import Problem
 from designer.progress import track
 
@@ -22,6 +23,7 @@ COLUMNS = {
     "absolute": "absolute error",
     "max": "worst query variance",
     "improvement": "IF(Q)",
+    "efficiency": "efficiency",
     "gap": "gap",
     "worst_ratio": "worst ratio",
     "seconds": "seconds",
@@ -66,7 +68,8 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
     """Design every applicable family and baseline (or the named ones) for one problem.
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each query; IF(Q)
-    of section 4.2 the geometric mean over the queries that get noise.
+    of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of `designer.limit`, which no unbiased
+    mechanism can beat, over the loss; it is not defined for biased designs.
     """
     names = (
         [f.name for f in FAMILIES if f.notion == problem.notion]
@@ -75,7 +78,7 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
     )
     if not names:
         raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
-    reference = _reference(problem)
+    reference, least = _reference(problem), limit(problem)
     rows, designs = [], {}
     for name in track(names, "designing"):
         try:
@@ -84,7 +87,7 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
             rows.append({**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "family": name, "note": str(refusal)})
         else:
             designs[name] = made
-            rows.append(_row(made, reference))
+            rows.append(_row(made, reference, least))
     return Comparison(problem, rows, designs)
 
 
@@ -97,7 +100,7 @@ def _reference(problem: Problem) -> Floats | None:
     return np.sqrt(baseline.mechanism.query_variances())
 
 
-def _row(made: Design, reference: Floats | None) -> dict[str, Any]:
+def _row(made: Design, reference: Floats | None, least: Limit | None) -> dict[str, Any]:
     mechanism = made.mechanism
     deviations = np.sqrt(mechanism.query_variances())
     noisy = deviations > 0
@@ -110,6 +113,7 @@ def _row(made: Design, reference: Floats | None) -> dict[str, Any]:
         "absolute": mechanism.error("absolute"),
         "max": mechanism.error("max"),
         "improvement": None if factors is None or not len(factors) else float(np.exp(np.log(factors).mean())),
+        "efficiency": None if least is None or not made.loss or made.is_biased else least.value / made.loss,
         "gap": made.optimality.gap if made.optimality else None,
         "worst_ratio": None if worst is None else float(worst),
         "seconds": made.seconds,

@@ -6,11 +6,16 @@ import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from designer.certificate import PrivacyCertificate
 from designer.errors import DesignFailed, InvalidProblem
-from designer.families import box, ellipsoid, k_norm, laplace
+from designer.families import box, ellipsoid, k_norm, laplace, laplace_joint, strategy_laplace
+from designer.frozen import positive
+from designer.limit import limit
 from designer.mechanism import Mechanism
 from designer.optimality import Optimality
 from designer.problem import Problem
@@ -37,6 +42,8 @@ FAMILIES = (
     Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", k_norm.k_norm),
     Family("ellipsoid", "exponential noise in the best ellipsoid", "pure", ellipsoid.ellipsoid),
     Family("box", "exponential noise in the smallest box", "pure", box.box),
+    Family("strategy_laplace", "Laplace noise on optimised other queries", "pure", strategy_laplace.strategy_laplace),
+    Family("laplace_joint", "biased Laplace for a known number of records", "pure", laplace_joint.laplace_joint),
     Family("gaussian", "the optimal Gaussian matrix mechanism", "gaussian", ellipsoid.gaussian),
     Family("diagonal_gaussian", "independent Gaussian noise, optimal scales", "gaussian", ellipsoid.diagonal_gaussian),
     Family("isotropic_gaussian", "equal Gaussian noise", "gaussian", ellipsoid.isotropic_gaussian, baseline=True),
@@ -68,11 +75,34 @@ class Design:
 
     @property
     def loss(self) -> float:
-        """The problem's own loss at the noise that is in fact drawn, weights included."""
+        """The problem's own loss at the noise that is in fact drawn, weights included, plus the worst bias where records are known."""
         variances = self.mechanism.query_variances()
-        return self.problem.loss_of(
-            variances, self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
-        )
+        absolutes = self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
+        return self.problem.loss_of(variances, absolutes) + self.bias
+
+    @property
+    def bias(self) -> float:
+        """The largest loss from bias over histograms of n records: all of them at the worst element; 0 where n is not given.
+
+        squared: `n^2 max_i sum_k v_k (P - Q)_ki^2`; absolute: `n max_i sum_k v_k |P - Q|_ki`; max: `n^2 max_ik v_k (P - Q)_ki^2`.
+        """
+        records, costs = self.problem.records or 0.0, self.problem.costs[:, None]
+        off = np.abs(self.mechanism.effective - self.mechanism.workload.dense())
+        if self.problem.loss == "absolute":
+            return float(records * (costs * off).sum(axis=0).max())
+        squares = costs * off**2
+        return float(records**2 * (squares.sum(axis=0) if self.problem.loss == "squared" else squares).max())
+
+    @property
+    def is_biased(self) -> bool:
+        """True when the design answers other queries than asked on purpose, beyond rounding to the grid."""
+        return self.mechanism.family == "laplace_joint"
+
+    @cached_property
+    def efficiency(self) -> float | None:
+        """The limit of all unbiased mechanisms over the loss, at most 1; None where no limit is known or the design is biased."""
+        least = None if self.is_biased else limit(self.problem)
+        return None if least is None or not self.loss else least.value / self.loss
 
     @property
     def error(self) -> float:
@@ -83,15 +113,17 @@ class Design:
 def design(problem: Problem, family: str = "auto", **options: Any) -> Design:
     """The best mechanism of a family for a problem, certified.
 
-    family: a name in `FAMILIES`, or "auto" for the best that applies. options: those of the family's builder.
+    family: a name in `FAMILIES`, or "auto" for the best that applies (see `best_of_all`). options: those of the builder.
     Raises `InvalidProblem` for an unknown family or option, `DesignFailed` when the family has no mechanism for the problem.
 
     >>> from designer import Problem, Workload, metrics
-    >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)))
+    >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
     >>> made.privacy.holds, made.mechanism.scales.round(9).tolist()
     (True, [2.0, 2.0, 2.0])
     """
-    chosen = family_named("laplace" if family == "auto" else family)
+    if family == "auto":
+        return best_of_all(problem, **options)
+    chosen = family_named(family)
     unknown = sorted(set(options) - set(chosen.options()))
     if unknown:
         raise InvalidProblem(f"options: {unknown} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}.")
@@ -110,6 +142,33 @@ def design(problem: Problem, family: str = "auto", **options: Any) -> Design:
         "seconds": round(seconds, 3),
     }
     return Design(problem, mechanism.annotated(provenance), seconds)
+
+
+def best_of_all(problem: Problem, seconds: float = 60.0) -> Design:
+    """The design of least loss among the families of the problem's notion, baselines left out; its provenance lists what was tried.
+
+    seconds: no family is started after this time. Families come in the order of `FAMILIES`, the quick ones first.
+    """
+    allowed, start = positive(seconds, "options.seconds"), time.perf_counter()
+    made: list[Design] = []
+    tried: dict[str, str] = {}
+    for family in FAMILIES:
+        if family.notion != problem.notion or family.baseline:
+            continue
+        if time.perf_counter() - start > allowed:
+            tried[family.name] = f"not started: {allowed:g} s were over"
+            continue
+        try:
+            made.append(design(problem, family.name))
+        except DesignFailed as refusal:
+            tried[family.name] = f"no mechanism: {refusal}"
+        else:
+            tried[family.name] = f"loss {made[-1].loss:.6g} in {made[-1].seconds:.2f} s"
+    if not made:
+        raise DesignFailed(f"auto: no family has a mechanism for this problem: {tried}")
+    best = min(made, key=lambda candidate: candidate.loss)
+    provenance = {**best.mechanism.provenance, "tried": tried}
+    return Design(problem, best.mechanism.annotated(provenance), time.perf_counter() - start)
 
 
 def family_named(name: str) -> Family:

@@ -17,6 +17,9 @@ from designer.frozen import Floats, count
 
 # Steps of 2^-40 noise scales: rounding a query moves the answer over n records by at most n 2^-41 scales.
 FINENESS = 40
+# Where noise is so wide that these steps would swallow the entries themselves, steps keep 2^-30 of the largest entry, as long as the
+# noise still fits 64-bit integers: no finer than 2^-53 scales.
+ENTRY_FINENESS, FINEST = 30, 53
 # Largest multiple of the step among the entries of the matrix; sums with noise then stay exact in float64 and int64.
 LARGEST = 2**52
 
@@ -32,7 +35,8 @@ class Grid:
 
     @classmethod
     def for_scales(cls, matrix: Floats, scales: Floats) -> Grid:
-        """Steps of about `2^-FINENESS` noise scales, coarser only where the entries of `matrix` would exceed `LARGEST` steps.
+        """Steps of about `2^-FINENESS` noise scales, coarser only where the entries of `matrix` would exceed `LARGEST` steps, finer
+        only where noise is more than 1,000 times wider than the entries.
 
         A coordinate without noise (scale 0) gets the coarsest grid that holds its entries exactly, if they fit.
         """
@@ -88,4 +92,6 @@ def _exponent(row: Floats, scale: float) -> int:
     least = int(np.frexp(largest)[1]) - 52 if largest else -1022
     if scale == 0.0:
         return max(least, min(0, coarsest_exponent(row)))
-    return max(least, int(np.frexp(scale)[1]) - 1 - FINENESS)
+    width = int(np.frexp(scale)[1]) - 1
+    for_entries = int(np.frexp(largest)[1]) - 1 - ENTRY_FINENESS if largest else width
+    return max(least, min(width - FINENESS, max(for_entries, width - FINEST)))

@@ -72,7 +72,7 @@ class SensitivitySet:
             )
             if wild:
                 lengths[np.isnan(lengths)] = np.inf
-            with np.errstate(divide="ignore", invalid="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 lengths /= block.budgets
             if wild or not block.budgets.all():
                 lengths[np.isnan(lengths)] = 0.0

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer import metrics
 from designer.certificate import PrivacyCertificate, Witness, attains
@@ -295,15 +296,32 @@ def _workload_from_spec(spec: Mapping[str, Any]) -> Workload:
     from scipy.sparse import csr_array
 
     _require_keys(spec["rows"], {"values", "columns", "starts"}, "workload.rows")
-    parts = [_array(spec["rows"][key], 1, f"workload.rows.{key}") for key in ("values", "columns", "starts")]
+    values = _array(spec["rows"]["values"], 1, "workload.rows.values")
+    columns, starts = (_indices(spec["rows"][key], f"workload.rows.{key}") for key in ("columns", "starts"))
     shape = (len(spec["queries"]), len(spec["elements"]))
     if shape[0] * shape[1] > DENSE_LIMIT:
         raise InvalidSpec(
             f"workload.rows: {shape[0]} queries over {shape[1]} elements unpack to more than {DENSE_LIMIT} entries."
         )
-    matrix = csr_array((parts[0], parts[1].astype(np.int64), parts[2].astype(np.int64)), shape=shape)
-    matrix.check_format(full_check=True)
-    return Workload(matrix, spec["queries"], spec["elements"])
+    # Checked here and before scipy sees them: its compiled loops trust these numbers with the memory of the process.
+    row = np.searchsorted(starts, np.arange(len(columns)), side="right")
+    ordered = (
+        len(starts) == shape[0] + 1
+        and starts[0] == 0
+        and (np.diff(starts) >= 0).all()
+        and starts[-1] == len(columns) == len(values)
+    )
+    if not (ordered and (columns < shape[1]).all() and (np.diff(row * shape[1] + columns) > 0).all()):
+        raise InvalidSpec(
+            "workload.rows: starts must rise from 0 to the number of values, and columns within each row, below the number of elements."
+        )
+    return Workload(csr_array((values, columns, starts), shape=shape), spec["queries"], spec["elements"])
+
+
+def _indices(value: Any, field: str) -> NDArray[np.int64]:
+    if not isinstance(value, list) or not all(type(entry) is int and 0 <= entry < 2**31 for entry in value):
+        raise InvalidSpec(f"{field}: must be a list of whole numbers from 0 to 2^31.")
+    return np.array(value, dtype=np.int64)
 
 
 def _relation_from_spec(spec: Any) -> Relation:

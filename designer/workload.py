@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -106,12 +107,15 @@ class Workload(Immutable):
     @classmethod
     def marginals(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Workload:
         """The marginal tables over each subset of attributes; the empty subset is the total."""
+        _refuse_huge(max(1, len(subsets)), domain.size)
         codes = np.unravel_index(np.arange(domain.size), domain.shape)
-        rows, labels = [], []
+        rows: list[Any] = []
+        labels: list[str] = []
         for subset in subsets:
             if isinstance(subset, str) or len(set(subset)) != len(subset):
                 raise InvalidProblem(f"subsets: {subset!r} is not a list of attributes, each named once.")
             axes = [domain.axis(name) for name in subset]
+            _refuse_huge(len(rows) + math.prod(domain.shape[a] for a in axes), domain.size)
             for cell in product(*(range(domain.shape[a]) for a in axes)):
                 rows.append(
                     np.all([codes[a] == v for a, v in zip(axes, cell, strict=True)], axis=0) if axes else np.ones(domain.size)
@@ -130,6 +134,7 @@ class Workload(Immutable):
         >>> Workload.predicates(d, {"young men": {"sex": "M", "age": [0, 1]}}).matrix.tolist()
         [[0.0, 0.0, 0.0, 1.0, 1.0, 0.0]]
         """
+        _refuse_huge(len(predicates), domain.size)
         rows = [_mask(domain, predicate) for predicate in predicates.values()]
         return cls(np.array(rows, dtype=float), queries=list(predicates), elements=domain.elements)
 

@@ -14,7 +14,7 @@ import numpy as np
 from designer.coordinates import Coordinates, moving_coordinates
 from designer.errors import DesignFailed
 from designer.families.freeze import Bound, freeze, on_heard
-from designer.families.laplace import refuse_extreme, refuse_infinite
+from designer.families.limits import refuse_extreme, refuse_infinite
 from designer.frozen import Floats, positive
 from designer.mechanism import Mechanism
 from designer.norms import Norm, weighted_l1
@@ -71,7 +71,7 @@ def heard_set(problem: Problem, family: str) -> tuple[Coordinates, SensitivitySe
         raise DesignFailed(f"{family}: no protected change moves an answer, so there is nothing to shape; use laplace.")
     moving = coordinates.sensitivity(problem)
     refuse_infinite(moving, weighted_l1(np.ones(moving.dimension)))
-    refuse_extreme(np.ptp(moving.points, axis=0), "answers of the queries move")
+    refuse_extreme(np.ptp(moving.points, axis=0))
     return coordinates, moving
 
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from designer.certificate import certify
 from designer.coordinates import Coordinates
+from designer.errors import DesignFailed
+from designer.families.limits import refuse_infinite
 from designer.frozen import Floats
 from designer.grid import Grid
 from designer.mechanism import Mechanism
@@ -48,7 +50,9 @@ def freeze(
     """
     matrix = coordinates.matrix(problem)
     grid = Grid.for_scales(matrix, scales)
-    rounded = SensitivitySet.of(grid.values(grid.integers(matrix)), problem.relation)
+    on_grid = grid.values(grid.integers(matrix))
+    refuse_swallowed(problem, coordinates, on_grid, scales)
+    rounded = SensitivitySet.of(on_grid, problem.relation)
     norm = shape(rounded)
     norm = norm.divided(scale_up_to_private(rounded, norm))
     made = Mechanism(
@@ -62,6 +66,19 @@ def freeze(
     return made.annotated(made.provenance, Optimality(bound.objective, value, min(bound.lower, value), bound.method))
 
 
+def refuse_swallowed(problem: Problem, coordinates: Coordinates, on_grid: Floats, scales: Floats) -> None:
+    """A query whose differences are lost in the grid would be answered by noise around another query."""
+    matrix = coordinates.matrix(problem)
+    lost = (np.abs(on_grid - matrix).max(axis=1) > 1e-3 * np.ptp(matrix, axis=1)) & (scales > 0)
+    if lost.any():
+        k = int(np.flatnonzero(lost)[0])
+        name = repr(problem.workload.queries[k]) if coordinates.measured is None else f"measurement {k}"
+        raise DesignFailed(
+            f"query {name} varies by {np.ptp(matrix[k])}, too little beside its noise scale {scales[k]} "
+            f"or its largest entry {np.abs(matrix[k]).max()}; raise its budgets, or subtract a constant from it."
+        )
+
+
 def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     """A factor, at least 1, by which the norm must be divided so that every pair is proven within its budget, with `MARGIN` to spare.
 
@@ -70,8 +87,8 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     """
     if norm.silent.all():
         return 1.0
-    worst, pairs = sensitivity.worst(norm)
-    if not len(pairs):
+    worst = refuse_infinite(sensitivity, norm)
+    if worst == 0.0:
         return 1.0
     # An error of the float scan on the length of a pair weighs most at the smallest budget.
     least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in sensitivity.relation.blocks())

@@ -11,7 +11,7 @@ import numpy as np
 from designer.coordinates import moving_coordinates
 from designer.errors import DesignFailed
 from designer.families.freeze import freeze, on_heard
-from designer.families.laplace import refuse_infinite
+from designer.families.limits import refuse_infinite
 from designer.frozen import Floats, count
 from designer.mechanism import Mechanism
 from designer.norms import MAX_SIMPLICES, Gauge, Norm, weighted_l1

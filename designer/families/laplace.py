@@ -12,9 +12,10 @@ from designer import metrics
 from designer.coordinates import Coordinates
 from designer.errors import DesignFailed
 from designer.families.freeze import Bound, freeze
+from designer.families.limits import measurable, refuse_extreme, refuse_infinite
 from designer.frozen import Floats, positive
 from designer.mechanism import Mechanism
-from designer.norms import Norm, weighted_l1
+from designer.norms import weighted_l1
 from designer.problem import Problem
 from designer.sensitivity import SensitivitySet
 from solvers.scales import minimise_scales
@@ -31,7 +32,7 @@ OBJECTIVES = {
 def laplace(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
     """The scales of least loss, with a dual certificate of global optimality."""
     tolerance = positive(tolerance, "options.tolerance")
-    sensitivity = problem.sensitivity()
+    sensitivity = measurable(problem)
     heard = ~sensitivity.silent_coordinates()
     if not heard.any():
         return mechanism(problem, "laplace", np.full(len(heard), np.inf), bound=0.0)
@@ -46,9 +47,7 @@ def laplace(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
 
 def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, tolerance: float) -> Solution[Floats]:
     """Weights of least loss over a set in which every coordinate moves; value and bound in the units of the loss."""
-    with np.errstate(over="ignore"):
-        spread = np.ptp(sensitivity.points, axis=0)
-    refuse_extreme(spread, "answers of the queries move")
+    spread = np.ptp(sensitivity.points, axis=0)
     if loss == "max":
         # max_k 2 v_k c_k^2 is least when all v_k c_k^2 are equal: one worst-case scan gives the optimum in closed form.
         direction = np.sqrt(costs)
@@ -63,7 +62,7 @@ def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, toleranc
         single = SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]).worst(weighted_l1([1.0]))[1]
         rows = np.concatenate([rows, np.abs(sensitivity.pairs(single.left, single.right, single.budgets).normalised)])
 
-    refuse_extreme(rows.max(axis=0), "noise scales are at least")
+    refuse_extreme(rows.max(axis=0))
 
     def separate(weights: Floats) -> tuple[float, Floats]:
         worst, pairs = sensitivity.worst(weighted_l1(weights), limit=max(200, 4 * len(costs)))
@@ -74,29 +73,9 @@ def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, toleranc
     return Solution(found.status, found.point, unit * found.value, unit * found.lower_bound, found.iterations, found.method)
 
 
-def refuse_extreme(values: Floats, what: str) -> None:
-    """Squares and their sums must stay within the floats."""
-    if not 1e-100 < values.min() <= values.max() < 1e100:
-        raise DesignFailed(
-            f"laplace: {what} by {values.min()} to {values.max()}; choose units of queries and budgets between 1e-100 and 1e100."
-        )
-
-
-def refuse_infinite(sensitivity: SensitivitySet, norm: Norm) -> float:
-    """The largest `||u|| / b`; a pair with budget 0 that moves the answers makes every unbiased mechanism impossible."""
-    worst, pairs = sensitivity.worst(norm)
-    if np.isinf(worst):
-        left, right = int(pairs.left[0]), int(pairs.right[0])
-        raise DesignFailed(
-            f"relation: elements {left} and {right} have budget 0, so no answer may tell them apart, but their columns of the workload differ; "
-            "give the pair a positive budget or make the columns equal."
-        )
-    return worst
-
-
 def strategy_1(problem: Problem) -> Mechanism:
     """Equal shares: each query gets the budget d / K for itself (DX section 4.2, Strategy 1)."""
-    sensitivity = problem.sensitivity()
+    sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     alone = sensitivity.worst_coordinates()
     with np.errstate(divide="ignore"):
@@ -105,7 +84,7 @@ def strategy_1(problem: Problem) -> Mechanism:
 
 def strategy_2(problem: Problem) -> Mechanism:
     """Equal scales: c = max ||u||_1 / d for every query (DX section 4.2, Strategy 2)."""
-    sensitivity = problem.sensitivity()
+    sensitivity = measurable(problem)
     scale = refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     return mechanism(problem, "strategy_2", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf))
 
@@ -117,7 +96,7 @@ def strategy_3(problem: Problem) -> Mechanism:
     exactly 0. Here a query that can gain nothing more (a pair it moves has no budget left) leaves the loop, and the loop ends when no
     query gains more than 1e-12 of its weight.
     """
-    sensitivity = problem.sensitivity()
+    sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     pairs = sensitivity.all_pairs(limit=max(1, 50_000_000 // sensitivity.dimension))
     moves = np.abs(pairs.differences)
@@ -155,10 +134,11 @@ def _proportional_weights(moves: Floats, budgets: Floats, gain: float = 1e-12) -
 
 def uniform_budget(problem: Problem) -> Mechanism:
     """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
-    sensitivity = problem.sensitivity()
+    sensitivity = measurable(problem)
     everything = metrics.uniform(problem.relation.size, 1.0)
     one_budget = sensitivity.relation if isinstance(problem.relation, metrics.AddRemove) else everything
     scale = unit_sensitivity(SensitivitySet(one_budget, sensitivity.points)) / smallest_budget(problem)
+    refuse_extreme(np.array([scale] if scale else []))
     return mechanism(
         problem, "uniform_budget", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf)
     )
@@ -178,6 +158,7 @@ def smallest_budget(problem: Problem) -> float:
     least = min((float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in problem.relation.blocks()), default=np.inf)
     if not np.isfinite(least):
         raise DesignFailed("uniform_budget: the relation has no positive finite budget; this baseline needs one.")
+    refuse_extreme(np.array([least]))
     return least
 
 

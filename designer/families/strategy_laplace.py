@@ -1,0 +1,76 @@
+"""The pure matrix mechanism: Laplace noise on other linear queries, from which the answers are put together (docs/theory/strategies.md).
+
+Best where hulls are out of reach: many queries, long ranges. The strategy is found by descent from the best of the standard ones, so its
+error is never above theirs; the program is not convex and the bound is loose.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designer.coordinates import Coordinates
+from designer.errors import DesignFailed
+from designer.families.freeze import Bound, freeze
+from designer.families.limits import measurable, refuse_infinite
+from designer.frozen import Floats, count
+from designer.mechanism import Mechanism
+from designer.norms import weighted_l1
+from designer.problem import Problem
+from designer.relation import Indices
+from designer.sensitivity import SensitivitySet
+from solvers.changes import Changes
+from solvers.strategy import fixed_strategies
+from solvers.strategy_search import optimise_workload
+
+PAIRS = 40_000
+ELEMENTS = 512
+
+
+def strategy_laplace(problem: Problem, iterations: int = 100, keep: int = 2) -> Mechanism:
+    """The best strategy found: rows of the workload and, with at least as many queries as elements, trees, wavelets and p-identity."""
+    steps, starts = count(iterations, "options.iterations"), count(keep, "options.keep")
+    queries, elements = problem.workload.shape
+    if elements > ELEMENTS:
+        raise DesignFailed(f"strategy_laplace: {elements} elements, more than {ELEMENTS}; use ellipsoid or laplace.")
+    sensitivity = measurable(problem)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    changes = protected_changes(problem)
+    weighted = problem.workload.dense() * np.sqrt(problem.costs)[:, None]
+    if not np.abs(changes.along(weighted)).any():
+        raise DesignFailed(
+            "strategy_laplace: no protected change moves an answer, so there is nothing to measure; use laplace."
+        )
+    ordered = fixed_strategies(elements) if queries >= elements else None
+    found = optimise_workload(weighted, changes, ordered, iterations=steps, keep=starts)
+    rows = found.point.matrix
+    coordinates = _coordinates(problem, rows, found.point.reconstruction(problem.workload.dense(), changes))
+    weights = np.where(coordinates.heard, 1.0, np.inf)
+    bound = None
+    if problem.loss == "squared":
+        bound = Bound("sum_k v_k Var_k, the weighted squared error", found.lower_bound, f"{found.point.name}, {found.method}")
+    return freeze(problem, "strategy_laplace", coordinates, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound)
+
+
+def protected_changes(problem: Problem) -> Changes:
+    """The protected changes of the histogram, `e_i - e_j` or `e_i`, with their budgets; at most `PAIRS` of them."""
+    size = problem.relation.size
+    everything = SensitivitySet.of(np.eye(size), problem.relation).all_pairs(PAIRS)
+    right: Indices = np.where(everything.right >= size, -1, everything.right)
+    return Changes.pairs(size, everything.left, right, everything.budgets)
+
+
+def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coordinates:
+    """Noisy strategy rows and, exactly, the sizes of those connected components whose size is public.
+
+    What the strategy leaves of Q is constant on each component, because no protected change moves it. The component of the origin has no
+    public size, and there nothing is left.
+    """
+    component = problem.relation.components()
+    label, origin = component[: problem.relation.size], component[problem.relation.size :]
+    public = np.setdiff1d(label, origin)
+    sizes = (label == public[:, None]).astype(float)
+    rest = problem.workload.dense() - reconstruction @ rows
+    constants = (rest @ sizes.T) / np.maximum(sizes.sum(axis=1), 1.0)
+    needed = np.abs(constants).max(axis=0, initial=0.0) > 1e-9 * np.abs(problem.workload.dense()).max()
+    measured = np.vstack([rows, sizes[needed]])
+    return Coordinates(measured, np.hstack([reconstruction, constants[:, needed]]), np.arange(len(measured)) < len(rows))

@@ -1,0 +1,65 @@
+"""The limit: a loss that no unbiased mechanism can beat, additive or not (docs/theory/ellipsoid.md, "Lower bound").
+
+By Hammersley, Chapman and Robbins any unbiased mechanism with covariance Sigma has `u' Sigma^-1 u <= chi^2(P_{x+u} || P_x)` for every
+change u, at a database from which every protected change is possible; a promise b bounds the right side by `4 sinh^2(b/2)` (pure) or
+`e^(b^2) - 1` (gaussian). So the ellipsoid program with those budgets, certified by its dual, is a lower bound on the loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from designer.coordinates import moving_coordinates
+from designer.frozen import Floats
+from designer.problem import Problem
+from solvers.ellipsoid import minimise_maximum, minimise_trace
+
+# Differences beyond this many numbers are not written out for a bound that only informs.
+WRITTEN_OUT = 20_000_000
+
+
+@dataclass(frozen=True)
+class Limit:
+    """`value <=` the loss of every unbiased mechanism for the problem. gap: how far the program's own bound is from its value."""
+
+    value: float
+    gap: float
+
+
+def limit(problem: Problem, tolerance: float = 1e-6) -> Limit | None:
+    """The limit of a problem with squared or max loss; None for absolute loss, and where the sensitivity set is too large to write out.
+
+    >>> from designer import Workload, metrics
+    >>> found = limit(Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0)))
+    >>> round(found.value * 4 * np.sinh(0.5) ** 2, 6)
+    1.0
+    """
+    if problem.loss == "absolute":
+        return None
+    coordinates = moving_coordinates(problem)
+    if not coordinates.heard.any():
+        return Limit(0.0, 0.0)
+    moving = coordinates.sensitivity(problem)
+    if sum(int(np.isfinite(b.budgets).sum()) for b in problem.relation.blocks()) * moving.dimension > WRITTEN_OUT:
+        return None
+    pairs = moving.all_pairs()
+    rows = pairs.differences / root_of_divergence(pairs.budgets, problem.notion)[:, None]
+    answers = coordinates.answers(problem) * np.sqrt(problem.costs)[:, None]
+    if problem.loss == "max":
+        found = minimise_maximum(rows, answers, tolerance=tolerance)
+    else:
+        found = minimise_trace(rows, answers.T @ answers, tolerance=tolerance)
+    return Limit(found.lower_bound, found.gap)
+
+
+def root_of_divergence(budgets: Floats, notion: str) -> Floats:
+    """The root of the largest chi-squared divergence that a budget allows, rounded up by 1e-12; infinite where it overflows.
+
+    For a ratio bounded by `e^b` both ways the divergence is largest for a law on two points, `(e^b - 1)(1 - e^-b) = 4 sinh^2(b / 2)`;
+    under `b^2/2`-zCDP the Renyi divergence of order 2 is at most b^2, and `chi^2 = e^(D_2) - 1`.
+    """
+    with np.errstate(over="ignore"):
+        root = 2 * np.sinh(budgets / 2) if notion == "pure" else np.sqrt(np.expm1(budgets**2))
+    return np.asarray(root * (1 + 1e-12))
