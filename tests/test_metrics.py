@@ -230,6 +230,17 @@ def test_implied_pairs_are_dropped() -> None:
     assert sum(len(b.budgets) for b in metrics.hamming(DOMAIN, [1, 2, 3]).blocks()) == 9
 
 
+def test_a_pair_whose_float_sum_hides_an_excess_is_not_implied() -> None:
+    """fl(a + b) = d, but a + b > d: the two shorter promises allow more than d, so d must be kept."""
+    generator = np.random.default_rng(0)
+    kept, dropped = 0, 0
+    for a, b in generator.random((200, 2)).tolist():
+        listed = next(iter(metrics.from_matrix([[0, a, a + b], [a, 0, b], [a + b, b, 0]]).blocks()))
+        assert (len(listed.budgets) == 3) == (Fraction(a) + Fraction(b) > Fraction(a + b))
+        kept, dropped = kept + (len(listed.budgets) == 3), dropped + (len(listed.budgets) == 2)
+    assert min(kept, dropped) > 20
+
+
 def test_frozen_copies() -> None:
     d = np.array([[0.0, 1], [1, 0]])
     relation = metrics.Matrix(d, None)
