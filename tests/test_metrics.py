@@ -181,6 +181,9 @@ PLACES = [
     (-40.714270001, 105.994030001),
     (40.71427 + 1e-13, -74.00597),
     (0.0, 359.9999999999999),
+    (0.0, 179.99999999999997),
+    (0.0, 179.9999999999311),
+    (0.0, -179.99999999997653),
 ]
 
 
@@ -228,6 +231,17 @@ def test_implied_pairs_are_dropped() -> None:
     assert sum(len(b.budgets) for b in metrics.from_matrix(np.abs(np.subtract.outer(range(9), range(9)))).blocks()) == 8
     # 2 x 3 values: 3 + 6 single changes of 15 pairs
     assert sum(len(b.budgets) for b in metrics.hamming(DOMAIN, [1, 2, 3]).blocks()) == 9
+
+
+def test_a_pair_whose_float_sum_hides_an_excess_is_not_implied() -> None:
+    """fl(a + b) = d, but a + b > d: the two shorter promises allow more than d, so d must be kept."""
+    generator = np.random.default_rng(0)
+    kept, dropped = 0, 0
+    for a, b in generator.random((200, 2)).tolist():
+        listed = next(iter(metrics.from_matrix([[0, a, a + b], [a, 0, b], [a + b, b, 0]]).blocks()))
+        assert (len(listed.budgets) == 3) == (Fraction(a) + Fraction(b) > Fraction(a + b))
+        kept, dropped = kept + (len(listed.budgets) == 3), dropped + (len(listed.budgets) == 2)
+    assert min(kept, dropped) > 20
 
 
 def test_frozen_copies() -> None:

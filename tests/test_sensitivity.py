@@ -173,3 +173,12 @@ def test_a_relation_without_pairs_has_no_differences() -> None:
 def test_normalised_differences() -> None:
     pairs = SensitivitySet.of(np.array([[0.0, 2.0, 2.0]]), metrics.from_matrix([[0, 4, 4], [4, 0, 0], [4, 0, 0]])).all_pairs()
     assert sorted(pairs.normalised.ravel().tolist()) == [-0.5, -0.5]
+
+
+def test_lengths_that_overflow_count_as_infinite() -> None:
+    """1e200 * 1e200 is infinite, and infinity minus infinity not a number: neither may hide behind the other pairs."""
+    sensitivity = SensitivitySet.of(np.array([[1e200, 3e200, 0.0]]), metrics.from_matrix([[0, 1, 1], [1, 0, 0], [1, 0, 0]]))
+    assert sensitivity.worst(weighted_l1([1e200]))[0] == math.inf
+    only = SensitivitySet.of(np.array([[1e200, 3e200]]), metrics.uniform(2, 1.0))
+    assert only.worst(weighted_l1([1e200]))[0] == math.inf
+    assert only.worst(weighted_l1([1e-200]))[0] == pytest.approx(2.0)
