@@ -18,8 +18,8 @@ from designer.frozen import Floats, count
 # Steps of 2^-40 noise scales: rounding a query moves the answer over n records by at most n 2^-41 scales.
 FINENESS = 40
 # Where noise is so wide that these steps would swallow the entries themselves, steps keep 2^-30 of the largest entry, as long as the
-# noise still fits 64-bit integers: no finer than 2^-53 scales.
-ENTRY_FINENESS, FINEST = 30, 53
+# noise still fits 64-bit integers in every sampler: no finer than 2^-48 scales.
+ENTRY_FINENESS, FINEST = 30, 48
 # Largest multiple of the step among the entries of the matrix; sums with noise then stay exact in float64 and int64.
 LARGEST = 2**52
 

@@ -29,11 +29,11 @@ class Limit:
 
 
 def limit(problem: Problem, tolerance: float = 1e-6) -> Limit | None:
-    """The limit of a problem with squared or max loss; None for absolute loss, and where the sensitivity set is too large to write out.
+    """The limit of a problem with squared or max loss; None for absolute loss, budgets of 0, and sets too large to write out.
 
     >>> from designer import Workload, metrics
     >>> found = limit(Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0)))
-    >>> round(found.value * 4 * np.sinh(0.5) ** 2, 6)
+    >>> round(float(found.value * 4 * np.sinh(0.5) ** 2), 6)
     1.0
     """
     if problem.loss == "absolute":
@@ -45,6 +45,8 @@ def limit(problem: Problem, tolerance: float = 1e-6) -> Limit | None:
     if sum(int(np.isfinite(b.budgets).sum()) for b in problem.relation.blocks()) * moving.dimension > WRITTEN_OUT:
         return None
     pairs = moving.all_pairs()
+    if not (pairs.budgets > 0).all():
+        return None
     rows = pairs.differences / root_of_divergence(pairs.budgets, problem.notion)[:, None]
     answers = coordinates.answers(problem) * np.sqrt(problem.costs)[:, None]
     if problem.loss == "max":

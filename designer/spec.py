@@ -258,11 +258,12 @@ def _optimality_from_spec(spec: Any) -> Optimality | None:
 
 def _provenance_from_spec(spec: Any) -> dict[str, Any]:
     kinds: dict[str, type | tuple[type, ...]] = {
-        "software": str, "family": str, "loss": str, "options": dict, "seconds": (int, float),
+        "software": str, "family": str, "loss": str, "options": dict, "seconds": (int, float), "tried": dict,
     }  # fmt: skip
-    if not isinstance(spec, dict) or not all(isinstance(value, kinds.get(key, ())) for key, value in spec.items()):
+    known = isinstance(spec, dict) and all(isinstance(value, kinds.get(key, ())) for key, value in spec.items())
+    if not known or not all(isinstance(note, str) for note in spec.get("tried", {}).values()):
         raise InvalidSpec(f"provenance: must hold nothing but {sorted(kinds)}, of the types that this program writes.")
-    return spec
+    return dict(spec)
 
 
 def _norm_to_spec(norm: Norm) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def problem(seed: int = 0) -> Problem:
 @pytest.mark.parametrize("excess", [1e-12, 1e-11, 1e-9, 1e-3])
 @pytest.mark.parametrize("seed", range(4))
 def test_solver_answers_scaled_towards_less_noise_are_refused(excess: float, seed: int) -> None:
-    good = design(problem(seed)).mechanism
+    good = design(problem(seed), "laplace").mechanism
     worst = good.privacy.witness
     with pytest.raises(NotPrivate) as refusal:
         dataclasses.replace(good, norm=weighted_l1(good.norm.map * (1 + excess)))
@@ -199,7 +199,7 @@ def test_raw_solver_points_pass_only_when_they_are_private(seed: int) -> None:
 
 
 def test_no_constructor_path_leads_around_the_certificate() -> None:
-    good = design(problem()).mechanism
+    good = design(problem(), "laplace").mechanism
     loud = weighted_l1(good.norm.map * 2)
     with pytest.raises(NotPrivate):
         dataclasses.replace(good, norm=loud)
@@ -221,7 +221,7 @@ def test_no_constructor_path_leads_around_the_certificate() -> None:
 
 
 def test_copies_are_frozen_and_unpickling_certifies_again() -> None:
-    good = design(problem()).mechanism
+    good = design(problem(), "laplace").mechanism
     for twin in (good, copy.copy(good), copy.deepcopy(good), pickle.loads(pickle.dumps(good)), good.annotated({"note": "x"})):
         assert twin == good
         assert twin.privacy.holds
@@ -235,7 +235,7 @@ def test_copies_are_frozen_and_unpickling_certifies_again() -> None:
 
 
 def test_arrays_given_to_the_constructor_are_copied() -> None:
-    good = design(problem()).mechanism
+    good = design(problem(), "laplace").mechanism
     shape, exponents, measured = good.norm.map.copy(), list(good.grid.exponents), good.workload.dense().copy()
     made = Mechanism("x", good.workload, good.relation, Norm(shape, "l1"), Grid(exponents), measured=measured)
     shape *= 2
@@ -265,7 +265,7 @@ def test_arrays_given_to_the_constructor_are_copied() -> None:
 )
 def test_ill_fitting_parts_are_refused(change: dict[str, object], text: str) -> None:
     with pytest.raises(InvalidProblem) as refusal:
-        dataclasses.replace(design(problem()).mechanism, **change)
+        dataclasses.replace(design(problem(), "laplace").mechanism, **change)
     assert text in str(refusal.value)
 
 
@@ -281,7 +281,7 @@ def test_rounding_of_the_grid_beyond_the_floats_is_refused() -> None:
 
 
 def test_a_certificate_says_what_it_covers() -> None:
-    found = design(problem()).privacy
+    found = design(problem(), "laplace").privacy
     assert isinstance(found, PrivacyCertificate)
     assert found.pairs == 28
     assert "exact rationals" in found.arithmetic

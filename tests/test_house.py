@@ -48,7 +48,7 @@ for name in ("cvxpy", "clarabel", "cdd", "matplotlib", "pyarrow", "networkx", "t
     sys.modules[name] = None
 from designer import Problem, Workload, design, load, metrics
 path = sys.argv[1]
-design(Problem(Workload.identity(3), metrics.uniform(3, 1.0))).mechanism.save(path)
+design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "laplace").mechanism.save(path)
 loaded = load(path)
 print(loaded.verify().holds, loaded.release([1, 2, 3]).answers.shape)
 """

@@ -66,7 +66,7 @@ def test_no_baseline_beats_the_optimum_and_certificates_hold_exactly(block: int)
     """200 random problems: optimum below every baseline, certified gap, and the worst ratio recomputed in rationals at most 1."""
     for seed in range(20 * block, 20 * block + 20):
         problem = random_problem(seed)
-        table = compare(problem)
+        table = compare(problem, ["laplace", *BASELINES])
         best = table.designs["laplace"]
         for name in BASELINES:
             if name in table.designs:
@@ -91,11 +91,11 @@ def test_optimum_agrees_with_cvxpy_over_all_pairs(loss: str) -> None:
         "max": 2 * cp.max(cp.power(weights, -2)),
     }[loss]
     value = cp.Problem(cp.Minimize(objective), [rows @ weights <= 1]).solve(solver=cp.CLARABEL)
-    assert design(problem).optimality.value == pytest.approx(value, rel=1e-6)  # type: ignore[union-attr]
+    assert design(problem, "laplace").optimality.value == pytest.approx(value, rel=1e-6)  # type: ignore[union-attr]
 
 
 def test_error_is_twice_the_squared_scales_up_to_the_grid() -> None:
-    made = design(Problem(Workload.identity(4), metrics.add_remove(4, 0.5)))
+    made = design(Problem(Workload.identity(4), metrics.add_remove(4, 0.5)), "laplace")
     assert made.mechanism.scales == pytest.approx(np.full(4, 2.0), rel=1e-9)
     assert made.error == pytest.approx(32.0, rel=1e-9)
     assert made.mechanism.error("absolute") == pytest.approx(8.0, rel=1e-9)
@@ -114,14 +114,14 @@ def test_example_1_of_dx_scales() -> None:
     domain = Domain.of({"sex": ["M", "F"], "native": ["Y", "N"], "age": ["A", "B"]})
     relation = metrics.hamming(domain, {"sex": 2.0, "native": 0.5, "age": 2.0})
     for predicate, scale in (({"native": "N"}, 2.0), ({"sex": "M"}, 0.5)):
-        made = design(Problem(Workload.predicates(domain, {"q": predicate}), relation))
+        made = design(Problem(Workload.predicates(domain, {"q": predicate}), relation), "laplace")
         assert made.mechanism.scales[0] == pytest.approx(scale, rel=1e-9)
 
 
 def test_single_query_has_the_closed_form_scale() -> None:
     generator = np.random.default_rng(2)
     points, query = generator.random((40, 2)), generator.random(40)
-    made = design(Problem(Workload([query]), metrics.euclidean(points)))
+    made = design(Problem(Workload([query]), metrics.euclidean(points)), "laplace")
     distances = metrics.euclidean(points).distances()
     closed = np.nanmax(np.abs(query[:, None] - query) / np.where(distances > 0, distances, np.nan))
     assert made.mechanism.scales[0] == pytest.approx(closed, rel=1e-9)
@@ -129,7 +129,7 @@ def test_single_query_has_the_closed_form_scale() -> None:
 
 def test_constant_queries_are_published_exactly_and_said_so() -> None:
     workload = Workload([[1, 1, 1], [1, 0, 0], [2, 2, 2]], queries=["total", "first", "double"])
-    made = design(Problem(workload, metrics.uniform(3, 1.0)))
+    made = design(Problem(workload, metrics.uniform(3, 1.0)), "laplace")
     assert made.mechanism.scales.tolist()[::2] == [0.0, 0.0]
     released = made.mechanism.release([3, 4, 5])
     assert released.answers[0] == 12 and released.answers[2] == 24
@@ -137,32 +137,36 @@ def test_constant_queries_are_published_exactly_and_said_so() -> None:
 
 
 def test_all_queries_constant_needs_no_noise() -> None:
-    made = design(Problem(Workload([[1, 1]]), metrics.uniform(2, 1.0)))
+    made = design(Problem(Workload([[1, 1]]), metrics.uniform(2, 1.0)), "laplace")
     assert made.error == 0 and made.privacy.holds and made.privacy.worst_ratio == 0
 
 
 def test_duplicated_queries_share_the_budget() -> None:
-    single = design(Problem(Workload([[1, 0, 0]]), metrics.uniform(3, 1.0)))
-    double = design(Problem(Workload([[1, 0, 0], [1, 0, 0]]), metrics.uniform(3, 1.0)))
+    single = design(Problem(Workload([[1, 0, 0]]), metrics.uniform(3, 1.0)), "laplace")
+    double = design(Problem(Workload([[1, 0, 0], [1, 0, 0]]), metrics.uniform(3, 1.0)), "laplace")
     assert double.mechanism.scales == pytest.approx(2 * single.mechanism.scales[0] * np.ones(2), rel=1e-6)
 
 
 def test_equal_columns_at_distance_zero_are_fine_and_unequal_ones_refused() -> None:
     d = np.array([[0, 0, 1], [0, 0, 1], [1, 1, 0.0]])
-    assert design(Problem(Workload([[1, 1, 0]]), metrics.from_matrix(d))).mechanism.scales[0] == pytest.approx(1.0, rel=1e-9)
+    assert design(Problem(Workload([[1, 1, 0]]), metrics.from_matrix(d)), "laplace").mechanism.scales[0] == pytest.approx(
+        1.0, rel=1e-9
+    )
     with pytest.raises(DesignFailed, match="budget 0"):
-        design(Problem(Workload([[1, 2, 0]]), metrics.from_matrix(d)))
+        design(Problem(Workload([[1, 2, 0]]), metrics.from_matrix(d)), "laplace")
 
 
 def test_infinite_budgets_leave_queries_without_noise() -> None:
     d = np.array([[0, np.inf, np.inf], [np.inf, 0, 1], [np.inf, 1, 0]])
-    made = design(Problem(Workload([[1, 0, 0], [0, 1, 0]]), metrics.from_matrix(d)))
+    made = design(Problem(Workload([[1, 0, 0], [0, 1, 0]]), metrics.from_matrix(d)), "laplace")
     assert made.mechanism.scales[0] == 0 and made.mechanism.scales[1] == pytest.approx(1.0, rel=1e-9)
     assert any("components" in line for line in made.mechanism.guarantee.unprotected)
 
 
 def test_raw_solver_weights_that_violate_are_refused() -> None:
-    made = design(Problem(Workload.random(3, 10, seed=1), metrics.euclidean(np.random.default_rng(1).random((10, 2)))))
+    made = design(
+        Problem(Workload.random(3, 10, seed=1), metrics.euclidean(np.random.default_rng(1).random((10, 2)))), "laplace"
+    )
     good = made.mechanism
     with pytest.raises(NotPrivate, match=r"e\d+ -> e\d+"):
         Mechanism(good.family, good.workload, good.relation, weighted_l1(good.norm.map * (1 + 1e-9)), good.grid)
@@ -215,9 +219,9 @@ def algorithm_3(queries: np.ndarray, d: np.ndarray) -> np.ndarray:
 def test_adding_constants_or_permuting_elements_changes_nothing() -> None:
     generator = np.random.default_rng(4)
     points, queries, order = generator.random((20, 2)), generator.random((3, 20)), generator.permutation(20)
-    plain = design(Problem(Workload(queries), metrics.euclidean(points))).mechanism.scales
-    shifted = design(Problem(Workload(queries + 5), metrics.euclidean(points))).mechanism.scales
-    permuted = design(Problem(Workload(queries[:, order]), metrics.euclidean(points[order]))).mechanism.scales
+    plain = design(Problem(Workload(queries), metrics.euclidean(points)), "laplace").mechanism.scales
+    shifted = design(Problem(Workload(queries + 5), metrics.euclidean(points)), "laplace").mechanism.scales
+    permuted = design(Problem(Workload(queries[:, order]), metrics.euclidean(points[order])), "laplace").mechanism.scales
     assert shifted == pytest.approx(plain, rel=1e-8) and permuted == pytest.approx(plain, rel=1e-8)
 
 
@@ -226,6 +230,6 @@ def test_sparse_and_dense_workloads_give_the_same_mechanism() -> None:
 
     matrix = np.random.default_rng(0).integers(0, 2, (4, 9)).astype(float)
     relation = metrics.uniform(9, 1.0)
-    dense, sparse = (design(Problem(Workload(m), relation)).mechanism for m in (matrix, csr_array(matrix)))
+    dense, sparse = (design(Problem(Workload(m), relation), "laplace").mechanism for m in (matrix, csr_array(matrix)))
     assert dense.norm.map == pytest.approx(sparse.norm.map, rel=1e-12)
     assert (dense.integers == sparse.integers).all()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from designer import InvalidProblem, Mechanism, Problem, Workload, design, metrics
 from designer.grid import Grid
-from designer.noise import LaplaceNoise
+from designer.noise import noise_for
 from designer.norms import weighted_l1
 from designer.release import UNUSABLE, SimulatedNoise, exact_answers
 from designer.sampling.entropy import SeededEntropy
@@ -26,7 +26,7 @@ FAILURE_PROBABILITY = 1e-6  # of each statistical statement, by Hoeffding or Ber
 
 
 def simple(n: int = 4, epsilon: float = 1.0) -> Mechanism:
-    return design(Problem(Workload.prefix(n), metrics.uniform(n, epsilon))).mechanism
+    return design(Problem(Workload.prefix(n), metrics.uniform(n, epsilon)), "laplace").mechanism
 
 
 @settings(max_examples=200, deadline=None)
@@ -51,7 +51,7 @@ def test_overflow_beyond_int64_in_a_release() -> None:
 
 
 def test_answers_beyond_the_floats_are_infinite_and_no_error() -> None:
-    made = design(Problem(Workload([[1e90, 0.0], [-1e90, 0.0]]), metrics.uniform(2, 1.0))).mechanism
+    made = design(Problem(Workload([[1e90, 0.0], [-1e90, 0.0]]), metrics.uniform(2, 1.0)), "laplace").mechanism
     huge = Mechanism("x", Workload([[1e300, 0.0]]), metrics.uniform(2, 1e299), weighted_l1([1e-2]), Grid((945,)))
     assert huge.release([2**52, 0]).answers.tolist() == [math.inf]
     assert huge.release([0, 2**52]).answers.tolist() != [math.inf]
@@ -62,10 +62,10 @@ def test_a_permuted_universe_gives_the_permuted_mechanism() -> None:
     generator = np.random.default_rng(2)
     matrix, places = generator.random((3, 9)), generator.random((9, 2))
     order = generator.permutation(9)
-    one = design(Problem(Workload(matrix), metrics.euclidean(places))).mechanism
-    two = design(Problem(Workload(matrix[:, order]), metrics.euclidean(places[order]))).mechanism
+    one = design(Problem(Workload(matrix), metrics.euclidean(places)), "laplace").mechanism
+    two = design(Problem(Workload(matrix[:, order]), metrics.euclidean(places[order])), "laplace").mechanism
     np.testing.assert_allclose(one.scales, two.scales, rtol=1e-6)
-    rows = design(Problem(Workload(matrix[[2, 0, 1]]), metrics.euclidean(places))).mechanism
+    rows = design(Problem(Workload(matrix[[2, 0, 1]]), metrics.euclidean(places)), "laplace").mechanism
     np.testing.assert_allclose(one.scales[[2, 0, 1]], rows.scales, rtol=1e-6)
     assert one.grid.exponents == two.grid.exponents
     assert one.integers[:, order].tolist() == two.integers.tolist()
@@ -74,7 +74,7 @@ def test_a_permuted_universe_gives_the_permuted_mechanism() -> None:
 def test_neighbours_reach_the_same_grid_and_answers_land_on_it() -> None:
     """Outputs of every database are the integer multiples of the same steps, so no low bit tells two databases apart."""
     generator = np.random.default_rng(4)
-    made = design(Problem(Workload(generator.random((4, 6))), metrics.euclidean(generator.random((6, 2))))).mechanism
+    made = design(Problem(Workload(generator.random((4, 6))), metrics.euclidean(generator.random((6, 2)))), "laplace").mechanism
     for database in ([3, 0, 1, 0, 0, 2], [2, 1, 1, 0, 0, 2], [0, 0, 0, 0, 0, 0]):
         for _ in range(20):
             for k, answer in enumerate(made.release(database).answers.tolist()):
@@ -130,20 +130,20 @@ def test_simulated_noise_is_stamped_and_repeatable() -> None:
 def test_stated_errors_against_draws() -> None:
     """Standard errors from the draws' own fourth moments; six of them fail with probability 2e-9 each."""
     generator = np.random.default_rng(8)
-    made = design(Problem(Workload(generator.random((3, 5))), metrics.uniform(5, 0.5))).mechanism
+    made = design(Problem(Workload(generator.random((3, 5))), metrics.uniform(5, 0.5)), "laplace").mechanism
     coarse = Mechanism("x", Workload.identity(3), metrics.uniform(3, 20.0), weighted_l1([1.0, 3.0, 9.0]), Grid((0, 0, 0)))
     for mechanism in (made, coarse):
         draws = np.asarray(mechanism.sample_noise(200_000, seed=5))
         for stated, seen in (
             (mechanism.query_variances(), draws**2),
-            (mechanism.noise.mean_absolute(), np.abs(draws)),
+            (mechanism.query_mean_absolutes(), np.abs(draws)),
             (np.zeros(3), draws),
         ):
             standard_error = np.maximum(seen.std(axis=0), 1e-3) / math.sqrt(len(seen))
             assert (np.abs(seen.mean(axis=0) - stated) < 6 * standard_error).all()
         assert mechanism.error("squared") == pytest.approx(mechanism.query_variances().sum())
         assert mechanism.error("max") == pytest.approx(mechanism.query_variances().max())
-        assert mechanism.error("absolute") == pytest.approx(mechanism.noise.mean_absolute().sum())
+        assert mechanism.error("absolute") == pytest.approx(mechanism.query_mean_absolutes().sum())
     with pytest.raises(InvalidProblem, match="loss: 'cubic'"):
         made.error("cubic")
 
@@ -279,7 +279,7 @@ def test_whole_numbers_of_any_type_are_counts(counts: Any) -> None:
 
 def test_true_values_appear_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
     """Noise of scale 10^6 makes a true answer appear by chance with probability below 10^-5 for 12 comparisons."""
-    made = design(Problem(Workload.identity(4), metrics.uniform(4, 1e-6))).mechanism
+    made = design(Problem(Workload.identity(4), metrics.uniform(4, 1e-6)), "laplace").mechanism
     histogram = [CANARIES[0], 999999000001, CANARIES[2], CANARIES[3]]
     released = made.release(histogram)
     produced = [
@@ -299,7 +299,7 @@ def test_true_values_appear_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_silent_answers_are_exact() -> None:
-    made = design(Problem(Workload([[1.0, 1.0], [1.0, 0.0]]), metrics.uniform(2, 1.0))).mechanism
+    made = design(Problem(Workload([[1.0, 1.0], [1.0, 0.0]]), metrics.uniform(2, 1.0)), "laplace").mechanism
     assert made.release([2**52 - 1, 2**52]).answers[0] == 2.0**53 - 1
     assert made.query_variances()[0] == 0
     assert made.scales[0] == 0
@@ -309,6 +309,6 @@ def test_silent_answers_are_exact() -> None:
 def test_noise_needs_a_weighted_l1_norm() -> None:
     from designer.norms import Norm
 
-    with pytest.raises(InvalidProblem, match="weighted l1"):
-        LaplaceNoise.of(Norm(np.eye(2), "l2"), Grid((0, 0)))
-    assert LaplaceNoise.of(weighted_l1([np.inf]), Grid((0,))).draw(2, SeededEntropy(1)).tolist() == [[0], [0]]
+    with pytest.raises(InvalidProblem, match="no exact sampler"):
+        noise_for(Norm(np.eye(2), "l1"), Grid((0, 0)), "exponential")
+    assert noise_for(weighted_l1([np.inf]), Grid((0,)), "exponential").draw(2, SeededEntropy(1)).tolist() == [[0], [0]]

@@ -114,7 +114,7 @@ def starting_rows(moving: SensitivitySet) -> tuple[Floats, Separation | None]:
 
 
 def l2_ball(problem: Problem) -> Mechanism:
-    """Exponential fall-off in a Euclidean ball of the measured coordinates (SEMI Algorithm 5)."""
+    """Exponential fall-off in a Euclidean ball of the answers (SEMI Algorithm 5)."""
     return _ball(problem, "l2_ball", "exponential")
 
 
@@ -124,10 +124,14 @@ def isotropic_gaussian(problem: Problem) -> Mechanism:
 
 
 def _ball(problem: Problem, family: str, falloff: Falloff) -> Mechanism:
+    """A ball in the space of the answers, cut with their span when it is smaller: `||z|| = |T z|_2 / radius`, T the reconstruction."""
     coordinates, moving = heard_set(problem, family)
-    radius = refuse_infinite(moving, Norm(np.ones(moving.dimension), "l2"))
-    weights = on_heard(np.full(moving.dimension, 1 / radius), coordinates, np.inf)
-    return freeze(problem, family, coordinates, 1 / weights, lambda _: Norm(weights, "l2"), falloff)
+    answers = coordinates.answers(problem)
+    shape = np.ones(moving.dimension) if coordinates.reconstruction is None else np.asarray(np.linalg.qr(answers, mode="r"))
+    radius = refuse_infinite(moving, Norm(shape, "l2"))
+    scales = radius / np.linalg.norm(answers, axis=0)
+    norm = Norm(on_heard(shape / radius, coordinates, np.inf), "l2")
+    return freeze(problem, family, coordinates, on_heard(scales, coordinates), lambda _: norm, falloff)
 
 
 def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
