@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 from time import perf_counter
 
 import numpy as np
 
+from designer.sampling.discrete_gaussian import DiscreteGaussian
 from designer.sampling.discrete_laplace import DiscreteLaplace
+from designer.sampling.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.entropy import SystemEntropy
+from designer.sampling.polytope_grid import PolytopeGrid
+from designer.sampling.round_and_reject import Falloff, RoundAndReject
 
 
 def seconds(work: Callable[[], object], repeats: int = 5) -> float:
@@ -25,7 +30,7 @@ def seconds(work: Callable[[], object], repeats: int = 5) -> float:
 
 def line(name: str, coordinates: int, duration: float) -> str:
     """One row of the table."""
-    return f"{name:<58} {coordinates / duration:>12.3g} /s {duration / coordinates * 1e9:>9.0f} ns a coordinate"
+    return f"{name:<66} {coordinates / duration:>12.3g} /s {duration / coordinates * 1e9:>9.0f} ns a coordinate"
 
 
 def laplace_rows() -> list[str]:
@@ -40,5 +45,37 @@ def laplace_rows() -> list[str]:
     return [*rows, line("numpy Laplace, floating point, batch 100000 x 10", 1_000_000, inexact)]
 
 
+def gaussian_rows() -> list[str]:
+    """The exact discrete Gaussian sampler, wide and narrow."""
+    rows, entropy = [], SystemEntropy()
+    for variance in (Fraction(1, 3), Fraction(100), Fraction(2**80)):
+        noise = DiscreteGaussian([variance] * 10)
+        name = f"discrete Gaussian, exact, batch 10000 x 10, variance {float(variance):.3g}"
+        rows.append(line(name, 100_000, seconds(lambda noise=noise: noise.draw(10_000, entropy))))  # type: ignore[misc]
+    return rows
+
+
+def round_and_reject_rows() -> list[str]:
+    """Ellipsoids and cross-polytopes on a grid of 2^-40."""
+    rows, entropy = [], SystemEntropy()
+    for s in (2, 10, 100):
+        factor = (np.eye(s) + np.tri(s) / s) * 2.0**-40
+        shapes: list[EllipsoidGrid | PolytopeGrid] = [EllipsoidGrid(factor.tolist(), falloff) for falloff in Falloff]
+        shapes += [cross_polytope(s)] if s <= 10 else []
+        for shape in shapes:
+            noise, size = RoundAndReject(shape), 20_000 // s
+            name = f"{type(shape).__name__}, {shape.falloff.value}, batch {size} x {s}"
+            rows.append(line(name, size * s, seconds(lambda noise=noise, size=size: noise.draw(size, entropy))))  # type: ignore[misc]
+    return rows
+
+
+def cross_polytope(s: int) -> PolytopeGrid:
+    """Gauge `2^-40 |z|_1`: 2^s simplices and as many facets."""
+    unit, signs = Fraction(2**40), list(product((1, -1), repeat=s))
+    vertices = [[sign * unit * (i == j) for j in range(s)] for sign in (1, -1) for i in range(s)]
+    simplices = [[i + (s if sign < 0 else 0) for i, sign in enumerate(row)] for row in signs]
+    return PolytopeGrid(vertices, simplices, [[sign / unit for sign in row] for row in signs])
+
+
 if __name__ == "__main__":
-    print("\n".join(laplace_rows()))
+    print("\n".join([*laplace_rows(), *gaussian_rows(), *round_and_reject_rows()]))

@@ -17,6 +17,7 @@ from designer.progress import track
 
 COLUMNS = {
     "family": "family",
+    "loss": "loss",
     "squared": "squared error",
     "absolute": "absolute error",
     "max": "worst query variance",
@@ -30,7 +31,10 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row for each family: a dict with the keys of `COLUMNS` and `scales`, `improvements` (for each query); None where undefined."""
+    """One row for each family: a dict with the keys of `COLUMNS` and `scales`, `improvements` (for each query); None where undefined.
+
+    "loss" is the problem's own, weights included; the other errors are unweighted.
+    """
 
     problem: Problem
     rows: list[dict[str, Any]]
@@ -41,12 +45,13 @@ class Comparison:
         """The design of least loss for the problem's own loss."""
         if not self.designs:
             raise DesignFailed("compare: no family has a mechanism for this problem; the rows say why.")
-        return min(self.designs.values(), key=lambda made: made.mechanism.error(self.problem.loss))
+        best: str = min((row for row in self.rows if row["loss"] is not None), key=lambda row: row["loss"])["family"]
+        return self.designs[best]
 
     def to_markdown(self) -> str:
         """A table, best first, with the families that failed at the end."""
         lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
-        for row in sorted(self.rows, key=lambda r: np.inf if r[self.problem.loss] is None else r[self.problem.loss]):
+        for row in sorted(self.rows, key=lambda r: np.inf if r["loss"] is None else r["loss"]):
             lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
         return "\n".join(lines) + "\n"
 
@@ -100,6 +105,7 @@ def _row(made: Design, reference: Floats | None) -> dict[str, Any]:
     worst = made.privacy.worst_ratio
     return {
         "family": mechanism.family,
+        "loss": made.loss,
         "squared": mechanism.error("squared"),
         "absolute": mechanism.error("absolute"),
         "max": mechanism.error("max"),

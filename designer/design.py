@@ -10,7 +10,7 @@ from typing import Any
 
 from designer.certificate import PrivacyCertificate
 from designer.errors import DesignFailed, InvalidProblem
-from designer.families import laplace
+from designer.families import box, ellipsoid, k_norm, laplace
 from designer.mechanism import Mechanism
 from designer.optimality import Optimality
 from designer.problem import Problem
@@ -34,6 +34,13 @@ class Family:
 
 FAMILIES = (
     Family("laplace", "independent Laplace noise, optimal scales", "pure", laplace.laplace),
+    Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", k_norm.k_norm),
+    Family("ellipsoid", "exponential noise in the best ellipsoid", "pure", ellipsoid.ellipsoid),
+    Family("box", "exponential noise in the smallest box", "pure", box.box),
+    Family("gaussian", "the optimal Gaussian matrix mechanism", "gaussian", ellipsoid.gaussian),
+    Family("diagonal_gaussian", "independent Gaussian noise, optimal scales", "gaussian", ellipsoid.diagonal_gaussian),
+    Family("isotropic_gaussian", "equal Gaussian noise", "gaussian", ellipsoid.isotropic_gaussian, baseline=True),
+    Family("l2_ball", "exponential noise in a Euclidean ball", "pure", ellipsoid.l2_ball, baseline=True),
     Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", laplace.strategy_1, baseline=True),
     Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", laplace.strategy_2, baseline=True),
     Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", laplace.strategy_3, baseline=True),
@@ -58,6 +65,14 @@ class Design:
     def optimality(self) -> Optimality | None:
         """Value, lower bound and gap of the design objective; None for baselines, which claim nothing."""
         return self.mechanism.optimality
+
+    @property
+    def loss(self) -> float:
+        """The problem's own loss at the noise that is in fact drawn, weights included."""
+        variances = self.mechanism.query_variances()
+        return self.problem.loss_of(
+            variances, self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
+        )
 
     @property
     def error(self) -> float:

@@ -17,7 +17,7 @@ from designer.errors import InvalidProblem
 from designer.frozen import Floats, Immutable, frozen, positive, real_array
 from designer.grid import Grid
 from designer.guarantee import FLOATING_POINT, POST_PROCESSING, TIMING, Guarantee
-from designer.norms import Norm
+from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
 from designer.relation import Relation
 from designer.sensitivity import SensitivitySet
@@ -26,7 +26,7 @@ from designer.workload import Workload
 
 if TYPE_CHECKING:
     from designer.error_bounds import ErrorBounds
-    from designer.noise import LaplaceNoise
+    from designer.noise import Noise
     from designer.release import Release, SimulatedNoise
 
 SMALLEST_WEIGHT = 1e-140
@@ -35,7 +35,21 @@ Falloff = Literal["exponential", "gaussian"]
 THEOREMS = {
     "exponential": (
         "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||) <= exp(b) "
-        "(triangle inequality; DX Theorem 1 for the weighted l1 norm, THEORY 1 for any norm). Every u lies on the grid."
+        "(triangle inequality; DX Theorem 1 for the weighted l1 norm, docs/theory/foundations.md for any norm). Every u lies on the grid."
+    ),
+    "gaussian": (
+        "P(z) is proportional to exp(-||z||^2 / 2) on the grid, ||.|| Euclidean, so a shift by a grid vector u has Renyi divergence of every "
+        "order alpha at most alpha ||u||^2 / 2 <= alpha b^2 / 2 (Poisson summation; docs/theory/foundations.md). Every u lies on the grid."
+    ),
+}
+NOTIONS = {
+    "exponential": (
+        "Pure dX-privacy: for every protected change with budget b, every set of outputs has probabilities within a factor exp(b) "
+        "(DX Definition 2; with one budget for all changes this is epsilon-differential privacy)."
+    ),
+    "gaussian": (
+        "Zero-concentrated dX-privacy: for every protected change with budget b, the Renyi divergence of order alpha is at most alpha b^2 / 2, "
+        "that is b^2/2-zCDP for the change (in the continuous limit b-Gaussian differential privacy)."
     ),
 }
 
@@ -63,6 +77,10 @@ class Mechanism(Immutable):
     def __post_init__(self) -> None:
         if self.falloff not in THEOREMS:
             raise InvalidProblem(f"falloff: {self.falloff!r} is unknown; use one of {sorted(THEOREMS)}.")
+        if self.falloff == "gaussian" and self.norm.order != "l2":
+            raise InvalidProblem(
+                f"falloff: a gaussian fall-off has a proof for l2 norms only, not for {self.norm.order}; use exponential."
+            )
         if self.relation.size != self.workload.shape[1]:
             raise InvalidProblem(
                 f"relation: speaks of {self.relation.size} elements, the workload of {self.workload.shape[1]}."
@@ -120,11 +138,15 @@ class Mechanism(Immutable):
             raise InvalidProblem(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
         return 1.0 / self.norm.map
 
-    def annotated(self, provenance: Mapping[str, Any]) -> Mechanism:
-        """The same mechanism with a note on how it was made; nothing that the certificate reads changes, so it is not computed again."""
+    def annotated(self, provenance: Mapping[str, Any], optimality: Optimality | None = None) -> Mechanism:
+        """The same mechanism with a note on how it was made, and on how good it is.
+
+        Nothing that the certificate reads changes, so it is not computed again.
+        """
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         object.__setattr__(twin, "provenance", dict(provenance))
+        object.__setattr__(twin, "optimality", optimality or self.optimality)
         return twin
 
     def verify(self) -> PrivacyCertificate:
@@ -147,14 +169,35 @@ class Mechanism(Immutable):
         if loss not in ("squared", "absolute", "max"):
             raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared", "absolute" or "max".')
         if loss == "absolute":
-            return float(self.noise.mean_absolute().sum())
+            return float(self.query_mean_absolutes().sum())
         variances = self.query_variances()
         return float(variances.sum() if loss == "squared" else variances.max())
 
     def query_variances(self) -> Floats:
         """Variance of the noise in each of the K answers."""
-        variances = self.noise.variance()
-        return variances if self.reconstruction is None else self.reconstruction**2 @ variances
+        return self.noise.variances(self.reconstruction)
+
+    def query_mean_absolutes(self) -> Floats:
+        """Expected absolute value of the noise in each of the K answers; simulated to about 0.3 % where no closed form is known."""
+        return self.noise.mean_absolutes(self.reconstruction)
+
+    def covariance(self) -> Floats:
+        """Covariance matrix of the noise in the K answers."""
+        full = np.zeros((self.norm.dimension, self.norm.dimension))
+        full[np.ix_(self.noise.heard, self.noise.heard)] = self.noise.heard_covariance
+        return full if self.reconstruction is None else self.reconstruction @ full @ self.reconstruction.T
+
+    @property
+    def noise_words(self) -> str:
+        """The law of the noise in words."""
+        law = "exp(-||z||)" if self.falloff == "exponential" else "exp(-||z||^2 / 2)"
+        shape = {
+            "l1": "a weighted l1 norm (independent discrete Laplace coordinates)",
+            "l2": "a Euclidean norm (ellipsoid)",
+            "linf": "a polytope gauge (K-norm)" if isinstance(self.norm, Gauge) else "a weighted maximum norm (box)",
+        }[self.norm.order]
+        after = "" if self.reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
+        return f"P(z) proportional to {law}, ||z|| {shape}{after}"
 
     def rounding(self) -> Floats:
         """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
@@ -162,11 +205,9 @@ class Mechanism(Immutable):
 
     def error_bounds(self, n: float, delta: float = 0.05) -> ErrorBounds:
         """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, and with probability 1 - delta."""
-        from designer.error_bounds import laplace_error_bounds
+        from designer.error_bounds import error_bounds
 
-        return laplace_error_bounds(
-            self.effective - self.workload.dense(), self.scales, positive(n, "n"), delta, self.grid.steps
-        )
+        return error_bounds(self, positive(n, "n"), delta)
 
     def release(self, histogram: object) -> Release:
         """Noisy answers for confidential data: nonnegative integer counts, one for each universe element. Spends the budget once."""
@@ -181,11 +222,11 @@ class Mechanism(Immutable):
         return simulate(self, size, seed)
 
     @cached_property
-    def noise(self) -> LaplaceNoise:
-        """The exact sampler of the noise, in grid steps."""
-        from designer.noise import LaplaceNoise
+    def noise(self) -> Noise:
+        """The exact sampler of the noise, in grid steps, and the moments of its law."""
+        from designer.noise import noise_for
 
-        return LaplaceNoise.of(self.norm, self.grid)
+        return noise_for(self.norm, self.grid, self.falloff)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -207,12 +248,9 @@ class Mechanism(Immutable):
             unit="The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond adding budgets.",
             relation=self.relation.words(),
             unprotected=self._unprotected(),
-            notion=(
-                "Pure dX-privacy: for every protected change with budget b, every set of outputs has probabilities within a factor exp(b) "
-                "(DX Definition 2; with one budget for all changes this is epsilon-differential privacy)."
-            ),
+            notion=NOTIONS[self.falloff],
             parameters=self._parameters(),
-            mechanism=f"Family {self.family}: integer noise on a grid, P(z) proportional to exp(-||z||), ||z|| a weighted {self.norm.order} norm.",
+            mechanism=f"Family {self.family}: integer noise on a grid, {self.noise_words}.",
             sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
             floating_point=FLOATING_POINT,
             timing=TIMING,

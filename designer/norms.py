@@ -1,4 +1,4 @@
-"""The norms that shape noise: `||u|| = |map u|_p`, a p-norm of a linear image. One class serves weighted l1, ellipsoids, boxes and gauges.
+"""The norms that shape noise: `||u|| = |map u|_p`, a p-norm of a linear image, for weighted l1, ellipsoids, boxes and polytope gauges.
 
 A mechanism is private when the norm of every protected difference is at most its budget (THEORY 1), so a norm knows how to be scanned
 quickly over many differences with a known error, and how to be evaluated exactly on one.
@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, Immutable, frozen
+from solvers.hull import Polytope, convex_hull
+from solvers.points import Points
 from solvers.rational import root_above
 
 Order = Literal["l1", "l2", "linf"]
@@ -22,12 +24,15 @@ Order = Literal["l1", "l2", "linf"]
 _SCIPY_NAME = {"l1": "cityblock", "l2": "euclidean", "linf": "chebyshev"}
 _UNIT_ROUNDOFF = 2.0**-53
 
+# Simplices of the largest body that is built; 4 x 4 tables have 68,000 (5 s), the time grows in proportion.
+MAX_SIMPLICES = 200_000
+
 
 @dataclass(frozen=True, eq=False)
 class Norm(Immutable):
     """`||u|| = |map u|_order` on R^R, map of shape (R,) for a diagonal or (S, R); entries are exact, being float64 numbers.
 
-    An infinite diagonal entry marks a coordinate without noise: the norm is infinite unless that coordinate of u is 0.
+    An infinite diagonal entry, or column, marks a coordinate without noise: the norm is infinite unless that coordinate of u is 0.
 
     >>> Norm(np.array([0.5, np.inf]), "l1").exact([Fraction(3), Fraction(0)])
     Fraction(3, 2)
@@ -41,9 +46,11 @@ class Norm(Immutable):
             raise InvalidProblem(f"norm.order: {self.order!r} is unknown; use one of {sorted(_SCIPY_NAME)}.")
         if self.map.ndim not in (1, 2) or not self.map.size:
             raise InvalidProblem(f"norm.map: has shape {self.map.shape}; give a diagonal (R,) or a matrix (S, R), not empty.")
-        diagonal = self.map.ndim == 1
-        if np.isnan(self.map).any() or (diagonal and (self.map <= 0).any()) or (not diagonal and np.isinf(self.map).any()):
-            raise InvalidProblem("norm.map: a diagonal must be positive, a matrix finite; NaN is neither.")
+        silent = np.isinf(self.map).all(axis=tuple(range(self.map.ndim - 1)))
+        if np.isnan(self.map).any() or (self.map.ndim == 1 and (self.map <= 0).any()) or np.isinf(self.map[..., ~silent]).any():
+            raise InvalidProblem(
+                "norm.map: a diagonal must be positive, a matrix finite but for whole infinite columns; NaN is neither."
+            )
         object.__setattr__(self, "map", frozen(self.map))
 
     @property
@@ -54,7 +61,13 @@ class Norm(Immutable):
     @property
     def silent(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Which coordinates get no noise."""
-        return np.isinf(self.map) if self.map.ndim == 1 else np.zeros(self.dimension, dtype=bool)
+        return np.asarray(np.isinf(self.map).all(axis=tuple(range(self.map.ndim - 1))))
+
+    @property
+    def factor(self) -> Floats:
+        """The map on the coordinates that get noise, (S, R'), a diagonal written out."""
+        heard = self.map[..., ~self.silent]
+        return np.diag(heard) if self.map.ndim == 1 else heard
 
     def divided(self, factor: float) -> Norm:
         """The norm divided by a positive factor: noise wider by that factor."""
@@ -63,9 +76,9 @@ class Norm(Immutable):
     def image(self, points: Floats) -> Floats:
         """`map p` for each row p; coordinates without noise are left out."""
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.map.ndim == 2:
-                return np.asarray(points @ self.map.T)
             heard = ~self.silent
+            if self.map.ndim == 2:
+                return np.asarray(points[:, heard] @ self.map[:, heard].T)
             return np.asarray(points[:, heard] * self.map[heard])
 
     def image_error(self, points: Floats) -> float:
@@ -112,8 +125,7 @@ class Norm(Immutable):
             images = [Fraction(float(w)) * abs(c) for w, c in zip(self.map, u, strict=True) if np.isfinite(w) and c]
         else:
             images = [
-                abs(sum((Fraction(float(w)) * c for w, c in zip(row, u, strict=True) if w and c), Fraction(0)))
-                for row in self.map
+                abs(sum((Fraction(float(w)) * c for w, c in zip(row, u, strict=True) if c), Fraction(0))) for row in self.map
             ]
         if self.order == "l1":
             return sum(images, Fraction(0))
@@ -125,3 +137,58 @@ class Norm(Immutable):
 def weighted_l1(weights: object) -> Norm:
     """`sum_k w_k |u_k|`: independent Laplace noise of scale 1 / w_k; an infinite weight means no noise."""
     return Norm(np.asarray(weights, dtype=np.float64), "l1")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Gauge(Norm):
+    """The gauge of the polytope `scale * conv{+-u_m / b_m}`: the K-norm. All of u (M, R), b (M,) and scale are exact float64 numbers.
+
+    The norm ball is that polytope, with facets recovered as exact rationals (`solvers.hull`); `map` holds their nearest floats, which
+    serve scans. Coordinates in which no u moves get no noise; the u must span the others.
+    """
+
+    differences: Floats
+    budgets: Floats
+    scale: float
+    body: Polytope
+
+    def __init__(self, differences: Floats, budgets: Floats, scale: float = 1.0, body: Polytope | None = None) -> None:
+        if differences.ndim != 2 or budgets.shape != differences.shape[:1] or not differences.any():
+            raise InvalidProblem(
+                f"norm: differences {differences.shape} and budgets {budgets.shape} differ in length, or are empty."
+            )
+        if not (np.isfinite(differences).all() and np.isfinite(budgets).all() and (budgets > 0).all() and 0 < scale < np.inf):
+            raise InvalidProblem("norm: differences must be finite, budgets and scale positive and finite.")
+        moving = differences.any(axis=0)
+        body = body or convex_hull(_corners(differences[:, moving], budgets), MAX_SIMPLICES)
+        facets = np.full((len(body.facets), differences.shape[1]), np.inf)
+        facets[:, moving] = body.facets.floats / scale
+        parts = {"differences": frozen(differences), "budgets": frozen(budgets), "scale": float(scale), "body": body}
+        for name, value in {**parts, "map": facets, "order": "linf"}.items():
+            object.__setattr__(self, name, value)
+        Norm.__post_init__(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Gauge, (self.differences, self.budgets, self.scale)
+
+    def divided(self, factor: float) -> Gauge:
+        """The gauge of the body grown by the factor."""
+        return Gauge(self.differences, self.budgets, self.scale * factor, self.body)
+
+    def exact(self, u: Sequence[Fraction]) -> Fraction | None:
+        """The gauge from the exact facets."""
+        if any(c for c, quiet in zip(u, self.silent, strict=True) if quiet):
+            return None
+        heard = [c for c, quiet in zip(u, self.silent, strict=True) if not quiet]
+        return self.body.gauge_exact(Points.of([heard]))[0] / Fraction(self.scale)
+
+    @property
+    def second_moment(self) -> Floats:
+        """`E[U U']` of U uniform on the norm ball."""
+        return np.asarray(self.scale**2 * self.body.second_moment)
+
+
+def _corners(differences: Floats, budgets: Floats) -> Points:
+    """The vectors u / b as exact rationals."""
+    exact = [Fraction(float(b)) for b in budgets]
+    return Points.of([[Fraction(float(c)) / b for c in row] for row, b in zip(differences, exact, strict=True)])

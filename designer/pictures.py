@@ -26,26 +26,27 @@ def figure(columns: int = 1, width: float = 6.0, height: float = 4.0) -> Any:
 def draw_comparison(comparison: Comparison, path: Path) -> Path:
     """Left: the loss of every family. Right: the standard deviation of the noise of each query, sorted for the best family."""
     drawing, (left, right) = figure(columns=2)
-    loss = comparison.problem.loss
-    rows = sorted((row for row in comparison.rows if row[loss] is not None), key=lambda row: row[loss], reverse=True)
+    rows = sorted((row for row in comparison.rows if row["loss"] is not None), key=lambda row: row["loss"], reverse=True)
     if not rows:
         raise InvalidProblem("plot: no family has a mechanism for this problem, there is nothing to draw.")
-    bars = left.barh([row["family"] for row in rows], [row[loss] for row in rows], color="0.6")
+    bars = left.barh([row["family"] for row in rows], [row["loss"] for row in rows], color="0.6")
     bars[-1].set_color("tab:blue")
     left.bar_label(bars, fmt="%.3g", padding=3)
-    left.margins(x=0.18)
-    left.set_xlabel(
-        {
-            "squared": "expected total squared error",
-            "absolute": "expected total absolute error",
-            "max": "largest query variance",
-        }[loss]
-    )
+    weighted = "" if (comparison.problem.costs == 1).all() else "weighted "
+    words = {
+        "squared": "expected total squared error",
+        "absolute": "expected total absolute error",
+        "max": "largest query variance",
+    }
+    left.set_xlabel(weighted + words[comparison.problem.loss])
+    left.set_xscale("log")
+    left.margins(x=0.25)
     order = np.argsort(rows[-1]["scales"])
     for row in rows[::-1]:
         right.plot(np.sqrt(2) * np.array(row["scales"])[order], marker="o", markersize=3, linewidth=1, label=row["family"])
     right.set_yscale("log")
-    right.set_xlabel(f"query, in the order of {rows[-1]['family']}")
+    right.set_xlabel(f"queries, sorted by the noise of {rows[-1]['family']}")
+    right.set_xticks(range(len(order)) if len(order) <= 20 else [])
     right.set_ylabel("standard deviation of the noise")
     right.legend(fontsize=8)
     try:

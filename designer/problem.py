@@ -64,6 +64,13 @@ class Problem:
                 "give some pair a finite budget, or pass allow_vacuous=True if that is meant."
             )
 
+    def loss_of(self, variances: Floats, mean_absolutes: Floats | None = None) -> float:
+        """The loss at noise with these variances (and, for "absolute", expected absolute values) in the K answers."""
+        if self.loss == "absolute":
+            assert mean_absolutes is not None
+            return float((self.costs * mean_absolutes).sum())
+        return float((self.costs * variances).sum() if self.loss == "squared" else (self.costs * variances).max())
+
     def sensitivity(self) -> SensitivitySet:
         """The differences that must be hidden in the answers of the workload."""
         return SensitivitySet.of(self.workload.dense(), self.relation)

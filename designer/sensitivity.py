@@ -87,6 +87,18 @@ class SensitivitySet:
                 found.add(block, ratios)
         return best, self.pairs(*found.indices())
 
+    def worst_coordinates(self) -> Floats:
+        """The largest `|u_k| / b` of each coordinate k, in one pass: the Laplace scale that query k needs when it is alone."""
+        largest = np.zeros(self.dimension)
+        for block in track(self.relation.blocks(), "scanning pairs"):
+            for k, column in enumerate(self.points.T):
+                right = column[block.right]
+                moves = np.abs(column[block.left] - right if block.paired else column[block.left][:, None] - right)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    moves /= block.budgets
+                largest[k] = np.fmax(largest[k], np.fmax.reduce(moves, axis=None, initial=0.0))
+        return largest
+
     def pairs(self, left: Indices, right: Indices, budgets: Floats) -> Pairs:
         """The given pairs written out."""
         return Pairs(left, right, self.points[left] - self.points[right], budgets)

@@ -27,7 +27,7 @@ from designer.frozen import Floats
 from designer.grid import Grid
 from designer.guarantee import Guarantee
 from designer.mechanism import Mechanism
-from designer.norms import Norm
+from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
 from designer.relation import Relation
 from designer.workload import Workload
@@ -71,7 +71,7 @@ def core(mechanism: Mechanism) -> dict[str, Any]:
         "family": mechanism.family,
         "workload": _workload_to_spec(mechanism.workload),
         "relation": mechanism.relation.to_spec(),
-        "norm": {"map": mechanism.norm.map, "order": mechanism.norm.order},
+        "norm": _norm_to_spec(mechanism.norm),
         "grid": list(mechanism.grid.exponents),
         "falloff": mechanism.falloff,
         "measured": mechanism.measured,
@@ -228,15 +228,13 @@ def _array(value: Any, ndim: int, field: str) -> Floats:
 def _mechanism(spec: Mapping[str, Any]) -> Mechanism:
     body = spec["mechanism"]
     _require_keys(body, CORE_KEYS, "mechanism")
-    _require_keys(body["norm"], {"map", "order"}, "norm")
-    norm_map = body["norm"]["map"]
     if not all(type(e) is int and abs(e) < 2000 for e in body["grid"]):
         raise InvalidSpec(f"grid: {body['grid'][:4]} ... must be whole exponents of two.")
     return Mechanism(
         family=str(body["family"]),
         workload=_workload_from_spec(body["workload"]),
         relation=_relation_from_spec(body["relation"]),
-        norm=Norm(_array(norm_map, 2 if isinstance(norm_map[0], list) else 1, "norm.map"), body["norm"]["order"]),
+        norm=_norm_from_spec(body["norm"]),
         grid=Grid(tuple(body["grid"])),
         falloff=body["falloff"],
         measured=None if body["measured"] is None else _array(body["measured"], 2, "measured"),
@@ -265,6 +263,22 @@ def _provenance_from_spec(spec: Any) -> dict[str, Any]:
     if not isinstance(spec, dict) or not all(isinstance(value, kinds.get(key, ())) for key, value in spec.items()):
         raise InvalidSpec(f"provenance: must hold nothing but {sorted(kinds)}, of the types that this program writes.")
     return spec
+
+
+def _norm_to_spec(norm: Norm) -> dict[str, Any]:
+    """A gauge by the vectors that span its body, any other norm by its map."""
+    if isinstance(norm, Gauge):
+        return {"order": "gauge", "differences": norm.differences, "budgets": norm.budgets, "scale": norm.scale}
+    return {"order": norm.order, "map": norm.map}
+
+
+def _norm_from_spec(spec: Any) -> Norm:
+    if isinstance(spec, dict) and spec.get("order") == "gauge":
+        _require_keys(spec, {"order", "differences", "budgets", "scale"}, "norm")
+        scale = float(_array(spec["scale"], 0, "norm.scale"))
+        return Gauge(_array(spec["differences"], 2, "norm.differences"), _array(spec["budgets"], 1, "norm.budgets"), scale)
+    _require_keys(spec, {"order", "map"}, "norm")
+    return Norm(_array(spec["map"], 2 if isinstance(spec["map"][0], list) else 1, "norm.map"), spec["order"])
 
 
 def _workload_to_spec(workload: Workload) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def minimise_scales(
     """
     unit = 1.0 / rows.max(axis=0)
     best, bound, iterations = (np.inf, unit), 0.0, 0
-    for iterations in range(1, rounds + 1):
+    for iterations in range(1, rounds + 1):  # noqa: B007
         rows = np.unique(rows[rows.max(axis=1) > 0], axis=0)
         weights, multipliers = interior_point(rows, costs, power)
         bound = max(bound, dual_bound(rows, costs, power, multipliers))
@@ -76,45 +76,67 @@ def dual_bound(rows: Floats, costs: Floats, power: int, multipliers: Floats) -> 
     return float(gain ** (p + 1) * p**p / (p + 1) ** (p + 1) * (1 - 1e-13))
 
 
-def interior_point(rows: Floats, costs: Floats, power: int, tolerance: float = 1e-12) -> tuple[Floats, Floats]:
-    """Primal-dual Newton iteration with positive slacks; returns weights and multipliers.
+def interior_point(rows: Floats, costs: Floats, power: int, tolerance: float = 1e-11) -> tuple[Floats, Floats]:
+    """Primal-dual Newton iteration (Boyd and Vandenberghe, section 11.7); returns weights and multipliers.
 
-    Unknowns are rescaled to `w = unit * x`, where unit_k is the largest weight that query k could have alone: then x <= 1 at the
-    optimum and Newton's tolerances mean the same for every problem. Measured: 12 to 25 steps, K = 1..1000.
+    Unknowns are rescaled to `w = unit * x`, where unit_k is the largest weight that query k could have alone: x <= 1 at the optimum,
+    whatever the units. Ends on the certified gap, or when rounding stops all progress.
     """
     unit = 1.0 / rows.max(axis=0)
     scaled, v = rows * unit, costs * unit**-power
     v = v / v.max()
-    x = np.full(len(v), 0.5 / scaled.sum(axis=1).max())
-    slack = 1.0 - scaled @ x
-    target = cost(x, v, power) / len(slack)
-    multipliers = target / slack
-    for _ in range(100):
-        target = float(slack @ multipliers) / len(slack)
-        if target * len(slack) <= tolerance * cost(x, v, power):
+    x = _warm_start(scaled, v, power)
+    multipliers = cost(x, v, power) / len(rows) / (1.0 - scaled @ x)
+    best = (np.inf, x, multipliers)
+    for _ in range(200):
+        value = cost(x / (scaled @ x).max(), v, power)
+        gap = 1.0 - dual_bound(scaled, v, power, multipliers) / value
+        best = min(best, (gap, x, multipliers), key=lambda state: state[0])
+        moved = _newton_step(scaled, v, power, x, multipliers) if gap > tolerance else None
+        if moved is None:
             break
-        x, slack, multipliers = _newton_step(scaled, v, power, x, slack, multipliers, 0.1 * target)
-    return x * unit, multipliers
+        x, multipliers = moved
+    return best[1] * unit, best[2]
 
 
-def _newton_step(
-    rows: Floats, v: Floats, p: int, x: Floats, slack: Floats, multipliers: Floats, target: float
-) -> tuple[Floats, Floats, Floats]:
-    """One damped Newton step towards `slack * multipliers = target`; stays strictly feasible."""
-    gradient = -p * v * x ** (-p - 1)
-    curvature = p * (p + 1) * v * x ** (-p - 2)
+def _warm_start(rows: Floats, v: Floats, p: int) -> Floats:
+    """An interior point near the optimum: multiplicative updates of the multipliers, which move mass to the rows that are violated.
+
+    From the plain start (all unknowns equal) Newton crawls along the boundary when costs and rows span many orders of magnitude:
+    K = 200, M = 2000, eight orders: a gap of 1 after 200 steps without these updates, 7e-11 with them.
+    """
+    multipliers = np.full(len(rows), 1.0 / len(rows))
+    for _ in range(50):
+        x = (p * v / (rows.T @ multipliers)) ** (1 / (p + 1))
+        load = rows @ x
+        multipliers = multipliers * np.sqrt(np.maximum(load / load.max(), 1e-3))
+        multipliers /= multipliers.sum()
+    return np.asarray(0.9 * x / load.max())
+
+
+def _newton_step(rows: Floats, v: Floats, p: int, x: Floats, multipliers: Floats) -> tuple[Floats, Floats] | None:
+    """One step towards a tenth of the surrogate gap, cut until everything stays positive and the residual falls; None when it cannot."""
+    slack = 1.0 - rows @ x
+    target = 0.1 * float(slack @ multipliers) / len(slack)
     ratio = multipliers / slack
-    hessian = np.diag(curvature) + (rows.T * ratio) @ rows
-    step = -np.linalg.solve(hessian, gradient + rows.T @ (target / slack))
-    slack_step = -(rows @ step)
-    multiplier_step = target / slack - multipliers - ratio * slack_step
-    primal = _longest(np.concatenate([x, slack]), np.concatenate([step, slack_step]))
-    dual = _longest(multipliers, multiplier_step)
-    x = x + primal * step
-    return x, 1.0 - rows @ x, multipliers + dual * multiplier_step
+    # In the units x_k of each variable the Newton matrix is well scaled whatever the costs are.
+    curvature = p * (p + 1) * v * x**-p
+    unit_rows = rows * x
+    hessian = (unit_rows.T * ratio) @ unit_rows
+    hessian[np.diag_indices_from(hessian)] += curvature
+    step = -np.linalg.solve(hessian, unit_rows.T @ (target / slack) - p * v * x**-p) * x
+    multiplier_step = target / slack - multipliers + ratio * (rows @ step)
 
+    def residual(point: Floats, dual: Floats) -> float:
+        stationarity = x * (rows.T @ dual - p * v * point ** (-p - 1))
+        return float(np.hypot(np.linalg.norm(stationarity), np.linalg.norm(dual * (1.0 - rows @ point) - target)))
 
-def _longest(value: Floats, step: Floats) -> float:
-    """The largest step of at most 1 that keeps 1 % of every positive value."""
-    falling = step < 0
-    return min(1.0, 0.99 * float((value[falling] / -step[falling]).min(initial=np.inf)))
+    falling = multiplier_step < 0
+    length = min(1.0, 0.99 * float((multipliers[falling] / -multiplier_step[falling]).min(initial=np.inf)))
+    before = residual(x, multipliers)
+    while length > 1e-12:
+        there, dual = x + length * step, multipliers + length * multiplier_step
+        if (there > 0).all() and (rows @ there < 1.0).all() and residual(there, dual) <= (1 - 0.01 * length) * before:
+            return there, dual
+        length *= 0.5
+    return None

@@ -61,10 +61,16 @@ def mechanisms() -> dict[str, Mechanism]:
         "add_remove": Problem(named, metrics.add_remove(5, [0.1, 0.2, 0.3, 0.4, INF])),
         "vacuous": Problem(named, metrics.from_matrix(np.where(np.eye(5) == 1, 0, INF)), allow_vacuous=True),
     }
-    return {name: design(problem).mechanism for name, problem in problems.items()}
+    made = {name: design(problem).mechanism for name, problem in problems.items()}
+    plane = Problem(Workload(matrix[:2], elements=NAMES), metrics.uniform(5, 0.5))
+    normal = Problem(Workload(matrix, elements=NAMES), metrics.uniform(5, 0.5), notion="gaussian")
+    made |= {name: design(plane, name).mechanism for name in ("k_norm", "ellipsoid", "box")}
+    return made | {name: design(normal, name).mechanism for name in ("gaussian", "diagonal_gaussian")}
 
 
 KINDS = list(mechanisms())
+RELATION_KINDS = KINDS[: KINDS.index("vacuous")]
+FAMILY_KINDS = KINDS[KINDS.index("vacuous") + 1 :]
 
 
 def resealed(spec: dict[str, Any]) -> dict[str, Any]:
@@ -236,7 +242,7 @@ def test_an_attacker_with_a_fresh_seal_gets_nothing_but_what_is_proven(kind: str
     assert {path[0] for path in loaded} <= free
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "vacuous"])
+@pytest.mark.parametrize("kind", RELATION_KINDS)
 def test_weaker_noise_under_the_old_relation_is_not_private(kind: str, tmp_path: Path) -> None:
     spec = to_spec(mechanisms()[kind])
     heard = [k for k, weight in enumerate(spec["mechanism"]["norm"]["map"]) if weight != "inf"]
@@ -251,6 +257,22 @@ def test_weaker_noise_under_the_old_relation_is_not_private(kind: str, tmp_path:
         mutant["mechanism"]["norm"]["map"][k] = "inf"
         with pytest.raises(NotPrivate, match="infinitely often"):
             read(tmp_path, resealed(mutant))
+
+
+@pytest.mark.parametrize("kind", FAMILY_KINDS)
+@pytest.mark.parametrize("factor", [1 + 1e-9, 2.0, 1e6])
+def test_weaker_noise_of_any_shape_is_not_private(kind: str, factor: float, tmp_path: Path) -> None:
+    def scaled(value: Any) -> Any:
+        return [scaled(v) for v in value] if isinstance(value, list) else value if value == "inf" else value * factor
+
+    spec = to_spec(mechanisms()[kind])
+    norm = spec["mechanism"]["norm"]
+    if norm["order"] == "gauge":
+        norm["scale"] /= factor
+    else:
+        norm["map"] = scaled(norm["map"])
+    with pytest.raises(NotPrivate):
+        read(tmp_path, resealed(spec))
 
 
 def test_a_larger_epsilon_under_the_old_words_is_refused(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Independent Laplace noise with a scale for each query: the optimum, and the baselines of DX section 4.2.
 
 With weights `w_k = 1 / c_k` the privacy condition `sum_k |u_k| / c_k <= b` of DX Theorem 1 is linear in w and the errors
-`2 sum c_k^2`, `sum c_k` are convex: the problem DX calls hard is solved to the optimum (THEORY 2.1).
+`2 sum c_k^2`, `sum c_k` are convex: the problem DX calls hard is solved to the optimum (docs/theory/scales.md).
 """
 
 from __future__ import annotations
@@ -9,23 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from designer import metrics
-from designer.certificate import certify
+from designer.coordinates import Coordinates
 from designer.errors import DesignFailed
+from designer.families.freeze import Bound, freeze
 from designer.frozen import Floats, positive
-from designer.grid import Grid
 from designer.mechanism import Mechanism
 from designer.norms import Norm, weighted_l1
-from designer.optimality import Optimality
 from designer.problem import Problem
 from designer.sensitivity import SensitivitySet
-from solvers.rational import float_above
 from solvers.scales import minimise_scales
 from solvers.solution import Solution
 from solvers.status import Status
 
-# Weights are shrunk by this factor beyond the exact requirement, so that a certificate recomputed on another machine, whose float scan
-# may round otherwise, still holds.
-MARGIN = 1 + 2.0**-40
 OBJECTIVES = {
     "squared": "2 sum_k v_k c_k^2, the weighted squared error of Laplace noise with scales c",
     "absolute": "sum_k v_k c_k, the weighted absolute error of Laplace noise with scales c",
@@ -86,12 +81,12 @@ def measurable(problem: Problem) -> SensitivitySet:
     return sensitivity
 
 
-def refuse_extreme(values: Floats) -> None:
+def refuse_extreme(values: Floats, what: str = "differences of the answers, or their ratios to the budgets, reach") -> None:
     """Differences u, lengths and ratios u / b must have squares, and sums of squares, within the floats."""
     if values.size and not 1e-100 < values.min() <= values.max() < 1e100:
         raise DesignFailed(
-            f"laplace: differences of the answers, or their ratios to the budgets, reach from {values.min()} to {values.max()}; choose units of "
-            "queries and budgets in which they lie between 1e-100 and 1e100."
+            f"problem: {what} from {values.min()} to {values.max()}; choose units of queries and budgets in which they lie between "
+            "1e-100 and 1e100."
         )
 
 
@@ -111,7 +106,9 @@ def refuse_infinite(sensitivity: SensitivitySet, norm: Norm) -> float:
 
 def strategy_1(problem: Problem) -> Mechanism:
     """Equal shares: each query gets the budget d / K for itself (DX section 4.2, Strategy 1)."""
-    alone = _alone(problem)
+    sensitivity = measurable(problem)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    alone = sensitivity.worst_coordinates()
     with np.errstate(divide="ignore"):
         return mechanism(problem, "strategy_1", 1 / (alone * np.count_nonzero(alone)))
 
@@ -169,6 +166,7 @@ def _proportional_weights(moves: Floats, budgets: Floats, gain: float = 1e-12) -
 def uniform_budget(problem: Problem) -> Mechanism:
     """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
     sensitivity = measurable(problem)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     everything = metrics.uniform(problem.relation.size, 1.0)
     one_budget = sensitivity.relation if isinstance(problem.relation, metrics.AddRemove) else everything
     scale = unit_sensitivity(SensitivitySet(one_budget, sensitivity.points)) / smallest_budget(problem)
@@ -196,59 +194,8 @@ def smallest_budget(problem: Problem) -> float:
     return least
 
 
-def _alone(problem: Problem) -> Floats:
-    """c'_k = max |u_k| / d: the scale query k needs when it has the whole budget; 0 where no protected change moves it."""
-    sensitivity = measurable(problem)
-    columns = [SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]) for k in range(sensitivity.dimension)]
-    return np.array([refuse_infinite(column, weighted_l1([1.0])) for column in columns])
-
-
 def mechanism(problem: Problem, family: str, weights: Floats, bound: float | None = None, method: str = "") -> Mechanism:
-    """The frozen mechanism with these weights: queries rounded to their grid, weights shrunk until the rounded queries are private."""
-    grid = Grid.for_scales(problem.workload.dense(), 1 / weights)
-    on_grid = grid.values(grid.integers(problem.workload.dense()))
-    refuse_swallowed(problem, on_grid, weights)
-    rounded = SensitivitySet.of(on_grid, problem.relation)
-    weights = weights / scale_up_to_private(rounded, weighted_l1(weights))
-    value = loss_of(problem, 1 / weights)
-    # The bound is proven for the queries before rounding, which may gain a part in 10^12.
-    optimality = None if bound is None else Optimality(OBJECTIVES[problem.loss], value, min(bound, value), method)
-    return Mechanism(family, problem.workload, problem.relation, weighted_l1(weights), grid, optimality=optimality)
-
-
-def refuse_swallowed(problem: Problem, on_grid: Floats, weights: Floats) -> None:
-    """A query whose differences are lost in the grid would be answered by noise around another query."""
-    dense = problem.workload.dense()
-    lost = (np.abs(on_grid - dense).max(axis=1) > 1e-3 * np.ptp(dense, axis=1)) & np.isfinite(weights)
-    if lost.any():
-        k = int(np.flatnonzero(lost)[0])
-        raise DesignFailed(
-            f"laplace: query {problem.workload.queries[k]!r} varies by {np.ptp(dense[k])}, too little beside its noise scale {1 / weights[k]} "
-            f"or its largest entry {np.abs(dense[k]).max()}; raise its budgets, or subtract a constant from it."
-        )
-
-
-def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
-    """A factor by which the norm must be divided so that every pair is proven within its budget, with `MARGIN` to spare.
-
-    A first float scan with its error allowance makes the norm private for certain; the certificate of that norm then says, almost
-    exactly, how much of the allowance was not needed.
-    """
-    if norm.silent.all():
-        return 1.0
-    worst = refuse_infinite(sensitivity, norm)
-    if worst == 0.0:
-        return 1.0
-    # An error of the float scan on the length of a pair weighs most at the smallest budget.
-    least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in sensitivity.relation.blocks())
-    safe = (worst + 2 * (sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least)) * MARGIN
-    proven = certify(sensitivity, norm.divided(safe)).worst_ratio
-    return safe if proven is None else safe * float_above(proven) * MARGIN
-
-
-def loss_of(problem: Problem, scales: Floats) -> float:
-    """The objective of the problem at the given scales."""
-    if problem.loss == "absolute":
-        return float((problem.costs * scales).sum())
-    squares = 2 * problem.costs * scales**2
-    return float(squares.sum() if problem.loss == "squared" else squares.max())
+    """The frozen mechanism with these weights on the queries themselves."""
+    plain = Coordinates(None, None, np.isfinite(weights))
+    proven = None if bound is None else Bound(OBJECTIVES[problem.loss], bound, method)
+    return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", proven)

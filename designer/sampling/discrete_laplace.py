@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.sampling.lazy_uniform import LazyUniform, resolve
+from designer.sampling import continuous
+from designer.sampling.lazy_uniform import LazyUniform, rational_ball, resolve
 
 if TYPE_CHECKING:
     from flint import arb
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
 LOW_BITS, KEEP_BITS, SIGN_BITS = 35, 14, 15
 HIGH_RATE = Fraction(1, 2**20)  # the high digit has a rate in (2^-21, 2^-20] wherever there are low digits
 SMALLEST_RATE = HIGH_RATE / 2**LOW_BITS  # 2^-55: beyond 2^63 lies a mass of e^-256
-SHORT_WORD = np.uint64(2**44)  # below it (probability 2^-20) a word says too little about its logarithm
-# |-log U computed - true| <= 2^-44 (bits not drawn) + 2^-46 (roundings) + 2^-41 (np.log, assumed; four ulp would be 2^-45).
-LOG_ERROR = 2.0**-40
 BLOCK = 2**15  # coordinates at a time, so that the intermediate arrays stay in the cache
 
 
@@ -31,7 +29,7 @@ BLOCK = 2**15  # coordinates at a time, so that the intermediate arrays stay in 
 class DiscreteLaplace:
     """K independent integers, `P(Z_k = z) = (1 - a_k) / (1 + a_k) * a_k^|z|` with `a_k = exp(-rate_k)`.
 
-    The law of `draw` is exactly this one, given ideal random bits and a `np.log` with absolute error below 2^-41: floats only
+    The law of `draw` is exactly this one, given ideal random bits and a `np.log` that is right to 2^-48: floats only
     sort out the draws that are beyond doubt; the rest (one in 8,000) is decided by ball arithmetic with further random bits.
     Derivation: docs/theory/sampling.md, section 1.
 
@@ -124,13 +122,12 @@ class DiscreteLaplace:
 
     def _high_digit(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """floor(-log(U) / rate of the high digit), and where the bits known of U leave that open."""
-        exponential = 64 * np.log(2.0) - np.log(np.maximum(words, np.uint64(1)).astype(np.float64))
+        exponential, error = continuous.exponential(words)
         quotient = exponential * self._per_unit
         floor = np.floor(quotient)
         fraction = quotient - floor
-        # Twice the error of the logarithm: the other half covers the roundings of the product, below 45 * 2^-51 / rate.
-        error = 2 * LOG_ERROR * self._per_unit
-        doubtful = (words < SHORT_WORD) | (fraction > 1 - error) | ((fraction < error) & (floor > 0))
+        error = error * self._per_unit + quotient * 2.0**-50  # three roundings of 2^-53 each
+        doubtful = (fraction > 1 - error) | ((fraction < error) & (floor > 0)) | (error >= 0.5)
         return np.where(doubtful, 0.0, floor).astype(np.int64), doubtful
 
     def _decide(self, k: int, first: int, second: int, entropy: Entropy) -> int:
@@ -160,18 +157,16 @@ def _low_digits(rate: Fraction) -> int:
 
 def _power(rate: Fraction, exponent: int) -> arb:
     """`exp(-rate * exponent)` as a ball."""
-    from flint import arb, fmpq
-
-    power: arb = arb(fmpq(-rate.numerator * exponent, rate.denominator)).exp()
+    power: arb = rational_ball(-rate * exponent).exp()
     return power
 
 
 def _geometric(uniform: LazyUniform, rate: Fraction) -> int:
     """floor(-log(U) / rate): at least g exactly when U <= exp(-rate g)."""
-    from flint import arb, fmpq
 
     def answer() -> int | None:
-        floor = (-uniform.ball().log() * arb(fmpq(rate.denominator, rate.numerator))).floor().unique_fmpz()
+        quotient = continuous.exponential_ball(uniform) / rational_ball(rate)
+        floor = quotient.floor().unique_fmpz()
         return None if floor is None else int(floor)
 
     return resolve([uniform], answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -43,13 +44,22 @@ class LazyUniform:
         True with probability exactly that real number, clipped to [0, 1].
         """
 
-        def answer() -> bool | None:
-            number, limit = self.ball(), bound()
-            if number < limit:
-                return True
-            return False if number > limit else None
+        return resolve([self], lambda: self.is_below(bound()))
 
-        return resolve([self], answer)
+    def is_below(self, limit: arb) -> bool | None:
+        """Is the number below `limit`, or None while the bits known and the radius of `limit` leave it open."""
+        number = self.ball()
+        if number < limit:
+            return True
+        return False if number > limit else None
+
+
+def rational_ball(number: Fraction) -> arb:
+    """A ball around a rational number, at the working precision."""
+    from flint import arb, fmpq
+
+    ball: arb = arb(fmpq(number.numerator, number.denominator))
+    return ball
 
 
 def resolve(uniforms: Sequence[LazyUniform], answer: Callable[[], Answer | None]) -> Answer:

@@ -1,0 +1,151 @@
+"""Noise with a Euclidean norm: the ellipsoid of least error with exponential fall-off, and the optimal Gaussian matrix mechanism.
+
+`min tr(V T Sigma T')` subject to `u' Sigma^-1 u <= b^2`, T the reconstruction and V the queries' weights: convex in Sigma^-1, with a
+dual certificate. With Gaussian fall-off the covariance is Sigma, and no Gaussian mechanism, correlated or not, has a smaller loss; with
+exponential fall-off it is (s + 1) Sigma and the mechanism is pure (docs/theory/ellipsoid.md).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from designer.coordinates import Coordinates, moving_coordinates
+from designer.errors import DesignFailed
+from designer.families.freeze import Bound, freeze, on_heard
+from designer.families.laplace import refuse_extreme, refuse_infinite
+from designer.frozen import Floats, positive
+from designer.mechanism import Mechanism
+from designer.norms import Norm, weighted_l1
+from designer.problem import Problem
+from designer.sensitivity import SensitivitySet
+from solvers.ellipsoid import Ellipsoid, Separation, minimise_maximum, minimise_trace
+from solvers.scales import minimise_scales
+from solvers.solution import Solution
+
+Falloff = Literal["exponential", "gaussian"]
+
+# A set of at most this many numbers is handed to the solver as it is; a larger one is scanned for violated pairs.
+WRITTEN_OUT = 4_000_000
+OBJECTIVES = {
+    "squared": "sum_k v_k Var_k, the weighted squared error",
+    "max": "max_k v_k Var_k, the largest weighted squared error of a query",
+}
+
+
+def ellipsoid(problem: Problem, tolerance: float = 1e-6) -> Mechanism:
+    """Exponential fall-off in the best ellipsoid: pure, any dimension."""
+    return _shaped(problem, "ellipsoid", "exponential", tolerance)
+
+
+def gaussian(problem: Problem, tolerance: float = 1e-6) -> Mechanism:
+    """Gaussian fall-off in the best ellipsoid: the optimal Gaussian matrix mechanism under the relation."""
+    return _shaped(problem, "gaussian", "gaussian", tolerance)
+
+
+def _shaped(problem: Problem, family: str, falloff: Falloff, tolerance: float) -> Mechanism:
+    coordinates, moving = heard_set(problem, family)
+    if problem.loss == "absolute":
+        # E|z_k| is a multiple of the standard deviation; the sum of roots of variances is not convex in Sigma^-1, so the squared error
+        # stands in for it and no bound is claimed.
+        solution = covering(moving, problem, coordinates, "squared", tolerance)
+    else:
+        solution = covering(moving, problem, coordinates, problem.loss, tolerance)
+    refuse_unusable(solution, family)
+    # F'F = Sigma^-1 with F upper triangular.
+    factor = np.linalg.inv(np.linalg.cholesky(solution.point.covariance))
+    spread = np.sqrt(solution.point.covariance.diagonal())
+    inflation = 1 if falloff == "gaussian" else moving.dimension + 1
+    bound = None
+    if problem.loss != "absolute":
+        bound = Bound(OBJECTIVES[problem.loss], inflation * solution.lower_bound, solution.method)
+    norm = Norm(on_heard(factor, coordinates, np.inf), "l2")
+    return freeze(problem, family, coordinates, on_heard(spread, coordinates), lambda _: norm, falloff, bound)
+
+
+def heard_set(problem: Problem, family: str) -> tuple[Coordinates, SensitivitySet]:
+    """Full-rank coordinates and the differences in them."""
+    coordinates = moving_coordinates(problem)
+    if not coordinates.heard.any():
+        raise DesignFailed(f"{family}: no protected change moves an answer, so there is nothing to shape; use laplace.")
+    moving = coordinates.sensitivity(problem)
+    refuse_infinite(moving, weighted_l1(np.ones(moving.dimension)))
+    refuse_extreme(np.ptp(moving.points, axis=0), "answers of the queries move")
+    return coordinates, moving
+
+
+def refuse_unusable(solution: Solution[Ellipsoid], family: str) -> None:
+    """A covariance that is not positive definite cannot be sampled."""
+    values = np.linalg.eigvalsh(solution.point.covariance)
+    if not solution.status.usable or not values[0] > 1e-13 * values[-1]:
+        raise DesignFailed(f"{family}: {solution.status.value} Or some query is nearly a combination of others: drop it.")
+
+
+def covering(
+    moving: SensitivitySet, problem: Problem, coordinates: Coordinates, loss: str, tolerance: float, rows: Floats | None = None
+) -> Solution[Ellipsoid]:
+    """The ellipsoid of least loss that covers all u / b."""
+    limit = positive(tolerance, "options.tolerance")
+    answers = coordinates.answers(problem) * np.sqrt(problem.costs)[:, None]
+    rows, separate = starting_rows(moving)
+    if loss == "max":
+        return minimise_maximum(rows, answers, separate=separate, tolerance=limit)
+    return minimise_trace(rows, answers.T @ answers, separate=separate, tolerance=limit)
+
+
+def starting_rows(moving: SensitivitySet) -> tuple[Floats, Separation | None]:
+    """All u / b where they fit, otherwise each point's worst partner and a scan for the rest."""
+    from designer.relation import BLOCK_PAIRS
+
+    total = sum(int(np.isfinite(block.budgets).sum()) for block in moving.relation.blocks())
+    if total * moving.dimension <= WRITTEN_OUT:
+        return moving.all_pairs().normalised, None
+    spread = np.ptp(moving.points, axis=0)
+    _, start = moving.worst(weighted_l1(1 / spread), limit=min(total, BLOCK_PAIRS))
+
+    def separate(precision: Floats) -> tuple[float, Floats]:
+        values, vectors = np.linalg.eigh(precision)
+        factor = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        worst, pairs = moving.worst(Norm(factor, "l2"), limit=max(400, 4 * moving.dimension))
+        return worst**2, pairs.normalised
+
+    return start.normalised, separate
+
+
+def l2_ball(problem: Problem) -> Mechanism:
+    """Exponential fall-off in a Euclidean ball of the measured coordinates (SEMI Algorithm 5)."""
+    return _ball(problem, "l2_ball", "exponential")
+
+
+def isotropic_gaussian(problem: Problem) -> Mechanism:
+    """Equal, independent Gaussian noise: the Gaussian mechanism of l2 sensitivity max ||u||_2 / b."""
+    return _ball(problem, "isotropic_gaussian", "gaussian")
+
+
+def _ball(problem: Problem, family: str, falloff: Falloff) -> Mechanism:
+    coordinates, moving = heard_set(problem, family)
+    radius = refuse_infinite(moving, Norm(np.ones(moving.dimension), "l2"))
+    weights = on_heard(np.full(moving.dimension, 1 / radius), coordinates, np.inf)
+    return freeze(problem, family, coordinates, 1 / weights, lambda _: Norm(weights, "l2"), falloff)
+
+
+def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
+    """Independent Gaussian noise with the best variance for each measured coordinate: `min sum_k v_k / w_k`, `sum_k w_k u_k^2 <= b^2`."""
+    coordinates, moving = heard_set(problem, "diagonal_gaussian")
+    costs = (coordinates.answers(problem) ** 2 * problem.costs[:, None]).sum(axis=0)
+    spread = np.ptp(moving.points, axis=0)
+    _, start = moving.worst(Norm(1 / spread, "l2"), limit=max(1000, 4 * len(spread)))
+    rows = start.normalised**2
+    missing = np.flatnonzero(rows.max(axis=0) == 0)
+    if len(missing):
+        rows = np.concatenate([rows, moving.all_pairs().normalised[:] ** 2])
+
+    def separate(weights: Floats) -> tuple[float, Floats]:
+        worst, pairs = moving.worst(Norm(np.sqrt(weights), "l2"), limit=max(200, 4 * len(spread)))
+        return worst**2, pairs.normalised**2
+
+    found = minimise_scales(rows, np.maximum(costs, 1e-12 * costs.max()), 1, separate, tolerance=tolerance)
+    weights = on_heard(np.sqrt(found.point), coordinates, np.inf)
+    bound = Bound(OBJECTIVES["squared"], found.lower_bound, found.method) if problem.loss == "squared" else None
+    return freeze(problem, "diagonal_gaussian", coordinates, 1 / weights, lambda _: Norm(weights, "l2"), "gaussian", bound)

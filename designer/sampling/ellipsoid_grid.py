@@ -1,0 +1,156 @@
+"""The norm `|F z|_2` of an ellipsoid, for exact sampling on the integer grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.sampling import continuous
+from designer.sampling.continuous import Floats
+from designer.sampling.round_and_reject import ROUND_UP, Falloff
+
+if TYPE_CHECKING:
+    from flint import arb, arb_mat, fmpq_mat
+
+    from designer.sampling.lazy_uniform import LazyUniform
+
+
+@dataclass(frozen=True)
+class EllipsoidGrid:
+    """`||z|| = |F z|_2` on Z^s, F square and invertible, of exact rationals (floats are the dyadic numbers that they are).
+
+    For the ellipsoid `{x : x' W x <= 1}` any F with `F' F = W` serves. Draws: `y = F^-1 r omega` with a Gamma(s) radius and a
+    uniform direction (exponential fall-off), or `F^-1` times standard normals (Gaussian). Entries are 0 or within 2^+-500.
+
+    >>> from designer.sampling.entropy import SeededEntropy
+    >>> from designer.sampling.round_and_reject import RoundAndReject
+    >>> noise = RoundAndReject(EllipsoidGrid([[0.5, 0.25], [0, 0.5]], Falloff.GAUSSIAN))
+    >>> noise.draw(3, SeededEntropy(1)).shape
+    (3, 2)
+    """
+
+    factor: Sequence[Sequence[Fraction | float]]
+    falloff: Falloff = Falloff.EXPONENTIAL
+    spread: Floats = field(init=False, repr=False, compare=False)
+    _floats: Floats = field(init=False, repr=False, compare=False)
+    _inverse: Floats = field(init=False, repr=False, compare=False)
+    _inverses: dict[int, arb_mat] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        factor = tuple(tuple(Fraction(entry) for entry in row) for row in self.factor)
+        if not factor or any(len(row) != len(factor) for row in factor):
+            raise ValueError(
+                f"factor: {len(factor)} rows of lengths {sorted({len(row) for row in factor})}; give a square matrix."
+            )
+        if any(entry and not Fraction(1, 2**500) < abs(entry) < 2**500 for row in factor for entry in row):
+            raise ValueError("factor: an entry is beyond 2^500 or nearer to 0 than 2^-500; rescale the grid.")
+        object.__setattr__(self, "factor", factor)
+        floats = np.array([[float(entry) for entry in row] for row in factor])
+        inverse = self._rounded_inverse()
+        spread = np.sqrt((inverse**2).sum(axis=1)) * ROUND_UP  # Cauchy and Schwarz
+        for name, array in (("_floats", floats), ("_inverse", inverse), ("spread", spread)):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @property
+    def dimension(self) -> int:
+        """s."""
+        return len(self.factor)
+
+    @property
+    def word_count(self) -> int:
+        """s words for the Gamma radius of an exponential fall-off, and those of s normals."""
+        gamma = self.dimension if self.falloff is Falloff.EXPONENTIAL else 0
+        return gamma + continuous.normal_words(self.dimension)
+
+    @property
+    def log_volume(self) -> float:
+        """`log(pi^(s/2) / Gamma(s/2 + 1) / |det F|)`."""
+        s = self.dimension
+        return s / 2 * math.log(math.pi) - math.lgamma(s / 2 + 1) - float(np.linalg.slogdet(self._floats)[1])
+
+    def largest(self, widths: Floats) -> float:
+        """The smaller of two bounds: columns added up, and `sqrt(s) |F W|_2` with `|.|_2^2 <= |.|_1 |.|_inf`."""
+        scaled = np.abs(self._floats) * widths
+        spectral = np.sqrt(scaled.sum(axis=0).max() * scaled.sum(axis=1).max())
+        return float(min(np.sqrt((scaled**2).sum(axis=0)).sum(), spectral * np.sqrt(np.count_nonzero(widths)))) * ROUND_UP
+
+    def propose(self, words: NDArray[np.uint64]) -> tuple[Floats, Floats, Floats]:
+        """`y = F^-1 v` with |v| the norm."""
+        s, gamma = self.dimension, words.shape[1] - continuous.normal_words(self.dimension)
+        vector, norm, error = continuous.normal_vectors(words[:, gamma:], s)
+        if self.falloff is Falloff.EXPONENTIAL:
+            _, radius, radius_error = continuous.exponential_vectors(words[:, :gamma])
+            vector, error = continuous.along(radius, radius_error, vector, norm, error)
+            norm = radius
+        # The roundings of the product are relative to sum |inverse| |vector|, at most `spread` times the norm.
+        return vector @ self._inverse.T, norm, error + (s + 4) * 2.0**-52 * norm
+
+    def propose_balls(self, uniforms: Sequence[LazyUniform]) -> tuple[list[arb], arb]:
+        """The same draw in ball arithmetic."""
+        from flint import arb, arb_mat
+
+        s, gamma = self.dimension, len(uniforms) - continuous.normal_words(self.dimension)
+        normals = continuous.normal_vector_balls(uniforms[gamma:], s)
+        norm: arb = sum((x**2 for x in normals), arb(0)).sqrt()
+        if self.falloff is Falloff.EXPONENTIAL:
+            radius = sum((continuous.exponential_ball(u) for u in uniforms[:gamma]), arb(0))
+            normals, norm = [x * radius / norm for x in normals], radius
+        return (self._inverse_balls() * arb_mat(s, 1, normals)).entries(), norm
+
+    def norm(self, z: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """`|F z|_2` and its error, from the rounding of every product and sum in `F z`."""
+        floats = z.astype(np.float64)
+        length = np.sqrt(((floats @ self._floats.T) ** 2).sum(axis=1))
+        rounding = np.sqrt(((np.abs(floats) @ np.abs(self._floats).T) ** 2).sum(axis=1))
+        return length, (rounding + length) * (self.dimension + 6) * 2.0**-52
+
+    def norm_ball(self, z: Sequence[int]) -> arb:
+        """`|F z|_2`, a root of an exact rational."""
+        from flint import arb, fmpq_mat
+
+        image = (self._exact * fmpq_mat(len(z), 1, list(z))).entries()
+        root: arb = arb(sum(entry * entry for entry in image)).sqrt()
+        return root
+
+    @cached_property
+    def _exact(self) -> fmpq_mat:
+        from flint import fmpq, fmpq_mat
+
+        exact = [Fraction(entry) for row in self.factor for entry in row]
+        return fmpq_mat(self.dimension, self.dimension, [fmpq(entry.numerator, entry.denominator) for entry in exact])
+
+    def _inverse_balls(self) -> arb_mat:
+        """Balls around `F^-1` at the working precision; kept, because at s = 100 they take 0.1 s and every hard draw asks."""
+        from flint import arb_mat, ctx
+
+        if (known := self._inverses.get(ctx.prec)) is not None:
+            return known
+        try:
+            inverse = arb_mat(self._exact).inv()
+        except ZeroDivisionError:
+            if self._exact.rank() < self.dimension:
+                raise ValueError("factor: singular; give an invertible matrix, or sample in a subspace.") from None
+            with ctx.extraprec(ctx.prec):
+                inverse = self._inverse_balls()
+        return self._inverses.setdefault(ctx.prec, inverse)
+
+    def _rounded_inverse(self) -> Floats:
+        """`F^-1`, every entry right to 2^-52 of its row's largest, from balls of sufficient precision."""
+        from flint import ctx
+
+        for bits in (128, 256, 512, 1024, 2048, 4096):
+            with ctx.workprec(bits):
+                balls = self._inverse_balls().tolist()
+                middle = np.array([[float(ball.mid()) for ball in row] for row in balls])
+                radius = np.array([[float(ball.rad()) for ball in row] for row in balls])
+            if (radius.max(axis=1) <= 2.0**-54 * np.abs(middle).max(axis=1)).all():
+                return middle
+        raise ValueError("factor: too ill-conditioned to invert with 4096 bits; choose another basis.")

@@ -1,0 +1,25 @@
+"""The synthetic setting of DX section 4 and its yardstick, the improvement factor of a single query."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designer.frozen import Floats
+from designer.metrics import Metric
+from designer.sensitivity import SensitivitySet
+
+UNIVERSE = 50
+
+
+def universe(seed: int = 0) -> Floats:
+    """50 distinct points of the integer grid [0, 100]^2. (DX says distinct points of [0, 100]^2 and that they are roughly evenly spread.)"""
+    chosen = np.random.default_rng(seed).choice(101 * 101, UNIVERSE, replace=False)
+    return np.stack(np.divmod(chosen, 101), axis=1).astype(float)
+
+
+def improvement_factors(metric: Metric, queries: Floats) -> Floats:
+    """IF(q) = (Delta_1 / min d) / c of each query alone, c = max |q_i - q_j| / d(i, j) (DX section 4.1)."""
+    distances = metric.distances()
+    smallest = distances[np.triu_indices(len(distances), 1)].min()
+    alone = SensitivitySet.of(queries, metric).worst_coordinates()
+    return np.asarray(np.ptp(queries, axis=1) / smallest / alone)

@@ -1,0 +1,29 @@
+"""What the examples share: computed values beside the intervals that a paper publishes, and where pictures go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+Published = Mapping[str, tuple[float, float]]
+Result = tuple[dict[str, float], Published]
+
+DATA = Path(__file__).parent / "data"
+PICTURES = Path("out")
+
+
+def show(
+    title: str, reproduce: Callable[..., Result], differences: Mapping[str, str], draw: Callable[[Path], object] | None = None
+) -> None:
+    """Print computed beside published, say where they differ and why, and draw the picture."""
+    computed, published = reproduce(full=True)
+    print(title)
+    for name, value in computed.items():
+        low, high = published.get(name, (None, None))
+        paper = "" if low is None else f"paper: {low:g}" if low == high else f"paper: {low:g} to {high:g}"
+        print(f"  {name:52} {value:10.4g}   {paper}")
+    for name, reason in differences.items():
+        print(f"  Why {name!r} differs: {reason}")
+    if draw is not None:
+        PICTURES.mkdir(exist_ok=True)
+        print(f"  Drawn to {draw(PICTURES)}")

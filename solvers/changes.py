@@ -1,0 +1,114 @@
+"""A finite family of changes `d_m` of an unknown vector, each with a length budget `b_m`.
+
+The three programs that share it ask for matrices `B` (strategies), functions `p` (Lipschitz fits) or both with
+`||B d_m||_1 <= b_m` for every m. Most changes are differences `e_i - e_j` of unit vectors, so the matrix is kept sparse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+# Columns handled at once: with 512 rows 16 MB, where all pairs of N = 256 at once would take 134 MB.
+CHUNK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Columns `d_m` of `matrix` (N x M, sparse or dense) and `budget` (M,) > 0; infinite budgets bind nothing and are dropped.
+
+    >>> Changes.of_metric([[0, 1, 9], [1, 0, 2], [9, 2, 0]]).worst([[0.0, 1.0, 3.0]])
+    1.0
+    """
+
+    matrix: Any
+    budget: Array
+
+    def __post_init__(self) -> None:
+        from scipy.sparse import csc_array
+
+        budget = np.array(self.budget, dtype=float)
+        matrix = csc_array(self.matrix, dtype=float, copy=True)
+        if budget.ndim != 1 or matrix.shape[1] != budget.size:
+            raise ValueError(
+                f"budget has shape {budget.shape}, matrix {matrix.shape}: give one budget for each column of matrix."
+            )
+        if not (budget > 0).all():
+            raise ValueError(f"budget has a value {budget.min()}: budgets must be positive (infinite ones are dropped).")
+        if not np.isfinite(matrix.data).all():
+            raise ValueError("matrix has entries that are not finite: remove those changes.")
+        kept = np.isfinite(budget)
+        if not kept.all():
+            matrix, budget = matrix[:, kept], budget[kept]
+        for array in (budget, matrix.data, matrix.indices, matrix.indptr):
+            array.setflags(write=False)
+        object.__setattr__(self, "matrix", matrix)
+        object.__setattr__(self, "budget", budget)
+
+    @classmethod
+    def pairs(cls, size: int, left: ArrayLike, right: ArrayLike, budget: ArrayLike) -> Changes:
+        """`e_left - e_right` in R^size; `right = -1` stands for the origin, so that the change is `e_left` itself."""
+        from scipy.sparse import coo_array
+
+        i, j = np.asarray(left, dtype=np.intp), np.asarray(right, dtype=np.intp)
+        if i.shape != j.shape or i.ndim != 1:
+            raise ValueError(f"left and right have shapes {i.shape} and {j.shape}: give two lists of equal length.")
+        if i.size and (min(i.min(), j.min() + 1) < 0 or max(i.max(), j.max()) >= size or (i == j).any()):
+            raise ValueError(f"left and right must be different positions below size = {size}, right may be -1 for the origin.")
+        column, to_point = np.arange(i.size), j >= 0
+        values = np.concatenate([np.ones(i.size), -np.ones(int(to_point.sum()))])
+        rows, columns = np.concatenate([i, j[to_point]]), np.concatenate([column, column[to_point]])
+        return cls(coo_array((values, (rows, columns)), shape=(size, i.size)), np.asarray(budget, dtype=float))
+
+    @classmethod
+    def of_metric(cls, distance: ArrayLike) -> Changes:
+        """Every pair `i < j` of the symmetric matrix `distance` (N x N), infinite entries dropped."""
+        d = np.asarray(distance, dtype=float)
+        if d.ndim != 2 or d.shape[0] != d.shape[1] or not np.array_equal(d, d.T):
+            raise ValueError(f"distance has shape {d.shape}: give a symmetric square matrix.")
+        i, j = np.triu_indices(len(d), 1)
+        return cls.pairs(len(d), i, j, d[i, j])
+
+    @classmethod
+    def units(cls, budget: ArrayLike) -> Changes:
+        """The unit vectors `e_i`, one budget each."""
+        b = np.asarray(budget, dtype=float)
+        return cls.pairs(b.size, np.arange(b.size), np.full(b.size, -1), b)
+
+    @property
+    def size(self) -> int:
+        """N, the dimension of the unknown."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def count(self) -> int:
+        """M, the number of changes with a finite budget."""
+        return int(self.budget.size)
+
+    def along(self, rows: ArrayLike, index: slice | NDArray[np.intp] = slice(None)) -> Array:
+        """`rows @ D[:, index]` of shape (p, m) for `rows` (p, N)."""
+        return np.asarray(np.atleast_2d(np.asarray(rows, dtype=float)) @ self.matrix[:, index])
+
+    def lengths(self, rows: ArrayLike, rounding: float = 0.0) -> Array:
+        """`sum_j |rows_j d_m| / b_m` for every m, shape (M,); `rounding` replaces |x| by `sqrt(x^2 + rounding^2)`."""
+        parts = []
+        for start in range(0, self.count, CHUNK):
+            moved = self.along(rows, slice(start, start + CHUNK))
+            parts.append((np.hypot(moved, rounding) if rounding else np.abs(moved)).sum(axis=0))
+        return np.concatenate([*parts, np.zeros(0)]) / self.budget
+
+    def worst(self, rows: ArrayLike) -> float:
+        """The largest of `lengths(rows)`, 0 when there are no changes: rows / worst is feasible."""
+        return float(self.lengths(rows).max(initial=0.0))
+
+    def span(self) -> Array:
+        """Orthonormal basis (N, r) of the span of all changes: what no budget reaches needs no noise."""
+        scaled = self.matrix * (1.0 / np.sqrt(np.maximum(self.matrix.power(2).sum(axis=0), 1e-300)))
+        values, vectors = np.linalg.eigh((scaled @ scaled.T).toarray())
+        # Integer changes of N <= 1000 points have eigenvalues of at least about 1/N^2 (a path graph) or exactly 0.
+        return np.ascontiguousarray(vectors[:, values > 1e-10 * max(values.max(initial=0.0), 1e-300)])

@@ -1,0 +1,186 @@
+"""Exact rational vectors, held as primitive integer rows over one denominator each, and their products compared with one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Integers = NDArray[np.object_]
+LARGEST = 1e150  # up to here a product of two entries neither overflows nor loses more than 2^-900 to underflow
+PAIRS = 2_000_000  # of products held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """M rational row vectors of R^s: row m is `numerators[m] / denominators[m]`, `gcd(numerators[m], denominators[m]) = 1`.
+
+    numerators (M, s) and denominators (M,) are object arrays of Python integers, denominators positive.
+
+    >>> p = Points.of([["1/2", 1], [3, "-2/3"]])
+    >>> p.numerators.tolist(), p.denominators.tolist()
+    ([[1, 2], [9, -2]], [2, 3])
+    """
+
+    numerators: Integers
+    denominators: Integers
+
+    def __post_init__(self) -> None:
+        for array in (self.numerators, self.denominators):
+            array.setflags(write=False)
+
+    @classmethod
+    def from_integers(cls, numerators: ArrayLike, denominators: ArrayLike = 1) -> Points:
+        """Rows `numerators[m] / denominators[m]`, reduced; (M, s) integers over one positive integer a row (or one for all)."""
+        rows = _integers("numerators", numerators)
+        if rows.ndim != 2 or rows.shape[1] == 0:
+            raise ValueError(f"numerators: shape {rows.shape} is not (M, s) with s >= 1; give one row a point")
+        below = np.broadcast_to(_integers("denominators", denominators), rows.shape[:1])
+        if any(d <= 0 for d in below):
+            raise ValueError("denominators: every one must be a positive integer; move the sign to the numerators")
+        common = np.gcd(np.gcd.reduce(rows, axis=1), below) if len(rows) else below
+        return cls(rows // common[:, None], below // common)
+
+    @classmethod
+    def of(cls, rows: Iterable[Iterable[Fraction | int | float | str]]) -> Points:
+        """Rows of Fractions, integers, strings like "1/3", or floats (each float is the dyadic rational it stands for)."""
+        try:
+            exact = [[Fraction(x) for x in row] for row in rows]
+        except (ValueError, OverflowError, ZeroDivisionError) as error:
+            raise ValueError(f"rows: {error}; every entry must be a finite rational number") from error
+        if not exact or len({len(row) for row in exact}) != 1:
+            raise ValueError("rows: at least one point is needed, all of the same length")
+        below = [math.lcm(*(x.denominator for x in row)) for row in exact]
+        above = [[x.numerator * (d // x.denominator) for x in row] for row, d in zip(exact, below, strict=True)]
+        return cls.from_integers(above, below)
+
+    def __len__(self) -> int:
+        return len(self.denominators)
+
+    @property
+    def dimension(self) -> int:
+        """s, the number of coordinates."""
+        return int(self.numerators.shape[1])
+
+    @cached_property
+    def floats(self) -> NDArray[np.float64]:
+        """The nearest double to every entry, (M, s), read-only; Python divides integers with correct rounding."""
+        try:
+            values = np.asarray(self.numerators / self.denominators[:, None], dtype=np.float64)
+        except OverflowError:
+            values = np.full(self.numerators.shape, np.inf)
+        if not np.all(np.abs(values) <= LARGEST):
+            raise ValueError(f"points: an entry exceeds {LARGEST:g} in absolute value; rescale the points")
+        values.setflags(write=False)
+        return values
+
+    def take(self, rows: Sequence[int] | NDArray[np.intp] | NDArray[np.bool_]) -> Points:
+        """The chosen rows, by index or mask."""
+        return Points(self.numerators[rows], self.denominators[rows])
+
+    def join(self, other: Points) -> Points:
+        """The rows of both, one after the other."""
+        return Points(np.vstack([self.numerators, other.numerators]), np.concatenate([self.denominators, other.denominators]))
+
+    def scaled(self, factor: Fraction) -> Points:
+        """Every row times one positive rational."""
+        return Points.from_integers(self.numerators * factor.numerator, self.denominators * factor.denominator)
+
+    def fractions(self) -> list[tuple[Fraction, ...]]:
+        """The rows as tuples of Fractions."""
+        return [tuple(Fraction(x, d) for x in row) for row, d in zip(self.numerators, self.denominators, strict=True)]
+
+    def keys(self) -> list[tuple[int, ...]]:
+        """One hashable tuple (denominator, numerators...) a row; equal if and only if the rows are equal."""
+        return [(d, *row) for d, row in zip(self.denominators.tolist(), self.numerators.tolist(), strict=True)]
+
+
+def _integers(name: str, values: ArrayLike) -> Integers:
+    """An object array of Python integers; floats are refused because their rounding would go unnoticed."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iu":
+        return array.astype(object)
+    if array.dtype.kind != "O" or not all(isinstance(x, (int, np.integer)) for x in array.flat):
+        raise ValueError(f"{name}: integers are needed, got dtype {array.dtype}; use Points.of for fractions or floats")
+    return np.array([int(x) for x in array.flat], dtype=object).reshape(array.shape)
+
+
+def distinct_rows(points: Points) -> NDArray[np.intp]:
+    """Nonzero rows, and of several on one line through the origin only the longest: the others are not vertices of conv{+-p}.
+
+    >>> distinct_rows(Points.of([[1, 1], [-2, -2], [0, 0], [0, 3], [0, -3]])).tolist()
+    [1, 3]
+    """
+    longest: dict[tuple[int, ...], tuple[Fraction, int]] = {}
+    for row, (below, *above) in enumerate(points.keys()):
+        if (common := math.gcd(*above)) == 0:
+            continue
+        sign = 1 if next(x for x in above if x) > 0 else -1
+        ray, length = tuple(sign * x // common for x in above), Fraction(common, below)
+        if ray not in longest or longest[ray][0] < length:
+            longest[ray] = (length, row)
+    return np.array([row for _, row in longest.values()], np.intp)
+
+
+def float_error(facets: Points, points: Points) -> NDArray[np.float64]:
+    """A bound (F, M) on the error of `facets.floats @ points.floats.T` against the exact products.
+
+    Two conversions and a sum of s products in any order lose at most `((1 + u)^(s+2) - 1) |a|.|p|`, u = 2^-53; the factor
+    (s + 4) 2^-52 covers that, the rounding of `|a|.|p|` itself, and (through the maximum with one) underflow.
+    """
+    magnitude = np.abs(facets.floats) @ np.abs(points.floats).T
+    return np.asarray((facets.dimension + 4) * 2.0**-52 * np.maximum(magnitude, 1.0))
+
+
+def against_one(facets: Points, points: Points) -> NDArray[np.int8]:
+    """Exact position of every product a.p, (F, M): 0 inside (-1, 1); +1, -1 equal to that; +2, -2 beyond.
+
+    Doubles decide where the error bound allows it, integers decide the rest, so that the answer is exact.
+
+    >>> against_one(Points.of([[1, 0]]), Points.of([["1/3", 5], [-1, 7], [2, 0]])).tolist()
+    [[0, -1, 2]]
+    """
+    signs = np.zeros((len(facets), len(points)), np.int8)
+    step = max(1, PAIRS // max(1, len(points)))
+    for start in range(0, len(facets), step):
+        some = facets.take(np.arange(start, min(start + step, len(facets))))
+        products, error = some.floats @ points.floats.T, float_error(some, points)
+        block = np.where(np.abs(products) > 1.0, 2, 0).astype(np.int8) * np.sign(products).astype(np.int8)
+        rows, columns = np.nonzero(np.abs(np.abs(products) - 1.0) <= error)
+        block[rows, columns] = _exact_positions(some, points, rows, columns)
+        signs[start : start + step] = block
+    return signs
+
+
+def outside(facets: Points, points: Points) -> NDArray[np.intp]:
+    """Rows p with `|a.p| > 1` for some facet a, decided exactly; each point is compared with every facet."""
+    found = []
+    step = max(1, PAIRS // max(1, len(facets)))
+    for start in range(0, len(points), step):
+        some = points.take(np.arange(start, min(start + step, len(points))))
+        radius = np.linalg.norm(some.floats, axis=1) * np.linalg.norm(facets.floats, axis=1).max()
+        doubtful = np.flatnonzero(radius > 1.0 - 1e-9)  # Cauchy-Schwarz settles the others
+        signs = against_one(facets, some.take(doubtful)) if len(doubtful) else np.zeros((1, 0))
+        found.append(start + doubtful[np.any(np.abs(signs) == 2, axis=0)])
+    return np.concatenate(found) if found else np.zeros(0, np.intp)
+
+
+def _exact_positions(facets: Points, points: Points, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.int8]:
+    """`against_one` of the listed pairs in integers: a.p = c.n / (e d), so c.n is compared with e d."""
+    c, n, e, d = facets.numerators, points.numerators, facets.denominators, points.denominators
+    if max(_peak(c) * _peak(n) * facets.dimension, _peak(e) * _peak(d)) < 2**62:
+        c, n, e, d = (x.astype(np.int64) for x in (c, n, e, d))  # type: ignore[assignment]
+    products = np.asarray((c[rows] * n[columns]).sum(axis=1))
+    ones = e[rows] * d[columns]
+    size = np.abs(products)
+    position = (size >= ones).astype(np.int8) + (size > ones).astype(np.int8)
+    return np.asarray(np.where(products > 0, position, -position), np.int8)
+
+
+def _peak(values: Integers) -> int:
+    return max((abs(int(x)) for x in values.flat), default=0)

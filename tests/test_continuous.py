@@ -1,0 +1,81 @@
+"""The float route of exponentials and normals against ball arithmetic: errors are bounds, numpy keeps to what is assumed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from numpy.typing import NDArray
+
+from designer.sampling import continuous
+from designer.sampling.entropy import SeededEntropy
+from designer.sampling.lazy_uniform import LazyUniform, resolve
+
+EXTREME = np.array([0, 1, 2, 2**20, 2**52 + 1, 2**63, 2**64 - 2**12, 2**64 - 2, 2**64 - 1], dtype=np.uint64)
+
+
+def words(count: int, seed: int) -> NDArray[np.uint64]:
+    return np.concatenate([EXTREME, SeededEntropy(seed).words(count) >> np.arange(count, dtype=np.uint64) % np.uint64(50)])
+
+
+def uniform(word: int, seed: int) -> LazyUniform:
+    """The same word with 128 further bits: one of the numbers that the word may stand for."""
+    refined = LazyUniform(int(word), 64, SeededEntropy(seed))
+    refined.refine()
+    refined.refine()
+    return refined
+
+
+def test_exponentials_stay_within_their_error() -> None:
+    drawn = words(4000, seed=1)
+    value, error = continuous.exponential(drawn)
+    with ctx.workprec(300):
+        for i, word in enumerate(drawn):
+            assert error[i] == np.inf or abs(continuous.exponential_ball(uniform(word, i)) - arb(value[i])) < arb(error[i])
+
+
+def test_normals_stay_within_their_error() -> None:
+    radius, angle = words(3000, seed=2), words(3000, seed=3)[::-1]
+    cosine, sine, error = continuous.normal_pair(radius, angle)
+    with ctx.workprec(300):
+        for i in range(len(radius)):
+            if np.isfinite(error[i]):
+                balls = continuous.normal_pair_balls(uniform(radius[i], i), uniform(angle[i], i))
+                assert abs(balls[0] - arb(cosine[i])) < arb(error[i])
+                assert abs(balls[1] - arb(sine[i])) < arb(error[i])
+
+
+def test_numpy_is_eight_times_better_than_assumed() -> None:
+    u = (SeededEntropy(4).words(5000) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    logs, cosines, sines = np.log(u), np.cos(2 * np.pi * u), np.sin(2 * np.pi * u)
+    with ctx.workprec(200):
+        for i, x in enumerate(u):
+            turn = arb(2 * np.pi * x)
+            assert abs(arb(logs[i]) / arb(x).log() - 1) < 2.0**-51
+            assert abs(arb(cosines[i]) - turn.cos()) < 2.0**-51
+            assert abs(arb(sines[i]) - turn.sin()) < 2.0**-51
+
+
+@pytest.mark.parametrize("bits", [1, 5, 64])
+def test_below_has_exactly_the_probability_of_its_bound(bits: int) -> None:
+    class Ones:
+        private = False
+
+        def words(self, count: int) -> NDArray[np.uint64]:
+            return np.full(count, 2**64 - 1, dtype=np.uint64)
+
+    # 1/3 = 0.010101... in binary: the head that agrees with it is undecided, then ones put the number above.
+    head = int((1 << bits) // 3)
+    third = lambda: arb(1) / 3  # noqa: E731
+    assert not LazyUniform(head, bits, Ones()).below(third)
+    assert LazyUniform(head - 1, bits, Ones()).below(third) if head else True
+    assert not LazyUniform(head + 1, bits, Ones()).below(third)
+
+
+def test_resolve_refines_all_uniforms_alike() -> None:
+    pair = [LazyUniform(1, 1, SeededEntropy(5)), LazyUniform(3, 2, SeededEntropy(6))]
+    known = [(u.head, u.bits) for u in pair]
+    assert resolve(pair, lambda: "enough" if pair[1].bits > 100 else None) == "enough"
+    for u, (head, bits) in zip(pair, known, strict=True):
+        assert u.bits == bits + 128
+        assert u.head >> 128 == head

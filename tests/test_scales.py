@@ -1,0 +1,82 @@
+"""The scales solver against an independent modelling layer, a grid search, and its own dual."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from solvers.scales import cost, dual_bound, minimise_scales
+from solvers.status import Status
+
+
+def by_cvxpy(rows: np.ndarray, costs: np.ndarray, power: int) -> float:
+    weights = cp.Variable(len(costs))
+    objective = cp.sum(cp.multiply(costs, cp.power(weights, -power)))
+    return float(cp.Problem(cp.Minimize(objective), [rows @ weights <= 1]).solve(solver=cp.CLARABEL))
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (40, 5), (300, 12)])
+def test_agrees_with_cvxpy(shape: tuple[int, int], power: int) -> None:
+    generator = np.random.default_rng(shape[0])
+    rows, costs = generator.random(shape), generator.random(shape[1]) + 0.1
+    found = minimise_scales(rows, costs, power)
+    assert found.status is Status.OPTIMAL
+    assert found.value == pytest.approx(by_cvxpy(rows, costs, power), rel=1e-6)
+    assert found.gap <= 1e-9
+    assert (rows @ found.point).max() <= 1 + 1e-12
+
+
+def test_agrees_with_grid_search_in_two_dimensions() -> None:
+    rows, costs = np.array([[1.0, 0.2], [0.3, 1.0], [0.8, 0.7]]), np.array([1.0, 2.0])
+    first, second = np.meshgrid(np.linspace(0.01, 1.2, 1200), np.linspace(0.01, 1.2, 1200))
+    weights = np.stack([first.ravel(), second.ravel()], axis=1)
+    feasible = (weights @ rows.T <= 1).all(axis=1)
+    best = (costs * weights[feasible] ** -2.0).sum(axis=1).min()
+    assert minimise_scales(rows, costs, 2).value == pytest.approx(best, rel=5e-3)
+    assert minimise_scales(rows, costs, 2).value <= best
+
+
+def test_one_row_has_a_closed_form() -> None:
+    # One constraint r w <= 1, cost sum w^-2: w_k is proportional to r_k^(-1/3), value (sum r_k^(2/3))^3.
+    row = np.array([[0.5, 2.0, 8.0]])
+    assert minimise_scales(row, np.ones(3), 2).value == pytest.approx((row ** (2 / 3)).sum() ** 3, rel=1e-9)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_any_multipliers_prove_a_lower_bound(power: int) -> None:
+    generator = np.random.default_rng(7)
+    rows, costs = generator.random((30, 4)), np.ones(4)
+    optimum = minimise_scales(rows, costs, power).value
+    for _ in range(200):
+        assert dual_bound(rows, costs, power, generator.exponential(size=30) ** 4) <= optimum
+
+
+def test_working_set_meets_the_whole_set() -> None:
+    generator = np.random.default_rng(3)
+    rows = generator.random((5000, 8))
+    start = rows[rows.argmax(axis=0)]
+
+    def separate(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        values = rows @ weights
+        return float(values.max()), rows[np.argsort(-values)[:20]]
+
+    partial, whole = minimise_scales(start, np.ones(8), 2, separate), minimise_scales(rows, np.ones(8), 2)
+    assert partial.status is Status.OPTIMAL and partial.iterations > 1
+    assert partial.value == pytest.approx(whole.value, rel=1e-8)
+    assert (rows @ partial.point).max() <= 1 + 1e-12
+
+
+def test_badly_scaled_problems_keep_their_certificate() -> None:
+    generator = np.random.default_rng(1)
+    rows = generator.random((200, 15)) * 10.0 ** generator.uniform(-4, 4, (1, 15)) * 10.0 ** generator.uniform(-4, 4, (200, 1))
+    rows[generator.random(rows.shape) < 0.3] = 0.0
+    costs = 10.0 ** generator.uniform(-4, 4, 15)
+    assert minimise_scales(rows, costs, 2).gap <= 1e-9
+
+
+def test_a_point_worse_than_the_optimum_shows_a_gap() -> None:
+    rows, costs = np.array([[1.0, 1.0]]), np.ones(2)
+    found = minimise_scales(rows, costs, 2)
+    assert cost(np.array([0.25, 0.75]), costs, 2) > found.lower_bound * 1.5
