@@ -184,7 +184,7 @@ def edits(value: Any) -> list[Callable[[Any, Any], None]]:
 def mutants(kind: str, most: int) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     spec = json.loads(json.dumps(to_spec(mechanisms()[kind])))
     every = [(path, edit) for path in leaves(spec) if path for edit in edits(get(spec, path))]
-    # Every leaf with one edit of each kind would be 10,000 loads a kind; a fixed sample holds every leaf several times over the kinds.
+    # Every edit of every leaf is 29,000 loads (2.5 minutes; all of them passed these assertions once); here a fixed sample of each kind.
     chosen = random.Random(kind).sample(every, min(most, len(every)))
     found = [(path, changed(spec, path, edit)) for path, edit in chosen]
     return [(path, mutant) for path, mutant in found if canonical(mutant) != canonical(spec)]
@@ -192,7 +192,7 @@ def mutants(kind: str, most: int) -> list[tuple[tuple[Any, ...], dict[str, Any]]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_altered_field_is_refused_under_the_old_seal(kind: str, tmp_path: Path) -> None:
-    for path, mutant in mutants(kind, 100):
+    for path, mutant in mutants(kind, 60):
         assert mutant.get("seal") != seal(mutant), path
     for path, mutant in mutants(kind, 40):
         with pytest.raises(InvalidSpec):
@@ -210,7 +210,7 @@ def claims(spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_an_attacker_with_a_fresh_seal_gets_nothing_but_what_is_proven(kind: str, tmp_path: Path) -> None:
     """Each mutant is refused, or its own recomputed guarantee is word for word what the file claims, and holds."""
     loaded, original = [], canonical(to_spec(mechanisms()[kind]))
-    for path, mutant in mutants(kind, 350):
+    for path, mutant in mutants(kind, 150):
         fresh = resealed(mutant)
         if canonical(fresh) == original:  # the alteration was in a fingerprint or the seal
             continue
