@@ -65,11 +65,12 @@ class SensitivitySet:
         # Beyond this, lengths may overflow to infinity or to infinity - infinity: such a pair counts as infinitely long.
         wild = not float(np.abs(images).max(initial=0.0)) < 1e150
         for block in track(self.relation.blocks(), "scanning pairs"):
-            lengths = (
-                norm.length(images[block.left] - images[block.right])
-                if block.paired
-                else norm.between(images[block.left], images[block.right])
-            )
+            with np.errstate(over="ignore", invalid="ignore"):
+                lengths = (
+                    norm.length(images[block.left] - images[block.right])
+                    if block.paired
+                    else norm.between(images[block.left], images[block.right])
+                )
             if wild:
                 lengths[np.isnan(lengths)] = np.inf
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -73,8 +73,9 @@ def cut(rows: Rows, queries: VectorRows, scan: Scan, tolerance: float, max_itera
         # Rows at half their length do not bind and hardly ever come back; without them the Newton systems stay small.
         # A cost that all but ignores a direction may leave no such row along it: then all rows stay, because they must span.
         kept = np.concatenate([rows.select(np.flatnonzero(found.point.ratios > 0.5 * found.worst)).vectors, more.vectors])
+        everything = rows.select(slice(None)).vectors
         spans = np.linalg.matrix_rank(kept) == rows.dimension
-        rows = VectorRows(kept if spans else np.concatenate([rows.vectors, more.vectors]))
+        rows = VectorRows(kept if spans else np.concatenate([everything, more.vectors]))
     assert best is not None and prover is not None
     return replace(best, prover=prover, iterations=steps)
 

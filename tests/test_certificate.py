@@ -171,7 +171,7 @@ def test_solver_answers_scaled_towards_less_noise_are_refused(excess: float, see
     good = design(problem(seed), "laplace").mechanism
     worst = good.privacy.witness
     with pytest.raises(NotPrivate) as refusal:
-        dataclasses.replace(good, norm=weighted_l1(good.norm.map * (1 + excess)))
+        dataclasses.replace(good, norm=weighted_l1(good.norm.map * float(1 / good.privacy.worst_ratio) * (1 + excess)))
     assert f"the change {worst.words} spends its budget {worst.budget!r} 1.0000000000" in str(refusal.value) or excess > 1e-10
     assert worst.words in str(refusal.value)
 

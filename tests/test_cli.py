@@ -133,7 +133,8 @@ def test_json_is_complete(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         "strategy_3",
         "uniform_budget",
     }
-    best = min(row["squared"] for row in compared["rows"])
+    scales = ("laplace", "strategy_1", "strategy_2", "strategy_3", "uniform_budget")
+    best = min(row["squared"] for row in compared["rows"] if row["family"] in scales)
     assert next(row for row in compared["rows"] if row["family"] == "laplace")["squared"] == best
     assert data("report", spec)["markdown"] == run(capsys, "report", spec)[1].removesuffix("\n")
     sampled = data("sample", spec, "-n", 100, "--seed", 1)
@@ -209,10 +210,12 @@ def test_no_mechanism_is_exit_code_3(folder: Path, capsys: pytest.CaptureFixture
     assert not (folder / "x.json").exists()
     code, out, _ = run(capsys, "compare", folder / "problem.toml")
     assert code == 0
-    assert out.count("budget 0") == 5
+    assert (
+        out.count("budget 0") == out.count("\n| ") - 3
+    )  # every row but the head and laplace_joint, which misses the records first
     (folder / "towns.csv").write_text(TOWNS)
     (folder / "problem.toml").write_text(PROBLEM + '[problem]\nnotion = "gaussian"\n')
-    assert run(capsys, "design", folder / "problem.toml")[0] == 3
+    assert run(capsys, "design", folder / "problem.toml", "--family", "laplace")[0] == 3
 
 
 BAD_ARGUMENTS: list[tuple[list[str], int, str]] = [

@@ -85,7 +85,7 @@ def test_divided_widens() -> None:
         ([-1.0], "l1", "norm.map"),
         ([math.nan], "l1", "norm.map"),
         ([[math.nan]], "l1", "norm.map"),
-        ([[math.inf]], "l1", "norm.map"),
+        ([[math.inf, 1.0], [1.0, 1.0]], "l1", "norm.map"),
         (1.0, "l1", "norm.map: has shape ()"),
         ([], "l1", "norm.map: has shape (0,)"),
         ([[[1.0]]], "l1", "norm.map: has shape (1, 1, 1)"),

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from designer import InvalidProblem, Mechanism, Problem, Workload, design, metrics
 from designer.grid import Grid
 from designer.noise import noise_for
-from designer.norms import weighted_l1
+from designer.norms import Norm, weighted_l1
 from designer.release import UNUSABLE, SimulatedNoise, exact_answers
 from designer.sampling.entropy import SeededEntropy
 
@@ -306,9 +306,7 @@ def test_silent_answers_are_exact() -> None:
     assert "Published exactly" in " ".join(made.guarantee.unprotected)
 
 
-def test_noise_needs_a_weighted_l1_norm() -> None:
-    from designer.norms import Norm
-
+def test_noise_without_an_exact_sampler_is_refused() -> None:
     with pytest.raises(InvalidProblem, match="no exact sampler"):
         noise_for(Norm(np.eye(2), "l1"), Grid((0, 0)), "exponential")
     assert noise_for(weighted_l1([np.inf]), Grid((0,)), "exponential").draw(2, SeededEntropy(1)).tolist() == [[0], [0]]

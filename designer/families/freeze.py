@@ -51,7 +51,7 @@ def freeze(
     matrix = coordinates.matrix(problem)
     grid = Grid.for_scales(matrix, scales)
     on_grid = grid.values(grid.integers(matrix))
-    refuse_swallowed(problem, coordinates, on_grid, scales)
+    _refuse_swallowed(matrix, on_grid, scales)
     rounded = SensitivitySet.of(on_grid, problem.relation)
     norm = shape(rounded)
     norm = norm.divided(scale_up_to_private(rounded, norm))
@@ -66,16 +66,15 @@ def freeze(
     return made.annotated(made.provenance, Optimality(bound.objective, value, min(bound.lower, value), bound.method))
 
 
-def refuse_swallowed(problem: Problem, coordinates: Coordinates, on_grid: Floats, scales: Floats) -> None:
-    """A query whose differences are lost in the grid would be answered by noise around another query."""
-    matrix = coordinates.matrix(problem)
-    lost = (np.abs(on_grid - matrix).max(axis=1) > 1e-3 * np.ptp(matrix, axis=1)) & (scales > 0)
+def _refuse_swallowed(matrix: Floats, on_grid: Floats, scales: Floats) -> None:
+    """A coordinate whose differences are lost in the grid would be noise around another query."""
+    spread = np.ptp(matrix, axis=1)
+    lost = (np.abs(on_grid - matrix).max(axis=1) > 1e-3 * spread) & (scales > 0)
     if lost.any():
         k = int(np.flatnonzero(lost)[0])
-        name = repr(problem.workload.queries[k]) if coordinates.measured is None else f"measurement {k}"
         raise DesignFailed(
-            f"query {name} varies by {np.ptp(matrix[k])}, too little beside its noise scale {scales[k]} "
-            f"or its largest entry {np.abs(matrix[k]).max()}; raise its budgets, or subtract a constant from it."
+            f"workload: measured answer {k} varies by {spread[k]}, too little beside its noise scale {scales[k]} or its largest entry "
+            f"{np.abs(matrix[k]).max()}; raise its budgets, or subtract a constant from it."
         )
 
 

@@ -135,6 +135,7 @@ def _proportional_weights(moves: Floats, budgets: Floats, gain: float = 1e-12) -
 def uniform_budget(problem: Problem) -> Mechanism:
     """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
     sensitivity = measurable(problem)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     everything = metrics.uniform(problem.relation.size, 1.0)
     one_budget = sensitivity.relation if isinstance(problem.relation, metrics.AddRemove) else everything
     scale = unit_sensitivity(SensitivitySet(one_budget, sensitivity.points)) / smallest_budget(problem)
