@@ -59,7 +59,7 @@ def main() -> None:
         return
     large = euclidean_problem(20_000, 20)
     start = time.perf_counter()
-    made = design(large)
+    made = design(large, "laplace")
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     assert made.optimality is not None

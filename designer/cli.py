@@ -133,11 +133,18 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     width = max(len(name) for name in released.queries)
     deviations = np.sqrt(mechanism.query_variances())
     lines = [
-        f"{name:{width}}  {a:>18,.6g}  +- {s:,.4g}"
+        f"{name:{width}}  {_rounded(a, s):>24}  +- {s:,.4g}"
         for name, a, s in zip(released.queries, released.answers, deviations, strict=True)
     ]
     heading = "Noisy answers, with the standard deviation of their noise"
     return "\n".join([heading, *lines, "", released.guarantee.to_text()]), data
+
+
+def _rounded(answer: float, deviation: float) -> str:
+    """An answer with two digits beyond the size of its noise."""
+    if not np.isfinite(answer) or deviation <= 0:
+        return f"{answer:,.15g}"
+    return f"{answer:,.{min(12, max(0, 1 - int(np.floor(np.log10(deviation)))))}f}"
 
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:

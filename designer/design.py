@@ -21,16 +21,23 @@ from designer.optimality import Optimality
 from designer.problem import Problem
 from designer.version import VERSION
 
+# Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
+AUTO_ELEMENTS = 5000
+
 
 @dataclass(frozen=True)
 class Family:
-    """A way to build a mechanism for a problem: its name, one line about it, the notion it serves, and the builder."""
+    """A way to build a mechanism for a problem: its name, one line about it, the notion it serves, and the builder.
+
+    scans_little: needs few scans of the pairs, so that "auto" starts it on any size.
+    """
 
     name: str
     title: str
     notion: str
     build: Callable[..., Mechanism]
     baseline: bool = False
+    scans_little: bool = False
 
     def options(self) -> list[str]:
         """The names of the builder's options."""
@@ -38,14 +45,20 @@ class Family:
 
 
 FAMILIES = (
-    Family("laplace", "independent Laplace noise, optimal scales", "pure", laplace.laplace),
+    Family("laplace", "independent Laplace noise, optimal scales", "pure", laplace.laplace, scans_little=True),
     Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", k_norm.k_norm),
     Family("ellipsoid", "exponential noise in the best ellipsoid", "pure", ellipsoid.ellipsoid),
-    Family("box", "exponential noise in the smallest box", "pure", box.box),
+    Family("box", "exponential noise in the smallest box", "pure", box.box, scans_little=True),
     Family("strategy_laplace", "Laplace noise on optimised other queries", "pure", strategy_laplace.strategy_laplace),
     Family("laplace_joint", "biased Laplace for a known number of records", "pure", laplace_joint.laplace_joint),
     Family("gaussian", "the optimal Gaussian matrix mechanism", "gaussian", ellipsoid.gaussian),
-    Family("diagonal_gaussian", "independent Gaussian noise, optimal scales", "gaussian", ellipsoid.diagonal_gaussian),
+    Family(
+        "diagonal_gaussian",
+        "independent Gaussian noise, optimal scales",
+        "gaussian",
+        ellipsoid.diagonal_gaussian,
+        scans_little=True,
+    ),
     Family("isotropic_gaussian", "equal Gaussian noise", "gaussian", ellipsoid.isotropic_gaussian, baseline=True),
     Family("l2_ball", "exponential noise in a Euclidean ball", "pure", ellipsoid.l2_ball, baseline=True),
     Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", laplace.strategy_1, baseline=True),
@@ -147,7 +160,7 @@ def design(problem: Problem, family: str = "auto", **options: Any) -> Design:
 def best_of_all(problem: Problem, seconds: float = 60.0) -> Design:
     """The design of least loss among the families of the problem's notion, baselines left out; its provenance lists what was tried.
 
-    seconds: no family is started after this time. Families come in the order of `FAMILIES`, the quick ones first.
+    seconds: once one family has a mechanism, none is started after this time. They come in the order of `FAMILIES`.
     """
     allowed, start = positive(seconds, "options.seconds"), time.perf_counter()
     made: list[Design] = []
@@ -155,8 +168,11 @@ def best_of_all(problem: Problem, seconds: float = 60.0) -> Design:
     for family in FAMILIES:
         if family.notion != problem.notion or family.baseline:
             continue
-        if time.perf_counter() - start > allowed:
+        if made and time.perf_counter() - start > allowed:
             tried[family.name] = f"not started: {allowed:g} s were over"
+            continue
+        if problem.relation.size > AUTO_ELEMENTS and not family.scans_little:
+            tried[family.name] = f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
             continue
         try:
             made.append(design(problem, family.name))

@@ -1,7 +1,7 @@
 """The grid on which answers live: coordinate k is an integer multiple of `2^exponent_k`.
 
 Floating-point noise betrays the data through the low bits of its outputs (Mironov 2012). On a grid that was fixed before the data were
-seen, and that contains every protected difference, neighbours reach exactly the same outputs (THEORY 6.1).
+seen, and that contains every protected difference, neighbours reach exactly the same outputs (docs/theory/foundations.md, 3).
 """
 
 from __future__ import annotations

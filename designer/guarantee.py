@@ -1,4 +1,4 @@
-"""What is promised, in words and numbers, complete enough to be read without the program (TRUST, guarantee statement)."""
+"""What is promised, in words and numbers, complete enough to be read without the program."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The norms that shape noise: `||u|| = |map u|_p`, a p-norm of a linear image, for weighted l1, ellipsoids, boxes and polytope gauges.
 
-A mechanism is private when the norm of every protected difference is at most its budget (THEORY 1), so a norm knows how to be scanned
+A mechanism is private when the norm of every protected difference is at most its budget (docs/theory/foundations.md, 1), so a norm knows how to be scanned
 quickly over many differences with a known error, and how to be evaluated exactly on one.
 """
 

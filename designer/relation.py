@@ -102,6 +102,28 @@ class Relation(Immutable, ABC):
         return graph_components(self.blocks(), len(self.points(np.empty((self.size, 0)))))
 
 
+class Metric(Relation):
+    """A relation in which one record changes from element i to element j, with budget d(i, j); all budgets finite unless said otherwise."""
+
+    def rectangle(self, rows: slice, columns: slice) -> Floats:
+        """Float budgets of `rows x columns`."""
+        raise NotImplementedError
+
+    def blocks(self) -> Iterator[Block]:
+        for rows, columns in rectangles(self.size):
+            budgets = np.array(self.rectangle(rows, columns), dtype=np.float64)
+            # Only pairs i < j: the diagonal and the mirrored corner, both in the first columns, say nothing new.
+            budgets[:, : len(budgets)][np.tri(len(budgets), dtype=bool)] = np.inf
+            yield Block(np.arange(rows.start, rows.stop), np.arange(columns.start, columns.stop), budgets)
+
+    def components(self) -> Indices:
+        return np.zeros(self.size, dtype=np.intp)
+
+    def distances(self) -> Floats:
+        """The N x N budgets as floats."""
+        return np.array(self.rectangle(slice(0, self.size), slice(0, self.size)))
+
+
 def graph_components(blocks: Iterator[Block], points: int) -> Indices:
     """Connected components of the graph whose edges are the finite budgets."""
     from scipy.sparse import coo_array

@@ -18,6 +18,10 @@ def design_summary(title: str, made: Design) -> str:
             f"Optimality:  {made.optimality.value:.6g} reached, at least {made.optimality.lower_bound:.6g} needed (gap {made.optimality.gap:.1e})"
         )
         lines.append(f"             minimised: {made.optimality.objective}")
+    if made.efficiency is not None:
+        lines.append(
+            f"Efficiency:  {made.efficiency:.3f}: no unbiased mechanism, of any kind, has less than this part of the loss"
+        )
     lines.append(f"Time:        {made.seconds:.2f} s")
     return "\n".join(lines)
 

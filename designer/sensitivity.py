@@ -1,4 +1,4 @@
-"""The sensitivity set: the pairs (u, b) that a mechanism has to hide, and nothing else about the problem (THEORY 1).
+"""The sensitivity set: the pairs (u, b) that a mechanism has to hide, and nothing else about the problem (docs/theory/foundations.md, 1).
 
 From here on no privacy word is needed: u is a difference of two points, b a budget, and a mechanism is good when `||u|| <= b`.
 """

@@ -1,0 +1,177 @@
+"""Metrics of places: straight distance between points, and great-circle distance on the Earth, with budgets rounded down exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from designer.errors import InvalidProblem
+from designer.frozen import Floats, positive, real_array
+from designer.relation import Block, Metric
+from solvers.rational import root_below
+
+EARTH_RADIUS_KM = 6371.0088  # mean radius R1 of the IUGG
+
+
+@dataclass(frozen=True, eq=False)
+class Euclidean(Metric):
+    """d(i, j) = per_unit * ||p_i - p_j||_2, the exact budget rounded down by less than 2^-80 (relative)."""
+
+    places: Floats
+    per_unit: float
+    kind = "euclidean"
+    budget_error = 1e-13
+
+    @property
+    def size(self) -> int:
+        return len(self.places)
+
+    def rectangle(self, rows: slice, columns: slice) -> Floats:
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(cdist(self.places[rows], self.places[columns])) * self.per_unit
+
+    def exact_budget(self, left: int, right: int) -> Fraction:
+        square = sum(
+            (Fraction(float(a)) - Fraction(float(b))) ** 2 for a, b in zip(self.places[left], self.places[right], strict=True)
+        )
+        return root_below(Fraction(self.per_unit) ** 2 * square)
+
+    def words(self) -> str:
+        return (
+            f"One record may change from any point to any other, with budget {self.per_unit!r} for every unit of the straight distance "
+            f"between the two ({self.places.shape[1]} coordinates)."
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "points": self.places, "per_unit": self.per_unit}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Metric:
+        return euclidean(spec["points"], spec["per_unit"])
+
+
+@dataclass(frozen=True, eq=False)
+class Line(Euclidean):
+    """Points on a line: neighbours in sorted order imply all other pairs, N - 1 instead of N(N-1)/2."""
+
+    def blocks(self) -> Iterator[Block]:
+        order = np.argsort(self.places[:, 0], kind="stable").astype(np.intp)
+        budgets = np.diff(self.places[order, 0]) * self.per_unit
+        yield Block(order[:-1], order[1:], budgets)
+
+    def largest_budget(self) -> float:
+        return float(np.ptp(self.places)) * self.per_unit
+
+
+@dataclass(frozen=True, eq=False)
+class GreatCircle(Metric):
+    """d(i, j) = per_km * great-circle distance on the mean sphere; `places` holds latitude and longitude in degrees.
+
+    The exact budget is the lower end of a ball-arithmetic enclosure of `2 R atan2(sqrt(h), sqrt(1 - h))`, h the haversine.
+    """
+
+    places: Floats
+    per_km: float
+    kind = "great_circle"
+    budget_error = 1e-7  # attained near antipodes only, where the arc sine is ill-conditioned
+
+    @property
+    def size(self) -> int:
+        return len(self.places)
+
+    def rectangle(self, rows: slice, columns: slice) -> Floats:
+        # Differences before conversion to radians: near points would lose their digits otherwise.
+        latitude, longitude = self.places.T
+        cosines = np.sin(np.radians(90 - np.abs(latitude)))
+        h = np.sin(np.radians(latitude[rows, None] - latitude[columns]) / 2) ** 2
+        turn = _turn(longitude[rows, None], longitude[columns])
+        h += cosines[rows, None] * cosines[columns] * np.sin(np.radians(turn) / 2) ** 2
+        return np.asarray(2 * EARTH_RADIUS_KM * self.per_km * np.arcsin(np.sqrt(np.minimum(h, 1.0))))
+
+    def exact_budget(self, left: int, right: int) -> Fraction:
+        from flint import arb, ctx, fmpq
+
+        with ctx.workprec(160):
+            (lat_a, lon_a), (lat_b, lon_b) = ([Fraction(float(v)) for v in self.places[i]] for i in (left, right))
+
+            def sine(degrees: Fraction) -> Any:
+                return arb(fmpq(degrees.numerator, degrees.denominator * 180)).sin_pi()
+
+            h = sine((lat_a - lat_b) / 2) ** 2 + sine(90 - abs(lat_a)) * sine(90 - abs(lat_b)) * sine((lon_a - lon_b) / 2) ** 2
+            if (lat_a, lon_a) == (lat_b, lon_b):
+                return Fraction(0)
+            # The lower end of h, as a number: the arc grows with it, and no ball may reach beyond 1 at antipodes.
+            h = max(arb(0), min(arb(1), h.lower()))
+            angle = 2 * arb.atan2(h.sqrt(), (1 - h).sqrt())
+            low = (angle * arb(EARTH_RADIUS_KM) * arb(self.per_km)).lower().mid().man_exp()
+        return max(Fraction(0), Fraction(int(low[0])) * Fraction(2) ** int(low[1]))
+
+    def words(self) -> str:
+        return (
+            f"One record may change from any place to any other, with budget {self.per_km!r} for every kilometre of great-circle "
+            f"distance between the two (sphere of radius {EARTH_RADIUS_KM} km)."
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "points": self.places, "per_km": self.per_km}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> GreatCircle:
+        return great_circle(spec["points"], spec["per_km"])
+
+
+def _turn(a: Floats, b: Floats) -> Floats:
+    """`a - b` in degrees, less whole turns, within a few roundings relative to the result.
+
+    Near a whole turn the rounding error of a - b is all that matters: Knuth's TwoDiff takes it back.
+    """
+    difference = a - b
+    if difference.max() <= 180.0 and difference.min() >= -180.0:
+        return np.asarray(difference)
+    back = difference - a
+    error = (a - (difference - back)) - (b + back)
+    return np.asarray((difference - 360.0 * np.rint(difference / 360.0)) + error)
+
+
+def euclidean(points: object, per_unit: float = 1.0) -> Metric:
+    """d(i, j) = per_unit * ||p_i - p_j||_2 for `points` of shape (N, dimensions); a 1-D array is a line."""
+    on_a_line = isinstance(points, (list, tuple, np.ndarray)) and np.ndim(points[0] if len(points) else 0) == 0
+    places = real_array(np.reshape(np.asarray(points), (-1, 1)) if on_a_line else points, "metric.points", 2)
+    rate = positive(per_unit, "metric.per_unit")
+    _require_measurable(places, rate)
+    return (Line if places.shape[1] == 1 else Euclidean)(places, rate)
+
+
+def _require_measurable(places: Floats, rate: float) -> None:
+    """Squares of coordinate differences, and budgets, must neither overflow nor lose digits by underflow."""
+    with np.errstate(over="ignore"):
+        spread = float(np.ptp(places, axis=0).max())
+        steps = np.diff(np.sort(places, axis=0), axis=0)
+    closest = float(steps[steps > 0].min(initial=np.inf))
+    if spread > 1e150 or spread * rate > 1e300 or closest < 1e-140 or closest * rate < 1e-290:
+        raise InvalidProblem(
+            f"metric.points: coordinates differ by {closest} to {spread}, times {rate} for each unit; choose units in which differences lie "
+            "between 1e-140 and 1e150 and budgets between 1e-290 and 1e300."
+        )
+
+
+def great_circle(points: object, per_km: float = 1.0) -> GreatCircle:
+    """d(i, j) = per_km * great-circle kilometres, for `points` of shape (N, 2): latitude, longitude in degrees."""
+    places = real_array(points, "metric.points", 2)
+    if places.shape[1] != 2:
+        raise InvalidProblem(f"metric.points: {places.shape[1]} columns; give latitude and longitude in degrees.")
+    for column, name, limit in ((0, "latitude", 90.0), (1, "longitude", 360.0)):
+        beyond = np.abs(places[:, column]) > limit
+        if beyond.any():
+            i = int(np.nonzero(beyond)[0][0])
+            raise InvalidProblem(
+                f"metric.points: {name} {places[i, column]} of row {i} is beyond {limit} degrees; latitude comes first."
+            )
+    rate = positive(per_km, "metric.per_km")
+    _require_measurable(places, rate)
+    return GreatCircle(places, rate)
