@@ -22,10 +22,11 @@ from designer.compare import compare
 from designer.data_files import read_histogram
 from designer.design import FAMILIES, design
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
+from designer.json_text import plain, write_whole
 from designer.mechanism import Mechanism
 from designer.problem_file import read_problem
 from designer.report import design_summary, mechanism_report, mechanism_summary
-from designer.spec import load, plain, to_spec, write_whole
+from designer.spec import load, to_spec
 from designer.version import VERSION
 
 EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2))

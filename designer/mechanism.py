@@ -231,7 +231,8 @@ class Mechanism(Immutable):
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides what the mechanism does; equal fingerprints mean equal mechanisms."""
-        from designer.spec import canonical, core
+        from designer.json_text import canonical
+        from designer.spec import core
 
         return hashlib.sha256(canonical(core(self))).hexdigest()
 

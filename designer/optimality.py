@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+
+from solvers.solution import relative_gap
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,4 @@ class Optimality:
     @property
     def gap(self) -> float:
         """Relative gap; infinite when no bound is known."""
-        if self.value == self.lower_bound:
-            return 0.0
-        return (self.value - self.lower_bound) / self.value if math.isfinite(self.lower_bound) and self.value else math.inf
+        return relative_gap(self.value, self.lower_bound)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from fractions import Fraction
@@ -22,10 +20,10 @@ from numpy.typing import NDArray
 
 from designer import metrics
 from designer.certificate import PrivacyCertificate, Witness, attains
-from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
-from designer.frozen import Floats
+from designer.errors import InvalidSpec, NotPrivate
 from designer.grid import Grid
 from designer.guarantee import Guarantee
+from designer.json_text import SIZE_LIMIT, array, canonical, plain, read_json, require_keys, write_whole
 from designer.mechanism import Mechanism
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
@@ -33,7 +31,6 @@ from designer.relation import Relation
 from designer.workload import Workload
 
 FORMAT, FORMAT_VERSION = "dp-designer/mechanism", 1
-SIZE_LIMIT = 256 * 2**20
 DENSE_LIMIT = 2**28  # entries that compressed rows may unpack to: 2 GB
 
 RELATIONS: dict[str, type[Relation]] = {
@@ -43,26 +40,6 @@ RELATIONS: dict[str, type[Relation]] = {
 
 TOP_KEYS = {"format", "version", "mechanism", "guarantee", "certificate", "optimality", "provenance", "fingerprint", "seal"}
 CORE_KEYS = {"family", "workload", "relation", "norm", "grid", "falloff", "measured", "reconstruction"}
-
-
-def plain(value: Any) -> Any:
-    """Nested data as JSON values: arrays as lists, infinity as "inf", fractions as strings."""
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, float) and not np.isfinite(value):
-        return "inf" if value > 0 else "-inf"
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def canonical(data: Any) -> bytes:
-    """The bytes that are hashed: sorted keys, no spaces, plain values."""
-    return json.dumps(plain(data), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode()
 
 
 def core(mechanism: Mechanism) -> dict[str, Any]:
@@ -105,22 +82,6 @@ def save(mechanism: Mechanism, path: Path) -> Path:
     return write_whole(path, json.dumps(to_spec(mechanism), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
 
 
-def write_whole(path: Path, text: str) -> Path:
-    """Write a file whole or not at all."""
-    if not path.parent.is_dir():
-        raise InvalidProblem(f"path: {path.parent} is not a folder; create it first.")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    return path
-
-
 def load(path: str | Path, *, size_limit: int = SIZE_LIMIT) -> Mechanism:
     """The mechanism of a spec file, certified anew.
 
@@ -136,7 +97,7 @@ def load(path: str | Path, *, size_limit: int = SIZE_LIMIT) -> Mechanism:
 
 def from_spec(spec: dict[str, Any]) -> Mechanism:
     """The mechanism of a spec that was read; see `load`."""
-    _require_keys(spec, TOP_KEYS, "spec")
+    require_keys(spec, TOP_KEYS, "spec")
     if (spec["format"], spec["version"]) != (FORMAT, FORMAT_VERSION) or isinstance(spec["version"], (bool, float)):
         raise InvalidSpec(
             f"spec: format {spec['format']!r} version {spec['version']!r}; this program reads {FORMAT!r} version {FORMAT_VERSION}."
@@ -152,51 +113,6 @@ def from_spec(spec: dict[str, Any]) -> Mechanism:
     return mechanism
 
 
-def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
-    """A JSON object from a file of limited size."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(size_limit + 1)  # of a pipe or a device, too, no more is read
-        if len(content) > size_limit:
-            raise InvalidSpec(f"path: {path} has more than {size_limit} bytes; pass a larger size_limit if it is meant to.")
-        data = json.loads(
-            content.decode("utf-8"), parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_distinct
-        )
-    except OSError as error:
-        raise InvalidSpec(f"path: cannot read {path}: {error.strerror}.") from None
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InvalidSpec):
-            raise
-        raise InvalidSpec(f"path: {path} is not a JSON file ({error}).") from None
-    if not isinstance(data, dict):
-        raise InvalidSpec(f"path: {path} holds no JSON object.")
-    return data
-
-
-def _no_constant(name: str) -> float:
-    raise InvalidSpec(f"spec: the bare word {name} is not JSON; infinity is written as a string.")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not np.isfinite(number):
-        raise InvalidSpec(f"spec: the number {text[:40]} is beyond the floats; infinity is written as a string.")
-    return number
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) != len(pairs):
-        raise InvalidSpec("spec: an object has the same key twice; readers would disagree about what it says.")
-    return data
-
-
-def _require_keys(data: Any, keys: set[str], field: str) -> None:
-    if not isinstance(data, dict) or set(data) != keys:
-        found = sorted(data) if isinstance(data, dict) else type(data).__name__
-        raise InvalidSpec(f"{field}: has {found}; exactly the keys {sorted(keys)} are needed.")
-
-
 def _reading(field: str, build: Callable[[], Any]) -> Any:
     """Turn whatever goes wrong while rebuilding into one clear refusal."""
     try:
@@ -207,27 +123,9 @@ def _reading(field: str, build: Callable[[], Any]) -> Any:
         raise InvalidSpec(f"{field}: cannot be rebuilt ({type(error).__name__}: {error}).") from None
 
 
-def _array(value: Any, ndim: int, field: str) -> Floats:
-    """A numeric array from JSON; "inf" stands for infinity, anything else that is not a number is refused."""
-
-    def number(item: Any) -> Any:
-        if isinstance(item, list):
-            return [number(entry) for entry in item]
-        if item == "inf":
-            return np.inf
-        if isinstance(item, bool) or not isinstance(item, (int, float)):
-            raise InvalidSpec(f"{field}: {item!r} is not a number.")
-        return float(item)
-
-    array = np.array(number(value), dtype=np.float64)
-    if array.ndim != ndim:
-        raise InvalidSpec(f"{field}: has {array.ndim} dimensions; {ndim} are needed.")
-    return array
-
-
 def _mechanism(spec: Mapping[str, Any]) -> Mechanism:
     body = spec["mechanism"]
-    _require_keys(body, CORE_KEYS, "mechanism")
+    require_keys(body, CORE_KEYS, "mechanism")
     if not all(type(e) is int and abs(e) < 2000 for e in body["grid"]):
         raise InvalidSpec(f"grid: {body['grid'][:4]} ... must be whole exponents of two.")
     return Mechanism(
@@ -237,8 +135,8 @@ def _mechanism(spec: Mapping[str, Any]) -> Mechanism:
         norm=_norm_from_spec(body["norm"]),
         grid=Grid(tuple(body["grid"])),
         falloff=body["falloff"],
-        measured=None if body["measured"] is None else _array(body["measured"], 2, "measured"),
-        reconstruction=None if body["reconstruction"] is None else _array(body["reconstruction"], 2, "reconstruction"),
+        measured=None if body["measured"] is None else array(body["measured"], 2, "measured"),
+        reconstruction=None if body["reconstruction"] is None else array(body["reconstruction"], 2, "reconstruction"),
         optimality=_optimality_from_spec(spec["optimality"]),
         provenance=_provenance_from_spec(spec["provenance"]),
     )
@@ -247,7 +145,7 @@ def _mechanism(spec: Mapping[str, Any]) -> Mechanism:
 def _optimality_from_spec(spec: Any) -> Optimality | None:
     if spec is None:
         return None
-    _require_keys(spec, {"objective", "value", "lower_bound", "method"}, "optimality")
+    require_keys(spec, {"objective", "value", "lower_bound", "method"}, "optimality")
     value, bound = spec["value"], spec["lower_bound"]
     if not (isinstance(spec["objective"], str) and isinstance(spec["method"], str)):
         raise InvalidSpec("optimality: objective and method must be texts.")
@@ -275,11 +173,11 @@ def _norm_to_spec(norm: Norm) -> dict[str, Any]:
 
 def _norm_from_spec(spec: Any) -> Norm:
     if isinstance(spec, dict) and spec.get("order") == "gauge":
-        _require_keys(spec, {"order", "differences", "budgets", "scale"}, "norm")
-        scale = float(_array(spec["scale"], 0, "norm.scale"))
-        return Gauge(_array(spec["differences"], 2, "norm.differences"), _array(spec["budgets"], 1, "norm.budgets"), scale)
-    _require_keys(spec, {"order", "map"}, "norm")
-    return Norm(_array(spec["map"], 2 if isinstance(spec["map"][0], list) else 1, "norm.map"), spec["order"])
+        require_keys(spec, {"order", "differences", "budgets", "scale"}, "norm")
+        scale = float(array(spec["scale"], 0, "norm.scale"))
+        return Gauge(array(spec["differences"], 2, "norm.differences"), array(spec["budgets"], 1, "norm.budgets"), scale)
+    require_keys(spec, {"order", "map"}, "norm")
+    return Norm(array(spec["map"], 2 if isinstance(spec["map"][0], list) else 1, "norm.map"), spec["order"])
 
 
 def _workload_to_spec(workload: Workload) -> dict[str, Any]:
@@ -291,13 +189,13 @@ def _workload_to_spec(workload: Workload) -> dict[str, Any]:
 
 
 def _workload_from_spec(spec: Mapping[str, Any]) -> Workload:
-    _require_keys(spec, {"queries", "elements", "rows" if "rows" in spec else "matrix"}, "workload")
+    require_keys(spec, {"queries", "elements", "rows" if "rows" in spec else "matrix"}, "workload")
     if "matrix" in spec:
-        return Workload(_array(spec["matrix"], 2, "workload.matrix"), spec["queries"], spec["elements"])
+        return Workload(array(spec["matrix"], 2, "workload.matrix"), spec["queries"], spec["elements"])
     from scipy.sparse import csr_array
 
-    _require_keys(spec["rows"], {"values", "columns", "starts"}, "workload.rows")
-    values = _array(spec["rows"]["values"], 1, "workload.rows.values")
+    require_keys(spec["rows"], {"values", "columns", "starts"}, "workload.rows")
+    values = array(spec["rows"]["values"], 1, "workload.rows.values")
     columns, starts = (_indices(spec["rows"][key], f"workload.rows.{key}") for key in ("columns", "starts"))
     shape = (len(spec["queries"]), len(spec["elements"]))
     if shape[0] * shape[1] > DENSE_LIMIT:

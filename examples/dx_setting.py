@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from designer.frozen import Floats
 from designer.metrics import Metric
+from designer.pictures import figure
 from designer.sensitivity import SensitivitySet
 
 UNIVERSE = 50
@@ -23,3 +26,16 @@ def improvement_factors(metric: Metric, queries: Floats) -> Floats:
     smallest = distances[np.triu_indices(len(distances), 1)].min()
     alone = SensitivitySet.of(queries, metric).worst_coordinates()
     return np.asarray(np.ptp(queries, axis=1) / smallest / alone)
+
+
+def draw_factors(places: Floats, labels: tuple[str, str], factors: Floats, path: Path) -> Path:
+    """Left the places of the universe, right the histogram of improvement factors, with the paper's axes."""
+    drawing, (left, right) = figure(columns=2)
+    left.scatter(*places.T, s=600 / len(places))
+    left.set_xlabel(labels[0])
+    left.set_ylabel(labels[1])
+    right.hist(factors, bins=40)
+    right.set_xlabel("improvement factor IF(q)")
+    right.set_ylabel("number of queries")
+    drawing.savefig(path, dpi=150)
+    return path

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import metrics
-from designer.pictures import figure
-from examples.dx_setting import UNIVERSE, improvement_factors, universe
+from examples.dx_setting import UNIVERSE, draw_factors, improvement_factors, universe
 from examples.reproduction import Result, show
 
 # The paper states in words that the improvement is significant; its figure shows most factors above 1 and a tail of several.
@@ -28,17 +27,8 @@ def reproduce(full: bool = False) -> Result:
 
 
 def draw(folder: Path) -> Path:
-    """The universe and the histogram of IF, with the paper's axes."""
-    drawing, (left, right) = figure(columns=2)
-    left.scatter(*universe().T, s=14)
-    left.set_xlabel("u")
-    left.set_ylabel("v")
-    right.hist(factors(1000), bins=40)
-    right.set_xlabel("improvement factor IF(q)")
-    right.set_ylabel("number of queries")
-    path = folder / "dx_figure_2ab.png"
-    drawing.savefig(path, dpi=150)
-    return path
+    """The universe and the histogram of IF."""
+    return draw_factors(universe(), ("u", "v"), factors(1000), folder / "dx_figure_2ab.png")
 
 
 if __name__ == "__main__":

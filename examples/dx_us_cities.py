@@ -10,8 +10,7 @@ from designer import metrics
 from designer.data_files import numeric_column, read_table
 from designer.frozen import Floats
 from designer.metrics import Metric
-from designer.pictures import figure
-from examples.dx_setting import improvement_factors
+from examples.dx_setting import draw_factors, improvement_factors
 from examples.reproduction import DATA, Result, show
 
 FILE = DATA / "us_cities.csv"
@@ -54,17 +53,9 @@ def reproduce(full: bool = False) -> Result:
 
 
 def draw(folder: Path) -> Path:
-    """The cities and the histogram of IF, with the paper's axes."""
-    drawing, (left, right) = figure(columns=2)
-    left.scatter(column("longitude"), column("latitude"), s=4)
-    left.set_xlabel("longitude")
-    left.set_ylabel("latitude")
-    right.hist(factors(1000), bins=40)
-    right.set_xlabel("improvement factor IF(q)")
-    right.set_ylabel("number of queries")
-    path = folder / "dx_figure_3.png"
-    drawing.savefig(path, dpi=150)
-    return path
+    """The cities and the histogram of IF."""
+    places = np.stack([column("longitude"), column("latitude")], axis=1)
+    return draw_factors(places, ("longitude", "latitude"), factors(1000), folder / "dx_figure_3.png")
 
 
 if __name__ == "__main__":

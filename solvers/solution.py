@@ -28,8 +28,13 @@ class Solution(Generic[Point]):
     @property
     def gap(self) -> float:
         """Relative optimality gap, `inf` where no bound is known."""
-        if self.value == self.lower_bound:
-            return 0.0
-        if not math.isfinite(self.lower_bound) or self.value <= 0.0:
-            return math.inf
-        return max(0.0, (self.value - self.lower_bound) / self.value)
+        return relative_gap(self.value, self.lower_bound)
+
+
+def relative_gap(value: float, lower_bound: float) -> float:
+    """`(value - lower_bound) / value`, at least 0; infinite when the bound is, or the value is not positive."""
+    if value == lower_bound:
+        return 0.0
+    if not math.isfinite(lower_bound) or value <= 0.0:
+        return math.inf
+    return max(0.0, (value - lower_bound) / value)

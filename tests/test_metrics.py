@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import Domain, InvalidProblem, metrics
-from designer.metrics import EARTH_RADIUS_KM, Metric
+from designer.json_text import plain
+from designer.point_metrics import EARTH_RADIUS_KM, Metric
 from designer.relation import Relation, finite_pairs
-from designer.spec import _relation_from_spec, plain
+from designer.spec import _relation_from_spec
 
 DOMAIN = Domain.of({"sex": 2, "age": 3, "one": 1})
 coordinates = st.floats(-1e3, 1e3).map(lambda v: round(v, 6))
