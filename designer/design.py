@@ -147,7 +147,7 @@ def design(problem: Problem, family: str = "auto", **options: Any) -> Design:
 def best_of_all(problem: Problem, seconds: float = 60.0) -> Design:
     """The design of least loss among the families of the problem's notion, baselines left out; its provenance lists what was tried.
 
-    seconds: no family is started after this time. Families come in the order of `FAMILIES`, the quick ones first.
+    seconds: once there is a design, no family is started after this time. Families come in the order of `FAMILIES`, the quick ones first.
     """
     allowed, start = positive(seconds, "options.seconds"), time.perf_counter()
     made: list[Design] = []
@@ -155,7 +155,7 @@ def best_of_all(problem: Problem, seconds: float = 60.0) -> Design:
     for family in FAMILIES:
         if family.notion != problem.notion or family.baseline:
             continue
-        if time.perf_counter() - start > allowed:
+        if made and time.perf_counter() - start > allowed:
             tried[family.name] = f"not started: {allowed:g} s were over"
             continue
         try:
