@@ -71,29 +71,54 @@ def laplace_noise(scales: Floats, steps: Floats, delta: float) -> tuple[float, f
 
 
 def joint_noise(mechanism: Mechanism, delta: float) -> tuple[float, float, float, float, float]:
-    """The same for noise drawn jointly or mapped by a reconstruction, from its continuous law.
+    """The same for noise drawn jointly or mapped by a reconstruction T, on any grid, from the continuous law y with the same density.
 
-    `E||Y||_1 <= sum of standard deviations`, `E||Y||_inf <= E||Y||_2 <= root of the total variance` (Jensen). Tail: the norm of an
-    exponential draw in s dimensions is Gamma(s), and `|Y_k| <= reach_k ||z||`, reach the dual norm of row k of the reconstruction;
-    Gaussian answers by the union of K normal tails.
+    `E||Y||_1 <= sum_k s_k`, `E||Y||_inf <= E||Y||_2 <= root of sum_k s_k^2` (Jensen), `s_k^2 >= E Y_k^2`.
+
+    Let C be the cell of steps around 0, `r >= ||h||` and `a_k >= |T_k h|` for h in C, and sigma_k the deviation of `T_k y`. Then
+    `|T_k z| <= |T_k (z + h)| + a_k`, and sums over the grid become integrals:
+
+    - exponential: `| ||z + h|| - ||z|| | <= r`, so masses of cells and of their centres agree within `e^r`, and those of a set of z and
+      of its cells, both normalised, within `e^(2r)`. Hence `E Y_k^2 <= e^(2r) E(|T_k y| + a_k)^2`, `s_k = e^r (sigma_k + a_k)`, and
+      `P(|T_k z| >= t + a_k) <= e^(2r) P(|T_k y| >= t)` for all k at once where `|T_k y| <= reach_k ||y||`, and `||y||` is Gamma(s).
+    - gaussian: the masses sum to at least the integral over the cell volume (Poisson summation: all dual terms are positive), and over h
+      and -h the density averages to at least `e^(-r^2 / 2)` times that at the centre, so `P(|T_k z| >= t + a_k) <= e^(r^2/2)
+      P(|T_k y| >= t)`. On coarse grids `P(|T_k z| >= t) <= 2 exp(-t^2 / (2 sigma_k^2))` is better: `E e^(c T_k z) <= e^(c^2 sigma_k^2 / 2)`
+      by the same summation, which also gives `s_k = sigma_k`. Union over the K answers.
     """
     from scipy.stats import gamma, norm
 
-    variances = mechanism.query_variances()
-    total = float(variances.sum())
+    sizes, (r, reaches) = reach(mechanism), cell(mechanism)
     if mechanism.falloff == "gaussian":
-        tail = float(np.sqrt(variances).max() * norm.isf(delta / (2 * len(variances))))
+        deviations, share = sizes, delta / len(sizes)
+        by_cells = deviations * norm.isf(share * np.exp(-(r**2) / 2) / 2) + reaches
+        tails = np.minimum(by_cells, deviations * math.sqrt(2 * math.log(2 / share)))
     else:
-        heard = max(1, len(mechanism.noise.heard))
-        tail = float(reach(mechanism).max() * gamma.isf(delta, heard))
-    root = math.sqrt(total)
-    return total, float(np.sqrt(variances).sum()), root, root, max(0.0, tail)
+        with np.errstate(over="ignore"):
+            deviations = np.exp(r) * (continuous_deviations(mechanism) + reaches)
+        tails = sizes * gamma.isf(delta * np.exp(-2 * r), max(1, len(mechanism.noise.heard))) + reaches
+    total = float((deviations**2).sum())
+    return total, float(deviations.sum()), math.sqrt(total), math.sqrt(total), max(0.0, float(tails.max()))
+
+
+def continuous_deviations(mechanism: Mechanism) -> Floats:
+    """Standard deviations of the answers under the continuous law; only independent coordinates know a discrete one."""
+    if mechanism.norm.order != "l1":
+        return np.asarray(np.sqrt(mechanism.query_variances()))
+    rows = mechanism.noise.rows(mechanism.reconstruction)
+    return np.asarray(math.sqrt(2) * np.linalg.norm(rows / mechanism.norm.map[mechanism.noise.heard], axis=1))
+
+
+def cell(mechanism: Mechanism) -> tuple[float, Floats]:
+    """How far half a grid step in every coordinate leads at most: in the norm, and in each answer."""
+    noise, norm = mechanism.noise, mechanism.norm
+    half = noise.steps[noise.heard] / 2
+    return float(norm.length(np.abs(norm.factor) @ half)), np.abs(noise.rows(mechanism.reconstruction)) @ half
 
 
 def reach(mechanism: Mechanism) -> Floats:
     """`max {|T_k z| : ||z|| <= 1}` for each row T_k of the reconstruction: the dual norm."""
-    norm, heard = mechanism.norm, mechanism.noise.heard
-    rows = np.eye(norm.dimension)[:, heard] if mechanism.reconstruction is None else mechanism.reconstruction[:, heard]
+    norm, rows = mechanism.norm, mechanism.noise.rows(mechanism.reconstruction)
     if isinstance(norm, Gauge):
         return norm.scale * norm.body.dual_gauge(rows)
     dual = {"l1": np.inf, "l2": 2, "linf": 1}[norm.order]

@@ -110,7 +110,7 @@ class Mechanism(Immutable):
             raise InvalidProblem(
                 f"reconstruction: missing, but {rows} measured answers do not name {queries} queries; give it."
             )
-        heard = self.norm.map[np.isfinite(self.norm.map)] if self.norm.map.ndim == 1 else np.empty(0)
+        heard = np.abs(np.atleast_2d(self.norm.map)[:, ~self.norm.silent]).max(axis=0, initial=0.0)
         if heard.size and not SMALLEST_WEIGHT <= heard.min() <= heard.max() <= 1 / SMALLEST_WEIGHT:
             raise InvalidProblem(
                 f"norm.map: weights from {heard.min()} to {heard.max()}; choose units in which noise scales lie between {SMALLEST_WEIGHT} "

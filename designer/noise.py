@@ -114,6 +114,12 @@ def _weights(norm: Norm, heard: NDArray[np.intp], steps: list[Fraction]) -> list
     return [Fraction(float(norm.map[k])) * step for k, step in zip(heard, steps, strict=True)]
 
 
+def _in_units(variances: Floats, units: Floats) -> Floats:
+    """Variances in steps times squared steps, one factor at a time: the square of a step above 2^512 would be infinite, and 0 times it
+    not a number, where noise is so much narrower than the step that its variance is 0."""
+    return np.asarray(variances * units * units)
+
+
 def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
     """Independent coordinates; a combination `sum g_j z_j` is a sum of exponentials with both signs, in the continuous law."""
     law = DiscreteLaplace(_weights(norm, heard, steps))
@@ -122,7 +128,7 @@ def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fra
     def absolute(rows: Floats) -> Floats:
         return mean_absolute(np.hstack([rows * scales, -rows * scales]))
 
-    covariance = np.diag(law.variance() * units[heard] ** 2)
+    covariance = np.diag(_in_units(law.variance(), units[heard]))
     recursion = absolute if 2 * len(heard) <= LONGEST_RECURSION else None
     return Noise(law, heard, units, covariance, recursion, law.mean_absolute() * units[heard])
 
@@ -130,7 +136,7 @@ def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fra
 def _independent_gaussian(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
     """Independent coordinates of variance 1 / w^2."""
     law = DiscreteGaussian([1 / w**2 for w in _weights(norm, heard, steps)])
-    covariance = np.diag(law.variance() * units[heard] ** 2)
+    covariance = np.diag(_in_units(law.variance(), units[heard]))
     return Noise(law, heard, units, covariance, _proportional(covariance, math.sqrt(2 / math.pi)))
 
 

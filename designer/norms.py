@@ -152,19 +152,29 @@ class Gauge(Norm):
     scale: float
     body: Polytope
 
-    def __init__(self, differences: Floats, budgets: Floats, scale: float = 1.0, body: Polytope | None = None) -> None:
+    def __init__(self, differences: Floats, budgets: Floats, scale: float = 1.0) -> None:
         if differences.ndim != 2 or budgets.shape != differences.shape[:1] or not differences.any():
             raise InvalidProblem(
                 f"norm: differences {differences.shape} and budgets {budgets.shape} differ in length, or are empty."
             )
         if not (np.isfinite(differences).all() and np.isfinite(budgets).all() and (budgets > 0).all() and 0 < scale < np.inf):
             raise InvalidProblem("norm: differences must be finite, budgets and scale positive and finite.")
+        body = convex_hull(_corners(differences[:, differences.any(axis=0)], budgets), MAX_SIMPLICES)
+        self._set(frozen(differences), frozen(budgets), float(scale), body)
+
+    def _set(self, differences: Floats, budgets: Floats, scale: float, body: Polytope) -> None:
+        """All fields; `body` must be the hull of the differences over the budgets."""
         moving = differences.any(axis=0)
-        body = body or convex_hull(_corners(differences[:, moving], budgets), MAX_SIMPLICES)
         facets = np.full((len(body.facets), differences.shape[1]), np.inf)
-        facets[:, moving] = body.facets.floats / scale
-        parts = {"differences": frozen(differences), "budgets": frozen(budgets), "scale": float(scale), "body": body}
-        for name, value in {**parts, "map": facets, "order": "linf"}.items():
+        with np.errstate(over="ignore", under="ignore"):
+            heard = facets[:, moving] = body.facets.floats / scale
+        # A facet that overflows would pass for a coordinate without noise, one that underflows for a norm that is blind to it.
+        if not (np.isfinite(heard).all() and heard.any(axis=0).all()):
+            raise InvalidProblem(
+                f"norm.scale: {scale} takes the facets of the body beyond the floats; choose units in which noise scales are moderate."
+            )
+        parts = {"differences": differences, "budgets": budgets, "scale": scale, "body": body, "map": facets, "order": "linf"}
+        for name, value in parts.items():
             object.__setattr__(self, name, value)
         Norm.__post_init__(self)
 
@@ -173,7 +183,9 @@ class Gauge(Norm):
 
     def divided(self, factor: float) -> Gauge:
         """The gauge of the body grown by the factor."""
-        return Gauge(self.differences, self.budgets, self.scale * factor, self.body)
+        twin = object.__new__(Gauge)
+        twin._set(self.differences, self.budgets, self.scale * factor, self.body)
+        return twin
 
     def exact(self, u: Sequence[Fraction]) -> Fraction | None:
         """The gauge from the exact facets."""
