@@ -92,7 +92,9 @@ def draw(folder: Path) -> Path:
         for f, name in enumerate(FAMILIES):
             (line,) = axis.plot(sizes, quantiles[:, 1, f], marker="o", markersize=3.5, label=name)
             if name in ("k_norm", "strategy_laplace", "ellipsoid"):
-                axis.fill_between(sizes, quantiles[:, 0, f], quantiles[:, 2, f], color=line.get_color(), alpha=0.15, linewidth=0)
+                axis.fill_between(
+                    sizes, quantiles[:, 0, f], quantiles[:, 2, f], color=line.get_color(), alpha=0.15, linewidth=0
+                )
         axis.axhline(1.0, color="black", linewidth=0.8, linestyle="--", label="strategy_3")
         axis.set_yscale("log")
         axis.set_ylim(0.015, 12)

@@ -96,7 +96,12 @@ def reproduce(full: bool = False) -> Result:
     for size in (8, 16, 32, 64, 128, 256) if full else (8, 16):
         claim(f"identity, add/remove, N = {size}", optimum("identity", "add/remove", size), 1 - 1e-6, 1 + 1e-6)
         exact = np.sqrt(2 * (size - 1) / size)
-        claim(f"identity, replace-one, N = {size}", optimum("identity", "replace-one", size), exact * (1 - 1e-6), exact * (1 + 1e-6))
+        claim(
+            f"identity, replace-one, N = {size}",
+            optimum("identity", "replace-one", size),
+            exact * (1 - 1e-6),
+            exact * (1 + 1e-6),
+        )
         for workload in ("prefix", "ranges"):
             for relation in RELATIONS:
                 name, value = f"{workload}, {relation}, N = {size}", optimum(workload, relation, size)

@@ -13,7 +13,6 @@ from designer.errors import DesignFailed
 from designer.frozen import Floats
 from designer.norms import Gauge
 from designer.pictures import figure
-from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, show
 
 BALLS = ("k_norm", "ellipsoid", "box", "l2_ball", "laplace")
@@ -26,13 +25,18 @@ COLOURS = {
     "l2_ball": "tab:purple",
     "laplace": "tab:red",
 }
+SIDE = 7
 DIRECTIONS = 2**14
 DIFFERENCES: dict[str, str] = {}
 
 
 def setting(queries: int) -> Problem:
-    """Random real queries on 50 points of the square, as in DX section 4."""
-    return Problem(Workload.random(queries, UNIVERSE, seed=2), metrics.euclidean(universe(2)))
+    """Random real queries on the 49 points of a square grid with unit steps.
+
+    Points drawn at random have one pair that is much closer than all others, and hulls that are little more than its needle.
+    """
+    places = np.stack(np.divmod(np.arange(SIDE**2), SIDE), axis=1)
+    return Problem(Workload.random(queries, SIDE**2, seed=2), metrics.euclidean(places))
 
 
 @cache
@@ -85,7 +89,12 @@ def reproduce(full: bool = False) -> Result:
             norm = designed(family, queries).mechanism.norm
             claim(f"{family}, K = {queries}: largest norm of a u / b", float(norm(points(queries)).max()), 1 - 1e-6, 1.0)
         claim(f"{family}: area by boundary / by formula", polygon_area(boundary(family)) / area(family), 1 - 1e-5, 1 + 1e-5)
-        claim(f"{family}: area / that of the hull by Qhull", area(family) / hull_area, 1.0, 1 + 1e-6 if family == "k_norm" else np.inf)
+        claim(
+            f"{family}: area / that of the hull by Qhull",
+            area(family) / hull_area,
+            1.0,
+            1 + 1e-6 if family == "k_norm" else np.inf,
+        )
         if full:
             claim(f"{family}: mean square of 20,000 draws / stated error", drawn_error(family), 0.93, 1.07)
     return computed, published
@@ -103,7 +112,7 @@ def drawn_error(family: str) -> float:
 
 def draw_plane(folder: Path) -> Path:
     """K = 2: the balls and the points that they must contain."""
-    drawing, axis = figure(width=7.5, height=5.5)
+    drawing, axis = figure(width=7.0, height=5.0)
     axis.plot(*points(2).T, linestyle="", marker=".", markersize=3, color="0.45", label="±u / b of all pairs")
     for family in BALLS:
         filled = "k_norm (the hull)" if family == "k_norm" else family
@@ -120,6 +129,7 @@ def draw_plane(folder: Path) -> Path:
 
 def draw_space(folder: Path) -> Path:
     """K = 3: the hull of all u / b, the points, and the ellipsoid around them as a wire frame."""
+    from matplotlib.ticker import MaxNLocator
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
     drawing, _ = figure(width=7.0, height=6.0)
@@ -128,7 +138,9 @@ def draw_space(folder: Path) -> Path:
     norm = designed("k_norm", 3).mechanism.norm
     assert isinstance(norm, Gauge)
     half = np.array([norm.body.corners(t) for t in range(norm.body.simplex_count // 2)]) * norm.scale
-    faces = Poly3DCollection(np.concatenate([half, -half]), alpha=0.35, facecolor=COLOURS["k_norm"], edgecolor="navy", linewidth=0.6)
+    faces = Poly3DCollection(
+        np.concatenate([half, -half]), alpha=0.35, facecolor=COLOURS["k_norm"], edgecolor="navy", linewidth=0.6
+    )
     axis.add_collection3d(faces)
     axis.scatter(*points(3).T, s=3, color="black", depthshade=False, label="±u / b of all pairs")
     turn, height = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
@@ -136,9 +148,12 @@ def draw_space(folder: Path) -> Path:
     shell = (rays / designed("ellipsoid", 3).mechanism.norm(rays)[:, None]).T.reshape(3, *turn.shape)
     axis.plot_wireframe(*shell, color=COLOURS["ellipsoid"], linewidth=0.5, label="ellipsoid")
     faces.set_label(f"k_norm (the hull, {2 * len(norm.body.facets)} facets)")
-    axis.set_box_aspect(np.ptp(shell.reshape(3, -1), axis=1))
-    for k, name in enumerate("xyz", start=1):
-        getattr(axis, f"set_{name}label")(f"answer to query {k}")
+    # Room for the labels of the axes, which the layout does not see.
+    axis.set_box_aspect(np.ptp(shell.reshape(3, -1), axis=1), zoom=0.85)
+    for k, line in enumerate((axis.xaxis, axis.yaxis, axis.zaxis), start=1):
+        line.set_label_text(f"answer to query {k}")
+        line.set_major_locator(MaxNLocator(4))
+        line.labelpad = 8
     axis.set_title("Unit balls of two designed norms, K = 3")
     axis.legend(fontsize=8, loc="upper left")
     path = folder / "norm_balls_3.png"
@@ -154,7 +169,13 @@ def draw_clouds(folder: Path) -> Path:
     reach = 3.5 * np.sqrt(designed("laplace", 2).error / 2)
     for family, axis in zip(CLOUDS, axes.flat, strict=True):
         made = designed(family, 2)
-        axis.plot(*np.asarray(made.mechanism.sample_noise(2000, seed=1)).T, ",", marker=".", markersize=2, color=COLOURS[family])
+        axis.plot(
+            *np.asarray(made.mechanism.sample_noise(2000, seed=1)).T,
+            linestyle="",
+            marker=".",
+            markersize=2,
+            color=COLOURS[family],
+        )
         if family in BALLS:
             axis.plot(*boundary(family).T, color="black", linewidth=1)
         axis.set_title(f"{family}: squared error {made.error:.3g}")
@@ -170,6 +191,8 @@ def draw_clouds(folder: Path) -> Path:
 
 def draw_trade_off(folder: Path) -> Path:
     """Error relative to the optimal independent Laplace noise against seconds to design, K = 4 and K = 8."""
+    from matplotlib.ticker import NullLocator
+
     drawing, axes = figure(columns=2)
     design(setting(2), "strategy_laplace")  # imports, outside the measurement
     for queries, axis in zip((4, 8), axes, strict=True):
@@ -182,13 +205,26 @@ def draw_trade_off(folder: Path) -> Path:
                 continue
             seconds = perf_counter() - start
             axis.plot(seconds, made.error / reference, marker="o", color=COLOURS[family])
-            axis.annotate(family, (seconds, made.error / reference), xytext=(6, 4), textcoords="offset points", fontsize=9)
+            left = family in ("l2_ball", "strategy_laplace", "box")
+            shift, side = ((-6, -3), "right") if left else ((6, -3), "left")
+            axis.annotate(
+                family,
+                (seconds, made.error / reference),
+                shift,
+                textcoords="offset points",
+                horizontalalignment=side,
+                fontsize=9,
+            )
         axis.set_xscale("log")
         axis.set_yscale("log")
-        axis.margins(x=0.3, y=0.15)
+        axis.set_xlim(5e-4, 20)
+        axis.set_ylim(0.03, 2)
+        ticks = (0.05, 0.1, 0.2, 0.5, 1.0)
+        axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        axis.yaxis.set_minor_locator(NullLocator())
         axis.set_xlabel("seconds to design and certify")
         axis.set_ylabel("squared error / that of laplace")
-        axis.set_title(f"K = {queries} queries, N = {UNIVERSE}")
+        axis.set_title(f"K = {queries} queries, N = {SIDE**2}")
     path = folder / "family_trade_off.png"
     drawing.savefig(path, dpi=150)
     return path
