@@ -1,0 +1,104 @@
+"""Draws per second of exact K-norm noise against rejection from the bounding cube, on the same hulls, in one run.
+
+The usual way draws uniform points in the smallest cube (here even: box) around the hull, keeps those inside, and stretches them by a
+Gamma radius. Inside is decided either by all facets at once, in floats, which takes facets that this package recovered, or by a linear
+program over the vertices for each proposal, which is what is left without facets. Ours are exact draws on a grid of 2^-40, from the
+operating system's entropy, by star triangulation; one that is rejected happens once in 2^10.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.knorm_sampler [--no-4x4]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from benchmarks.hull_facets import metric_differences, table_moves
+from designer.frozen import Floats
+from designer.noise import gauge_grid
+from designer.norms import Gauge
+from designer.sampling.entropy import SystemEntropy
+from designer.sampling.round_and_reject import RoundAndReject
+
+LINEAR_PROGRAMS = 400
+SECONDS = 1.0
+
+
+def hulls() -> Iterator[tuple[str, Gauge]]:
+    """Names and gauges, small first. Tables hide basic moves under adjacency 2 (budget 2 a move), in coordinates of their span."""
+    sizes = [(3, 3), (3, 4)] + ([] if "--no-4x4" in sys.argv else [(4, 4)])
+    for k in (4, 6):
+        moves = metric_differences(k, 50).floats
+        yield f"K = {k}, N = 50, metric budgets", Gauge(moves, np.ones(len(moves)))
+    for r, c in sizes:
+        moves = table_moves(r, c).floats
+        yield f"{r}x{c} tables, basic moves", Gauge(moves, np.full(len(moves), 2.0))
+
+
+def sampler(norm: Gauge) -> RoundAndReject:
+    """The exact sampler on a grid whose steps are 2^-40 of the hull's reach."""
+    step = Fraction(2) ** int(np.frexp(np.abs(norm.scale * norm.body.vertices.floats).max())[1] - 40)
+    return RoundAndReject(gauge_grid(norm, (step,) * norm.dimension))
+
+
+def rate(draw: Callable[[], int]) -> tuple[float, int]:
+    """Accepted draws per second, and their number, over batches that last `SECONDS` in all; the first batch warms up."""
+    draw()
+    count, start = 0, time.perf_counter()
+    while (spent := time.perf_counter() - start) < SECONDS:
+        count += draw()
+    return count / spent, count
+
+
+def by_facets(norm: Gauge, batch: int, generator: np.random.Generator) -> int:
+    """One batch of proposals in the bounding box; the accepted ones become noise. Half of the facets decide, by symmetry."""
+    s, reach = norm.dimension, np.abs(norm.scale * norm.body.vertices.floats).max(axis=0)
+    points = generator.uniform(-reach, reach, (batch, s))
+    inside = points[np.abs(points @ norm.map.T).max(axis=1) <= 1]
+    noise: Floats = inside * generator.gamma(s + 1, size=(len(inside), 1))
+    return len(noise)
+
+
+def by_programs(norm: Gauge, generator: np.random.Generator) -> float:
+    """Proposals per second when a linear program over the vertices decides: `min |w|_1`, `V'w = z`, at most 1."""
+    from scipy.optimize import linprog
+
+    corners = norm.scale * norm.body.vertices.floats
+    reach, both = np.abs(corners).max(axis=0), np.concatenate([corners, -corners]).T
+    start = time.perf_counter()
+    for point in generator.uniform(-reach, reach, (LINEAR_PROGRAMS, len(reach))):
+        linprog(np.ones(both.shape[1]), A_eq=both, b_eq=point, method="highs")
+    return LINEAR_PROGRAMS / (time.perf_counter() - start)
+
+
+def main() -> None:
+    """Prints one Markdown row a hull."""
+    print(
+        "| hull | s | facets | share of the box | exact, /s | box and facets, /s | ratio | box and programs, /s | ratio | prepared in s |"
+    )
+    print("|" + " --- |" * 10)
+    generator, entropy = np.random.default_rng(1), SystemEntropy()
+    start = time.perf_counter()
+    for name, norm in hulls():
+        exact = sampler(norm)
+        prepared = time.perf_counter() - start
+        s, facets = norm.dimension, len(norm.map)
+        share = float(norm.body.volume) / float(np.prod(2 * np.abs(norm.body.vertices.floats).max(axis=0)))
+        ours, _ = rate(lambda exact=exact: len(exact.draw(10_000, entropy)))  # type: ignore[misc]
+        batch = min(100_000, max(10_000, 2**24 // facets))
+        theirs, accepted = rate(lambda norm=norm, batch=batch: by_facets(norm, batch, generator))  # type: ignore[misc]
+        # Where few or none were accepted, the known share of the volume says what to expect.
+        proposals = rate(lambda norm=norm, batch=batch: by_facets(norm, batch, generator) * 0 + batch)[0]  # type: ignore[misc]
+        theirs = theirs if accepted >= 100 else proposals * share
+        programs = by_programs(norm, generator) * share
+        numbers = f"{s} | {2 * facets} | {share:.2e} | {ours:.3g} | {theirs:.3g} | {ours / theirs:.3g} | {programs:.3g} | {ours / programs:.3g}"
+        print(f"| {name} | {numbers} | {prepared:.1f} |", flush=True)
+        start = time.perf_counter()
+
+
+if __name__ == "__main__":
+    main()
