@@ -48,7 +48,7 @@ def draw_comparison(comparison: Comparison, path: Path) -> Path:
     right.set_xlabel(f"queries, sorted by the noise of {rows[-1]['family']}")
     right.set_xticks(range(len(order)) if len(order) <= 20 else [])
     right.set_ylabel("standard deviation of the noise")
-    right.legend(fontsize=8)
+    right.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     try:
         drawing.savefig(path, dpi=150)
     except ValueError as error:
