@@ -17,7 +17,7 @@ FAMILIES = ("k_norm", "strategy_laplace", "ellipsoid", "box", "l2_ball", "laplac
 K_NORM, LAPLACE = FAMILIES.index("k_norm"), FAMILIES.index("laplace")
 # Hulls at K = 8 have 6,600 simplices and take 2 s each; at K = 9 they have 20,000 to 33,000 and take 9 to 13 s.
 LARGEST_HULL = 8
-MATRICES, SAMPLED_MATRICES = 20, 5
+MATRICES, SAMPLED_MATRICES = 20, 3
 STATED = "optimal Laplace / K-norm, K = 2..7"
 DIFFERENCES = {
     f"{STATED}, least": "where the two of K = 2 binary queries move alone, the hull is the diamond of Laplace noise and the ratio is 1; "
