@@ -3,7 +3,8 @@
 The usual way draws uniform points in the smallest cube (here even: box) around the hull, keeps those inside, and stretches them by a
 Gamma radius. Inside is decided either by all facets at once, in floats, which takes facets that this package recovered, or by a linear
 program over the vertices for each proposal, which is what is left without facets. Ours are exact draws on a grid of 2^-40, from the
-operating system's entropy, by star triangulation; one that is rejected happens once in 2^10.
+operating system's entropy, by star triangulation; one in about 2^10 is rejected. Where facets decide, a sixth of the box is accepted at
+3x3, and exact draws are on a par with float rejection, float draws 8 times as many; at 4x4 exact ones are 2,300 times as many.
 
     OMP_NUM_THREADS=1 python -m benchmarks.knorm_sampler [--no-4x4]
 """
