@@ -45,9 +45,12 @@ def designed(family: str, queries: int) -> Design:
     return design(setting(queries), family)
 
 
-def points(queries: int) -> Floats:
-    """All u / b with both signs, (M, K): every private norm ball contains them."""
-    one_way = setting(queries).sensitivity().all_pairs().normalised
+def points(queries: int, family: str = "k_norm") -> Floats:
+    """All u / b with both signs, (M, K), on the grid of a family's design: every private norm ball contains them.
+
+    The grids differ from the workload by 2^-40 noise scales, and the balls follow their grids.
+    """
+    one_way = designed(family, queries).mechanism.sensitivity().all_pairs().normalised
     return np.concatenate([one_way, -one_way])
 
 
@@ -86,8 +89,11 @@ def reproduce(full: bool = False) -> Result:
 
     for family in BALLS:
         for queries in (2, 3):
-            norm = designed(family, queries).mechanism.norm
-            claim(f"{family}, K = {queries}: largest norm of a u / b", float(norm(points(queries)).max()), 1 - 1e-6, 1.0)
+            made = designed(family, queries)
+            assert made.privacy.worst_ratio is not None
+            largest = float(made.mechanism.norm(points(queries, family)).max())
+            claim(f"{family}, K = {queries}: largest norm of a u / b", largest, 1 - 1e-6, 1.0)
+            claim(f"{family}, K = {queries}: the same, exactly", float(made.privacy.worst_ratio), 1 - 1e-6, 1.0)
         claim(f"{family}: area by boundary / by formula", polygon_area(boundary(family)) / area(family), 1 - 1e-5, 1 + 1e-5)
         claim(
             f"{family}: area / that of the hull by Qhull",
@@ -127,35 +133,42 @@ def draw_plane(folder: Path) -> Path:
     return path
 
 
+def shell(family: str) -> Floats:
+    """The boundary of a norm ball for K = 3 over a mesh of directions, (3, 13, 25)."""
+    turn, height = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
+    rays = np.stack([np.cos(turn) * np.sin(height), np.sin(turn) * np.sin(height), np.cos(height)], axis=-1).reshape(-1, 3)
+    return np.asarray((rays / designed(family, 3).mechanism.norm(rays)[:, None]).T.reshape(3, *turn.shape))
+
+
 def draw_space(folder: Path) -> Path:
-    """K = 3: the hull of all u / b, the points, and the ellipsoid around them as a wire frame."""
+    """K = 3: the hull with the points that it must contain, and the same hull within the best ellipsoid."""
     from matplotlib.ticker import MaxNLocator
     from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-    drawing, _ = figure(width=7.0, height=6.0)
+    drawing, _ = figure(columns=2, width=6.0, height=5.5)
     drawing.clear()
-    axis = drawing.add_subplot(projection="3d")
+    axes = drawing.subplots(1, 2, subplot_kw={"projection": "3d"})
     norm = designed("k_norm", 3).mechanism.norm
     assert isinstance(norm, Gauge)
     half = np.array([norm.body.corners(t) for t in range(norm.body.simplex_count // 2)]) * norm.scale
-    faces = Poly3DCollection(
-        np.concatenate([half, -half]), alpha=0.35, facecolor=COLOURS["k_norm"], edgecolor="navy", linewidth=0.6
-    )
-    axis.add_collection3d(faces)
-    axis.scatter(*points(3).T, s=3, color="black", depthshade=False, label="±u / b of all pairs")
-    turn, height = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
-    rays = np.stack([np.cos(turn) * np.sin(height), np.sin(turn) * np.sin(height), np.cos(height)], axis=-1).reshape(-1, 3)
-    shell = (rays / designed("ellipsoid", 3).mechanism.norm(rays)[:, None]).T.reshape(3, *turn.shape)
-    axis.plot_wireframe(*shell, color=COLOURS["ellipsoid"], linewidth=0.5, label="ellipsoid")
-    faces.set_label(f"k_norm (the hull, {2 * len(norm.body.facets)} facets)")
-    # Room for the labels of the axes, which the layout does not see.
-    axis.set_box_aspect(np.ptp(shell.reshape(3, -1), axis=1), zoom=0.85)
-    for k, line in enumerate((axis.xaxis, axis.yaxis, axis.zaxis), start=1):
-        line.set_label_text(f"answer to query {k}")
-        line.set_major_locator(MaxNLocator(4))
-        line.labelpad = 8
-    axis.set_title("Unit balls of two designed norms, K = 3")
-    axis.legend(fontsize=8, loc="upper left")
+    for axis, opacity in zip(axes, (0.15, 0.8), strict=True):
+        faces = {"alpha": opacity, "facecolor": "lightsteelblue", "edgecolor": "navy", "linewidth": 0.6}
+        hull = Poly3DCollection(
+            np.concatenate([half, -half]), label=f"k_norm (the hull), {2 * len(norm.body.facets)} facets", **faces
+        )
+        axis.add_collection3d(hull)
+        # Room for the labels of the axes, which the layout does not see.
+        axis.set_box_aspect((1, 1, 1), zoom=0.85)
+        axis.set(xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), zlim=(-1.1, 1.1))
+        for k, line in enumerate((axis.xaxis, axis.yaxis, axis.zaxis), start=1):
+            line.set_label_text(f"answer to query {k}")
+            line.set_major_locator(MaxNLocator(4))
+            line.labelpad = 8
+    axes[0].scatter(*points(3).T, s=2, color="tab:red", depthshade=False, label="±u / b of all pairs")
+    axes[1].plot_wireframe(*shell("ellipsoid"), color=COLOURS["ellipsoid"], linewidth=0.6, alpha=0.7, label="ellipsoid")
+    for axis in axes:
+        axis.legend(fontsize=8, loc="upper left")
+    drawing.suptitle("Unit balls of designed norms, K = 3")
     path = folder / "norm_balls_3.png"
     drawing.savefig(path, dpi=150)
     return path
@@ -190,12 +203,12 @@ def draw_clouds(folder: Path) -> Path:
 
 
 def draw_trade_off(folder: Path) -> Path:
-    """Error relative to the optimal independent Laplace noise against seconds to design, K = 4 and K = 8."""
+    """Error relative to the optimal independent Laplace noise against seconds to design, K = 4 and K = 6."""
     from matplotlib.ticker import NullLocator
 
     drawing, axes = figure(columns=2)
     design(setting(2), "strategy_laplace")  # imports, outside the measurement
-    for queries, axis in zip((4, 8), axes, strict=True):
+    for queries, axis in zip((4, 6), axes, strict=True):
         reference = design(setting(queries), "laplace").error
         for family in CLOUDS:
             start = perf_counter()
@@ -205,8 +218,8 @@ def draw_trade_off(folder: Path) -> Path:
                 continue
             seconds = perf_counter() - start
             axis.plot(seconds, made.error / reference, marker="o", color=COLOURS[family])
-            left = family in ("l2_ball", "strategy_laplace", "box")
-            shift, side = ((-6, -3), "right") if left else ((6, -3), "left")
+            side = "right" if family in ("l2_ball", "strategy_laplace", "box") else "left"
+            shift = (-6 if side == "right" else 6, {"l2_ball": -11, "box": 5}.get(family, -3))
             axis.annotate(
                 family,
                 (seconds, made.error / reference),
@@ -218,8 +231,8 @@ def draw_trade_off(folder: Path) -> Path:
         axis.set_xscale("log")
         axis.set_yscale("log")
         axis.set_xlim(5e-4, 20)
-        axis.set_ylim(0.03, 2)
-        ticks = (0.05, 0.1, 0.2, 0.5, 1.0)
+        axis.set_ylim(0.15, 1.5)
+        ticks = (0.2, 0.3, 0.5, 0.7, 1.0)
         axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         axis.yaxis.set_minor_locator(NullLocator())
         axis.set_xlabel("seconds to design and certify")
