@@ -49,9 +49,10 @@ class Coordinates:
 
 
 def moving_coordinates(problem: Problem) -> Coordinates:
-    """Full-rank coordinates for a problem: the queries where they are independent, otherwise a basis among them or the elements."""
+    """Full-rank coordinates for a problem: the queries where they are independent, the elements where more queries determine them, and
+    otherwise a basis among either."""
     queries, elements = problem.workload.shape
-    wide = queries > elements
+    wide = queries > elements and _determine_elements(problem)
     base = np.eye(elements) if wide else problem.workload.dense()
     sensitivity = SensitivitySet.of(base, problem.relation)
     heard = ~sensitivity.silent_coordinates()
@@ -61,7 +62,7 @@ def moving_coordinates(problem: Problem) -> Coordinates:
     if len(pivots) == int(heard.sum()):
         return Coordinates(base if wide else None, outer, heard)
     rest, combine = _remainder(base, span, pivots)
-    constant = _constant_on_components(rest, problem.relation)
+    constant = constant_on_components(rest, problem.relation)
     size = np.abs(base).max(axis=1)
     if (np.abs(rest - constant).max(axis=1) > 1e-9 * size).any():
         raise DesignFailed("workload: some query is nearly a combination of others; drop it or make it one.")
@@ -73,11 +74,24 @@ def moving_coordinates(problem: Problem) -> Coordinates:
     return Coordinates(measured, reconstruction, np.arange(len(measured)) < len(pivots))
 
 
+def _determine_elements(problem: Problem) -> bool:
+    """Whether the answers move with every change of the histogram: their Gram matrix has full rank on the span of the changes.
+
+    Only well-conditioned workloads (up to 1e6) are said to; any other finds its basis among the queries themselves.
+    """
+    span = SensitivitySet.of(np.eye(problem.relation.size), problem.relation).span()
+    moved = problem.workload.dense() @ span.T
+    values = np.linalg.eigvalsh(moved.T @ moved)
+    return int((values > 1e-12 * values[-1]).sum()) == len(_pivots(span))
+
+
 def _pivots(span: Floats) -> NDArray[np.intp]:
     """Columns of the span (differences as rows) that determine all others, up to `DEPENDENT` of their largest entries, in order."""
     from scipy.linalg import qr
 
     size = np.abs(span).max(axis=0)
+    if not size.any():
+        return np.empty(0, dtype=np.intp)
     triangle, order = qr(span / np.where(size > 0, size, 1.0), mode="r", pivoting=True)
     diagonal = np.abs(np.diagonal(triangle))
     return np.sort(order[: int((diagonal > DEPENDENT * diagonal[0]).sum())])
@@ -106,7 +120,7 @@ def _remainder(base: Floats, span: Floats, pivots: NDArray[np.intp]) -> tuple[Fl
     return _floats(exact(base) - solved.transpose() * exact(base[pivots])), _floats(solved.transpose())
 
 
-def _constant_on_components(rest: Floats, relation: Relation) -> Floats:
+def constant_on_components(rest: Floats, relation: Relation) -> Floats:
     """Each row made constant on every connected component, and 0 on that of the origin.
 
     No protected change moves the remainder, but for roundings of the queries: 0.3 + 0.7 is not 1 among the floats. What is published

@@ -151,6 +151,11 @@ DEFICIENT = {
     "more queries than elements": (Workload.all_ranges(4), metrics.add_remove(4, [0.3, 0.5, 0.7, 1.0])),
     "ranges, total public": (Workload.all_ranges(4), metrics.uniform(4, 1.0)),
     "dependent": (Workload([[1, 0, 2, 0.3], [0, 1, 1, 0.7], [1, 1, 3, 1.0], [1, 0, 2, 0.3]]), metrics.uniform(4, 1.0)),
+    "dependent but for rounding": (
+        Workload([[0.1, 0.7, 0.2, 0], [0.2, 0.1, 0.1, 0], [0.30000000000000004, 0.8, 0.3, 0]]),
+        metrics.uniform(4, 1.0),
+    ),
+    "many of low rank": (Workload(np.outer(np.arange(1, 9) / 7, [0.3, 0.1, 0.7, 0.2])), metrics.add_remove(4, 1.0)),
     "islands": (Workload.identity(6), islands()),
     "one island asked": (Workload([[0.1, 0.7, 0.3, 0, 0, 0], [1, 1, 1, 2, 2, 2]]), islands()),
 }
@@ -173,7 +178,7 @@ def test_rank_deficient_workloads_are_put_together_exactly(family: str, name: st
     )
     if isinstance(relation, metrics.AddRemove):
         finite = workload.dense().T
-    span = np.linalg.svd(finite)[2][: np.linalg.matrix_rank(finite)]
+    span = np.linalg.svd(finite)[2][: np.linalg.matrix_rank(finite, tol=1e-9)]
     drawn = np.asarray(made.sample_noise(200, seed=1))
     outside = drawn - drawn @ span.T @ span
     assert np.abs(outside).max() <= 1e-9 * np.abs(drawn).max()
@@ -199,6 +204,23 @@ def test_released_ranges_are_consistent(family: str) -> None:
     single = np.linalg.lstsq(workload.dense(), answers, rcond=None)[0]
     assert workload.dense() @ single == pytest.approx(answers, abs=1e-8)
     assert single.sum() == pytest.approx(9.0, abs=1e-8)
+
+
+def test_a_total_of_weights_that_are_no_dyadic_numbers_is_answered_when_records_come_and_go() -> None:
+    """Its entries are all alike, and yet every change moves it."""
+    for family in ("laplace", "k_norm", "strategy_laplace"):
+        made = design(Problem(Workload([[0.1, 0.1, 0.1]]), metrics.add_remove(3, 1.0)), family, **quick(family)).mechanism
+        assert made.error() == pytest.approx(0.02, rel=1e-6)
+
+
+def test_a_fitted_row_that_hardly_varies_is_published_without_noise() -> None:
+    """With few records the best answer to a faint query is a constant."""
+    relation = metrics.euclidean(np.arange(4.0)[:, None] / 4)
+    workload = Workload([[0, 1, 2, 3], [1, 1 + 1e-4, 1, 1 - 1e-4], [5, 1, 0, 2]])
+    made = design(Problem(workload, relation, records=2.0), "laplace_joint").mechanism
+    assert made.privacy.holds and (made.scales[made.norm.silent] == 0).all()
+    silent = made.effective[made.norm.silent]
+    assert (silent == silent[:, :1]).all()
 
 
 # Specs ---------------------------------------------------------------------------------------------------------------
