@@ -11,10 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import DesignFailed
 from designer.frozen import Floats
 from designer.problem import Problem
+from designer.relation import Relation
 from designer.sensitivity import SensitivitySet
 from solvers.rational import dyadic_integers, exact_rank
+
+# A query within this of a combination of others, relative to its largest entry, is that combination; the grid rounds as much.
+DEPENDENT = 2.0**-43
 
 
 @dataclass(frozen=True)
@@ -44,35 +49,66 @@ class Coordinates:
 
 
 def moving_coordinates(problem: Problem) -> Coordinates:
-    """Full-rank coordinates for a problem: the queries where they are independent, otherwise a basis among them or the elements."""
+    """Full-rank coordinates for a problem: the queries where they are independent, the elements where more queries determine them, and
+    otherwise a basis among either."""
     queries, elements = problem.workload.shape
-    wide = queries > elements
+    wide = queries > elements and _determine_elements(problem)
     base = np.eye(elements) if wide else problem.workload.dense()
     sensitivity = SensitivitySet.of(base, problem.relation)
     heard = ~sensitivity.silent_coordinates()
     span = sensitivity.span()
-    rank = exact_rank(span[:, heard]) if heard.any() else 0
+    pivots = _pivots(span)
     outer = problem.workload.dense() if wide else None
-    if rank == int(heard.sum()):
+    if len(pivots) == int(heard.sum()):
         return Coordinates(base if wide else None, outer, heard)
-    measured, reconstruction = _basis(base, span, rank)
+    rest, combine = _remainder(base, span, pivots)
+    constant = constant_on_components(rest, problem.relation)
+    size = np.abs(base).max(axis=1)
+    if (np.abs(rest - constant).max(axis=1) > 1e-9 * size).any():
+        raise DesignFailed("workload: some query is nearly a combination of others; drop it or make it one.")
+    kept = np.flatnonzero(np.abs(constant).max(axis=1) > DEPENDENT * size)
+    measured = np.vstack([base[pivots], constant[kept]])
+    reconstruction = np.hstack([combine, np.eye(len(base))[:, kept]])
     if outer is not None:
         reconstruction = outer @ reconstruction
-    return Coordinates(measured, reconstruction, np.arange(len(measured)) < rank)
+    return Coordinates(measured, reconstruction, np.arange(len(measured)) < len(pivots))
 
 
-def _basis(base: Floats, span: Floats, rank: int) -> tuple[Floats, Floats]:
-    """`rank` rows of `base` that determine all others up to parts that no difference moves, those parts, and how to combine them.
+def _determine_elements(problem: Problem) -> bool:
+    """Whether the answers move with every change of the histogram: their Gram matrix has full rank on the span of the changes.
 
-    With S the span (differences as rows) and p the chosen columns, T solves `S[:, p] T = S` over the rationals; the remainder
-    `base - T' base[p]` is then constant wherever differences live, exactly, and stays so as floats.
+    Only well-conditioned workloads (up to 1e6) are said to; any other finds its basis among the queries themselves.
+    """
+    span = SensitivitySet.of(np.eye(problem.relation.size), problem.relation).span()
+    moved = problem.workload.dense() @ span.T
+    values = np.linalg.eigvalsh(moved.T @ moved)
+    return int((values > 1e-12 * values[-1]).sum()) == len(_pivots(span))
+
+
+def _pivots(span: Floats) -> NDArray[np.intp]:
+    """Columns of the span (differences as rows) that determine all others, up to `DEPENDENT` of their largest entries, in order."""
+    from scipy.linalg import qr
+
+    size = np.abs(span).max(axis=0)
+    if not size.any():
+        return np.empty(0, dtype=np.intp)
+    triangle, order = qr(span / np.where(size > 0, size, 1.0), mode="r", pivoting=True)
+    diagonal = np.abs(np.diagonal(triangle))
+    return np.sort(order[: int((diagonal > DEPENDENT * diagonal[0]).sum())])
+
+
+def _remainder(base: Floats, span: Floats, pivots: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """What the rows `base[pivots]` leave of all rows, and the matrix that combines them.
+
+    T solves `S[:, p] T = S` over the rationals on as many rows of the span S as there are pivots; the remainder is `base - T' base[p]`.
     """
     from flint import fmpq, fmpq_mat
     from scipy.linalg import qr
 
-    pivots = np.sort(qr(span, mode="r", pivoting=True)[1][:rank])
-    rows = qr(span[:, pivots].T, mode="r", pivoting=True)[1][:rank]
-    if exact_rank(span[np.ix_(rows, pivots)]) < rank:
+    if not len(pivots):
+        return base.copy(), np.zeros((len(base), 0))
+    rows = qr(span[:, pivots].T, mode="r", pivoting=True)[1][: len(pivots)]
+    if exact_rank(span[np.ix_(rows, pivots)]) < len(pivots):
         raise ArithmeticError("the pivots chosen in floating point are dependent")
 
     def exact(matrix: Floats) -> fmpq_mat:
@@ -81,11 +117,20 @@ def _basis(base: Floats, span: Floats, rank: int) -> tuple[Floats, Floats]:
         return fmpq_mat([[unit * n for n in row] for row in integers])
 
     solved = exact(span[np.ix_(rows, pivots)]).solve(exact(span[rows]))
-    remainder = exact(base) - solved.transpose() * exact(base[pivots])
-    combine = _floats(solved.transpose())
-    rest = _floats(remainder)
-    kept = np.flatnonzero(rest.any(axis=1))
-    return np.vstack([base[pivots], rest[kept]]), np.hstack([combine, np.eye(len(base))[:, kept]])
+    return _floats(exact(base) - solved.transpose() * exact(base[pivots])), _floats(solved.transpose())
+
+
+def constant_on_components(rest: Floats, relation: Relation) -> Floats:
+    """Each row made constant on every connected component, and 0 on that of the origin.
+
+    No protected change moves the remainder, but for roundings of the queries: 0.3 + 0.7 is not 1 among the floats. What is published
+    exactly must not be moved at all.
+    """
+    label = relation.components()
+    first = np.unique(label, return_index=True)[1]
+    of_component = np.where(first < relation.size, rest[:, np.minimum(first, relation.size - 1)], 0.0)
+    of_component[:, label[relation.size :]] = 0.0
+    return np.asarray(of_component[:, label[: relation.size]])
 
 
 def _floats(matrix: object) -> Floats:

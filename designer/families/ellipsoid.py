@@ -136,6 +136,7 @@ def _ball(problem: Problem, family: str, falloff: Falloff) -> Mechanism:
 
 def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
     """Independent Gaussian noise with the best variance for each measured coordinate: `min sum_k v_k / w_k`, `sum_k w_k u_k^2 <= b^2`."""
+    limit = positive(tolerance, "options.tolerance")
     coordinates, moving = heard_set(problem, "diagonal_gaussian")
     costs = (coordinates.answers(problem) ** 2 * problem.costs[:, None]).sum(axis=0)
     spread = np.ptp(moving.points, axis=0)
@@ -149,7 +150,7 @@ def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
         worst, pairs = moving.worst(Norm(np.sqrt(weights), "l2"), limit=max(200, 4 * len(spread)))
         return worst**2, pairs.normalised**2
 
-    found = minimise_scales(rows, np.maximum(costs, 1e-12 * costs.max()), 1, separate, tolerance=tolerance)
+    found = minimise_scales(rows, np.maximum(costs, 1e-12 * costs.max()), 1, separate, tolerance=limit)
     weights = on_heard(np.sqrt(found.point), coordinates, np.inf)
     bound = Bound(OBJECTIVES["squared"], found.lower_bound, found.method) if problem.loss == "squared" else None
     return freeze(problem, "diagonal_gaussian", coordinates, 1 / weights, lambda _: Norm(weights, "l2"), "gaussian", bound)

@@ -18,6 +18,7 @@ from designer.mechanism import Mechanism
 from designer.norms import Norm
 from designer.optimality import Optimality
 from designer.problem import Problem
+from designer.relation import Relation
 from designer.sensitivity import SensitivitySet
 from solvers.rational import float_above
 
@@ -51,7 +52,7 @@ def freeze(
     matrix = coordinates.matrix(problem)
     grid = Grid.for_scales(matrix, scales)
     on_grid = grid.values(grid.integers(matrix))
-    _refuse_swallowed(matrix, on_grid, scales)
+    _refuse_swallowed(problem.relation, matrix, on_grid, scales)
     rounded = SensitivitySet.of(on_grid, problem.relation)
     norm = shape(rounded)
     norm = norm.divided(scale_up_to_private(rounded, norm))
@@ -66,9 +67,9 @@ def freeze(
     return made.annotated(made.provenance, Optimality(bound.objective, value, min(bound.lower, value), bound.method))
 
 
-def _refuse_swallowed(matrix: Floats, on_grid: Floats, scales: Floats) -> None:
+def _refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scales: Floats) -> None:
     """A coordinate whose differences are lost in the grid would be noise around another query."""
-    spread = np.ptp(matrix, axis=1)
+    spread = np.ptp(relation.points(matrix.T), axis=0)
     lost = (np.abs(on_grid - matrix).max(axis=1) > 1e-3 * spread) & (scales > 0)
     if lost.any():
         k = int(np.flatnonzero(lost)[0])

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from designer.coordinates import Coordinates
+from designer.coordinates import Coordinates, constant_on_components
 from designer.errors import DesignFailed, InvalidProblem
 from designer.families.freeze import freeze
 from designer.families.limits import measurable, refuse_infinite
@@ -31,6 +31,9 @@ OBJECTIVES = {
     "l2": ("n ||p - q||_2 + c", EUCLIDEAN),
     "linf": ("n ||p - q||_inf + c", Loss(math.inf, 1, 1.0)),
 }
+
+# A fitted row that varies by less than this times its noise scale is a constant, left so by the descent: it needs no noise.
+FAINT = 1e-8
 
 
 def laplace_joint(problem: Problem, objective: str = "squared", delta: float = 0.05, tolerance: float = 1e-6) -> Mechanism:
@@ -56,7 +59,9 @@ def laplace_joint(problem: Problem, objective: str = "squared", delta: float = 0
     fitted, scales, bound, method = _fit(
         problem, protected_changes(problem), loss, root, positive(tolerance, "options.tolerance")
     )
-    heard = scales > 0
+    heard = _variation(problem, fitted) > FAINT * scales
+    fitted = np.where(heard[:, None], fitted, constant_on_components(fitted, problem.relation))
+    scales = np.where(heard, scales, 0.0)
     weights = np.where(heard, 1 / np.where(heard, scales, 1.0), np.inf)
     made = freeze(
         problem, "laplace_joint", Coordinates(fitted, None, heard), scales, lambda _: weighted_l1(weights), "exponential"
@@ -65,6 +70,12 @@ def laplace_joint(problem: Problem, objective: str = "squared", delta: float = 0
     from designer.optimality import Optimality
 
     return made.annotated({}, Optimality(words, achieved, min(bound, achieved), method))
+
+
+def _variation(problem: Problem, rows: Floats) -> Floats:
+    """How far the protected changes, which lie within components, may move each row at most."""
+    off = rows - constant_on_components(rows, problem.relation)
+    return np.asarray(np.abs(off).max(axis=1))
 
 
 def _objective(name: str, delta: float) -> tuple[str, Loss]:

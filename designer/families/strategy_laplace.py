@@ -19,7 +19,7 @@ from designer.problem import Problem
 from designer.relation import Indices
 from designer.sensitivity import SensitivitySet
 from solvers.changes import Changes
-from solvers.strategy import fixed_strategies
+from solvers.strategy import Strategy, fixed_strategies
 from solvers.strategy_search import optimise_workload
 
 PAIRS = 40_000
@@ -42,13 +42,20 @@ def strategy_laplace(problem: Problem, iterations: int = 100, keep: int = 2) -> 
         )
     ordered = fixed_strategies(elements) if queries >= elements else None
     found = optimise_workload(weighted, changes, ordered, iterations=steps, keep=starts)
-    rows = found.point.matrix
-    coordinates = _coordinates(problem, rows, found.point.reconstruction(problem.workload.dense(), changes))
+    chosen = _without_faint_rows(found.point, changes)
+    coordinates = _coordinates(problem, chosen.matrix, chosen.reconstruction(problem.workload.dense(), changes))
     weights = np.where(coordinates.heard, 1.0, np.inf)
     bound = None
     if problem.loss == "squared":
         bound = Bound("sum_k v_k Var_k, the weighted squared error", found.lower_bound, f"{found.point.name}, {found.method}")
     return freeze(problem, "strategy_laplace", coordinates, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound)
+
+
+def _without_faint_rows(strategy: Strategy, changes: Changes) -> Strategy:
+    """Rows that changes move by less than 1e-7 of the loudest are dropped: under noise of scale 1 they tell 1e-14 of it, and the descent
+    leaves such rows where it would have none."""
+    loudness = np.abs(changes.along(strategy.matrix)).max(axis=1)
+    return Strategy(strategy.matrix[loudness > 1e-7 * loudness.max()], strategy.name)
 
 
 def protected_changes(problem: Problem) -> Changes:
