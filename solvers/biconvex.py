@@ -90,7 +90,9 @@ def fit_rows_jointly(
             break
         moved, multipliers, signs = proposal
         bound = max(bound, multiplier_bound(rows, changes, count, multipliers, signs))
-        tried = [_repaired(moved.values, scales, changes) for scales in (moved.scales, best_scales(moved.values))]
+        tried = [_repaired(moved.values, moved.scales, changes)]
+        if changes.along(moved.values).any(axis=1).all():
+            tried.append(_repaired(moved.values, best_scales(moved.values), changes))
         better = min(tried, key=lambda fit: fit.loss(rows, count))
         gain = value - better.loss(rows, count)
         if gain > 0.0:

@@ -43,7 +43,11 @@ def strategy_laplace(problem: Problem, iterations: int = 100, keep: int = 2) -> 
     ordered = fixed_strategies(elements) if queries >= elements else None
     found = optimise_workload(weighted, changes, ordered, iterations=steps, keep=starts)
     chosen = _without_faint_rows(found.point, changes)
-    coordinates = _coordinates(problem, chosen.matrix, chosen.reconstruction(problem.workload.dense(), changes))
+    try:
+        coordinates = _coordinates(problem, chosen.matrix, chosen.reconstruction(problem.workload.dense(), changes))
+    except ValueError as failed:
+        raise DesignFailed(f"strategy_laplace: {failed}") from None
+    _refuse_imprecise(problem, coordinates)
     weights = np.where(coordinates.heard, 1.0, np.inf)
     bound = None
     if problem.loss == "squared":
@@ -56,6 +60,17 @@ def _without_faint_rows(strategy: Strategy, changes: Changes) -> Strategy:
     leaves such rows where it would have none."""
     loudness = np.abs(changes.along(strategy.matrix)).max(axis=1)
     return Strategy(strategy.matrix[loudness > 1e-7 * loudness.max()], strategy.name)
+
+
+def _refuse_imprecise(problem: Problem, coordinates: Coordinates) -> None:
+    """A strategy that is far from orthogonal loses the answers in the rounding of its reconstruction."""
+    wanted = problem.workload.dense()
+    assert coordinates.reconstruction is not None
+    off = np.abs(coordinates.reconstruction @ coordinates.matrix(problem) - wanted).max()
+    if off > 1e-9 * np.abs(wanted).max():
+        raise DesignFailed(
+            f"strategy_laplace: queries are nearly dependent, their answers would be off by {off:.2g} a record; subtract constants from them."
+        )
 
 
 def protected_changes(problem: Problem) -> Changes:
