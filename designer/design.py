@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from designer.certificate import PrivacyCertificate
 from designer.errors import DesignFailed, InvalidProblem
-from designer.families import box, ellipsoid, k_norm, laplace, laplace_joint, strategy_laplace
 from designer.frozen import positive
 from designer.limit import limit
 from designer.mechanism import Mechanism
@@ -27,17 +27,24 @@ AUTO_ELEMENTS = 5000
 
 @dataclass(frozen=True)
 class Family:
-    """A way to build a mechanism for a problem: its name, one line about it, the notion it serves, and the builder.
+    """A way to build a mechanism for a problem: its name, one line about it, the notion it serves, and the module of its builder.
 
+    The builder is the function of the family's name in `designer.families.<module>`; it is imported when it is needed, with its solvers.
     scans_little: needs few scans of the pairs, so that "auto" starts it on any size.
     """
 
     name: str
     title: str
     notion: str
-    build: Callable[..., Mechanism]
+    module: str
     baseline: bool = False
     scans_little: bool = False
+
+    @property
+    def build(self) -> Callable[..., Mechanism]:
+        """The builder, problem in, mechanism out."""
+        builder: Callable[..., Mechanism] = getattr(import_module(f"designer.families.{self.module}"), self.name)
+        return builder
 
     def options(self) -> list[str]:
         """The names of the builder's options."""
@@ -45,26 +52,26 @@ class Family:
 
 
 FAMILIES = (
-    Family("laplace", "independent Laplace noise, optimal scales", "pure", laplace.laplace, scans_little=True),
-    Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", k_norm.k_norm),
-    Family("ellipsoid", "exponential noise in the best ellipsoid", "pure", ellipsoid.ellipsoid),
-    Family("box", "exponential noise in the smallest box", "pure", box.box, scans_little=True),
-    Family("strategy_laplace", "Laplace noise on optimised other queries", "pure", strategy_laplace.strategy_laplace),
-    Family("laplace_joint", "biased Laplace for a known number of records", "pure", laplace_joint.laplace_joint),
-    Family("gaussian", "the optimal Gaussian matrix mechanism", "gaussian", ellipsoid.gaussian),
+    Family("laplace", "independent Laplace noise, optimal scales", "pure", "laplace", scans_little=True),
+    Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", "k_norm"),
+    Family("ellipsoid", "exponential noise in the best ellipsoid", "pure", "ellipsoid"),
+    Family("box", "exponential noise in the smallest box", "pure", "box", scans_little=True),
+    Family("strategy_laplace", "Laplace noise on optimised other queries", "pure", "strategy_laplace"),
+    Family("laplace_joint", "biased Laplace for a known number of records", "pure", "laplace_joint"),
+    Family("gaussian", "the optimal Gaussian matrix mechanism", "gaussian", "ellipsoid"),
     Family(
         "diagonal_gaussian",
         "independent Gaussian noise, optimal scales",
         "gaussian",
-        ellipsoid.diagonal_gaussian,
+        "ellipsoid",
         scans_little=True,
     ),
-    Family("isotropic_gaussian", "equal Gaussian noise", "gaussian", ellipsoid.isotropic_gaussian, baseline=True),
-    Family("l2_ball", "exponential noise in a Euclidean ball", "pure", ellipsoid.l2_ball, baseline=True),
-    Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", laplace.strategy_1, baseline=True),
-    Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", laplace.strategy_2, baseline=True),
-    Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", laplace.strategy_3, baseline=True),
-    Family("uniform_budget", "Laplace, one budget for all pairs", "pure", laplace.uniform_budget, baseline=True),
+    Family("isotropic_gaussian", "equal Gaussian noise", "gaussian", "ellipsoid", baseline=True),
+    Family("l2_ball", "exponential noise in a Euclidean ball", "pure", "ellipsoid", baseline=True),
+    Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", "laplace", baseline=True),
+    Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", "laplace", baseline=True),
+    Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", "laplace", baseline=True),
+    Family("uniform_budget", "Laplace, one budget for all pairs", "pure", "laplace", baseline=True),
 )
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from designer.coordinates import moving_coordinates
 from designer.frozen import Floats
 from designer.problem import Problem
-from solvers.ellipsoid import minimise_maximum, minimise_trace
 
 # Differences beyond this many numbers are not written out for a bound that only informs.
 WRITTEN_OUT = 20_000_000
@@ -36,6 +35,8 @@ def limit(problem: Problem, tolerance: float = 1e-6) -> Limit | None:
     >>> round(float(found.value * 4 * np.sinh(0.5) ** 2), 6)
     1.0
     """
+    from solvers.ellipsoid import minimise_maximum, minimise_trace
+
     if problem.loss == "absolute":
         return None
     coordinates = moving_coordinates(problem)

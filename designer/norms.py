@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, Immutable, frozen
-from solvers.hull import Polytope, convex_hull
-from solvers.points import Points
 from solvers.rational import root_above
+
+if TYPE_CHECKING:
+    from solvers.hull import Polytope
+    from solvers.points import Points
 
 Order = Literal["l1", "l2", "linf"]
 
@@ -159,6 +161,8 @@ class Gauge(Norm):
             )
         if not (np.isfinite(differences).all() and np.isfinite(budgets).all() and (budgets > 0).all() and 0 < scale < np.inf):
             raise InvalidProblem("norm: differences must be finite, budgets and scale positive and finite.")
+        from solvers.hull import convex_hull
+
         body = convex_hull(_corners(differences[:, differences.any(axis=0)], budgets), MAX_SIMPLICES)
         self._set(frozen(differences), frozen(budgets), float(scale), body)
 
@@ -192,6 +196,8 @@ class Gauge(Norm):
         if any(c for c, quiet in zip(u, self.silent, strict=True) if quiet):
             return None
         heard = [c for c, quiet in zip(u, self.silent, strict=True) if not quiet]
+        from solvers.points import Points
+
         return self.body.gauge_exact(Points.of([heard]))[0] / Fraction(self.scale)
 
     @property
@@ -202,5 +208,7 @@ class Gauge(Norm):
 
 def _corners(differences: Floats, budgets: Floats) -> Points:
     """The vectors u / b as exact rationals."""
+    from solvers.points import Points
+
     exact = [Fraction(float(b)) for b in budgets]
     return Points.of([[Fraction(float(c)) / b for c in row] for row, b in zip(differences, exact, strict=True)])
