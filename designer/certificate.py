@@ -19,8 +19,9 @@ from designer.relation import Block
 from designer.sensitivity import SensitivitySet
 from solvers.rational import float_above
 
-# Pairs whose float bound already proves <= 1 are evaluated exactly only up to this many; the others are covered by their bound.
-EXACT_PAIRS = 512
+# Pairs whose float bound already proves <= 1 are evaluated exactly only up to this many, fewer where a norm takes many products; the
+# others are covered by their bound. Where all pairs tie (identity queries, N = 64, one budget) 512 would take 5 s.
+EXACT_PAIRS, EXACT_PRODUCTS = 512, 100_000
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,11 @@ class _Search:
     floor: float = 0.0
     waiting: list[tuple[float, int, int]] = field(default_factory=list)
 
+    @property
+    def settled_limit(self) -> int:
+        """How many pairs that floats settle are evaluated exactly all the same."""
+        return max(16, min(EXACT_PAIRS, EXACT_PRODUCTS // self.norm.map.size))
+
     def add(self, block: Block, upper: Floats, lower: Floats) -> None:
         """Queue the pairs of a block that may be the worst; evaluate now those that floats cannot settle."""
         self.pairs += int(np.isfinite(block.budgets).sum())
@@ -85,17 +91,17 @@ class _Search:
             self.evaluate(*block.pair(int(position)))
         settled = flat[values <= 1]
         settled = settled[np.argsort(-upper.ravel()[settled])]
-        for position in settled[:EXACT_PAIRS]:
+        for position in settled[:self.settled_limit]:
             self.waiting.append((float(upper.ravel()[position]), *block.pair(int(position))))
-        if len(settled) > EXACT_PAIRS:
-            self.covered = max(self.covered, float(upper.ravel()[settled[EXACT_PAIRS]]))
+        if len(settled) > self.settled_limit:
+            self.covered = max(self.covered, float(upper.ravel()[settled[self.settled_limit]]))
 
     def finish(self) -> None:
         """Evaluate the waiting pairs from the largest bound down, until no bound exceeds the best exact ratio."""
         for rank, (upper, left, right) in enumerate(sorted(self.waiting, reverse=True)):
             if Fraction(upper) <= self.best:
                 return
-            if rank == EXACT_PAIRS:
+            if rank == self.settled_limit:
                 self.covered = max(self.covered, upper)
                 return
             self.evaluate(left, right)
