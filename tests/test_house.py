@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -56,3 +57,11 @@ print(loaded.verify().holds, loaded.release([1, 2, 3]).answers.shape)
         [sys.executable, "-c", code, str(tmp_path / "s.json")], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "True (3,)"
+
+
+def test_python_of_the_readme_runs(tmp_path: Path) -> None:
+    code = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "| laplace |" in done.stdout and "Fingerprint:" in done.stdout
