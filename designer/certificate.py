@@ -91,7 +91,7 @@ class _Search:
             self.evaluate(*block.pair(int(position)))
         settled = flat[values <= 1]
         settled = settled[np.argsort(-upper.ravel()[settled])]
-        for position in settled[:self.settled_limit]:
+        for position in settled[: self.settled_limit]:
             self.waiting.append((float(upper.ravel()[position]), *block.pair(int(position))))
         if len(settled) > self.settled_limit:
             self.covered = max(self.covered, float(upper.ravel()[settled[self.settled_limit]]))
