@@ -112,6 +112,7 @@ def array(value: Any, ndim: int, field: str) -> Floats:
 
 
 def require_keys(data: Any, keys: set[str], field: str) -> None:
+    """Refuse anything but an object with exactly these keys; `field` names it in the message."""
     if not isinstance(data, dict) or set(data) != keys:
         found = sorted(data) if isinstance(data, dict) else type(data).__name__
         raise InvalidSpec(f"{field}: has {found}; exactly the keys {sorted(keys)} are needed.")
