@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer import metrics
+from designer.change_relations import InvariantChanges, InvariantMetric
 from designer.errors import InvalidSpec
 from designer.json_text import array, canonical, require_keys
 from designer.norms import Gauge, Norm
@@ -19,7 +20,16 @@ DENSE_LIMIT = 2**28  # entries that compressed rows may unpack to: 2 GB
 
 RELATIONS: dict[str, type[Relation]] = {
     cls.kind: cls
-    for cls in (metrics.Uniform, metrics.Matrix, metrics.Euclidean, metrics.GreatCircle, metrics.Hamming, metrics.AddRemove)
+    for cls in (
+        metrics.Uniform,
+        metrics.Matrix,
+        metrics.Euclidean,
+        metrics.GreatCircle,
+        metrics.Hamming,
+        metrics.AddRemove,
+        InvariantChanges,
+        InvariantMetric,
+    )
 }
 
 
