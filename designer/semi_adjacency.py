@@ -20,7 +20,7 @@ from designer.invariants import Integers, Invariant
 from solvers.conforming_tables import Fibre
 
 Reading = Literal["literal", "worst_case", "bound"]
-TABLES = 20_000
+TABLES = 2_000  # each needs an integer program of some milliseconds for every pair of values
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Conforming:
 
     def values(self, record: int) -> tuple[Hashable, ...]:
         """D_t^i: the values that record i has in some conforming database."""
-        return tuple(dict.fromkeys(database[record] for database in self.databases))
+        return tuple(sorted({database[record] for database in self.databases}, key=repr))
 
     def semi_adjacency(self, reading: Reading = "worst_case") -> SemiAdjacency:
         """a(t) by enumeration; 0 where a single database conforms: then nothing is left to protect."""
@@ -143,8 +143,13 @@ def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, readi
         return SemiAdjacency(
             invariant.semi_adjacency_bound, "bound", f"more than {TABLES} tables conform: the bound of SEMI Theorem 16 instead"
         )
-    moves = [fibre.fewest_moves(x, y, table) for table in tables for x, y in pairs if table[x]]
-    return SemiAdjacency(max(filter(None, moves), default=0), reading, f"integer programs from all {len(tables)} tables")
+    most = None if invariant.groups is None else invariant.semi_adjacency_bound
+    largest = 0
+    for x, y, table in ((x, y, table) for table in tables for x, y in pairs if table[x]):
+        largest = max(largest, fibre.fewest_moves(x, y, table) or 0)
+        if largest == most:
+            break
+    return SemiAdjacency(largest, reading, f"integer programs from {len(tables)} tables, until the bound is reached")
 
 
 def _fibre(invariant: Invariant, totals: Sequence[int] | Integers) -> Fibre:

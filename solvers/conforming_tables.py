@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,27 +41,14 @@ class Fibre:
         """
         if (self.matrix < 0).any() or not self.matrix.any(axis=0).all():
             raise ValueError("matrix must be nonnegative without zero columns, or there may be infinitely many vectors.")
-        found = []
-        for vector in self._descend(0, self.totals, np.zeros(self.size, dtype=np.int64)):
-            found.append(vector)
-            if len(found) > limit:
-                return None
-        return np.array(found, dtype=np.int64).reshape(len(found), self.size)
-
-    def _descend(self, position: int, rest: Integers, chosen: Integers) -> Iterator[Integers]:
-        if position == self.size:
-            if not rest.any():
-                yield chosen.copy()
-            return
-        column = self.matrix[:, position]
-        uses = column > 0
-        later = self.matrix[:, position + 1 :].any(axis=1)
-        for value in range(int((rest[uses] // column[uses]).min()) + 1):
-            left = rest - value * column
-            if not left[~later].any():  # rows that no later entry can serve must be served by now
-                chosen[position] = value
-                yield from self._descend(position + 1, left, chosen)
-        chosen[position] = 0
+        columns = [[(k, int(c)) for k, c in enumerate(column) if c] for column in self.matrix.T]
+        # Entry j is the last that can serve the rows `closing[j]`: by then they must be served.
+        last = {k: j for j, column in enumerate(columns) for k, _ in column}
+        closing = [[k for k, j in last.items() if j == position] for position in range(self.size)]
+        if any(total for k, total in enumerate(self.totals.tolist()) if k not in last):
+            return np.zeros((0, self.size), dtype=np.int64)
+        found = list(islice(_served(columns, closing, self.totals.tolist(), [0] * self.size, 0), limit + 1))
+        return None if len(found) > limit else np.array(found, dtype=np.int64).reshape(len(found), self.size)
 
     def can_be_positive(self) -> NDArray[np.bool_]:
         """For each entry, whether some h has it at least 1."""
@@ -94,6 +82,23 @@ class Fibre:
     def _solve(self, cost: NDArray[np.float64], lower: NDArray[np.float64]) -> Integers | None:
         totals = self.totals.astype(float)
         return integer_minimum(cost, self.matrix, totals, totals, lower, np.full(self.size, np.inf))
+
+
+def _served(
+    columns: list[list[tuple[int, int]]], closing: list[list[int]], rest: list[int], chosen: list[int], position: int
+) -> Iterator[tuple[int, ...]]:
+    """Ways to serve what is left of the totals with the entries from `position` on."""
+    if position == len(columns):
+        yield tuple(chosen)
+        return
+    column = columns[position]
+    for value in range(min(rest[k] // c for k, c in column) + 1):
+        left = list(rest)
+        for k, c in column:
+            left[k] -= value * c
+        if not any(left[k] for k in closing[position]):
+            chosen[position] = value
+            yield from _served(columns, closing, left, chosen, position + 1)
 
 
 def integer_minimum(
