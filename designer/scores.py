@@ -1,7 +1,7 @@
 """Scores of candidates: what a selection should make large, built from linear forms so that their sensitivity is known exactly.
 
-Three kinds suffice for linear utilities, for finding the query that is answered worst (MWEM), and for choosing a small database that
-answers well (SmallDB). Entries of matrices and targets are the rational numbers that their float64 values are: nothing is rounded.
+Four kinds suffice for linear utilities, for finding the query that is answered worst (MWEM), for medians and quantiles, and for choosing a
+small database that answers well (SmallDB). Entries of matrices and targets are the rational numbers that their float64 values are: nothing is rounded.
 """
 
 from __future__ import annotations
@@ -129,6 +129,20 @@ class AbsoluteError(Score):
         return "the absolute error of the public target as an answer to the candidate's query"
 
 
+class Closeness(AbsoluteError):
+    """`s_r(x) = -|(Q x)_r - t_r|`: the query whose answer is nearest to its target scores highest (a median: below - above nearest to 0)."""
+
+    kind = "closeness"
+
+    def combine(self, answers: Integers, targets: Integers) -> Integers:
+        """`-|answers - targets|`."""
+        return np.asarray(-abs(answers - targets))
+
+    def words(self) -> str:
+        """The formula."""
+        return "minus the absolute difference of the answer to the candidate's query and its public target"
+
+
 @dataclass(frozen=True, eq=False)
 class LargestError(Score):
     """`s_r(x) = -max_k |(Q x)_k - t_rk|`: the candidate whose public answers t_r (row of targets, (R, K)) err least scores highest (SmallDB's choice).
@@ -173,7 +187,7 @@ class LargestError(Score):
         return {**super().to_spec(), "candidates": list(self.candidates)}
 
 
-SCORES: dict[str, type[Score]] = {cls.kind: cls for cls in (Linear, AbsoluteError, LargestError)}
+SCORES: dict[str, type[Score]] = {cls.kind: cls for cls in (Linear, AbsoluteError, Closeness, LargestError)}
 
 
 def score_from_spec(spec: Any) -> Score:
