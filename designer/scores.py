@@ -7,7 +7,7 @@ small database that answers well (SmallDB). Entries of matrices and targets are 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem, InvalidSpec
+from designer.errors import InvalidProblem
 from designer.frozen import Floats, Immutable, frozen, names, real_array
-from designer.json_text import array, require_keys
 from designer.norms import Norm
+from designer.relation import Relation
 from designer.release import exact_answers
 from designer.score_norms import Range, TwoLargest
-from designer.spec_parts import workload_from_spec, workload_to_spec
+from designer.spec_parts import workload_to_spec
 from designer.workload import Workload
 from solvers.rational import dyadic_integers
 
@@ -55,6 +55,15 @@ class Score(Immutable, ABC):
     def candidates(self) -> tuple[str, ...]:
         """The names of what there is to choose from."""
         return self.workload.queries
+
+    @property
+    def size(self) -> int:
+        """N, the number of universe elements."""
+        return self.workload.shape[1]
+
+    def changes(self, relation: Relation) -> Relation:
+        """The protected changes as pairs of columns of the workload."""
+        return relation
 
     @abstractmethod
     def spread(self, rate: float) -> Norm:
@@ -185,20 +194,6 @@ class LargestError(Score):
     def to_spec(self) -> dict[str, Any]:
         """Plain data, `kind` first."""
         return {**super().to_spec(), "candidates": list(self.candidates)}
-
-
-SCORES: dict[str, type[Score]] = {cls.kind: cls for cls in (Linear, AbsoluteError, Closeness, LargestError)}
-
-
-def score_from_spec(spec: Any) -> Score:
-    """The score that `to_spec` wrote; InvalidSpec or InvalidProblem for anything else."""
-    kind = spec.get("kind") if isinstance(spec, Mapping) else None
-    if kind not in list(SCORES):
-        raise InvalidSpec(f"score.kind: must be one of {sorted(SCORES)}.")
-    largest = kind == LargestError.kind
-    require_keys(spec, {"kind", "workload", "targets", *(["candidates"] if largest else [])}, "score")
-    workload, targets = workload_from_spec(spec["workload"]), array(spec["targets"], 2 if largest else 1, "score.targets")
-    return LargestError(workload, targets, spec["candidates"]) if largest else SCORES[kind](workload, targets)
 
 
 def _require_choice(candidates: int) -> None:

@@ -22,7 +22,8 @@ from designer.relation import Relation
 from designer.release import counts
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
-from designer.scores import Score, score_from_spec
+from designer.score_spec import score_from_spec
+from designer.scores import Score
 from designer.sensitivity import SensitivitySet
 from designer.spec_parts import relation_from_spec
 from designer.specified import Specified
@@ -84,10 +85,7 @@ class Selection(Specified):
             raise InvalidProblem("score, relation: give a score of designer.scores and a relation, such as a metric.")
         if self.law not in LAWS:
             raise InvalidProblem(f"law: {self.law!r} is unknown; use one of {sorted(LAWS)}.")
-        if self.relation.size != self.workload.shape[1]:
-            raise InvalidProblem(
-                f"relation: speaks of {self.relation.size} elements, the score of {self.workload.shape[1]}; make them equal."
-            )
+        _require_equal_sizes(self.score, self.relation)
         rate = positive(self.rate, "rate")
         if not LEAST_RATE <= rate <= 1 / LEAST_RATE:
             raise InvalidProblem(f"rate: {rate} is not between {LEAST_RATE} and {1 / LEAST_RATE}; choose other units of score.")
@@ -115,7 +113,7 @@ class Selection(Specified):
 
     def sensitivity(self) -> SensitivitySet:
         """The changes of the linear forms that must be hidden."""
-        return SensitivitySet.of(self.workload.dense(), self.relation)
+        return SensitivitySet.of(self.workload.dense(), self.score.changes(self.relation))
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""
@@ -158,7 +156,7 @@ class Selection(Specified):
         return math.log(odds) / self.rate if odds > 1 else 0.0
 
     def _law(self, histogram: object) -> ExponentialLaw | PermuteAndFlipLaw:
-        scores, step = self.score.exact(counts(histogram, self.workload.shape[1]))
+        scores, step = self.score.exact(counts(histogram, self.score.size))
         return LAWS[self.law](scores, Fraction(self.rate) * step)
 
     def core(self) -> dict[str, Any]:
@@ -242,11 +240,8 @@ def largest_rate(score: Score, relation: Relation, constant: Constant = "range")
 
     if constant not in ("range", "theorem_3"):
         raise InvalidProblem(f'constant: {constant!r} is unknown; use "range" or "theorem_3".')
-    if relation.size != score.workload.shape[1]:
-        raise InvalidProblem(
-            f"relation: speaks of {relation.size} elements, the score of {score.workload.shape[1]}; make them equal."
-        )
-    sensitivity = SensitivitySet.of(score.workload.dense(), relation)
+    _require_equal_sizes(score, relation)
+    sensitivity = SensitivitySet.of(score.workload.dense(), score.changes(relation))
     unit = score.spread(1.0) if constant == "range" else Norm(np.full(score.workload.shape[0], 2.0), "linf")
     worst = refuse_infinite(sensitivity, unit)
     if worst == 0:
@@ -254,3 +249,8 @@ def largest_rate(score: Score, relation: Relation, constant: Constant = "range")
             "relation: no protected change moves two scores apart, so any rate is private; publish the best candidate, or protect more."
         )
     return 1.0 / (worst * scale_up_to_private(sensitivity, unit.divided(worst)))
+
+
+def _require_equal_sizes(score: Score, relation: Relation) -> None:
+    if relation.size != score.size:
+        raise InvalidProblem(f"relation: speaks of {relation.size} elements, the score of {score.size}; make them equal.")

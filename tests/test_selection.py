@@ -26,6 +26,7 @@ from designer.sampling.entropy import SeededEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw, draw_exponential, draw_permute_and_flip
 from designer.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.selection import Selection, largest_rate
+from designer.tabulated import Tabulated
 
 LAWS = ("exponential", "permute_and_flip")
 KINDS = ("linear", "absolute_error", "closeness", "largest_error")
@@ -401,6 +402,47 @@ def test_release() -> None:
     assert "1000" not in repr(release)
 
 
+def rank_of_first(x: Histogram) -> list[float]:
+    """Not linear and with no closed sensitivity: how the first count compares with the others, and with their product."""
+    return [math.sqrt(x[0]), min(x[0], x[1]) / 3, float(x[1] * x[2] % 5)]
+
+
+def table(records: int = 4) -> Tabulated:
+    return Tabulated.of(rank_of_first, ["a", "b", "c"], records, ["root", "least", "product"])
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("relation", ["uniform", "line", "triangle", "islands"])
+def test_any_function_on_a_small_universe(relation: str, law: str) -> None:
+    """Every protected pair of databases of the stated size, all candidates, by the table's own function."""
+    selection = Selection.design(table(), METRICS[relation], law)  # type: ignore[arg-type]
+    rate, worst, widest = Fraction(selection.rate), arb(0), Fraction(0)
+    with ctx.workprec(200):
+        for x, y, budget in neighbours(METRICS[relation], 4):
+            if sum(x) == 4:
+                before, after = ([Fraction(s) for s in rank_of_first(z)] for z in (x, y))
+                moves = [b - a for a, b in zip(before, after, strict=True)]
+                widest = max(widest, (max(moves) - min(moves)) / budget)
+                for p, q in zip(BY_DEFINITION[law](before, rate), BY_DEFINITION[law](after, rate), strict=True):
+                    worst = worst.max(abs((p / q).log()) / ball(budget))
+    assert worst <= 1
+    assert 1 - Fraction(1, 10**11) < widest * rate <= 1
+    assert selection.release([2, 1, 1]).choice in ("root", "least", "product")
+
+
+@pytest.mark.usefixtures("registered")
+def test_tables_in_specs(tmp_path: Path) -> None:
+    made = Selection.design(table(), METRICS["triangle"])
+    path = made.save(tmp_path / "s.json")
+    assert spec.load(path) == made
+    with pytest.raises(NotPrivate, match=r"\(\d, \d, \d\) -> \(\d, \d, \d\)"):
+        Selection(table(), METRICS["triangle"], made.rate * 1.1)
+    body = json.loads(canonical(made.core()))
+    for key, value in (("records", 5), ("elements", ["a", "b"]), ("records", "4")):
+        with pytest.raises((InvalidProblem, InvalidSpec)):
+            Selection.from_core({**body, "score": {**body["score"], key: value}})
+
+
 BAD_COUNTS: list[Any] = [[-1, 0, 2], [0.5, 1, 1], [math.nan, 0, 1], [2.0**53, 0, 0], ["a", "b", "c"], [None, 1, 2]]
 
 
@@ -435,6 +477,11 @@ def test_guarantee_says_what_matters() -> None:
         (lambda: LargestError(Workload.identity(3), [[1.0, 2.0], [1.0, 2.0]]), "rows of 2 answers for 3"),
         (lambda: LargestError(Workload.identity(2), [[1.0, 2.0]]), "from 2 to"),
         (lambda: LargestError(Workload.identity(2), [[1.0, 2.0]] * 2, ["a", "a"]), "distinct"),
+        (lambda: Tabulated.of(rank_of_first, ["a", "b", "c"], 4, ["x", "y"]), "must return 2 scores"),
+        (lambda: Tabulated.of(rank_of_first, [], 4, ["x", "y"]), "none"),
+        (lambda: Tabulated.of(rank_of_first, list(range(30)), 40, ["x", "y"]), "too many to enumerate"),
+        (lambda: Selection.design(table(), metrics.add_remove(3, 1.0)), "number public"),
+        (lambda: Selection.design(table(), METRICS["line"]).release([1, 1, 1]), "4 records in all"),
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(2, 1.0), 0.1), "speaks of 2"),
         (lambda: Selection.design(Linear(Workload.identity(3)), metrics.uniform(2, 1.0)), "speaks of 2"),
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), 0.1, "best"), "unknown"),  # type: ignore[arg-type]
