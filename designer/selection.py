@@ -173,7 +173,7 @@ class Selection(Specified):
         """The certificate is of the kind that additive mechanisms have: see `designer.mechanism_spec.settled_claim`."""
         from designer.mechanism_spec import settled_claim
 
-        return settled_claim(self, claimed, proven)  # type: ignore[arg-type]  # it reads sensitivity(), norm and workload only
+        return settled_claim(self, claimed, proven)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -181,7 +181,7 @@ class Selection(Specified):
         least, most = budget_range(self.relation)
         assert self.privacy.worst_ratio is not None
         return Guarantee(
-            unit="The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond adding budgets.",
+            unit=self.relation.unit(),
             relation=self.relation.words(),
             unprotected=self._unprotected(),
             notion=NOTIONS["exponential"],
@@ -202,12 +202,8 @@ class Selection(Specified):
         )
 
     def _unprotected(self) -> tuple[str, ...]:
-        statements = ["The candidates and their targets are public and must not have been chosen by looking at the data."]
-        if len(self.relation.points(np.empty((self.relation.size, 0)))) == self.relation.size:
-            statements.append("The number of records is public.")
-        if self.relation.components().any():
-            statements.append("Changes between different connected components of the relation are not protected.")
-        return tuple(statements)
+        chosen = "The candidates and their targets are public and must not have been chosen by looking at the data."
+        return (chosen, *self.relation.unprotected())
 
 
 @dataclass(frozen=True)
@@ -222,6 +218,10 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {"choice": self.choice, "fingerprint": self.fingerprint, "guarantee": self.guarantee.to_dict()}
+
+    def to_text(self) -> str:
+        """The choice in a line."""
+        return f"Chosen: {self.choice}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -278,7 +278,6 @@ def test_any_function_on_a_small_universe(relation: str, law: str) -> None:
     assert selection.release([2, 1, 1]).choice in ("root", "least", "product")
 
 
-@pytest.mark.usefixtures("registered")
 def test_tables_in_specs(tmp_path: Path) -> None:
     made = Selection.design(table(), METRICS["triangle"])
     path = made.save(tmp_path / "s.json")
@@ -365,12 +364,6 @@ def test_core_round_trip(relation: str, kind: str, law: str) -> None:
     assert pickle.loads(pickle.dumps(made)) == made and copy.deepcopy(made) is made
 
 
-@pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(spec.FORMATS, "dp-designer/selection", ("designer.selection", "Selection"))
-
-
-@pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("kind", KINDS)
 def test_spec_round_trip_and_alterations(kind: str, tmp_path: Path) -> None:
     made = Selection.design(score_of(kind), METRICS["triangle"], "permute_and_flip").annotated({"seconds": 1.0})
