@@ -31,12 +31,12 @@ LARGEST_GROUP = 1000
 
 
 def rational(value: object, field: str) -> Fraction:
-    """An exact rational from an integer, a finite float (taken at its exact value), a Fraction or a text such as "1/3".
+    """An exact rational from an integer, a finite float (taken at its exact value), a Fraction or a text such as "1/3" or "2.56".
 
-    >>> rational("1/3", "epsilon"), rational(0.5, "epsilon")
-    (Fraction(1, 3), Fraction(1, 2))
+    >>> rational("1/3", "epsilon"), rational(0.5, "epsilon"), rational("2.56", "rho")
+    (Fraction(1, 3), Fraction(1, 2), Fraction(64, 25))
     """
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?", value):
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399}|\.[0-9]{1,400})?", value):
         return Fraction(value)
     if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, np.integer, np.floating)):
         raise InvalidProblem(
