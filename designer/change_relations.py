@@ -119,7 +119,7 @@ class ChangeRelation(Relation):
         )
         return (published, *counted, *apart)
 
-    def unit(self) -> str:
+    def protected_unit(self) -> str:
         return f"Up to {self.adjacency} records whose change leaves the invariant statistics as they are; nothing is claimed for more, or for other changes."
 
     def facts(self) -> dict[str, float | int | None]:

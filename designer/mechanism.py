@@ -244,7 +244,7 @@ class Mechanism(Specified):
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
         return Guarantee(
-            unit=self.relation.unit(),
+            unit=self.relation.protected_unit(),
             relation=self.relation.words(),
             unprotected=self._unprotected(),
             notion=NOTIONS[self.falloff],

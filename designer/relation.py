@@ -105,7 +105,7 @@ class Relation(Immutable, ABC):
         public = np.setdiff1d(label, label[self.size :])
         return np.asarray(label[: self.size] == public[:, None], dtype=np.float64)
 
-    def unit(self) -> str:
+    def protected_unit(self) -> str:
         """What is protected, for the guarantee."""
         return "The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond adding budgets."
 

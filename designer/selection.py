@@ -181,7 +181,7 @@ class Selection(Specified):
         least, most = budget_range(self.relation)
         assert self.privacy.worst_ratio is not None
         return Guarantee(
-            unit=self.relation.unit(),
+            unit=self.relation.protected_unit(),
             relation=self.relation.words(),
             unprotected=self._unprotected(),
             notion=NOTIONS["exponential"],
