@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,7 +92,7 @@ class Lattice:
     @cached_property
     def squared_lengths(self) -> tuple[Fraction, ...]:
         """`|b*_i|^2`, the squared Gram-Schmidt lengths, exactly."""
-        return tuple(Fraction(after, before) for before, after in zip(self.minors, self.minors[1:], strict=False))
+        return tuple(Fraction(after, before) for before, after in pairwise(self.minors))
 
     @cached_property
     def float_lengths(self) -> NDArray[np.float64]:
@@ -104,6 +106,27 @@ class Lattice:
         for i, row in enumerate(self.shear):
             rows[i, :i] = [float(mu) for mu in row]
         return _frozen(rows)
+
+    def reduced_for(self, factor: NDArray[np.float64]) -> Lattice:
+        """The same lattice with a basis that is reduced in the norm `|F v|_2`, F (K, d) of floats (which only guide the choice)."""
+        if not self.dimension:
+            return self
+        images = self.basis.astype(np.float64) @ factor.T
+        scaled = images * (2.0**20 / np.abs(np.linalg.qr(images.T)[1].diagonal()).min())
+        _, transform = as_matrix(integer_matrix("images", [[round(x) for x in row] for row in scaled.tolist()])).lll(True)
+        return Lattice(entries(transform) @ self.basis)
+
+    def rational_coordinates(self, points: Iterable[Sequence[Fraction]]) -> list[list[Fraction]]:
+        """Rationals c with `p = c @ basis` for rational points p of the span; ValueError for a point beside it."""
+        rows = [list(point) for point in points]
+        below = [math.lcm(*(Fraction(x).denominator for x in row)) for row in rows]
+        scaled = [[int(x * d) for x in row] for row, d in zip(rows, below, strict=True)]
+        products = as_matrix(self.gram).solve(as_matrix(self.basis @ integer_matrix("points", scaled, self.ambient).T))
+        numbers, common = products.numer_denom()  # type: ignore[attr-defined]
+        found = entries(numbers).T
+        if (found @ self.basis != np.array(scaled, dtype=object) * int(common)).any():
+            raise ValueError("points: one does not lie in the span of the lattice.")
+        return [[Fraction(int(x), int(common) * d) for x in row] for row, d in zip(found, below, strict=True)]
 
     def coordinates(self, points: ArrayLike) -> Integers:
         """Integers c, (n, m), of the lattice points `c @ basis` that nearest plane (Babai) assigns to integer points (n, d).
@@ -139,6 +162,18 @@ class Lattice:
             return np.zeros((0, self.ambient), dtype=object)
         _, _, _, upper = as_matrix(np.hstack([self.gram, self.basis])).fflu()
         return _frozen(entries(upper))
+
+
+def gram_schmidt(gram: Integers) -> tuple[tuple[Fraction, ...], tuple[tuple[Fraction, ...], ...]]:
+    """Squared lengths and coefficients `mu[i][j]`, j < i, of a basis with this integer Gram matrix (m, m), exactly.
+
+    >>> gram_schmidt(integer_matrix("gram", [[2, 1], [1, 2]]))
+    ((Fraction(2, 1), Fraction(3, 2)), ((), (Fraction(1, 2),)))
+    """
+    u = entries(as_matrix(gram).fflu()[3])
+    minors = [1, *(int(u[i, i]) for i in range(len(u)))]
+    lengths = tuple(Fraction(after, before) for before, after in pairwise(minors))
+    return lengths, tuple(tuple(Fraction(int(u[j, i]), minors[j + 1]) for j in range(i)) for i in range(len(u)))
 
 
 def integer_kernel(matrix: ArrayLike) -> Lattice:
