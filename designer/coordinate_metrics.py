@@ -12,6 +12,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, positive, real_array, shown
+from designer.nested import LARGEST_BUDGET, LEAST_BUDGET
 from designer.point_metrics import euclidean, require_measurable
 from designer.relation import Block, Metric
 
@@ -35,21 +36,31 @@ class Ordered(Metric):
         super().__post_init__()
         if self.unit not in UNITS:
             raise InvalidProblem(f"metric.unit: {self.unit!r} is unknown; use one of {list(UNITS)}.")
-        require_measurable(self.values[:, None], self.epsilon / self.period)
+        if not LEAST_BUDGET <= self.rate <= LARGEST_BUDGET:
+            raise InvalidProblem(
+                f"metric.period: {self.period} gives a budget of {self.rate} for a difference of 1; choose units between {LEAST_BUDGET} and "
+                f"{LARGEST_BUDGET}."
+            )
+        require_measurable(self.values[:, None], self.rate)
+
+    @property
+    def rate(self) -> float:
+        """Budget of a difference of 1, rounded."""
+        return self.epsilon / self.period
 
     @property
     def size(self) -> int:
         return len(self.values)
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
-        return np.abs(self.values[rows, None] - self.values[None, columns]) / self.period * self.epsilon
+        return np.abs(self.values[rows, None] - self.values[None, columns]) * self.rate
 
     def blocks(self) -> Iterator[Block]:
         order = np.argsort(self.values, kind="stable").astype(np.intp)
-        yield Block(order[:-1], order[1:], np.diff(self.values[order]) / self.period * self.epsilon)
+        yield Block(order[:-1], order[1:], np.diff(self.values[order]) * self.rate)
 
     def largest_budget(self) -> float:
-        return float(np.ptp(self.values)) / self.period * self.epsilon
+        return float(np.ptp(self.values)) * self.rate
 
     def exact_budget(self, left: int, right: int) -> Fraction:
         moved = abs(Fraction(float(self.values[left])) - Fraction(float(self.values[right])))

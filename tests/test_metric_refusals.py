@@ -48,6 +48,8 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "line epsilon": (lambda: metrics.line([1, 2], 1, -1), "metric.epsilon: -1.0"),
     "line wide": (lambda: metrics.line([0.0, 1e200], 1, 1), "choose units"),
     "line far times": (lambda: metrics.line(["9999-01-01T00:00:00.000001"], 1, 1), "integers beyond 2^53"),
+    "line steep": (lambda: metrics.line([0.0, 1.0], 1e-250, 1e-20), "metric.period: 1e-250 gives a budget of 9.99"),
+    "line steeper": (lambda: metrics.line([0.0, 0.0], 1e-300, 1e300), "gives a budget of inf"),
     "line unit": (lambda: metrics.Ordered(np.zeros(1), 1.0, 1.0, "year"), "metric.unit: 'year' is unknown"),
     "series 3-D": (lambda: metrics.chebyshev([[[1.0]]]), "metric.points: has 3 dimensions"),
     "series rate": (lambda: metrics.manhattan([[1.0, 2.0]], 0), "metric.per_unit: 0.0"),
