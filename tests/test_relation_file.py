@@ -8,7 +8,7 @@ import pytest
 
 from designer import Domain, InvalidProblem, metrics, read_problem
 from designer.json_text import plain
-from designer.problem_file import RELATION_KEYS
+from designer.problem_relations import RELATION_KEYS
 from designer.relation import Relation
 from designer.spec_parts import RELATIONS
 
