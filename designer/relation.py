@@ -145,6 +145,18 @@ class Metric(Relation):
         """The N x N budgets as floats."""
         return np.array(self.rectangle(slice(0, self.size), slice(0, self.size)))
 
+    def __add__(self, other: object) -> Metric:
+        from designer.metric_algebra import sum_of
+
+        return sum_of(self, other) if isinstance(other, Metric) else NotImplemented
+
+    def __mul__(self, factor: object) -> Metric:
+        from designer.metric_algebra import scaled
+
+        return scaled(factor, self) if isinstance(factor, (int, float)) else NotImplemented
+
+    __rmul__ = __mul__
+
 
 def graph_components(blocks: Iterator[Block], points: int) -> Indices:
     """Connected components of the graph whose edges are the finite budgets."""

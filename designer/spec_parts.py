@@ -19,7 +19,30 @@ DENSE_LIMIT = 2**28  # entries that compressed rows may unpack to: 2 GB
 
 RELATIONS: dict[str, type[Relation]] = {
     cls.kind: cls
-    for cls in (metrics.Uniform, metrics.Matrix, metrics.Euclidean, metrics.GreatCircle, metrics.Hamming, metrics.AddRemove)
+    for cls in (
+        metrics.Uniform,
+        metrics.PerElement,
+        metrics.Instance,
+        metrics.Partition,
+        metrics.Matrix,
+        metrics.Euclidean,
+        metrics.GreatCircle,
+        metrics.Ordered,
+        metrics.Chebyshev,
+        metrics.Manhattan,
+        metrics.Graph,
+        metrics.Threshold,
+        metrics.SmoothThreshold,
+        metrics.Hamming,
+        metrics.Product,
+        metrics.Scaled,
+        metrics.Sum,
+        metrics.Maximum,
+        metrics.RootSumSquares,
+        metrics.Restricted,
+        metrics.AddRemove,
+        metrics.AppearOrChange,
+    )
 }
 
 
