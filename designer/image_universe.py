@@ -1,7 +1,7 @@
 """Images of rows: a universe cut down to what the queries can tell apart, with the budgets that changes of rows leave between images.
 
 Two rows with the same answers are one element. The budget between two images is the least over the rows that have them, closed under detours: a
-mechanism that hides these is exactly one that hides the changes of rows (docs/theory/statistical.md, 2).
+mechanism that hides these is exactly one that hides the changes of rows (docs/theory/statistical.md, 1).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Records that hold one value in each of several groups, and may change in all of them at once: budgets add up over the groups.
 
 The universe of such records is a product, but answers that are sums over the groups see only the counts of each group's values. So the elements
-here are the values of all groups side by side, their number is a sum instead of a product (docs/theory/statistical.md, 3).
+here are the values of all groups side by side, their number is a sum instead of a product (docs/theory/statistical.md, 2).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Averages that budgets decide one by one: the separable marginal program of DX Appendix C (14), and the bounds of DX Theorem 11.
 
 Each statistic has a group of attributes of its own and budgets add up over the groups, so each spends its whole budget and the noise of one does not
-depend on the others. Under the worst-case absolute error the optimum is a closed form for each (docs/theory/statistical.md, 4).
+depend on the others. Under the worst-case absolute error the optimum is a closed form for each (docs/theory/statistical.md, 3).
 """
 
 from __future__ import annotations

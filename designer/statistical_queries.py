@@ -43,6 +43,11 @@ class Term(Immutable):
     attributes: tuple[str, ...]
     table: Floats
 
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "table", real_array(self.table, f"statistics over {list(self.attributes)}", len(self.attributes))
+        )
+
     @classmethod
     def of(cls, domain: Domain, attributes: str | Sequence[str], function: Function, name: str) -> Term:
         """From a function of the values (texts, one argument for each attribute), a table `{value: number}`, or an array of the numbers."""
@@ -63,7 +68,7 @@ class Term(Immutable):
             raise InvalidProblem(
                 f"statistics[{name}]: {numbers.size} numbers for {list(listed)}; give an array of shape {shape}."
             )
-        return cls(listed, frozen(numbers.reshape(shape)))
+        return cls(listed, numbers.reshape(shape))
 
 
 def _looked_up(table: Mapping[Any, float], row: tuple[str, ...], name: str) -> float:
@@ -216,6 +221,10 @@ class StatisticalQueries(Immutable):
 
 def _spread(term: Term, domain: Domain) -> Floats:
     """The term's table along the axes of a group's domain."""
+    if term.table.shape != tuple(domain.shape[domain.axis(a)] for a in term.attributes):
+        raise InvalidProblem(
+            f"statistics: a table of shape {term.table.shape} does not fit the values of {list(term.attributes)}."
+        )
     order = sorted(range(len(term.attributes)), key=lambda a: domain.axis(term.attributes[a]))
     axes = {domain.axis(term.attributes[a]) for a in order}
     shape = [size if axis in axes else 1 for axis, size in enumerate(domain.shape)]
@@ -224,8 +233,8 @@ def _spread(term: Term, domain: Domain) -> Floats:
 
 def _for_each_attribute(domain: Domain, budgets: Budgets) -> tuple[float | Metric, ...] | Metric:
     """Budgets in the order of the attributes, where they add up over attributes."""
-    if isinstance(budgets, metrics.Hamming) and budgets.domain == domain:
-        return budgets.budgets
+    if isinstance(budgets, metrics.Hamming | metrics.Product) and budgets.domain == domain:
+        return budgets.budgets if isinstance(budgets, metrics.Hamming) else budgets.parts
     if isinstance(budgets, Metric):
         return budgets
     if set(budgets) != set(domain.attributes):
@@ -272,4 +281,6 @@ def _rows(records: Records) -> Iterable[Mapping[str, object]]:
     """Records as mappings from attribute to value."""
     if not isinstance(records, Mapping):
         return records
+    if len({len(column) for column in records.values()}) > 1:
+        raise InvalidProblem("records: columns have different lengths; give one value of each attribute for every record.")
     return (dict(zip(records, row, strict=True)) for row in zip(*records.values(), strict=True))

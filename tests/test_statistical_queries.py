@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -16,7 +17,7 @@ from designer.image_universe import image_of
 from designer.relation import Metric
 from designer.row_groups import RowGroups
 from designer.separable import average_bounds, separable, worst_row_bias
-from designer.statistical_queries import StatisticalQueries
+from designer.statistical_queries import Statistic, StatisticalQueries, Term
 from solvers.mcshane import Metric as Limits
 from solvers.mcshane import defect
 
@@ -71,6 +72,15 @@ def test_the_optimum_under_one_metric_for_whole_rows() -> None:
     everything = Problem(Workload(table.reshape(1, -1)), metrics.euclidean(points))
     assert asked.workload.shape == (1, 3)
     assert small.loss == pytest.approx(design(everything, "laplace").loss, rel=1e-9)
+
+
+def test_metrics_that_add_up_over_attributes_are_taken_apart() -> None:
+    amounts = {"a": 0.5, "b": 1.0, "c": 0.25, "unused": 2.0}
+    parts = [metrics.uniform(4, 0.5), metrics.uniform(3, 1.0), BUDGETS["c"], metrics.uniform(2, 2.0)]
+    for whole, apart in ((metrics.hamming(DOMAIN, amounts), queries(c=0.25)), (metrics.product(DOMAIN, parts), queries())):  # type: ignore[arg-type]
+        asked = StatisticalQueries.of(DOMAIN, STATISTICS, whole)
+        assert asked.workload == apart.workload and asked.relation.to_spec().keys() == apart.relation.to_spec().keys()
+        assert design(asked.problem(), "laplace").mechanism == design(apart.problem(), "laplace").mechanism
 
 
 def brute_force_budgets(index: np.ndarray, d: list[list[int]]) -> list[list[int]]:
@@ -374,6 +384,21 @@ def test_refusals_of_separable() -> None:
         average_bounds(queries(), made, 10)
     with pytest.raises(InvalidProblem, match="probability"):
         average_bounds(queries(), made, 10, delta=0.0)
+
+
+def test_refusals_of_columns_and_tables() -> None:
+    with pytest.raises(InvalidProblem, match="different lengths"):
+        queries().answer({"a": [0, 1], "b": [0], "c": [0, 1]})
+    with pytest.raises(InvalidProblem, match="does not fit"):
+        StatisticalQueries(DOMAIN, (Statistic("f", (Term(("a",), np.zeros(3)),)),), (1.0, 1.0, 1.0, 1.0))
+
+
+def test_queries_are_frozen_and_survive_pickling() -> None:
+    asked = queries()
+    again = pickle.loads(pickle.dumps(asked))
+    assert again.workload == asked.workload and again.words() == asked.words()
+    for array in (asked.statistics[0].terms[0].table, asked.groups[0].columns, asked.groups[0].index):
+        assert not array.flags.writeable
 
 
 def test_refusals_of_groups() -> None:
