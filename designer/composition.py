@@ -64,8 +64,8 @@ def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation
     presences = [relation.epsilons for relation in listed if isinstance(relation, (AddRemove, AppearOrChange))]
     if len(presences) < len(listed):
         return change
-    closure = any(isinstance(relation, AppearOrChange) and relation.closure for relation in listed)
-    return AppearOrChange(change, _rounded_up(presences, notion), closure)
+    # The closure takes back what rounding up adds beyond the triangle inequality, and combines the closures that were given.
+    return AppearOrChange(change, _rounded_up(presences, notion), closure=True)
 
 
 def _change(relation: Relation) -> Metric:

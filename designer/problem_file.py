@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,14 +26,14 @@ from designer.domain import Domain
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, positive, shown
 from designer.problem import Problem
-from designer.relation import Relation
+from designer.relation import Metric, Relation
 from designer.workload import Workload
 
 SECTIONS: dict[str, set[str] | None] = {
     "elements": {"table", "names"},
     "domain": None,  # attribute names are free
     "workload": {"matrix", "columns", "builder", "predicates", "marginals", "names", "queries", "size", "kind", "seed"},
-    "relation": {"metric", "points", "per_unit", "per_km", "epsilon", "epsilons", "matrix", "closure", "budgets"},
+    "relation": None,  # keys are those of the metric, which lists them
     "problem": {"loss", "notion", "records", "weights", "allow_vacuous"},
     "design": None,  # options are those of the family, which checks them
 }
@@ -235,9 +236,24 @@ class _Reader:
     def number(self, key: str) -> float:
         return positive(self.get("relation", key, (int, float)), f"[relation] {key}")
 
-    @property
+    @cached_property
     def size(self) -> int:
         return self.workload().shape[1]
+
+    def part(self, given: Any, size: int, place: str) -> Metric:
+        """A metric within a metric, on `size` elements, from a table of the same keys as [relation]."""
+        if not isinstance(given, dict):
+            raise self.refuse("relation", place, given, 'should be a table such as {metric = "uniform", epsilon = 1}')
+        inner = copy(self)
+        inner.data = {**self.data, "relation": given}
+        inner.__dict__["size"] = size
+        made = inner.relation()
+        if not isinstance(made, Metric):
+            raise self.refuse("relation", place, given, "records appear in it; give a metric")
+        return made
+
+    def parts(self) -> list[Metric]:
+        return [self.part(given, self.size, f"parts[{i}]") for i, given in enumerate(self.get("relation", "parts", list))]
 
     def _relation_uniform(self) -> Relation:
         return metrics.uniform(self.size, self.number("epsilon"))
@@ -262,6 +278,86 @@ class _Reader:
     def _relation_hamming(self) -> Relation:
         return metrics.hamming(self.domain, self.get("relation", "budgets", dict))
 
+    def _relation_per_element(self) -> Relation:
+        return metrics.per_element(self.get("relation", "epsilons", list))
+
+    def _relation_instance(self) -> Relation:
+        return metrics.instance(self.get("relation", "epsilons", list), closure=self.get("relation", "closure", bool, False))
+
+    def _relation_attribute_values(self) -> Relation:
+        form, closure = self.get("relation", "form", str, "min"), self.get("relation", "closure", bool, False)
+        return metrics.attribute_values(self.domain, self.get("relation", "budgets", dict), form=form, closure=closure)
+
+    def _relation_line(self) -> Relation:
+        given = self.get("relation", "values", (str, list))
+        return metrics.line(
+            self.cells("values") if isinstance(given, str) else given, self.number("period"), self.number("epsilon")
+        )
+
+    def cells(self, key: str) -> list[Any]:
+        """The cells of one named column of the elements table, as numbers where all of them are."""
+        name = self.get("relation", key, str)
+        if name not in self.table:
+            raise self.refuse("relation", key, name, f"the table has no column of that name, only {list(self.table)}")
+        cells = self.table[name]
+        try:
+            return [float(cell) for cell in cells]
+        except ValueError:
+            return list(cells)
+
+    def places(self) -> Floats:
+        return self.columns("relation", "points").T
+
+    def _relation_chebyshev(self) -> Relation:
+        return metrics.chebyshev(self.places(), self.number("per_unit"))
+
+    def _relation_manhattan(self) -> Relation:
+        return metrics.manhattan(self.places(), self.number("per_unit"))
+
+    def _relation_graph(self) -> Relation:
+        given = self.get("relation", "edges", (str, list))
+        edges = read_matrix(self.file("relation", "edges")) if isinstance(given, str) else given
+        return metrics.graph(edges, per_edge=self.number("per_edge"), nodes=self.size)
+
+    def ground(self) -> Floats | Metric:
+        """Points by their columns, or a metric of its own."""
+        given = self.get("relation", "points", (list, dict))
+        return self.part(given, self.size, "points") if isinstance(given, dict) else self.places()
+
+    def _relation_blowfish(self) -> Relation:
+        return metrics.blowfish(self.ground(), self.number("threshold"), self.number("epsilon"))
+
+    def _relation_smooth_threshold(self) -> Relation:
+        return metrics.smooth_threshold(self.ground(), self.number("threshold"), self.number("epsilon"))
+
+    def _relation_partition(self) -> Relation:
+        given = self.get("relation", "labels", (str, list))
+        return metrics.partition(self.cells("labels") if isinstance(given, str) else given, self.number("epsilon"))
+
+    def _relation_product(self) -> Relation:
+        given = self.get("relation", "attributes", dict)
+        sizes = dict(zip(self.domain.attributes, self.domain.shape, strict=True))
+        parts = {name: self.part(given[name], sizes.get(name, 1), f"attributes.{name}") for name in given}
+        return metrics.product(self.domain, parts)
+
+    def _relation_scaled(self) -> Relation:
+        return metrics.scaled(self.number("factor"), self.part(self.get("relation", "part", dict), self.size, "part"))
+
+    def _relation_sum(self) -> Relation:
+        return metrics.Sum(tuple(self.parts()))
+
+    def _relation_maximum(self) -> Relation:
+        return metrics.Maximum(tuple(self.parts()))
+
+    def _relation_root_sum_squares(self) -> Relation:
+        return metrics.RootSumSquares(tuple(self.parts()))
+
+    def _relation_appear_or_change(self) -> Relation:
+        change = self.part(self.get("relation", "change", dict), self.size, "change")
+        own = self.get("relation", "epsilons", list, None)
+        closure = self.get("relation", "closure", bool, False)
+        return metrics.appear_or_change(change, self.number("epsilon") if own is None else own, closure=closure)
+
 
 RELATION_KEYS: Mapping[str, set[str]] = {
     "uniform": {"epsilon"},
@@ -270,6 +366,22 @@ RELATION_KEYS: Mapping[str, set[str]] = {
     "euclidean": {"points", "per_unit"},
     "great_circle": {"points", "per_km"},
     "hamming": {"budgets"},
+    "per_element": {"epsilons"},
+    "instance": {"epsilons", "closure"},
+    "attribute_values": {"budgets", "form", "closure"},
+    "line": {"values", "period", "epsilon"},
+    "chebyshev": {"points", "per_unit"},
+    "manhattan": {"points", "per_unit"},
+    "graph": {"edges", "per_edge"},
+    "blowfish": {"points", "threshold", "epsilon"},
+    "smooth_threshold": {"points", "threshold", "epsilon"},
+    "partition": {"labels", "epsilon"},
+    "product": {"attributes"},
+    "scaled": {"factor", "part"},
+    "sum": {"parts"},
+    "maximum": {"parts"},
+    "root_sum_squares": {"parts"},
+    "appear_or_change": {"change", "epsilon", "epsilons", "closure"},
 }
 
 
