@@ -244,7 +244,7 @@ class Mechanism(Specified):
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
         return Guarantee(
-            unit="The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond adding budgets.",
+            unit=self.relation.protected_unit(),
             relation=self.relation.words(),
             unprotected=self._unprotected(),
             notion=NOTIONS[self.falloff],

@@ -6,12 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.frozen import Floats, Immutable, frozen
+
+if TYPE_CHECKING:
+    from designer.change_relations import InvariantMetric
+    from designer.invariants import Invariant
 
 Indices = NDArray[np.intp]
 
@@ -101,6 +105,10 @@ class Relation(Immutable, ABC):
         public = np.setdiff1d(label, label[self.size :])
         return np.asarray(label[: self.size] == public[:, None], dtype=np.float64)
 
+    def protected_unit(self) -> str:
+        """What is protected, for the guarantee."""
+        return "The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond adding budgets."
+
     def unprotected(self) -> tuple[str, ...]:
         """Sentences: what the relation leaves public."""
         counted = () if len(self.components()) > self.size else ("The number of records is public.",)
@@ -126,6 +134,12 @@ class Relation(Immutable, ABC):
 
 class Metric(Relation):
     """A relation in which one record changes from element i to element j, with budget d(i, j); all budgets finite unless said otherwise."""
+
+    def __and__(self, invariant: Invariant) -> InvariantMetric:
+        """The metric under an invariant: changes that keep the statistics, with their transport cost under the metric as budget."""
+        from designer.change_relations import InvariantMetric
+
+        return InvariantMetric(self, invariant, invariant.chosen_adjacency())
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
         """Float budgets of `rows x columns`."""

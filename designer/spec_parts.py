@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer import metrics
+from designer.change_relations import InvariantChanges, InvariantMetric
 from designer.errors import InvalidSpec
 from designer.json_text import array, canonical, require_keys
 from designer.norms import Gauge, Norm
@@ -42,6 +43,8 @@ RELATIONS: dict[str, type[Relation]] = {
         metrics.Restricted,
         metrics.AddRemove,
         metrics.AppearOrChange,
+        InvariantChanges,
+        InvariantMetric,
     )
 }
 
