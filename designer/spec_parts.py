@@ -14,6 +14,7 @@ from designer.errors import InvalidSpec
 from designer.json_text import array, canonical, require_keys
 from designer.norms import Gauge, Norm
 from designer.relation import Relation
+from designer.row_groups import RowGroups
 from designer.workload import Workload
 
 DENSE_LIMIT = 2**28  # entries that compressed rows may unpack to: 2 GB
@@ -43,6 +44,7 @@ RELATIONS: dict[str, type[Relation]] = {
         metrics.Restricted,
         metrics.AddRemove,
         metrics.AppearOrChange,
+        RowGroups,
         InvariantChanges,
         InvariantMetric,
     )

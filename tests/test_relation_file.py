@@ -100,8 +100,9 @@ def test_every_kind_can_be_written_in_a_file() -> None:
         "hamming",
         "add_remove",
     } == set(RELATION_KEYS)
-    # A value's budget is a product; restrictions choose elements, which a file does by its table.
-    assert set(RELATIONS) - set(RELATION_KEYS) == {"restricted"}
+    # Restrictions choose elements, which a file does by its table; invariants have a section of their own; groups of rows are what
+    # statistical queries form of a domain.
+    assert set(RELATIONS) - set(RELATION_KEYS) == {"restricted", "invariant", "metric_and_invariant", "row_groups"}
 
 
 BAD: dict[str, tuple[str, list[str]]] = {

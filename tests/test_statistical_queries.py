@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, design, load, metrics, spec_parts
+from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, design, load, metrics
 from designer.image_universe import image_of
 from designer.relation import Metric
 from designer.row_groups import RowGroups
@@ -342,8 +342,7 @@ def test_bias_of_statistics_that_share_groups_is_bounded() -> None:
 # Spec
 
 
-def test_a_design_over_groups_is_saved_and_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(spec_parts.RELATIONS, RowGroups.kind, RowGroups)
+def test_a_design_over_groups_is_saved_and_loaded(tmp_path: Path) -> None:
     for asked in (queries(), queries(c=math.inf)):
         made = design(asked.problem(), "laplace").mechanism
         loaded = load(made.save(tmp_path / "spec.json"))
