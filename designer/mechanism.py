@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,13 +12,14 @@ from numpy.typing import NDArray
 
 from designer.certificate import PrivacyCertificate, certify
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, Immutable, frozen, positive, real_array
+from designer.frozen import Floats, frozen, positive, real_array
 from designer.grid import Grid
 from designer.guarantee import FLOATING_POINT, POST_PROCESSING, TIMING, Guarantee
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
 from designer.relation import Relation
 from designer.sensitivity import SensitivitySet
+from designer.specified import Specified
 from designer.version import VERSION
 from designer.workload import Workload
 
@@ -55,13 +54,15 @@ NOTIONS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism(Immutable):
+class Mechanism(Specified):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
 
     workload: what was asked, Q (K, N). relation: what is hidden. norm, falloff: the noise, on R measured coordinates.
     grid: the steps of M and z. measured: M before rounding, (R, N); None for Q itself. reconstruction: (K, R), None for the identity.
     Construction certifies `norm(u) <= b` for every protected difference u of M, and raises `NotPrivate` otherwise.
     """
+
+    format = "dp-designer/mechanism"
 
     family: str
     workload: Workload
@@ -138,24 +139,16 @@ class Mechanism(Immutable):
             raise InvalidProblem(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
         return 1.0 / self.norm.map
 
-    def annotated(self, provenance: Mapping[str, Any], optimality: Optimality | None = None) -> Mechanism:
-        """The same mechanism with a note on how it was made, and on how good it is.
-
-        Nothing that the certificate reads changes, so it is not computed again.
-        """
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        object.__setattr__(twin, "provenance", dict(provenance))
-        object.__setattr__(twin, "optimality", optimality or self.optimality)
-        return twin
-
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""
         return certify(self.sensitivity(), self.norm, THEOREMS[self.falloff], self.workload.elements)
 
     def sensitivity(self) -> SensitivitySet:
         """The differences that must be hidden in the measured answers, as they are on the grid."""
-        return SensitivitySet.of(self.grid.values(self.integers), self.relation)
+        values = self.grid.values(self.integers)
+        if not self.relation.exact_on(values.T):
+            raise InvalidProblem("grid: is too fine for sums of its multiples to be floats; choose coarser steps.")
+        return SensitivitySet.of(values, self.relation)
 
     def privacy_loss(self, u: object) -> Floats:
         """`||u||` of a difference of measured answers, shape (R,) or (M, R): the budget that the change u spends."""
@@ -228,19 +221,24 @@ class Mechanism(Immutable):
 
         return noise_for(self.norm, self.grid, self.falloff)
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 of everything that decides what the mechanism does; equal fingerprints mean equal mechanisms."""
-        from designer.json_text import canonical
-        from designer.spec import core
+    def core(self) -> dict[str, Any]:
+        """Everything that decides what the mechanism does."""
+        from designer.mechanism_spec import core
 
-        return hashlib.sha256(canonical(core(self))).hexdigest()
+        return core(self)
 
-    def __eq__(self, other: object) -> bool:
-        return self.fingerprint == other.fingerprint if isinstance(other, Mechanism) else NotImplemented
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> Mechanism:
+        """The mechanism of a spec, certified anew."""
+        from designer.mechanism_spec import from_core
 
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
+        return from_core(core)
+
+    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+        """See `designer.mechanism_spec.settled_claim`."""
+        from designer.mechanism_spec import settled_claim
+
+        return settled_claim(self, claimed, proven)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -267,7 +265,7 @@ class Mechanism(Immutable):
             "smallest_budget": least,
             "largest_finite_budget": most,
             "worst_ratio": None if worst is None else float(worst),
-            "connected_components": int(self.relation.components().max()) + 1,
+            **self.relation.facts(),
         }
 
     def _unprotected(self) -> tuple[str, ...]:
@@ -280,17 +278,7 @@ class Mechanism(Immutable):
         if silent:
             listed = ", ".join(silent[:8]) + (" and more" if len(silent) > 8 else "")
             statements.append(f"Published exactly, because no protected change moves them: {listed}.")
-        if len(self.relation.points(np.empty((self.relation.size, 0)))) == self.relation.size:
-            statements.append("The number of records is public.")
-        if self.relation.components().any():
-            statements.append("Changes between different connected components of the relation are not protected.")
-        return tuple(statements)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the spec, one JSON file, whole or not at all."""
-        from designer.spec import save
-
-        return save(self, Path(path))
+        return (*statements, *self.relation.unprotected())
 
 
 def budget_range(relation: Relation) -> tuple[float | None, float | None]:

@@ -52,6 +52,7 @@ class Relation(Immutable, ABC):
     """
 
     kind: ClassVar[str]
+    single_records: ClassVar[bool] = True  # the points are the images of the elements, and the origin
     budget_error: float = 0.0
 
     def __post_init__(self) -> None:
@@ -88,6 +89,27 @@ class Relation(Immutable, ABC):
     def points(self, columns: NDArray[Any]) -> NDArray[Any]:
         """The points whose protected pairs differ by sensitivity vectors, from `columns` of shape (N, R)."""
         return columns
+
+    def exact_on(self, columns: NDArray[Any]) -> bool:
+        """Whether `points(columns)` holds without rounding; a certificate needs that."""
+        return True
+
+    def public_rows(self) -> Floats:
+        """Rows (p, N) whose answers no protected change moves, and that span all such rows: the sizes of the connected components, but
+        for that of the origin."""
+        label = self.components()
+        public = np.setdiff1d(label, label[self.size :])
+        return np.asarray(label[: self.size] == public[:, None], dtype=np.float64)
+
+    def unprotected(self) -> tuple[str, ...]:
+        """Sentences: what the relation leaves public."""
+        counted = () if len(self.components()) > self.size else ("The number of records is public.",)
+        apart = ("Changes between different connected components of the relation are not protected.",)
+        return counted + (apart if self.components().any() else ())
+
+    def facts(self) -> dict[str, float | int | None]:
+        """Numbers for the guarantee beside the budgets."""
+        return {"connected_components": int(self.components().max()) + 1}
 
     def largest_budget(self) -> float:
         """The largest finite budget of any pair, implied pairs included, as a float; 0 where every budget is infinite."""

@@ -18,7 +18,7 @@ from designer import Domain, InvalidProblem, metrics
 from designer.json_text import plain
 from designer.point_metrics import EARTH_RADIUS_KM, Metric
 from designer.relation import Relation, finite_pairs
-from designer.spec import _relation_from_spec
+from designer.spec_parts import relation_from_spec
 
 DOMAIN = Domain.of({"sex": 2, "age": 3, "one": 1})
 coordinates = st.floats(-1e3, 1e3).map(lambda v: round(v, 6))
@@ -331,7 +331,7 @@ def test_bad_relations_are_refused_with_place_and_remedy(name: str) -> None:
 @given(relations())
 def test_spec_round_trip_and_readable_words(relation: Relation) -> None:
     spec = plain(relation.to_spec())
-    twin = _relation_from_spec(spec)
+    twin = relation_from_spec(spec)
     assert type(twin) is type(relation)
     assert plain(twin.to_spec()) == spec
     for i in range(relation.size):

@@ -1,0 +1,83 @@
+"""Frozen objects that a spec file holds whole: what they do, what they promise, and how they are recomputed from plain data."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+from designer.frozen import Immutable
+from designer.guarantee import Guarantee
+from designer.json_text import canonical
+from designer.optimality import Optimality
+
+
+class Specified(Immutable, ABC):
+    """A mechanism of any kind that can be saved, loaded and verified; subclasses are frozen dataclasses.
+
+    `privacy` is the certificate of construction, a dataclass of plain values. Two of them are equal when they do the same: their fingerprints, hashes of `core()`, agree. `optimality` and `provenance` are notes
+    that travel with the object and decide nothing.
+    """
+
+    format: ClassVar[str]
+    privacy: Any
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = MappingProxyType({})
+
+    @abstractmethod
+    def core(self) -> dict[str, Any]:
+        """Everything that decides what the object does, as plain data."""
+
+    @classmethod
+    @abstractmethod
+    def from_core(cls, core: Mapping[str, Any]) -> Self:
+        """The object from the plain data of a file, validated and certified anew; a `ValueError` says what cannot be."""
+
+    @abstractmethod
+    def verify(self) -> Any:
+        """The privacy certificate, recomputed."""
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """The statement of what is promised."""
+
+    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+        """A file's certificate `claimed`, with what may honestly differ between machines replaced by the `proven` values."""
+        return claimed
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that decides what the object does; equal fingerprints mean equal mechanisms."""
+        return hashlib.sha256(canonical(self.core())).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is type(self) and self.fingerprint == other.fingerprint
+            if isinstance(other, Specified)
+            else NotImplemented
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def annotated(self, provenance: Mapping[str, Any], optimality: Optimality | None = None) -> Self:
+        """The same object with a note on how it was made, and on how good it is.
+
+        Nothing that the certificate reads changes, so it is not computed again.
+        """
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        object.__setattr__(twin, "provenance", dict(provenance))
+        object.__setattr__(twin, "optimality", optimality or self.optimality)
+        return twin
+
+    def save(self, path: str | Path) -> Path:
+        """Write the spec, one JSON file, whole or not at all."""
+        from designer.spec import save
+
+        return save(self, Path(path))
