@@ -72,12 +72,14 @@ class _Point:
         """`da / a - db / b` for a change of the multipliers."""
         rows = self.data.loads.shape[0]
         change = self.data.loads.T @ move[:rows] / self.a
-        return change if len(move) == rows else change - self.data.costs.T @ move[rows:] / self.b
+        return np.asarray(change if len(move) == rows else change - self.data.costs.T @ move[rows:] / self.b)
 
     def gather(self, values: Floats) -> Floats:
         """The transpose of `spread`."""
         first = self.data.loads @ (values / self.a)
-        return first if self.data.costs.shape[0] == 1 else np.concatenate([first, -(self.data.costs @ (values / self.b))])
+        if self.data.costs.shape[0] == 1:
+            return np.asarray(first)
+        return np.concatenate([first, -(self.data.costs @ (values / self.b))])
 
     def curvature(self, move: Floats) -> Floats:
         """Minus the second derivative of 2 log F, times a change: `slope slope' / 2 + C' diag(roots) C / (2 F)`, C = `spread`."""
@@ -103,7 +105,9 @@ class _Point:
         return np.asarray(0.5 * (np.outer(self.slope, self.slope) + bent))
 
 
-def minimise_cost(loads: csr_array, costs: csr_array, *, tolerance: float = 1e-9, max_iterations: int = 100) -> Solution[Floats]:
+def minimise_cost(
+    loads: csr_array, costs: csr_array, *, tolerance: float = 1e-9, max_iterations: int = 100
+) -> Solution[Floats]:
     """The shares s (n,) of least largest cost `max_k (V / s)_k` among `G s <= 1`; one row of V gives a plain weighted sum.
 
     loads G: (m, n), costs V: (K, n), scipy-sparse, nonnegative, no zero column, no zero row in V. Value and lower bound are recomputed

@@ -31,6 +31,8 @@ class Subsets(Immutable):
     def of(cls, subsets: Iterable[Sequence[int]]) -> Subsets:
         """From any collection of positions, in any order."""
         rows = [sorted(subset) for subset in subsets]
+        if any(len(set(row)) != len(row) for row in rows):
+            raise InvalidProblem("subsets: one of them names an attribute twice; name each once.")
         axes = np.full((len(rows), max(map(len, rows), default=0)), -1, dtype=np.int16)
         for axis_row, row in zip(axes, rows, strict=True):
             axis_row[: len(row)] = row

@@ -47,9 +47,7 @@ class MarginalWorkload(Immutable):
         return cls(domain, sets, np.ones(len(sets)))
 
     @classmethod
-    def of(
-        cls, domain: Domain, subsets: Mapping[Sequence[str], float] | Sequence[Sequence[str]]
-    ) -> MarginalWorkload:
+    def of(cls, domain: Domain, subsets: Mapping[Sequence[str], float] | Sequence[Sequence[str]]) -> MarginalWorkload:
         """The marginals of the named subsets; a mapping gives weights. The empty subset is the total."""
         rows = [tuple(sorted(positions(domain, subset))) for subset in subsets]
         if not rows or len(set(rows)) != len(rows):
