@@ -472,6 +472,14 @@ def test_a_hundred_attributes_are_designed_and_proven() -> None:
     assert domain.size == 10**100
 
 
+@pytest.mark.parametrize(("attributes", "order", "seed"), [(100, 2, 0), (100, 2, 4), (30, 3, 10)])
+def test_programs_whose_path_once_went_astray(attributes: int, order: int, seed: int) -> None:
+    domain = Domain.of({f"a{i}": 10 for i in range(attributes)})
+    budgets = np.random.default_rng(seed).uniform(0.1, 1, attributes).tolist()
+    made = design_marginals(MarginalWorkload.up_to(domain, order), metrics.hamming(domain, budgets), "max")
+    assert made.optimality is not None and made.optimality.gap <= 1e-6
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**31))
 def test_any_workload_is_certified_within_its_gap(seed: int) -> None:

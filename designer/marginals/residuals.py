@@ -82,4 +82,4 @@ def assemble(
             table[place] = part(tuple(a for a, chosen in zip(subset, inside, strict=True) if chosen))
     for axis, n in enumerate(shape):
         table = np.moveaxis(np.tensordot(matrix(n), table, axes=(1, axis)), 0, axis)
-    return np.ascontiguousarray(table)
+    return np.array(table, order="C")
