@@ -151,6 +151,9 @@ def _draw_tables(axes: Any) -> None:
         xlabel="standard error of a cell, budget 0.2 for all",
         ylabel="the same, own budgets (1 and 0.2)",
     )
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_ticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
+        axis.set_ticks([], minor=True)
     axes.set_title("92 tables of up to three attributes", fontsize=10)
     axes.legend(fontsize=8)
 
@@ -168,7 +171,7 @@ def _draw_release(axes: Any, names: tuple[str, str]) -> None:
         axes.barh(place, true[order, k], height=0.33, color=f"C{k}", alpha=0.4, label=f"{names[1]} {value}, true")
         axes.errorbar(released[order, k], place, xerr=2 * error[order, k], fmt="o", markersize=3, color=f"C{k}", linewidth=1)
     axes.set_yticks(range(len(first)), [first[i] for i in order], fontsize=7)
-    axes.set(xlabel="records; points: one release, with two standard errors")
+    axes.set(xscale="log", xlim=(10, None), xlabel="records; points: one release, with two standard errors")
     axes.set_title(f"{names[0]} by {names[1]}", fontsize=10)
     axes.legend(fontsize=8, loc="lower right")
 

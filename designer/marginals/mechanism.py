@@ -69,7 +69,7 @@ class MarginalMechanism(Specified):
         if not isinstance(self.protection, Presence) and self.protection.domain != self.workload.domain:
             raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
         object.__setattr__(self, "precisions", frozen(precisions))
-        object.__setattr__(self, "noise", ResidualNoise.of(self.workload, self.precisions))
+        object.__setattr__(self, "noise", ResidualNoise(self.workload, self.precisions))
         object.__setattr__(self, "privacy", self.verify().require())
 
     def verify(self) -> PrivacyCertificate:

@@ -26,22 +26,23 @@ BLOCK = 2**20  # coordinates drawn together
 class ResidualNoise:
     """Coordinate (k_1, ..., k_r) of residual A has variance `prod k (k + 1) / s_A` before it is made discrete.
 
-    shapes: of every residual's table; precisions: s, (M,), infinite for no noise.
+    precisions: s, one for each of `workload.measured`, infinite for no noise.
     """
 
-    shapes: tuple[tuple[int, ...], ...]
+    workload: MarginalWorkload
     precisions: Floats
 
-    @classmethod
-    def of(cls, workload: MarginalWorkload, precisions: Floats) -> ResidualNoise:
-        """For the measured subsets of a workload."""
-        shapes = tuple(workload.shape(subset) for subset in workload.measured.tuples())
-        widest = workload.measured.product(workload.sizes * (workload.sizes - 1))
-        if (widest > LARGEST_VARIANCE * precisions).any():
+    def __post_init__(self) -> None:
+        sizes = self.workload.sizes
+        if (self.workload.measured.product(sizes * (sizes - 1)) > LARGEST_VARIANCE * self.precisions).any():
             raise InvalidProblem(
                 "precisions: noise too wide for 64-bit integers; raise the budgets, or ask for smaller tables."
             )
-        return cls(shapes, precisions)
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shape of every residual's table."""
+        return tuple(map(self.workload.shape, self.workload.measured.tuples()))
 
     def planned(self, k: int) -> Floats:
         """Variances of residual k's coordinates for continuous noise."""
@@ -60,7 +61,7 @@ class ResidualNoise:
     @cached_property
     def wide(self) -> bool:
         """Is every coordinate's noise so wide that its discrete variance is the continuous one?"""
-        least = np.ldexp(1.0, [len(shape) for shape in self.shapes])
+        least = np.ldexp(1.0, self.workload.measured.orders)
         return bool((np.isinf(self.precisions) | (least >= WIDE * self.precisions)).all())
 
     def draw(self, entropy: Entropy) -> Iterator[NDArray[np.int64]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -114,7 +113,11 @@ class MarginalWorkload(Immutable):
 
     def shape(self, subset: Sequence[int]) -> tuple[int, ...]:
         """Shape of the table over positions."""
-        return tuple(self.domain.shape[i] for i in subset)
+        return tuple(self._shape[i] for i in subset)
+
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        return self.domain.shape
 
 
 def positions(domain: Domain, subset: Sequence[str]) -> tuple[int, ...]:
@@ -122,8 +125,3 @@ def positions(domain: Domain, subset: Sequence[str]) -> tuple[int, ...]:
     if isinstance(subset, str) or len(set(subset)) != len(subset):
         raise InvalidProblem(f"subsets: {shown(subset)} is not a list of attributes, each named once.")
     return tuple(domain.axis(name) for name in subset)
-
-
-def cells(shape: Sequence[int]) -> int:
-    """Number of cells of a table."""
-    return math.prod(shape)
