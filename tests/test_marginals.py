@@ -414,12 +414,6 @@ def test_refused(build: Any, message: str) -> None:
         build()
 
 
-@pytest.fixture
-def known_format(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(spec.FORMATS, "dp-designer/marginals", ("designer.marginals.mechanism", "MarginalMechanism"))
-
-
-@pytest.mark.usefixtures("known_format")
 @pytest.mark.parametrize("protection", PROTECTIONS)
 def test_saved_and_loaded(protection: str, tmp_path: Path) -> None:
     made = small(protection)
@@ -429,7 +423,6 @@ def test_saved_and_loaded(protection: str, tmp_path: Path) -> None:
     assert loaded.release_tables(all_tables(histogram())).fingerprint == made.fingerprint
 
 
-@pytest.mark.usefixtures("known_format")
 @pytest.mark.parametrize(
     ("change", "error"),
     [
