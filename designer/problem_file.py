@@ -115,6 +115,12 @@ class _Reader(RelationReader):
             return made
         return Workload(made.matrix, names or made.queries, elements or made.elements)
 
+    def universe_size(self) -> Any:
+        """Number of elements of the table or the domain; the mark of a missing value where there is neither."""
+        if "elements" in self.data:
+            return len(next(iter(self.table.values()), []))
+        return self.domain.size if "domain" in self.data else ...
+
     def _workload_matrix(self) -> Workload:
         return Workload(read_matrix(self.file("workload", "matrix")))
 
@@ -135,7 +141,7 @@ class _Reader(RelationReader):
 
     def _workload_builder(self) -> Workload:
         name = self.get("workload", "builder", str)
-        size = self.get("workload", "size", int, len(next(iter(self.table.values()), [])) if "elements" in self.data else ...)
+        size = self.get("workload", "size", int, self.universe_size())
         if name == "random":
             queries, kind, seed = (
                 self.get("workload", *args) for args in (("queries", int), ("kind", str, "real"), ("seed", int))
@@ -148,4 +154,7 @@ class _Reader(RelationReader):
         }
         if name not in builders:
             raise self.refuse("workload", "builder", name, f"unknown; use one of {[*builders, 'random']}")
-        return builders[name](size)
+        made = builders[name](size)
+        # Every element's own count is best called what the element is called.
+        named = self.element_names if name == "identity" and size == self.universe_size() else None
+        return made if named is None else Workload(made.matrix, named)

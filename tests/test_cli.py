@@ -53,6 +53,9 @@ def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return tmp_path
 
 
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
     """Exit code, standard output, standard error of one command."""
     try:
@@ -378,3 +381,17 @@ def test_a_selection_is_verified_shown_reported_and_released(tmp_path, capsys):
         assert made.fingerprint[:12] in capsys.readouterr().out
     assert main(["sample", str(spec)]) == 2
     assert "no additive mechanism" in capsys.readouterr().err
+
+
+def test_a_real_table_with_fixed_margins_from_problem_file_to_verified_release(tmp_path, capsys):
+    """The 16 x 5 table of examples/adult_margins.toml: both margins of the release are those of the data."""
+    spec, release, data = tmp_path / "spec.json", tmp_path / "release.json", EXAMPLES / "data" / "adult_education_race.csv"
+    assert main(["design", str(EXAMPLES / "adult_margins.toml"), "-o", str(spec)]) == 0
+    assert main(["release", str(spec), "--histogram", str(data), "--column", "count", "-o", str(release)]) == 0
+    assert main(["verify", str(spec)]) == 0
+    assert "Bachelors, Black" in capsys.readouterr().out
+    answers = np.array(list(json.loads(release.read_text())["answers"].values())).reshape(16, 5)
+    counts = np.genfromtxt(data, delimiter=",", skip_header=1)[:, -1].reshape(16, 5)
+    np.testing.assert_allclose(answers.sum(axis=0), counts.sum(axis=0), atol=1e-6)
+    np.testing.assert_allclose(answers.sum(axis=1), counts.sum(axis=1), atol=1e-6)
+    assert 1 < np.abs(answers - counts).mean() < 3  # 2.12 sqrt(2 / pi) = 1.69 expected
