@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats, count, frozen, positive
-from designer.invariants import Integers, Invariant
+from designer.invariants import Distance, Integers, Invariant
 from designer.metrics import Metric
 from designer.relation import Block, Indices, Relation
-from solvers.rational import float_below, integer_rank
+from solvers.rational import float_below, integer_rank, root_below
 
 CHANGES = 400_000
 # A transport between two multisets of r records is the best of r! assignments, each added up in rationals.
@@ -107,17 +107,8 @@ class ChangeRelation(Relation):
         return self._public.astype(np.float64)
 
     def unprotected(self) -> tuple[str, ...]:
-        listed = ", ".join(self.invariant.names[:8]) + (" and more" if len(self.invariant.names) > 8 else "")
-        counted = ("The number of records is public.",) if self.invariant.records_public else ()
-        apart = (
-            ("No protected change moves some further statistics either, so those are published exactly too.",)
-            if not self.spans_kernel
-            else ()
-        )
-        published = (
-            f"The invariant statistics are published exactly: {listed}. Databases that differ in them are not protected."
-        )
-        return (published, *counted, *apart)
+        apart = "No protected change moves some further statistics either, so those are published exactly too."
+        return _published(self.invariant) + (() if self.spans_kernel else (apart,))
 
     def protected_unit(self) -> str:
         return f"Up to {self.adjacency} records whose change leaves the invariant statistics as they are; nothing is claimed for more, or for other changes."
@@ -165,6 +156,78 @@ class InvariantChanges(ChangeRelation):
         return cls(
             Invariant.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"), positive(spec["epsilon"], "epsilon")
         )
+
+
+@dataclass(frozen=True, eq=False)
+class InvariantDistance(Relation):
+    """A budget of `epsilon` for every unit of distance between two databases with the same statistics, however far apart (INT Definition 2
+    with delta = 0): `b(v) = epsilon ||v||` for every v of the integer kernel. There are infinitely many changes, so only noise on the lattice
+    itself, which measures them by the same norm, is designed for it."""
+
+    invariant: Invariant
+    epsilon: float
+    distance: Distance
+    kind = "invariant_distance"
+    single_records = False
+
+    def __post_init__(self) -> None:
+        if self.distance not in ("l1", "l2"):
+            raise InvalidProblem(f"per_distance: {self.distance!r} is unknown; use 'l1' or 'l2'.")
+
+    @property
+    def size(self) -> int:
+        return self.invariant.size
+
+    def is_vacuous(self) -> bool:
+        from solvers.lattice import integer_kernel
+
+        return integer_kernel(self.invariant.constraints).dimension == 0
+
+    def blocks(self) -> Iterator[Block]:
+        raise DesignFailed(
+            "relation: changes of every size are protected, infinitely many; use lattice_laplace or lattice_gaussian, or state an adjacency."
+        )
+
+    def exact_budget(self, left: int, right: int) -> Fraction | None:
+        raise DesignFailed("relation: its changes are not numbered; ask for the budget of a vector with `budget_of`.")
+
+    def budget_of(self, change: Sequence[int]) -> Fraction:
+        """`epsilon ||v||`, rounded down by less than 2^-80 (relative) for l2."""
+        whole = [int(c) for c in change]
+        length = Fraction(sum(map(abs, whole))) if self.distance == "l1" else root_below(Fraction(sum(c * c for c in whole)))
+        return Fraction(self.epsilon) * length
+
+    def public_rows(self) -> Floats:
+        return self.invariant.constraints.astype(np.float64)
+
+    def protected_unit(self) -> str:
+        return "All records together: any two databases with the same invariant statistics, at a budget that grows with their distance."
+
+    def unprotected(self) -> tuple[str, ...]:
+        return _published(self.invariant)
+
+    def facts(self) -> dict[str, float | int | None]:
+        return {"budget_per_unit_of_distance": self.epsilon}
+
+    def words(self) -> str:
+        return (
+            f"Databases with the same {len(self.invariant.names)} invariant statistics are told apart with budget {self.epsilon!r} for every "
+            f"unit of {self.distance} distance between their histograms (a replaced record: {'2' if self.distance == 'l1' else 'root 2'} units)."
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "invariant": self.invariant.to_spec(), "epsilon": self.epsilon, "distance": self.distance}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> InvariantDistance:
+        return cls(Invariant.from_spec(spec["invariant"]), positive(spec["epsilon"], "epsilon"), spec["distance"])
+
+
+def _published(invariant: Invariant) -> tuple[str, ...]:
+    """Sentences: which statistics are public."""
+    listed = ", ".join(invariant.names[:8]) + (" and more" if len(invariant.names) > 8 else "")
+    published = f"The invariant statistics are published exactly: {listed}. Databases that differ in them are not protected."
+    return (published, "The number of records is public.") if invariant.records_public else (published,)
 
 
 @dataclass(frozen=True, eq=False)

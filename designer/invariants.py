@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,10 @@ from designer.errors import InvalidProblem
 from designer.frozen import Immutable, count, frozen, names, positive, shown
 
 if TYPE_CHECKING:
-    from designer.change_relations import InvariantChanges
+    from designer.change_relations import InvariantChanges, InvariantDistance
 
 Integers = NDArray[np.int64]
+Distance = Literal["l1", "l2"]
 LARGEST_ENTRY = 2**31
 
 
@@ -79,14 +80,29 @@ class Invariant(Immutable):
 
         return np.asarray(exact_answers(self.matrix, counts(histogram, self.size)))
 
-    def protect(self, epsilon: float, adjacency: int | None = None) -> InvariantChanges:
-        """The relation: databases with equal statistics, at most `adjacency` records apart, are told apart with budget `epsilon`.
+    @overload
+    def protect(self, epsilon: float, adjacency: int | None = None) -> InvariantChanges: ...
+    @overload
+    def protect(self, epsilon: float, *, per_distance: Distance) -> InvariantDistance: ...
+    def protect(
+        self, epsilon: float, adjacency: int | None = None, *, per_distance: Distance | None = None
+    ) -> InvariantChanges | InvariantDistance:
+        """The relation that the invariant leaves: databases with equal statistics.
 
-        adjacency: by default the one stated with `at`, or else the bound of SEMI Theorem 16, the conservative reading of Definition 13.
+        By default those at most `adjacency` records apart are told apart with budget `epsilon` (Semi-DP); the adjacency is the one stated
+        here or with `at`, or else the bound of SEMI Theorem 16, the conservative reading of Definition 13. With `per_distance` databases of
+        any distance are, with budget `epsilon` for every unit of that distance of their histograms (INT Definition 2).
         """
-        from designer.change_relations import InvariantChanges
+        from designer.change_relations import InvariantChanges, InvariantDistance
 
-        return InvariantChanges(self, self.chosen_adjacency(adjacency), positive(epsilon, "epsilon"))
+        budget = positive(epsilon, "epsilon")
+        if per_distance is None:
+            return InvariantChanges(self, self.chosen_adjacency(adjacency), budget)
+        if adjacency is not None:
+            raise InvalidProblem(
+                f"adjacency: {adjacency} beside per_distance={per_distance!r}; a budget per distance has no adjacency."
+            )
+        return InvariantDistance(self, budget, per_distance)
 
     def chosen_adjacency(self, stated: int | None = None) -> int:
         """`stated`, or that of the invariant, or the bound."""

@@ -58,7 +58,7 @@ class Problem:
         if self.records is not None:
             object.__setattr__(self, "records", positive(self.records, "problem.records"))
         object.__setattr__(self, "costs", _costs(self.weights, queries))
-        if not self.allow_vacuous and not any(np.isfinite(block.budgets).any() for block in self.relation.blocks()):
+        if not self.allow_vacuous and self.relation.is_vacuous():
             raise InvalidProblem(
                 "problem.relation: protects no change at all, so any guarantee would be empty; "
                 "give some change a finite budget (an invariant may need a larger adjacency), or pass allow_vacuous=True if that is meant."

@@ -94,6 +94,10 @@ class Relation(Immutable, ABC):
         """The points whose protected pairs differ by sensitivity vectors, from `columns` of shape (N, R)."""
         return columns
 
+    def is_vacuous(self) -> bool:
+        """Whether no change at all is protected, so that any guarantee would be empty."""
+        return not any(np.isfinite(block.budgets).any() for block in self.blocks())
+
     def exact_on(self, columns: NDArray[Any]) -> bool:
         """Whether `points(columns)` holds without rounding; a certificate needs that."""
         return True

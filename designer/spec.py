@@ -27,6 +27,7 @@ FORMAT_VERSION = 1
 # What a file may hold: its format, and the module and class that read it.
 FORMATS = {
     "dp-designer/mechanism": ("designer.mechanism", "Mechanism"),
+    "dp-designer/lattice-mechanism": ("designer.lattice_mechanism", "LatticeMechanism"),
     "dp-designer/marginals": ("designer.marginals.mechanism", "MarginalMechanism"),
     "dp-designer/selection": ("designer.selection", "Selection"),
 }

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer import metrics
-from designer.change_relations import InvariantChanges, InvariantMetric
+from designer.change_relations import InvariantChanges, InvariantDistance, InvariantMetric
 from designer.errors import InvalidSpec
 from designer.json_text import array, canonical, require_keys
 from designer.norms import Gauge, Norm
@@ -47,6 +47,7 @@ RELATIONS: dict[str, type[Relation]] = {
         RowGroups,
         InvariantChanges,
         InvariantMetric,
+        InvariantDistance,
     )
 }
 

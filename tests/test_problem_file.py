@@ -88,7 +88,7 @@ GOOD: dict[str, tuple[str, Workload | None, dict[str, object] | None]] = {
     "great_circle": (
         ELEMENTS
         + '[workload]\nbuilder = "identity"\n[relation]\nmetric = "great_circle"\npoints = ["lat", "lon"]\nper_km = 1\n',
-        Workload(np.eye(3), None, ["A, X", "B, X", "C, Y"]),
+        Workload(np.eye(3), ["A, X", "B, X", "C, Y"], ["A, X", "B, X", "C, Y"]),
         plain(metrics.great_circle(PLACES, 1).to_spec()),
     ),
     "euclidean": (

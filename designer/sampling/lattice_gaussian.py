@@ -70,9 +70,13 @@ class LatticeGaussian:
 
     @classmethod
     def ellipsoid(cls, lattice: Lattice, precision: NDArray[np.object_]) -> LatticeGaussian:
-        """`P(z)` proportional to `exp(-z' P z / 2)`; `precision` (d, d) symmetric, of rationals. The basis is reduced for this form."""
+        """`P(z)` proportional to `exp(-z' P z / 2)`; `precision` (d, d) symmetric, of rationals, positive definite on the span of the lattice.
+
+        The basis is reduced for this form.
+        """
         exact = [[Fraction(x) for x in row] for row in precision]
-        root = np.linalg.cholesky(np.array([[float(x) for x in row] for row in exact])).T
+        values, vectors = np.linalg.eigh(np.array([[float(x) for x in row] for row in exact]))
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
         lattice, below = lattice.reduced_for(root), math.lcm(*(x.denominator for row in exact for x in row))
         whole = np.array([[int(x * below) for x in row] for row in exact], dtype=object)
         squares, shear = gram_schmidt(lattice.basis @ whole @ lattice.basis.T)
