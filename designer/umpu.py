@@ -112,7 +112,7 @@ def p_value_above(margins: Margins, noise: CanonicalNoise, statistic: Fraction, 
 
 
 def lower_limit(margins: Margins, noise: CanonicalNoise, statistic: Fraction, error: float) -> float:
-    """An odds ratio that is rejected, with every smaller one, at level `error`; 0 where none is.
+    """An odds ratio that is rejected, with every smaller one, at level `error`; 0 where none is, 2^64 where all are.
 
     `P(X + N >= u)` rises with omega, from `F(L - u)` to `F(U - u)`, L and U the ends of the support. The limit is proven to be
     rejected, and within 1e-6 (relative) of the last ratio that is; it is sought from 2^-64 to 2^64.
