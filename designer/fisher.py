@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import comb
 
 import numpy as np
@@ -52,9 +53,14 @@ class Margins(Immutable):
         below = self.columns[0] - first
         return (first, self.rows[0] - first), (below, self.rows[1] - below)
 
-    def weights(self) -> list[int]:
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
         """`C(t1., x) C(t2., t.1 - x)` over the support: the law at omega = 1 up to its sum, in exact integers."""
-        return [comb(self.rows[0], x) * comb(self.rows[1], self.columns[0] - x) for x in self.support]
+        (first, second), column, x = self.rows, self.columns[0], self.support[0]
+        weights = [comb(first, x) * comb(second, column - x)]
+        for x in self.support[:-1]:  # each from the one before, exactly: no binomial coefficient is computed twice
+            weights.append(weights[-1] * (first - x) * (column - x) // ((x + 1) * (second - column + x + 1)))
+        return tuple(weights)
 
     def pmf(self, omega: object = 1.0) -> Floats:
         """The law of x11 given the margins at odds ratio omega > 0, over the support.
@@ -63,18 +69,17 @@ class Margins(Immutable):
         [0.1667, 0.6667, 0.1667]
         """
         ratio = positive(omega, "omega")
-        weights = self.weights()
-        whole = sum(weights)
-        # The exact weights are rounded once; odds enter through logarithms, because omega^x may leave the floats.
-        logs = np.array([_log(weight) for weight in weights]) + np.log(ratio) * np.arange(len(weights))
         if ratio == 1.0:
-            return np.array([float(Fraction(weight, whole)) for weight in weights])
+            whole = sum(self.weights)
+            return np.array([weight / whole for weight in self.weights])  # Python rounds quotients of integers correctly
+        # Odds enter through logarithms, because omega^x may leave the floats.
+        logs = np.array([_log(weight) for weight in self.weights]) + np.log(ratio) * np.arange(len(self.weights))
         powers = np.exp(logs - logs.max())
         return np.asarray(powers / powers.sum())
 
     def exact_pmf(self, omega: Fraction) -> list[Fraction]:
         """The law at a rational odds ratio, in rationals."""
-        powers = [weight * omega**i for i, weight in enumerate(self.weights())]
+        powers = [weight * omega**i for i, weight in enumerate(self.weights)]
         whole = sum(powers, Fraction(0))
         return [power / whole for power in powers]
 
@@ -93,7 +98,7 @@ def fisher_test(margins: Margins, alpha: object) -> Floats:
     [0.0, 0.5, 1.0]
     """
     left = Fraction(level(alpha))
-    weights = margins.weights()
+    weights = margins.weights
     whole = sum(weights)
     rejection: list[float] = []
     for weight in reversed(weights):
@@ -108,9 +113,9 @@ def fisher_p_value(margins: Margins, first: int) -> float:
 
     `first` may lie outside the support, as noisy counts do.
     """
-    weights = margins.weights()
+    weights = margins.weights
     above = sum(weight for x, weight in zip(margins.support, weights, strict=True) if x >= first)
-    return float(Fraction(above, sum(weights)))
+    return above / sum(weights)
 
 
 def level(alpha: object) -> float:
