@@ -33,6 +33,13 @@ def decided(question: Callable[[], Answer | None]) -> Answer | None:
     return None
 
 
+def precision() -> int:
+    """The working precision in bits."""
+    from flint import ctx
+
+    return int(ctx.prec)
+
+
 def sign(real: Real) -> int:
     """The sign of a real number; 0 where its first 4096 bits do not tell it from zero."""
     return decided(lambda: sign_of(real())) or 0

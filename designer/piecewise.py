@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from designer.balls import exp_ball, fraction_above
 from designer.errors import InvalidProblem
@@ -84,6 +85,9 @@ class PiecewiseLinear(Tradeoff):
         alphas, betas = self._table
         near_one = np.array([float(1 - a) for a in reversed(self.alphas)])
         return np.where(alpha < 0.5, np.interp(alpha, alphas, betas), np.interp(complement, near_one, betas[::-1]))
+
+    def power(self, alpha: ArrayLike) -> Floats:
+        return np.interp(np.asarray(alpha, dtype=np.float64), self._table[0], [float(1 - beta) for beta in self.betas])
 
     def ball(self, alpha: arb, complement: arb) -> arb:
         start = max(0, min(bisect_right(self._table[0], float(alpha)), len(self.alphas) - 1) - 1)

@@ -27,7 +27,7 @@ from designer.sampling.lazy_uniform import rational_ball
 if TYPE_CHECKING:
     from flint import arb
 
-LARGEST_GROUP = 1000
+LARGEST_GROUP = 100  # finding the corners takes 4 s at 100 and grows with the cube
 
 
 def rational(value: object, field: str) -> Fraction:
@@ -64,6 +64,10 @@ class Tradeoff(Immutable, ABC):
     @abstractmethod
     def _floats(self, alpha: Floats, complement: Floats) -> Floats:
         """beta(alpha) with `complement = 1 - alpha` given beside it, so that neither end of [0, 1] loses digits."""
+
+    @abstractmethod
+    def power(self, alpha: ArrayLike) -> Floats:
+        """`1 - beta(alpha)`, the power of the best test, with all its digits for alpha near 0. For a symmetric f it is f^-1 in the paper's convention."""
 
     @abstractmethod
     def ball(self, alpha: arb, complement: arb) -> arb:
@@ -145,6 +149,12 @@ class EpsilonDelta(Tradeoff):
         steep = (1.0 - delta) - np.exp(epsilon) * alpha
         return np.asarray(np.maximum(0.0, np.maximum(steep, np.exp(-epsilon) * (complement - delta))))
 
+    def power(self, alpha: ArrayLike) -> Floats:
+        given = np.asarray(alpha, dtype=np.float64)
+        epsilon, delta = min(float(self.epsilon), 700.0), float(self.delta)
+        flat = 1.0 - np.exp(-epsilon) * (1.0 - delta - given)
+        return np.asarray(np.minimum(1.0, np.minimum(delta + np.exp(epsilon) * given, flat)))
+
     def ball(self, alpha: arb, complement: arb) -> arb:
         delta, slope = rational_ball(self.delta), exp_ball(self.epsilon)
         best: arb = (1 - delta - slope * alpha).max((complement - delta) / slope)
@@ -218,6 +228,11 @@ class Gaussian(Tradeoff):
         quantile = np.where(complement <= 0.5, ndtri(complement), -ndtri(alpha))
         return np.asarray(ndtr(quantile - self.mu))
 
+    def power(self, alpha: ArrayLike) -> Floats:
+        from scipy.special import ndtr, ndtri
+
+        return np.asarray(ndtr(ndtri(np.asarray(alpha, dtype=np.float64)) + self.mu))
+
     def ball(self, alpha: arb, complement: arb) -> arb:
         from flint import arb
 
@@ -282,6 +297,12 @@ class Group(Tradeoff):
         value = self.base._floats(alpha, complement)
         for _ in range(self.size - 1):
             value = self.base.paper_convention(value)
+        return value
+
+    def power(self, alpha: ArrayLike) -> Floats:
+        value = np.asarray(alpha, dtype=np.float64)
+        for _ in range(self.size):
+            value = self.base.power(value)
         return value
 
     def ball(self, alpha: arb, complement: arb) -> arb:
