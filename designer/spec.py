@@ -29,6 +29,7 @@ FORMATS = {
     "dp-designer/mechanism": ("designer.mechanism", "Mechanism"),
     "dp-designer/lattice-mechanism": ("designer.lattice_mechanism", "LatticeMechanism"),
     "dp-designer/marginals": ("designer.marginals.mechanism", "MarginalMechanism"),
+    "dp-designer/odds-ratio-test": ("designer.odds_ratio_test", "OddsRatioTest"),
     "dp-designer/selection": ("designer.selection", "Selection"),
 }
 
