@@ -193,4 +193,4 @@ def _one_of_each(heads: NDArray[np.bool_], entropy: Entropy) -> NDArray[np.intp]
     tied = np.flatnonzero((largest == 0) | ((keys == largest[:, None]).sum(axis=1) > 1))
     if len(tied):
         chosen[tied] = _one_of_each(heads[tied], entropy)
-    return chosen
+    return np.asarray(chosen)
