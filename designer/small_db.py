@@ -30,7 +30,7 @@ Integers = NDArray[np.int64]
 
 # An exact exponential takes about 10 microseconds, so a release from this many candidates takes half a second.
 MOST_CANDIDATES = 50_000
-MOST_SUMS = 4_000_000  # candidates of one size times columns, held at once
+MOST_SUMS = 1_000_000  # candidates of one size times columns, held at once
 
 
 @dataclass(frozen=True, eq=False)
