@@ -82,7 +82,9 @@ class LipschitzQueries(Immutable):
                 "relation: a pair with budget 0 moves an answer; give it a positive budget or make its columns equal."
             )
         if not alone.any() and np.ptp(matrix, axis=1).any():
-            raise DesignFailed(f"exponent: steps of 2^{exponent} swallow every difference that matters; use a smaller exponent.")
+            raise DesignFailed(
+                f"exponent: steps of 2^{exponent} swallow every difference that matters; use a smaller exponent."
+            )
         with np.errstate(divide="ignore"):
             norm = Norm(1 / (alone * MARGIN), "linf")
         norm = norm.divided(scale_up_to_private(rounded, norm))

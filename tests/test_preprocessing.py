@@ -8,7 +8,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from examples.dx_setting import universe
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -25,6 +24,7 @@ from designer.preprocessing import (
     theorem_6_price,
     theorem_8_price,
 )
+from examples.dx_setting import universe
 
 PRICES = (mwem_price, small_db_price, theorem_6_price, theorem_8_price)
 
@@ -114,7 +114,7 @@ def test_constants_too_small_are_not_private() -> None:
     p = problem(3)
     made = preprocess(p, mwem_price(p), "unbiased").on_grid(p)
     assert float(made.privacy.worst_ratio) == pytest.approx(1.0, abs=1e-9)
-    with pytest.raises(NotPrivate, match="budget .* 1.00"):
+    with pytest.raises(NotPrivate, match=r"budget .* 1\.00"):
         LipschitzQueries(made.workload, made.relation, made.integers, made.exponent, made.weights * 1.001)
     moved = made.integers.copy()
     moved[0, 0] += 2**33
@@ -146,9 +146,7 @@ def test_unrelated_elements_and_silent_rows() -> None:
 
 def test_attribute_budgets_give_each_query_its_own_constant() -> None:
     domain = Domain.of({"a": 2, "b": 3})
-    p = Problem(
-        Workload.marginals(domain, [["a"], ["b"], []]), metrics.hamming(domain, {"a": 0.5, "b": 2.0}), records=1000
-    )
+    p = Problem(Workload.marginals(domain, [["a"], ["b"], []]), metrics.hamming(domain, {"a": 0.5, "b": 2.0}), records=1000)
     made = preprocess(p, mwem_price(p), "unbiased").on_grid(p)
     np.testing.assert_allclose(1 / made.weights, [2.0, 2.0, 0.5, 0.5, 0.5, 0.0], rtol=1e-9)
 
@@ -189,7 +187,7 @@ def test_refusals() -> None:
         preprocess(Problem(workload, relation), price)
     with pytest.raises(DesignFailed, match="pure"):
         preprocess(Problem(workload, relation, notion="gaussian", records=10), price)
-    with pytest.raises(InvalidProblem, match="records: 2.5"):
+    with pytest.raises(InvalidProblem, match=r"records: 2\.5"):
         preprocess(Problem(workload, relation, records=2.5), price)
     with pytest.raises(InvalidProblem, match="number of records"):
         preprocess(Problem(workload, metrics.add_remove(6, 1.0), records=10), price)

@@ -140,9 +140,7 @@ def test_bound_holds() -> None:
     p = Problem(Workload(generator.integers(0, 2, (3, 30)).astype(float)), metrics.uniform(30, 1.0), records=300)
     made = small_db(p, size=12, constant="unbiased")
     x = generator.multinomial(300, generator.dirichlet(np.ones(30)))
-    failures = sum(
-        np.abs(made.simulate(x, seed).answers - p.workload.answer(x)).max() > made.bound(0.1) for seed in range(60)
-    )
+    failures = sum(np.abs(made.simulate(x, seed).answers - p.workload.answer(x)).max() > made.bound(0.1) for seed in range(60))
     assert failures <= 15 and made.bound(0.1) < made.bound(0.01)
     alpha = 0.3
     sized = small_db(p, size=literal_size(3, alpha), constant="unbiased")
@@ -153,9 +151,7 @@ def test_bound_holds() -> None:
 def test_permute_and_flip_is_never_worse() -> None:
     for x in histograms(4, 3):
         both = [tiny(selection, 0.15) for selection in ("exponential", "permute_and_flip")]
-        errors = [
-            np.abs(m.candidates.answers * 3 / 2 - m.queries.integers @ x).max(axis=1) @ m.pmf(x) for m in both
-        ]
+        errors = [np.abs(m.candidates.answers * 3 / 2 - m.queries.integers @ x).max(axis=1) @ m.pmf(x) for m in both]
         assert errors[1] <= errors[0] * (1 + 1e-12)
 
 
