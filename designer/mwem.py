@@ -70,11 +70,15 @@ class MWEM(Specified):
         for name, known in (("selection", LAWS), ("output", OUTPUTS)):
             if getattr(self, name) not in known:
                 raise InvalidProblem(f"{name}: {shown(getattr(self, name))} is unknown; use one of {sorted(known)}.")
-        object.__setattr__(self, "privacy", self.verify().require())
+        # The queries proved themselves when they were made: a second proof for every set of rounds would take seconds at K = 300.
+        object.__setattr__(self, "privacy", self._composed(self.queries.privacy).require())
 
     def verify(self) -> PrivacyCertificate:
-        """The certificate of the queries, times the sum of all shares (composition of choices and measurements, docs/theory/synthetic.md, 2)."""
-        proof, total = self.queries.verify(), sum((a + b for a, b in self.shares), Fraction(0))
+        """The certificate of the queries, recomputed, times the sum of all shares (composition, docs/theory/synthetic.md, 2)."""
+        return self._composed(self.queries.verify())
+
+    def _composed(self, proof: PrivacyCertificate) -> PrivacyCertificate:
+        total = sum((a + b for a, b in self.shares), Fraction(0))
         worst = None if proof.worst_ratio is None else proof.worst_ratio * total
         return replace(proof, worst_ratio=worst, holds=worst is not None and worst <= 1)
 
@@ -246,13 +250,13 @@ def mwem(
     constant: "optimal" for program (8) with the price of `preprocessing.mwem_price`, "unbiased" for P = Q, or a number c.
     rounds: None for the number that makes the bound least at that c.
     """
-    from designer.preprocessing import mwem_price, preprocess, records_of
+    from designer.preprocessing import mwem_price, prepared, records_of
 
     price = mwem_price(problem)
-    point = preprocess(problem, price, constant)
-    shares = equal_shares(price.best(point.constant) if rounds is None else rounds, choice)
-    made = MWEM(point.on_grid(problem), records_of(problem), shares, selection, output)
-    return made.annotated({"family": "mwem"}, point.optimality)
+    queries, optimality = prepared(problem, price, constant)
+    shares = equal_shares(price.best(queries.constant) if rounds is None else rounds, choice)
+    made = MWEM(queries, records_of(problem), shares, selection, output)
+    return made.annotated({"family": "mwem"}, optimality)
 
 
 def _checked_shares(shares: object) -> Shares:

@@ -111,11 +111,31 @@ class Preprocessed:
                 "records: at this number of records no noise is worth its price, the bound is least for a constant answer; raise the budgets, "
                 "or choose the constant yourself: constant='unbiased', or a positive number."
             )
-        fine = math.frexp(self.constant)[1] - 1 - FINENESS
-        least = math.frexp(float(np.abs(self.matrix).max()) or 1.0)[1] - 51
-        return LipschitzQueries.on_grid(
-            problem.workload, problem.relation, self.matrix, max(fine, least) if exponent is None else exponent
-        )
+        return on_grid(problem, self.matrix, self.constant, exponent)
+
+
+def on_grid(problem: Problem, matrix: Floats, constant: float, exponent: int | None = None) -> LipschitzQueries:
+    """Certified queries from rows P (K, N) whose constants are about `constant`."""
+    fine = math.frexp(constant)[1] - 1 - FINENESS
+    least = math.frexp(float(np.abs(matrix).max()) or 1.0)[1] - 51
+    return LipschitzQueries.on_grid(
+        problem.workload, problem.relation, matrix, max(fine, least) if exponent is None else exponent
+    )
+
+
+def prepared(
+    problem: Problem, price: Price, constant: str | float, exponent: int | None = None
+) -> tuple[LipschitzQueries, Optimality | None]:
+    """The queries for a choice of c, see `preprocess`, with the claim of optimality where it is one.
+
+    "unbiased" takes P = Q, and needs neither N x N distances nor a limit of N.
+    """
+    if constant == "unbiased":
+        matrix = problem.workload.dense()
+        alone = float(problem.sensitivity().worst_coordinates().max())
+        return on_grid(problem, matrix, alone if 0 < alone < math.inf else 1.0, exponent), None
+    point = preprocess(problem, price, constant)
+    return point.on_grid(problem, exponent), point.optimality if constant == "optimal" else None
 
 
 def preprocess(problem: Problem, price: Price, constant: str | float = "optimal") -> Preprocessed:

@@ -59,7 +59,7 @@ class SmallDB(Specified):
         object.__setattr__(self, "size", count(self.size, "size"))
         if self.selection not in LAWS:
             raise InvalidProblem(f"selection: {shown(self.selection)} is unknown; use one of {sorted(LAWS)}.")
-        object.__setattr__(self, "privacy", self.verify().require())
+        object.__setattr__(self, "privacy", self.queries.privacy.require())
         _ = self.candidates
 
     def verify(self) -> PrivacyCertificate:
@@ -226,11 +226,9 @@ def small_db(
     constant: "optimal" for program (8) with the price of `preprocessing.small_db_price`, "unbiased" for P = Q, or a number c.
     size: m, None for the one that makes the bound least. exponent: the grid of P is 2^exponent; a coarse one makes fewer candidates.
     """
-    from designer.preprocessing import preprocess, records_of, small_db_price
+    from designer.preprocessing import prepared, records_of, small_db_price
 
     price = small_db_price(problem)
-    point = preprocess(problem, price, constant)
-    made = SmallDB(
-        point.on_grid(problem, exponent), records_of(problem), price.best(point.constant) if size is None else size, selection
-    )
-    return made.annotated({"family": "small_db"}, point.optimality)
+    queries, optimality = prepared(problem, price, constant, exponent)
+    made = SmallDB(queries, records_of(problem), price.best(queries.constant) if size is None else size, selection)
+    return made.annotated({"family": "small_db"}, optimality)

@@ -90,7 +90,7 @@ def test_the_enumeration_sees_what_is_not_private() -> None:
     forged = object.__new__(LipschitzQueries)
     forged.__dict__.update({**made.queries.__dict__, "weights": made.queries.weights * 4})
     with pytest.raises(NotPrivate):
-        MWEM(forged, 2, made.shares)
+        MWEM(forged, 2, made.shares).verify().require()
     broken = object.__new__(MWEM)
     broken.__dict__.update({**made.__dict__, "queries": forged})
     assert worst_ratio(broken, 1) > 1.5

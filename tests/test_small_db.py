@@ -89,7 +89,7 @@ def test_the_enumeration_sees_a_constant_that_is_too_small() -> None:
     forged = object.__new__(LipschitzQueries)
     forged.__dict__.update({**made.queries.__dict__, "weights": made.queries.weights * 4})
     with pytest.raises(NotPrivate):
-        SmallDB(forged, 3, 2)
+        SmallDB(forged, 3, 2).verify().require()
     forged_db = object.__new__(SmallDB)
     forged_db.__dict__.update({**made.__dict__, "queries": forged})
     d = made.queries.relation.distances()
