@@ -7,6 +7,7 @@ distances `a_i`, where p must vanish, also `|p_i| <= c a_i`. Derivations in docs
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,12 +73,16 @@ class Metric:
     def extension(self, target: ArrayLike, c: float) -> tuple[Array, float]:
         """`(p, e)`: feasible for c with the least `e = max_i |p_i - q_i|`; McShane's `p_i = min_j (q_j + e + c d_ij)`."""
         q = np.asarray(target, dtype=float)
-        e = float(defect(q, self)(c))
-        reach = c * np.where(np.isfinite(self.distance), self.distance, 0.0)
-        reach[np.isinf(self.distance)] = np.inf
-        p = (q + e + reach).min(axis=1)
+        # c * inf is nan at c = 0, where unrelated points are still unrelated.
+        reach = np.where(np.isfinite(self.distance), c, 1.0) * self.distance
+        # The least Lipschitz function from below: q - lowest is max_j (q_i - q_j - c d_ij), so no envelope over all pairs is needed.
+        lowest = (q + reach).min(axis=1)
+        e = float((q - lowest).max()) / 2.0
         if self.to_origin is not None:
             finite = np.isfinite(self.to_origin)
+            e = max(e, float((np.abs(q[finite]) - c * self.to_origin[finite]).max(initial=0.0)))
+        p = lowest + e
+        if self.to_origin is not None:
             p[finite] = np.minimum(p[finite], c * self.to_origin[finite])
         return p, e
 
@@ -149,7 +154,12 @@ def least_concave_sum(envelope: Envelope, bias: float, noise: float, power: floa
     """
     if not (bias >= 0.0 and noise >= 0.0 and 0.0 < power <= 1.0):
         raise ValueError(f"bias {bias} and noise {noise} must not be negative, power {power} in (0, 1].")
-    sums = bias * envelope.values + noise * envelope.breaks**power
+    return least_at_breaks(envelope, bias, lambda c: noise * c**power)
+
+
+def least_at_breaks(envelope: Envelope, bias: float, price: Callable[[float], float]) -> Solution[float]:
+    """The c that minimises `bias E(c) + price(c)` over c >= 0, for any concave price that does not decrease: the best break, exactly."""
+    sums = bias * envelope.values + np.array([price(c) for c in envelope.breaks.tolist()])
     k = int(np.argmin(sums))
     return Solution(
         Status.OPTIMAL, float(envelope.breaks[k]), float(sums[k]), float(sums[k]), sums.size, "breaks of the envelope"
