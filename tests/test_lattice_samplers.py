@@ -13,6 +13,7 @@ import pytest
 from flint import arb, ctx
 from goodness_of_fit import FAILURE_PROBABILITY, p_value
 from numpy.typing import NDArray
+from scipy import stats
 
 from designer.sampling import zero_sum
 from designer.sampling.centred_gaussian import CentredGaussian
@@ -216,6 +217,10 @@ def test_choice_is_by_structure_and_pilot() -> None:
     assert lattice_sampler_for(np.eye(2, dtype=int), "l2", Fraction(1, 4)).method == "origin"
     none = lattice_sampler_for(np.array([[2, 3, 5]]), "l1", Fraction(1, 4))
     assert none.method == "none" and none.sampler is None and "chain" in none.considered[-1]
+    counties = (np.repeat(np.arange(50), 62) == np.arange(50)[:, None]).astype(np.int64)
+    every = lattice_sampler_for(counties, "l1", Fraction(24, 125))
+    assert every.method == "totals" and every.sampler is not None
+    assert not (every.sampler.draw(3, SeededEntropy(1)) @ counties.T).any()
     with pytest.raises(TypeError, match="norm"):
         lattice_sampler_for(TOTAL, "l3", Fraction(1, 4))
     with pytest.raises(ValueError, match="rate"):
@@ -230,6 +235,35 @@ def test_determinations_complete_exactly_the_kernel() -> None:
             allowed &= grid[:, part].sum(axis=1) == 0
         completed = grid[:, cells.determined] == grid @ cells.map.T
         assert ((allowed & completed.all(axis=1)) == (grid @ TABLE.T == 0).all(axis=1)).all()
+
+
+def test_different_determinations_of_a_4x4_table_give_one_law() -> None:
+    """Three rows as parts, or no parts at all: two samplers that share little, compared by the norm and by a corner cell."""
+    table = np.array(
+        [np.isin(np.arange(16), np.take(np.arange(16).reshape(4, 4), i, axis)) for axis in (0, 1) for i in range(4)]
+    ).astype(np.int64)
+    ways = list(determinations(table, limit=100))
+    few, many = ways[0], ways[-1]
+    assert len(few.determined) == 4 and len(many.determined) == 7 and not many.parts
+    one, two = (DeterminedLaplace(way, Fraction(1)).draw(4_000, SeededEntropy(k)) for k, way in enumerate((few, many)))
+    for statistic in (lambda z: l1(z) // 4, lambda z: np.clip(z[:, 15], -4, 4) + 4, lambda z: np.clip(z[:, 0], -4, 4) + 4):
+        counts = np.stack([np.bincount(statistic(z).astype(np.int64), minlength=60)[:60] for z in (one, two)])
+        kept = counts.sum(axis=0) >= 30
+        pooled = np.hstack([counts[:, kept], counts[:, ~kept].sum(axis=1, keepdims=True)])
+        expected = pooled.sum(axis=0) / 2 + 1e-300
+        assert stats.chi2.sf(((pooled - expected) ** 2 / expected).sum(), kept.sum()) > FAILURE_PROBABILITY
+
+
+def test_l2_noise_on_a_10x10_table_has_the_mean_norm_of_a_gamma_law() -> None:
+    """Cells are small beside a radius of 81 / rate, so that the norm is Gamma(81) to many digits: its mean and variance, 5 sigma."""
+    table = np.array(
+        [np.isin(np.arange(100), np.take(np.arange(100).reshape(10, 10), i, axis)) for axis in (0, 1) for i in range(10)]
+    ).astype(np.int64)
+    draws = LatticeNorm.euclidean(integer_kernel(table), Fraction(1, 10)).draw(4_000, SeededEntropy(1))
+    assert not (draws @ table.T).any()
+    radius = l2(draws) / 10
+    assert abs(radius.mean() - 81) < 5 * 9 / math.sqrt(4_000)
+    assert abs(radius.var() / 81 - 1) < 5 * math.sqrt(2.2 / 4_000)
 
 
 def test_fine_rates_use_blocks_and_keep_the_law() -> None:
@@ -307,15 +341,23 @@ def test_theta_ratios_in_floats_and_balls(variance: Fraction) -> None:
         assert float(exact) == pytest.approx(direct, rel=1e-9)
 
 
-def test_hard_decisions_agree_with_the_float_filter() -> None:
-    """With every draw declared open the balls decide: the same words must give the same draws."""
+@pytest.mark.parametrize(
+    ("variance", "centre"),
+    [(Fraction(2, 5), Fraction(3, 7)), (Fraction(1, 20), Fraction(1, 2)), (Fraction(9), Fraction(-22, 7))],
+)
+@pytest.mark.parametrize("doubt", [1e-15, 0.3])
+def test_centred_gaussians_in_floats_and_in_balls(variance: Fraction, centre: Fraction, doubt: float) -> None:
+    """A centre that floats know only to 0.3 leaves most draws to the balls, which know it exactly: the law is the same."""
+    drawn = CentredGaussian(variance).draw(
+        np.full(3_000, float(centre)), np.full(3_000, doubt), lambda _: centre, SeededEntropy(4)
+    )
+    places = np.arange(-40, 41)
+    weights = np.exp(-((places - float(centre)) ** 2) / (2 * float(variance)))
+    assert p_value(np.bincount(drawn.astype(np.int64) + 40, minlength=81), weights / weights.sum()) > FAILURE_PROBABILITY
+
+
+def test_acceptance_in_balls_has_the_chance_of_the_theta_ratios() -> None:
     gaussian = LatticeGaussian.isotropic(integer_kernel(SKEW), Fraction(2, 5))
-    centres = [Fraction(k, 7) for k in range(-10, 10)]
-    law = CentredGaussian(Fraction(2, 5))
-    floats = np.array([float(c) for c in centres])
-    quick = law.draw(floats, np.full(20, 1e-15), lambda i: centres[i], SeededEntropy(4))
-    slow = law.draw(floats, np.full(20, 1e-3), lambda i: centres[i], SeededEntropy(4))
-    assert (np.abs(quick) < 10).all() and (np.abs(slow) < 10).all()
     chosen = np.array([1.0, -2.0])
     with ctx.workprec(200):
         product = math.prod(gaussian._ratios[i].ball(gaussian._centre(chosen, i)) for i in range(2))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 KEEP_BITS = 53
 ENTRIES = 2**18  # proposed at a time, at most
+MOST_FAMILIES = 500  # choices of parts that are tried, an elimination each
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +116,10 @@ def determinations(matrix: NDArray[np.integer], limit: int = 8) -> Iterator[Dete
     gathered = {_disjoint_from(start, supports) for start in supports}
     # Rows of a table cover all its cells; the last of them must be left for the columns to determine.
     families = gathered | {family - {part} for family in gathered for part in family} | {frozenset[frozenset[int]]()}
-    found = (_solved(echelon, family) for family in families)
-    solved = [cells for cells in found if cells is not None]
-    yield from islice(sorted(solved, key=lambda cells: (len(cells.determined), [part.tolist() for part in cells.parts])), limit)
+    # A determination has as many determined cells as rank A exceeds the parts in number: most parts first.
+    ordered = sorted(families, key=lambda family: (-len(family), sorted(map(sorted, family))))[:MOST_FAMILIES]
+    solved = (_solved(echelon, family) for family in ordered)
+    yield from islice((cells for cells in solved if cells is not None), limit)
 
 
 def _disjoint_from(start: frozenset[int], supports: list[frozenset[int]]) -> frozenset[frozenset[int]]:

@@ -15,7 +15,9 @@ from designer.sampling.discrete_laplace import DiscreteLaplace
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.lattice_norm import LatticeNorm, Rational, combined
 from designer.sampling.star_triangulation import Rationals
+from solvers.hermite import integer_matrix
 from solvers.lattice import Lattice, integer_kernel
+from solvers.rational import integer_rank
 
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy
@@ -97,18 +99,22 @@ def lattice_sampler_for(
     rate = Fraction(rate)
     if not rate > 0:
         raise ValueError(f"rate: {rate} is not positive.")
+    rows = integer_matrix("matrix", matrix)
+    dimension = rows.shape[1] - integer_rank(rows.tolist())
+    if not dimension:
+        return LatticeChoice("origin", 1.0, NoNoise(rows.shape[1]), ("Only the origin belongs to the lattice: no noise.",))
+    if norm == "l1" and dimension > 1:  # needs no basis: all counties of a country at once are 3,000 cells
+        return _for_l1(matrix, rate)
     lattice = integer_kernel(matrix) if lattice is None else lattice
-    if not lattice.dimension:
-        return LatticeChoice("origin", 1.0, NoNoise(lattice.ambient), ("Only the origin belongs to the lattice: no noise.",))
-    if norm == "l1":
-        return _for_l1(matrix, lattice, rate)
-    return _by_nearest_plane(lattice, norm, rate)
+    return _on_a_line(lattice, rate) if norm == "l1" else _by_nearest_plane(lattice, norm, rate)
 
 
-def _for_l1(matrix: NDArray[np.integer], lattice: Lattice, rate: Fraction) -> LatticeChoice:
-    if lattice.dimension == 1:
-        law = DiscreteLaplace([rate * sum(abs(int(x)) for x in lattice.basis[0])])
-        return LatticeChoice("line", 1.0, LineLaplace(lattice, law), ("One generator: its multiples are discrete Laplace.",))
+def _on_a_line(lattice: Lattice, rate: Fraction) -> LatticeChoice:
+    law = DiscreteLaplace([rate * sum(abs(int(x)) for x in lattice.basis[0])])
+    return LatticeChoice("line", 1.0, LineLaplace(lattice, law), ("One generator: its multiples are discrete Laplace.",))
+
+
+def _for_l1(matrix: NDArray[np.integer], rate: Fraction) -> LatticeChoice:
     considered, best, most = [], None, 0.0
     for cells in determinations(matrix):
         sampler = DeterminedLaplace(cells, rate)

@@ -28,6 +28,7 @@ KEEP_BITS = 53
 CELL_SIZE = 2.0**-10  # blocks of 2^m grid points grow until their norm is about this: a rejection in 2^10 draws
 LEAST_ACCEPTANCE = 1e-4
 BATCH = 2**14
+PLANE_ROWS = 2048
 
 
 class Falloff(Enum):
@@ -136,13 +137,14 @@ class RoundAndReject:
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent vectors, shape (size, s)."""
         noise = np.empty((size, self.shape.dimension), dtype=np.int64)
-        rows = max(1, BATCH // self.shape.dimension)
-        for start in range(0, size, rows):
-            waiting = np.arange(start, min(start + rows, size))
-            while waiting.size:
-                values, kept = self._propose(waiting.size, entropy)
-                noise[waiting[kept]] = values[kept]
-                waiting = waiting[~kept]
+        # Nearest plane goes through the coordinates one after the other: enough rows must share what numpy takes for each.
+        most = max(1 if self.plane is None else PLANE_ROWS, BATCH // self.shape.dimension)
+        done, surplus = 0, 1.0 if self.plane is None else 1.0 / self.expected_acceptance
+        while done < size:
+            values, kept = self._propose(min(most, math.ceil(surplus * (size - done))), entropy)
+            taken = values[kept][: size - done]
+            noise[done : done + len(taken)] = taken
+            done += len(taken)
         return noise
 
     def _propose(self, rows: int, entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
