@@ -30,6 +30,8 @@ FORMATS = {
     "dp-designer/lattice-mechanism": ("designer.lattice_mechanism", "LatticeMechanism"),
     "dp-designer/marginals": ("designer.marginals.mechanism", "MarginalMechanism"),
     "dp-designer/odds-ratio-test": ("designer.odds_ratio_test", "OddsRatioTest"),
+    "dp-designer/mwem": ("designer.mwem", "MWEM"),
+    "dp-designer/small-db": ("designer.small_db", "SmallDB"),
     "dp-designer/selection": ("designer.selection", "Selection"),
 }
 
