@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certificate import PrivacyCertificate, certify
+from designer.certificate import PrivacyCertificate, Witness, certify
 from designer.change_relations import ChangeRelation, InvariantDistance
 from designer.errors import DesignFailed, InvalidProblem
-from designer.frozen import Floats, count, frozen
+from designer.frozen import Floats, count, frozen, shown
 from designer.guarantee import POST_PROCESSING, TIMING, Guarantee
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
@@ -86,7 +86,7 @@ class LatticeMechanism(Specified):
         if not isinstance(self.relation, (ChangeRelation, InvariantDistance)):
             raise InvalidProblem("relation: integer noise on a lattice keeps an invariant; use one of designer.invariants.")
         if self.falloff not in THEOREMS:
-            raise InvalidProblem(f"falloff: {self.falloff!r} is unknown; use one of {sorted(THEOREMS)}.")
+            raise InvalidProblem(f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(THEOREMS)}.")
         if self.falloff == "gaussian" and self.norm.order != "l2":
             raise InvalidProblem(f"falloff: a gaussian fall-off needs an l2 norm, not {self.norm.order}; use exponential.")
         size = self.relation.size
@@ -99,7 +99,7 @@ class LatticeMechanism(Specified):
             or len(here) != self.norm.dimension
         ):
             raise InvalidProblem(
-                f"cells: {self.cells} must name {self.norm.dimension} different elements, one for each coordinate of the norm."
+                f"cells: {shown(self.cells)} must name {self.norm.dimension} different elements, one for each coordinate of the norm."
             )
         self._require_norm()
         object.__setattr__(self, "privacy", self.verify().require())
@@ -153,7 +153,8 @@ class LatticeMechanism(Specified):
             raise InvalidProblem("norm: an l1 norm exceeds an l2 distance; use an l2 norm, or a budget per l1 distance.")
         ratio = weights.pop() / Fraction(relation.epsilon)
         arithmetic = "exact rationals: the norm is a multiple of the distance, or of a smaller one"
-        return PrivacyCertificate(ratio <= 1, ratio, None, 0, arithmetic, THEOREMS[self.falloff])
+        witness = Witness(0, 1, "any change of the table by one unit of distance", (), relation.epsilon)
+        return PrivacyCertificate(ratio <= 1, ratio, witness, 0, arithmetic, THEOREMS[self.falloff])
 
     @cached_property
     def choice(self) -> LatticeChoice:
@@ -261,7 +262,8 @@ class LatticeMechanism(Specified):
             raise RuntimeError(
                 "release: the noise does not keep the invariant; nothing was released. This is an error of the program."
             )
-        answers = self.workload.dense() @ np.array(noisy, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # of queries whose entries are near the largest float
+            answers = self.workload.dense() @ np.array(noisy, dtype=np.float64)
         return LatticeRelease(
             frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, tuple(noisy), self.workload.elements
         )
@@ -302,7 +304,7 @@ class LatticeMechanism(Specified):
     def error(self, loss: str = "squared") -> float:
         """Expected error of the noise, simulated to about 1 %: see `Mechanism.error`."""
         if loss not in ("squared", "absolute", "max"):
-            raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared", "absolute" or "max".')
+            raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared", "absolute" or "max".')
         if loss == "absolute":
             return float(self.query_mean_absolutes().sum())
         return float(self.query_variances().sum() if loss == "squared" else self.query_variances().max())

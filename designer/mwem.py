@@ -17,7 +17,7 @@ from designer.frozen import Floats, count, frozen, shown
 from designer.guarantee import Guarantee
 from designer.lipschitz_queries import LipschitzQueries, public_records, read_core, whole_histogram
 from designer.optimality import Optimality
-from designer.sampling.discrete_laplace import DiscreteLaplace
+from designer.sampling.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.specified import Specified
@@ -35,6 +35,7 @@ OUTPUTS = {
 }
 PASSES = 30
 MOST_ROUNDS = 10_000
+FARTHEST = 400  # squares of answers to 2^53 records, and of their inverses, are floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +71,12 @@ class MWEM(Specified):
         for name, known in (("selection", LAWS), ("output", OUTPUTS)):
             if getattr(self, name) not in known:
                 raise InvalidProblem(f"{name}: {shown(getattr(self, name))} is unknown; use one of {sorted(known)}.")
+        require_exact(self.queries, self.records)
+        slowest = min(b for _, b in self.shares) * self.queries.rate * self.queries.step
+        if slowest < SMALLEST_RATE:
+            raise InvalidProblem(
+                f"shares: a measurement of rate {float(slowest):.3g} a step is too wide for 64 bits; use fewer rounds, or a coarser grid (exponent)."
+            )
         # The queries proved themselves when they were made: a second proof for every set of rounds would take seconds at K = 300.
         object.__setattr__(self, "privacy", self._composed(self.queries.privacy).require())
 
@@ -229,6 +236,24 @@ def theorem_8(queries: LipschitzQueries, records: int, rounds: int) -> float:
     largest = float(np.abs(queries.values).max())
     learning = 2 * records * largest * math.sqrt(math.log(elements) / rounds)
     return learning + 10 * rounds * queries.constant * math.log(size) + records * queries.bias
+
+
+def require_exact(queries: LipschitzQueries, records: int) -> None:
+    """Refuse queries whose floats, which the certificate reads, are not the integers that a release adds up, or that leave the floats."""
+    integers, exponent = queries.integers, queries.exponent
+    if (
+        integers.dtype != np.int64
+        or int(np.abs(integers).max()) > 2**52
+        or type(exponent) is not int
+        or abs(exponent) > FARTHEST
+    ):
+        raise InvalidProblem(
+            f"queries: need whole numbers up to 2^52 in steps of 2^-{FARTHEST} to 2^{FARTHEST}; choose units in which answers are moderate."
+        )
+    if not queries.rate >= Fraction(2) ** (-2 * FARTHEST):
+        raise InvalidProblem(
+            f"queries.weights: the constant is above 2^{2 * FARTHEST}; choose units in which budgets are moderate."
+        )
 
 
 def equal_shares(rounds: int, choice: Fraction = Fraction(1, 2)) -> Shares:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designer.canonical_noise import CanonicalNoise, PiecewiseNoise, canonical_noise, is_canonical
+from designer.canonical_noise import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.certificate import PrivacyCertificate, Witness
 from designer.errors import InvalidProblem, NotPrivate
 from designer.fisher import Margins
@@ -27,6 +27,9 @@ THEOREM = "Cho and Awan, Theorem 37; Awan and Vadhan 2023, Theorem 3.9; docs/the
 # One text for every unusable table, so that the refusal says nothing about the data.
 UNUSABLE = "table: must hold two rows of two nonnegative whole numbers with the public margins; nothing was released."
 CHECKED = [Fraction(-place, 4) for place in range(2, 42)]
+# Least 1 - (alpha + beta). A draw by Lemma 36 walks 1 / loss steps and more: at 2^-9 0.5 s for G_mu and 3 s for groups of 100. Other noise
+# fits 64 bits while its rate is above 2^-55.
+LEAST_LOSS = {True: 2.0**-9, False: 2.0**-40}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +72,26 @@ class OddsRatioTest(Specified):
             raise InvalidProblem(
                 f"margins: {self.margins.rows}, {self.margins.columns} leave a single table, which they publish; there is nothing to protect or test."
             )
+        self._require_drawable()
         certificate = self.verify()
         if not certificate.holds:
             raise NotPrivate("noise: does not spend its tradeoff function as canonical noise does; take the piecewise noise.")
         object.__setattr__(self, "privacy", certificate)
+
+    def _require_drawable(self) -> None:
+        """The noise must be narrow enough to be drawn, and the promise one at all."""
+        slow, least = isinstance(self.law, PiecewiseNoise), float(self.tradeoff.fixed_point())
+        if not least > 0:
+            raise InvalidProblem(
+                "tradeoff: allows errors whose sum is 0, or below the floats, which protects nobody; allow less loss."
+            )
+        # The steps of Tulap noise are of the size of epsilon, whatever delta is.
+        loss = min(1 - 2 * least, float(self.tradeoff.epsilon) if isinstance(self.law, Tulap) else 1.0)
+        if loss < LEAST_LOSS[slow]:
+            raise InvalidProblem(
+                f"tradeoff: allows a loss of {loss:.2g}, below {LEAST_LOSS[slow]:.2g}: {type(self.law).__name__} would be too wide to draw; "
+                "allow more loss, or take closed_form noise where there is one."
+            )
 
     @cached_property
     def law(self) -> CanonicalNoise:

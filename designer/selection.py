@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designer.certificate import PrivacyCertificate, certify
 from designer.errors import DesignFailed, InvalidProblem
-from designer.frozen import Floats, count, positive
+from designer.frozen import Floats, count, positive, shown
 from designer.guarantee import POST_PROCESSING, Guarantee
 from designer.json_text import require_keys
 from designer.mechanism import NOTIONS, budget_range
@@ -84,7 +84,7 @@ class Selection(Specified):
         if not isinstance(self.score, Score) or not isinstance(self.relation, Relation):
             raise InvalidProblem("score, relation: give a score of designer.scores and a relation, such as a metric.")
         if self.law not in LAWS:
-            raise InvalidProblem(f"law: {self.law!r} is unknown; use one of {sorted(LAWS)}.")
+            raise InvalidProblem(f"law: {shown(self.law)} is unknown; use one of {sorted(LAWS)}.")
         _require_equal_sizes(self.score, self.relation)
         rate = positive(self.rate, "rate")
         if not LEAST_RATE <= rate <= 1 / LEAST_RATE:
@@ -113,7 +113,7 @@ class Selection(Specified):
 
     def sensitivity(self) -> SensitivitySet:
         """The changes of the linear forms that must be hidden."""
-        return SensitivitySet.of(self.workload.dense(), self.score.changes(self.relation))
+        return _moved_forms(self.score, self.relation)
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""
@@ -239,9 +239,9 @@ def largest_rate(score: Score, relation: Relation, constant: Constant = "range")
     from designer.families.limits import refuse_infinite
 
     if constant not in ("range", "theorem_3"):
-        raise InvalidProblem(f'constant: {constant!r} is unknown; use "range" or "theorem_3".')
+        raise InvalidProblem(f'constant: {shown(constant)} is unknown; use "range" or "theorem_3".')
     _require_equal_sizes(score, relation)
-    sensitivity = SensitivitySet.of(score.workload.dense(), score.changes(relation))
+    sensitivity = _moved_forms(score, relation)
     unit = score.spread(1.0) if constant == "range" else Norm(np.full(score.workload.shape[0], 2.0), "linf")
     worst = refuse_infinite(sensitivity, unit)
     if worst == 0:
@@ -249,6 +249,16 @@ def largest_rate(score: Score, relation: Relation, constant: Constant = "range")
             "relation: no protected change moves two scores apart, so any rate is private; publish the best candidate, or protect more."
         )
     return 1.0 / (worst * scale_up_to_private(sensitivity, unit.divided(worst)))
+
+
+def _moved_forms(score: Score, relation: Relation) -> SensitivitySet:
+    """The changes of the linear forms that must be hidden; refused where floats cannot hold their sums."""
+    changes, forms = score.changes(relation), score.workload.dense()
+    if not changes.exact_on(forms.T):
+        raise InvalidProblem(
+            "score: sums of its entries over a protected change are no floats, so nothing can be proven; round the entries to coarser steps."
+        )
+    return SensitivitySet.of(forms, changes)
 
 
 def _require_equal_sizes(score: Score, relation: Relation) -> None:

@@ -17,6 +17,7 @@ from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.frozen import Floats, count, frozen, shown
 from designer.guarantee import Guarantee
 from designer.lipschitz_queries import LipschitzQueries, public_records, read_core, whole_histogram
+from designer.mwem import require_exact
 from designer.optimality import Optimality
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
@@ -31,6 +32,7 @@ Integers = NDArray[np.int64]
 # An exact exponential takes about 10 microseconds, so a release from this many candidates takes half a second.
 MOST_CANDIDATES = 50_000
 MOST_SUMS = 1_000_000  # candidates of one size times columns, held at once
+MOST_STEPS = 40_000_000  # the same over all sizes: 4 s, and 600 MB to find the way back
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,7 @@ class SmallDB(Specified):
         object.__setattr__(self, "size", count(self.size, "size"))
         if self.selection not in LAWS:
             raise InvalidProblem(f"selection: {shown(self.selection)} is unknown; use one of {sorted(LAWS)}.")
+        require_exact(self.queries, self.records)
         object.__setattr__(self, "privacy", self.queries.privacy.require())
         _ = self.candidates
 
@@ -183,9 +186,12 @@ class Candidates:
 
 def _distinct_sums(codes: NDArray[Any], size: int) -> tuple[NDArray[Any], tuple[tuple[Integers, Integers], ...]]:
     """The distinct sums of `size` codes, and for each number of codes the way there."""
-    sums, steps = codes[:1] * 0, list[tuple[Integers, Integers]]()
+    sums, steps, done = codes[:1] * 0, list[tuple[Integers, Integers]](), 0
     for _ in range(size):
         _refuse_many(size, len(sums) * len(codes), MOST_SUMS)
+        # A step takes 30 microseconds even where there is little to add: all sums equal, 2^53 records. Wide codes take 20 times as long.
+        done += (len(sums) * len(codes) + 1000) * (20 if codes.dtype == object else 1)
+        _refuse_many(size, done, MOST_STEPS)
         sums, first = np.unique((sums[:, None] + codes[None, :]).ravel(), return_index=True)
         _refuse_many(size, len(sums), MOST_CANDIDATES)
         steps.append(divmod(first.astype(np.int64), len(codes)))
@@ -196,7 +202,7 @@ def _refuse_many(size: int, found: int, limit: int) -> None:
     if found <= limit:
         return
     raise DesignFailed(
-        f"size: histograms of {size} records give more than {MOST_CANDIDATES} distinct answers, too many to choose from exactly; ask fewer queries, "
+        f"size: histograms of {size} records give more than {MOST_CANDIDATES} distinct answers, too many to choose from exactly, or too many sums on the way; ask fewer queries, "
         "use fewer records or a coarser grid (a larger exponent), or use mwem."
     )
 

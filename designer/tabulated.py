@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.frozen import count, names
 from designer.norms import Norm
-from designer.relation import Block, Relation
+from designer.relation import Block, Metric, Relation
 from designer.score_norms import Range
 from designer.scores import Integers, Score
 from designer.workload import Workload
@@ -79,9 +79,9 @@ class Tabulated(Score):
 
     def changes(self, relation: Relation) -> Relation:
         """The relation between databases, the columns of the table."""
-        if len(relation.points(np.empty((relation.size, 0)))) != relation.size:
+        if not isinstance(relation, Metric):
             raise InvalidProblem(
-                "relation: adds or removes records, but a tabulated score needs their number public; use a metric."
+                f"relation: {relation.kind!r} is no metric, but a tabulated score needs changes of one record at a time and their number public; use one."
             )
         return Neighbours(relation, self.records)
 

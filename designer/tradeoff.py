@@ -27,6 +27,7 @@ from designer.sampling.lazy_uniform import rational_ball
 if TYPE_CHECKING:
     from flint import arb
 
+LARGEST = Fraction(2) ** 1000  # of the numbers given: its square root, and what is a little larger, are floats
 LARGEST_GROUP = 100  # finding the corners takes 4 s at 100 and grows with the cube
 
 
@@ -37,14 +38,20 @@ def rational(value: object, field: str) -> Fraction:
     (Fraction(1, 3), Fraction(1, 2), Fraction(64, 25))
     """
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399}|\.[0-9]{1,400})?", value):
-        return Fraction(value)
+        return _moderate(Fraction(value), field)
     if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, np.integer, np.floating)):
         raise InvalidProblem(
             f"{field}: {shown(value)} is not a number; give an integer, a float, a Fraction or a text like '1/3'."
         )
     if isinstance(value, (float, np.floating)) and not np.isfinite(value):
         raise InvalidProblem(f"{field}: {value} is not finite; give a finite number.")
-    return Fraction(value.item() if isinstance(value, np.generic) else value)
+    return _moderate(Fraction(value.item() if isinstance(value, np.generic) else value), field)
+
+
+def _moderate(number: Fraction, field: str) -> Fraction:
+    if abs(number) > LARGEST:
+        raise InvalidProblem(f"{field}: is beyond 2^1000; give a smaller number.")
+    return number
 
 
 def rational_from(value: object, field: str, low: int, high: int | None = None) -> Fraction:

@@ -34,7 +34,7 @@ class ResidualNoise:
 
     def __post_init__(self) -> None:
         sizes = self.workload.sizes
-        if (self.workload.measured.product(sizes * (sizes - 1)) > LARGEST_VARIANCE * self.precisions).any():
+        if (self.workload.measured.product(sizes * (sizes - 1)) / LARGEST_VARIANCE > self.precisions).any():
             raise InvalidProblem(
                 "precisions: noise too wide for 64-bit integers; raise the budgets, or ask for smaller tables."
             )

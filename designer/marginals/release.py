@@ -73,8 +73,14 @@ class SimulatedTables(_Residuals):
 def release(mechanism: MarginalMechanism, count_tables: Callable[[], Tables]) -> MarginalRelease:
     """Exact integer contrasts of the true tables plus exact noise from the operating system's entropy."""
     exact = true_residuals(mechanism, count_tables())
-    noisy = {subset: frozen(exact[subset] + noise) for subset, noise in _drawn(mechanism, SystemEntropy()).items()}
+    noisy = {subset: _stored(exact[subset] + noise) for subset, noise in _drawn(mechanism, SystemEntropy()).items()}
     return MarginalRelease(mechanism, noisy, mechanism.guarantee, mechanism.fingerprint)
+
+
+def _stored(noisy: NDArray[Any]) -> NDArray[Any]:
+    """64-bit or Python integers, by the noisy numbers: the type that the true ones took would tell how large they are."""
+    wide = np.abs(noisy.astype(np.float64)).max(initial=0.0) >= 2.0**62
+    return frozen(noisy.astype(object if wide else np.int64))
 
 
 def simulate(mechanism: MarginalMechanism, seed: int | None) -> SimulatedTables:
