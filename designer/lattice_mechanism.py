@@ -112,6 +112,10 @@ class LatticeMechanism(Specified):
             raise InvalidProblem(
                 "relation: the statistics determine the whole table, so there is nothing to protect or to release."
             )
+        if isinstance(self.norm, Gauge) and self.norm.dimension != self.lattice.dimension:
+            raise InvalidProblem(
+                f"cells: a gauge on {self.norm.dimension} cells for a lattice of rank {self.lattice.dimension}; give as many cells as the rank."
+            )
         image = np.atleast_2d(self.norm.factor) @ self.lattice.basis[:, self._columns].T.astype(np.float64)
         if exact_rank(image) < self.lattice.dimension:
             raise InvalidProblem("norm: is 0 on some change that keeps the invariant; measure it by more cells.")

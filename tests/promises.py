@@ -167,9 +167,9 @@ def measure(norm: Core, u: list[int]) -> float:
     if norm["order"] == "gauge":
         from scipy.optimize import linprog
 
-        corners = np.array(norm["differences"]) * norm["scale"] / np.array(norm["budgets"])[:, None]
+        corners = np.array(norm["differences"]) / np.array(norm["budgets"])[:, None]
         found = linprog(np.ones(2 * len(corners)), A_eq=np.vstack([corners, -corners]).T, b_eq=u)
-        return float(found.fun) if found.status == 0 else INF
+        return float(found.fun) / norm["scale"] if found.status == 0 else INF
     factor = np.array(norm["map"], dtype=float)
     image = factor * u if factor.ndim == 1 else factor @ u
     return float(np.linalg.norm(image, {"l1": 1, "l2": 2, "linf": INF}[norm["order"]]))
@@ -190,9 +190,10 @@ def lattice(core: Core) -> float | None:
         power = {"l1": 1, "l2": 2}.get(relation.get("distance", ""))
         return float(relation["epsilon"] * (1 if power is None else np.linalg.norm(v, power)))
 
-    return max(
+    spent = (
         measure(core["norm"], list(v) if cells is None else [v[i] for i in cells]) / budget(v) for v in table_changes(relation)
     )
+    return max(spent, default=0.0)
 
 
 def beta(tradeoff: Core, alpha: np.ndarray) -> np.ndarray:

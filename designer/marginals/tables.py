@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -15,6 +15,7 @@ from designer.marginals.workload import MarginalWorkload, positions
 from designer.release import UNUSABLE, counts
 
 UNKNOWN = "records: hold a value outside the domain; clean the records or extend the domain. Nothing was released."
+UNLISTED = "records: a column is not a list of values, one for each record; nothing was released."
 UNEQUAL = "records: columns differ in length; nothing was released."
 INCONSISTENT = "tables: two of them disagree about the same records; count them from one source. Nothing was released."
 
@@ -98,6 +99,8 @@ def _codes(domain: Domain, axis: int, column: Any) -> NDArray[np.int64]:
     lookup = {value: code for code, value in enumerate(domain.values[axis])}
     # Iterating over a pandas column of texts takes 1 s for 400,000 of them, over its list 0.1 s.
     values = column.tolist() if hasattr(column, "tolist") else column
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidProblem(UNLISTED)
     codes = np.array([-1 if value is None else lookup.get(str(value), -1) for value in values], dtype=np.int64)
     if (codes < 0).any():
         raise InvalidProblem(UNKNOWN)
