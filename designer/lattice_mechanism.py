@@ -21,6 +21,7 @@ from designer.change_relations import ChangeRelation, InvariantDistance
 from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats, count, frozen, shown
 from designer.guarantee import POST_PROCESSING, TIMING, Guarantee
+from designer.mechanism import SMALLEST_WEIGHT
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
 from designer.release import Release, SimulatedNoise, counts
@@ -106,8 +107,12 @@ class LatticeMechanism(Specified):
 
     def _require_norm(self) -> None:
         """The norm must tell all kernel vectors apart: otherwise there is no law to draw from."""
-        if self.norm.silent.any():
-            raise InvalidProblem("norm.map: every cell of a lattice mechanism gets noise; give finite weights.")
+        weights = np.abs(np.atleast_2d(self.norm.map)).max(axis=0)
+        if not SMALLEST_WEIGHT <= weights.min() <= weights.max() <= 1 / SMALLEST_WEIGHT:
+            raise InvalidProblem(
+                f"norm.map: weights from {weights.min()} to {weights.max()}; every cell of a lattice mechanism gets noise, so give weights "
+                f"between {SMALLEST_WEIGHT} and {1 / SMALLEST_WEIGHT}."
+            )
         if not self.lattice.dimension:
             raise InvalidProblem(
                 "relation: the statistics determine the whole table, so there is nothing to protect or to release."

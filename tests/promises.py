@@ -201,14 +201,18 @@ def beta(tradeoff: Core, alpha: np.ndarray) -> np.ndarray:
     from scipy.stats import norm
 
     if tradeoff["kind"] == "gaussian":
-        return np.asarray(norm.cdf(norm.ppf(1 - alpha) - math.sqrt(Fraction(tradeoff["mu_squared"]))))
+        return np.asarray(norm.cdf(norm.isf(alpha) - math.sqrt(Fraction(tradeoff["mu_squared"]))))
     if tradeoff["kind"] == "piecewise_linear":
         alphas, betas = ([float(Fraction(c)) for c in tradeoff[name]] for name in ("alphas", "betas"))
         return np.asarray(np.interp(alpha, alphas, betas))
     if tradeoff["kind"] == "group":
-        for _ in range(tradeoff["size"]):
-            alpha = 1 - (result := beta(tradeoff["base"], alpha))
-        return result
+        base = tradeoff["base"]
+        slope, delta = math.exp(min(700.0, float(Fraction(base["epsilon"])))), float(Fraction(base["delta"]))
+        for _ in range(
+            tradeoff["size"] - 1
+        ):  # the power of one member's test is the level of the next; 1 - beta would lose its digits
+            alpha = np.minimum(1, np.minimum(delta + slope * alpha, 1 - (1 - delta - alpha) / slope))
+        return beta(base, alpha)
     slope, delta = math.exp(min(700.0, float(Fraction(tradeoff["epsilon"])))), float(Fraction(tradeoff["delta"]))
     return np.maximum(0, np.maximum(1 - delta - slope * alpha, (1 - delta - alpha) / slope))
 
@@ -216,7 +220,7 @@ def beta(tradeoff: Core, alpha: np.ndarray) -> np.ndarray:
 def keeps_tradeoff(tradeoff: Core, cdf: Callable[[np.ndarray], np.ndarray]) -> bool:
     """No threshold test of the noisy count tells x11 from x11 + 1 better than promised, to 1e-9."""
     thresholds = np.linspace(-12, 12, 2001)
-    type_one, type_two = 1 - cdf(thresholds), cdf(thresholds - 1)
+    type_one, type_two = cdf(-thresholds), cdf(thresholds - 1)  # symmetric, and 1 - cdf would lose the digits of a small error
     return bool((type_two >= beta(tradeoff, type_one) - 1e-9).all())
 
 
