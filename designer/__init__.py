@@ -6,7 +6,7 @@
 True
 """
 
-from designer import metrics
+from designer import invariants, metrics
 from designer.certificate import PrivacyCertificate
 from designer.compare import Comparison, compare
 from designer.design import Design, design
@@ -40,6 +40,7 @@ __all__ = [
     "__version__",
     "compare",
     "design",
+    "invariants",
     "load",
     "metrics",
     "read_problem",

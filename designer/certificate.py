@@ -159,7 +159,7 @@ def describe_pair(sensitivity: SensitivitySet, left: int, right: int, elements: 
     """A pair with finite budget in words and rounded numbers."""
     u, budget = sensitivity.exact(left, right)
     assert budget is not None
-    named = elements or [str(i) for i in range(len(sensitivity.points))]
+    named = elements or [str(i) for i in range(sensitivity.relation.size)]
     words = sensitivity.relation.pair_words(left, right, named)
     return Witness(left, right, words, tuple(float_above(c) for c in u), float(budget))
 

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivat
 from designer.json_text import plain, write_whole
 from designer.mechanism import Mechanism
 from designer.problem_file import read_problem
-from designer.report import design_summary, mechanism_report, mechanism_summary
+from designer.release import Release
+from designer.report import certificate_words, design_summary, page, summary
 from designer.spec import load, to_spec
 from designer.version import VERSION
 
@@ -131,14 +133,18 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     data = released.to_dict()
     if options.output:
         write_whole(options.output, json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n")
+    answers = _answer_lines(mechanism, released) if isinstance(mechanism, Mechanism) else [released.to_text()]
+    return "\n".join([*answers, "", released.guarantee.to_text()]), data
+
+
+def _answer_lines(mechanism: Mechanism, released: Release) -> list[str]:
     width = max(len(name) for name in released.queries)
     deviations = np.sqrt(mechanism.query_variances())
     lines = [
         f"{name:{width}}  {_rounded(a, s):>24}  +- {s:,.4g}"
         for name, a, s in zip(released.queries, released.answers, deviations, strict=True)
     ]
-    heading = "Noisy answers, with the standard deviation of their noise"
-    return "\n".join([heading, *lines, "", released.guarantee.to_text()]), data
+    return ["Noisy answers, with the standard deviation of their noise", *lines]
 
 
 def _rounded(answer: float, deviation: float) -> str:
@@ -150,6 +156,8 @@ def _rounded(answer: float, deviation: float) -> str:
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism = load(options.file)
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidProblem(f"{options.file}: holds no additive mechanism, so there is no noise to draw; use release.")
     noise = mechanism.sample_noise(options.size, options.seed)
     if options.output:
         np.save(options.output, np.asarray(noise))
@@ -164,33 +172,16 @@ def _sample(options: argparse.Namespace) -> tuple[str, Any]:
 
 def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism = load(options.file)
-    certificate = mechanism.privacy
-    text = f"{options.file}: holds. {_certificate_words(mechanism)}"
-    return text, {
-        "holds": certificate.holds,
-        "worst_ratio": certificate.worst_ratio,
-        "pairs": certificate.pairs,
-        "fingerprint": mechanism.fingerprint,
-    }
-
-
-def _certificate_words(mechanism: Mechanism) -> str:
-    certificate = mechanism.privacy
-    worst = "no protected change moves an answer" if certificate.witness is None else f"attained at {certificate.witness.words}"
-    ratio = float(certificate.worst_ratio or 0)
-    return (
-        f"Worst ratio of loss to budget over {certificate.pairs:,} pairs: {ratio!r} ({worst}).\n{certificate.arithmetic}\n"
-        f"Fingerprint {mechanism.fingerprint}"
-    )
+    data = {**asdict(mechanism.privacy), "fingerprint": mechanism.fingerprint}
+    return f"{options.file}: holds. {certificate_words(mechanism)}", data
 
 
 def _report(options: argparse.Namespace) -> tuple[str, Any]:
-    mechanism = load(options.file)
-    page = mechanism_report(mechanism)
+    text = page(load(options.file))
     if options.output:
-        write_whole(options.output, page)
+        write_whole(options.output, text)
         return f"Written to {options.output}.", {"path": str(options.output)}
-    return page, {"markdown": page}
+    return text, {"markdown": text}
 
 
 def _show(options: argparse.Namespace) -> tuple[str, Any]:
@@ -206,7 +197,7 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
         }
         return "\n".join(f"{key:10}{value}" for key, value in data.items()), data
     mechanism = load(options.file)
-    return mechanism_summary(mechanism), to_spec(mechanism)
+    return summary(mechanism), to_spec(mechanism)
 
 
 if __name__ == "__main__":

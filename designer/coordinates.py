@@ -7,6 +7,7 @@ of its span, on a plain grid; what no protected change moves is published beside
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from designer.errors import DesignFailed
 from designer.frozen import Floats
 from designer.problem import Problem
-from designer.relation import Relation
 from designer.sensitivity import SensitivitySet
 from solvers.rational import dyadic_integers, exact_rank
 
@@ -62,13 +62,10 @@ def moving_coordinates(problem: Problem) -> Coordinates:
     if len(pivots) == int(heard.sum()):
         return Coordinates(base if wide else None, outer, heard)
     rest, combine = _remainder(base, span, pivots)
-    constant = constant_on_components(rest, problem.relation)
-    size = np.abs(base).max(axis=1)
-    if (np.abs(rest - constant).max(axis=1) > 1e-9 * size).any():
-        raise DesignFailed("workload: some query is nearly a combination of others; drop it or make it one.")
-    kept = np.flatnonzero(np.abs(constant).max(axis=1) > DEPENDENT * size)
-    measured = np.vstack([base[pivots], constant[kept]])
-    reconstruction = np.hstack([combine, np.eye(len(base))[:, kept]])
+    public = problem.relation.public_rows()
+    needed, shares = combination(rest, public, np.abs(base).max(axis=1))
+    measured = np.vstack([base[pivots], public[needed]])
+    reconstruction = np.hstack([combine, shares[:, needed]])
     if outer is not None:
         reconstruction = outer @ reconstruction
     return Coordinates(measured, reconstruction, np.arange(len(measured)) < len(pivots))
@@ -89,7 +86,7 @@ def _pivots(span: Floats) -> NDArray[np.intp]:
     """Columns of the span (differences as rows) that determine all others, up to `DEPENDENT` of their largest entries, in order."""
     from scipy.linalg import qr
 
-    size = np.abs(span).max(axis=0)
+    size = np.abs(span).max(axis=0, initial=0.0)
     if not size.any():
         return np.empty(0, dtype=np.intp)
     triangle, order = qr(span / np.where(size > 0, size, 1.0), mode="r", pivoting=True)
@@ -102,7 +99,6 @@ def _remainder(base: Floats, span: Floats, pivots: NDArray[np.intp]) -> tuple[Fl
 
     T solves `S[:, p] T = S` over the rationals on as many rows of the span S as there are pivots; the remainder is `base - T' base[p]`.
     """
-    from flint import fmpq, fmpq_mat
     from scipy.linalg import qr
 
     if not len(pivots):
@@ -111,26 +107,34 @@ def _remainder(base: Floats, span: Floats, pivots: NDArray[np.intp]) -> tuple[Fl
     if exact_rank(span[np.ix_(rows, pivots)]) < len(pivots):
         raise ArithmeticError("the pivots chosen in floating point are dependent")
 
-    def exact(matrix: Floats) -> fmpq_mat:
-        integers, exponent = dyadic_integers(matrix)
-        unit = fmpq(2) ** exponent
-        return fmpq_mat([[unit * n for n in row] for row in integers])
-
-    solved = exact(span[np.ix_(rows, pivots)]).solve(exact(span[rows]))
-    return _floats(exact(base) - solved.transpose() * exact(base[pivots])), _floats(solved.transpose())
+    solved = _exact(span[np.ix_(rows, pivots)]).solve(_exact(span[rows]))
+    return _floats(_exact(base) - solved.transpose() * _exact(base[pivots])), _floats(solved.transpose())
 
 
-def constant_on_components(rest: Floats, relation: Relation) -> Floats:
-    """Each row made constant on every connected component, and 0 on that of the origin.
+def combination(rest: Floats, public: Floats, size: Floats) -> tuple[NDArray[np.bool_], Floats]:
+    """Shares C (K, p) with `rest = C public`, and which of the p public rows they need.
 
-    No protected change moves the remainder, but for roundings of the queries: 0.3 + 0.7 is not 1 among the floats. What is published
-    exactly must not be moved at all.
+    No protected change moves the rest, but for roundings of the queries: 0.3 + 0.7 is not 1 among the floats. What is published exactly
+    must not be moved at all, so it is the public rows that are published. size: (K,), the largest entries of the queries.
     """
-    label = relation.components()
-    first = np.unique(label, return_index=True)[1]
-    of_component = np.where(first < relation.size, rest[:, np.minimum(first, relation.size - 1)], 0.0)
-    of_component[:, label[relation.size :]] = 0.0
-    return np.asarray(of_component[:, label[: relation.size]])
+    pivots = _pivots(public)
+    rows = _pivots(public[:, pivots].T)
+    shares = np.zeros((len(rest), len(public)))
+    if len(rows):
+        basis = _exact(public[np.ix_(rows, pivots)])
+        shares[:, rows] = _floats(basis.transpose().solve(_exact(rest[:, pivots]).transpose()).transpose())
+    if (np.abs(rest - shares @ public).max(axis=1, initial=0.0) > 1e-9 * size).any():
+        raise DesignFailed("workload: some query is nearly a combination of others; drop it or make it one.")
+    return np.abs(shares * np.abs(public).max(axis=1, initial=1.0)).max(axis=0, initial=0.0) > DEPENDENT * size.max(), shares
+
+
+def _exact(matrix: Floats) -> Any:
+    """A float matrix as rationals."""
+    from flint import fmpq, fmpq_mat
+
+    integers, exponent = dyadic_integers(matrix)
+    unit = fmpq(2) ** exponent
+    return fmpq_mat([[unit * n for n in row] for row in integers])
 
 
 def _floats(matrix: object) -> Floats:

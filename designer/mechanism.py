@@ -145,7 +145,10 @@ class Mechanism(Specified):
 
     def sensitivity(self) -> SensitivitySet:
         """The differences that must be hidden in the measured answers, as they are on the grid."""
-        return SensitivitySet.of(self.grid.values(self.integers), self.relation)
+        values = self.grid.values(self.integers)
+        if not self.relation.exact_on(values.T):
+            raise InvalidProblem("grid: is too fine for sums of its multiples to be floats; choose coarser steps.")
+        return SensitivitySet.of(values, self.relation)
 
     def privacy_loss(self, u: object) -> Floats:
         """`||u||` of a difference of measured answers, shape (R,) or (M, R): the budget that the change u spends."""
@@ -241,7 +244,7 @@ class Mechanism(Specified):
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
         return Guarantee(
-            unit="The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond adding budgets.",
+            unit=self.relation.protected_unit(),
             relation=self.relation.words(),
             unprotected=self._unprotected(),
             notion=NOTIONS[self.falloff],
@@ -262,7 +265,7 @@ class Mechanism(Specified):
             "smallest_budget": least,
             "largest_finite_budget": most,
             "worst_ratio": None if worst is None else float(worst),
-            "connected_components": int(self.relation.components().max()) + 1,
+            **self.relation.facts(),
         }
 
     def _unprotected(self) -> tuple[str, ...]:
@@ -275,11 +278,7 @@ class Mechanism(Specified):
         if silent:
             listed = ", ".join(silent[:8]) + (" and more" if len(silent) > 8 else "")
             statements.append(f"Published exactly, because no protected change moves them: {listed}.")
-        if len(self.relation.points(np.empty((self.relation.size, 0)))) == self.relation.size:
-            statements.append("The number of records is public.")
-        if self.relation.components().any():
-            statements.append("Changes between different connected components of the relation are not protected.")
-        return tuple(statements)
+        return (*statements, *self.relation.unprotected())
 
 
 def budget_range(relation: Relation) -> tuple[float | None, float | None]:

@@ -6,14 +6,27 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from designer.certificate import Witness, attains
 from designer.errors import InvalidSpec
 from designer.grid import Grid
 from designer.json_text import array, require_keys
 from designer.mechanism import Mechanism
+from designer.sensitivity import SensitivitySet
 from designer.spec_parts import norm_from_spec, norm_to_spec, relation_from_spec, workload_from_spec, workload_to_spec
+from designer.workload import Workload
+
+
+class Certified(Protocol):
+    """What a certificate over the sensitivity set speaks of; additive mechanisms and selections have it."""
+
+    @property
+    def workload(self) -> Workload: ...
+    @property
+    def norm(self) -> Any: ...
+    def sensitivity(self) -> SensitivitySet: ...
+
 
 CORE_KEYS = {"family", "workload", "relation", "norm", "grid", "falloff", "measured", "reconstruction"}
 
@@ -49,7 +62,7 @@ def from_core(body: Mapping[str, Any]) -> Mechanism:
     )
 
 
-def settled_claim(mechanism: Mechanism, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+def settled_claim(mechanism: Certified, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
     """The worst ratio's float-covered digits may differ between machines, and so may the pair where several attain it: a claim within
     2^-40 of the proven ratio is the same claim, and another pair is checked by itself."""
     ratio = claimed.get("worst_ratio")
@@ -66,7 +79,7 @@ def settled_claim(mechanism: Mechanism, claimed: dict[str, Any], proven: dict[st
     return same
 
 
-def _is_witness(claimed: Any, ratio: Fraction, mechanism: Mechanism) -> bool:
+def _is_witness(claimed: Any, ratio: Fraction, mechanism: Certified) -> bool:
     if not isinstance(claimed, dict) or set(claimed) != {field.name for field in fields(Witness)}:
         return False
     if type(claimed["left"]) is not int or type(claimed["right"]) is not int or not isinstance(claimed["difference"], list):

@@ -143,11 +143,11 @@ def euclidean(points: object, per_unit: float = 1.0) -> Metric:
     on_a_line = isinstance(points, (list, tuple, np.ndarray)) and np.ndim(points[0] if len(points) else 0) == 0
     places = real_array(np.reshape(np.asarray(points), (-1, 1)) if on_a_line else points, "metric.points", 2)
     rate = positive(per_unit, "metric.per_unit")
-    _require_measurable(places, rate)
+    require_measurable(places, rate)
     return (Line if places.shape[1] == 1 else Euclidean)(places, rate)
 
 
-def _require_measurable(places: Floats, rate: float) -> None:
+def require_measurable(places: Floats, rate: float) -> None:
     """Squares of coordinate differences, and budgets, must neither overflow nor lose digits by underflow."""
     with np.errstate(over="ignore"):
         spread = float(np.ptp(places, axis=0).max())
@@ -173,5 +173,5 @@ def great_circle(points: object, per_km: float = 1.0) -> GreatCircle:
                 f"metric.points: {name} {places[i, column]} of row {i} is beyond {limit} degrees; latitude comes first."
             )
     rate = positive(per_km, "metric.per_km")
-    _require_measurable(places, rate)
+    require_measurable(places, rate)
     return GreatCircle(places, rate)

@@ -45,7 +45,7 @@ class Problem:
             )
         if not isinstance(self.relation, Relation):
             raise InvalidProblem(
-                f"problem.relation: {type(self.relation).__name__} is not a relation; build one with designer.metrics."
+                f"problem.relation: {type(self.relation).__name__} is not a relation; build one with designer.metrics or designer.invariants."
             )
         queries, elements = self.workload.shape
         if self.relation.size != elements:
@@ -58,10 +58,10 @@ class Problem:
         if self.records is not None:
             object.__setattr__(self, "records", positive(self.records, "problem.records"))
         object.__setattr__(self, "costs", _costs(self.weights, queries))
-        if not self.allow_vacuous and not any(np.isfinite(block.budgets).any() for block in self.relation.blocks()):
+        if not self.allow_vacuous and self.relation.is_vacuous():
             raise InvalidProblem(
-                "problem.relation: protects no change at all (every budget is infinite), so any guarantee would be empty; "
-                "give some pair a finite budget, or pass allow_vacuous=True if that is meant."
+                "problem.relation: protects no change at all, so any guarantee would be empty; "
+                "give some change a finite budget (an invariant may need a larger adjacency), or pass allow_vacuous=True if that is meant."
             )
 
     def loss_of(self, variances: Floats, mean_absolutes: Floats | None = None) -> float:

@@ -3,36 +3,32 @@
 [elements]  table = "cities.csv", names = ["name", "state"]          the universe, one row each (optional)
 [domain]    sex = ["F", "M"], age = 3                                 or a product of attributes (optional)
 [workload]  one of: matrix = "queries.csv" | columns = ["elevation"] | builder = "random" | predicates = {..} | marginals = [[..]]
-[relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01
+[relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01; or epsilon alone beside an invariant
+[invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv"; adjacency (optional)
 [problem]   loss, notion, records, weights                            (optional)
 [design]    family and its options                                    (optional)
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from designer import metrics
-from designer.data_files import Table, numeric_column, read_matrix, read_table
-from designer.domain import Domain
+from designer.data_files import read_matrix
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, positive, shown
 from designer.problem import Problem
-from designer.relation import Relation
+from designer.problem_relations import RelationReader
 from designer.workload import Workload
 
 SECTIONS: dict[str, set[str] | None] = {
     "elements": {"table", "names"},
     "domain": None,  # attribute names are free
     "workload": {"matrix", "columns", "builder", "predicates", "marginals", "names", "queries", "size", "kind", "seed"},
-    "relation": {"metric", "points", "per_unit", "per_km", "epsilon", "epsilons", "matrix", "closure", "budgets"},
+    "relation": None,  # keys are those of the metric, which lists them
+    "invariant": None,  # keys are those of the kind of invariant
     "problem": {"loss", "notion", "records", "weights", "allow_vacuous"},
     "design": None,  # options are those of the family, which checks them
 }
@@ -58,17 +54,8 @@ def read_problem(path: str | Path) -> ProblemFile:
     return _Reader(Path(path)).read()
 
 
-class _Reader:
-    """One problem file being read; knows the file's name for error messages."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            self.data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InvalidProblem(f"{path}: cannot be read ({error.strerror}); give the path of a problem file.") from None
-        except (ValueError, RecursionError) as error:  # of tomllib, of the decoding, of numbers with thousands of digits
-            raise InvalidProblem(f"{path}: is not TOML ({error}); give a problem file.") from None
+class _Reader(RelationReader):
+    """One whole problem file being read."""
 
     def read(self) -> ProblemFile:
         self.check_keys()
@@ -83,9 +70,6 @@ class _Reader:
         if not isinstance(family, str):
             raise self.refuse("design", "family", family, "name a family, or leave it out for the best that applies")
         return ProblemFile(str(self.data.get("title", self.path.stem)), problem, family, options)
-
-    def refuse(self, section: str, key: str, value: object, remedy: str) -> InvalidProblem:
-        return InvalidProblem(f"{self.path}: [{section}] {key} = {shown(value)}: {remedy}.")
 
     def check_keys(self) -> None:
         for name, section in self.data.items():
@@ -107,59 +91,9 @@ class _Reader:
             if name not in self.data:
                 raise InvalidProblem(f"{self.path}: section [{name}] is missing; a problem needs a workload and a relation.")
 
-    def get(self, section: str, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
-        """A value of the right type, or the default when one is given."""
-        values = self.data.get(section, {})
-        if key not in values:
-            if default is ...:
-                raise InvalidProblem(f"{self.path}: [{section}] {key} is missing; give it, as {_type_words(kind)}.")
-            return default
-        value = values[key]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.refuse(section, key, value, f"should be {_type_words(kind)}")
-        return value
-
-    def file(self, section: str, key: str) -> Path:
-        return self.path.parent / str(self.get(section, key, str))
-
     @cached_property
-    def domain(self) -> Domain:
-        if "domain" not in self.data:
-            raise InvalidProblem(f"{self.path}: section [domain] is missing; list the attributes and their values there.")
-        return Domain.of(self.data["domain"])
-
-    @cached_property
-    def table(self) -> Table:
-        if "elements" not in self.data:
-            raise InvalidProblem(
-                f"{self.path}: section [elements] is missing; name the table with one row for each universe element."
-            )
-        return read_table(self.file("elements", "table"))
-
-    @cached_property
-    def element_names(self) -> list[str] | None:
-        columns = self.get("elements", "names", list, [])
-        if not columns:
-            return list(self.domain.elements) if "domain" in self.data else None
-        for column in columns:
-            if not isinstance(column, str) or column not in self.table:
-                raise self.refuse("elements", "names", columns, f"the table has no column {column!r}, only {list(self.table)}")
-        return [", ".join(row) for row in zip(*(self.table[c] for c in columns), strict=True)]
-
-    def columns(self, section: str, key: str) -> Floats:
-        """The named numeric columns of the elements table, as rows."""
-        path = self.file("elements", "table") if "elements" in self.data else self.path
-        named = self.texts(section, key)
-        if not named:
-            raise self.refuse(section, key, named, "name at least one column")
-        return np.array([numeric_column(self.table, name, path) for name in named])
-
-    def texts(self, section: str, key: str) -> list[str]:
-        """A list of texts."""
-        listed: list[str] = self.get(section, key, list)
-        if not all(isinstance(entry, str) for entry in listed):
-            raise self.refuse(section, key, listed, "should be a list of texts in quotes")
-        return listed
+    def size(self) -> int:
+        return self.workload().shape[1]
 
     def workload_kind(self) -> str:
         kinds = [k for k in ("matrix", "columns", "builder", "predicates", "marginals") if k in self.data["workload"]]
@@ -181,6 +115,12 @@ class _Reader:
             return made
         return Workload(made.matrix, names or made.queries, elements or made.elements)
 
+    def universe_size(self) -> Any:
+        """Number of elements of the table or the domain; the mark of a missing value where there is neither."""
+        if "elements" in self.data:
+            return len(next(iter(self.table.values()), []))
+        return self.domain.size if "domain" in self.data else ...
+
     def _workload_matrix(self) -> Workload:
         return Workload(read_matrix(self.file("workload", "matrix")))
 
@@ -201,7 +141,7 @@ class _Reader:
 
     def _workload_builder(self) -> Workload:
         name = self.get("workload", "builder", str)
-        size = self.get("workload", "size", int, len(next(iter(self.table.values()), [])) if "elements" in self.data else ...)
+        size = self.get("workload", "size", int, self.universe_size())
         if name == "random":
             queries, kind, seed = (
                 self.get("workload", *args) for args in (("queries", int), ("kind", str, "real"), ("seed", int))
@@ -214,72 +154,7 @@ class _Reader:
         }
         if name not in builders:
             raise self.refuse("workload", "builder", name, f"unknown; use one of {[*builders, 'random']}")
-        return builders[name](size)
-
-    def relation(self) -> Relation:
-        name = self.get("relation", "metric", str)
-        allowed = RELATION_KEYS.get(name)
-        if allowed is None:
-            raise self.refuse("relation", "metric", name, f"unknown; use one of {sorted(RELATION_KEYS)}")
-        for key in self.data["relation"]:
-            if key != "metric" and key not in allowed:
-                raise self.refuse(
-                    "relation",
-                    key,
-                    self.data["relation"][key],
-                    f"does not go with metric {name!r}, which takes {sorted(allowed)}",
-                )
-        build: Callable[[], Relation] = getattr(self, f"_relation_{name}")
-        return build()
-
-    def number(self, key: str) -> float:
-        return positive(self.get("relation", key, (int, float)), f"[relation] {key}")
-
-    @property
-    def size(self) -> int:
-        return self.workload().shape[1]
-
-    def _relation_uniform(self) -> Relation:
-        return metrics.uniform(self.size, self.number("epsilon"))
-
-    def _relation_add_remove(self) -> Relation:
-        own = self.get("relation", "epsilons", list, None)
-        if own is not None and "epsilon" in self.data["relation"]:
-            raise self.refuse("relation", "epsilons", own, "give epsilon for all elements or epsilons for each, not both")
-        return metrics.add_remove(self.size, self.number("epsilon") if own is None else own)
-
-    def _relation_matrix(self) -> Relation:
-        return metrics.from_matrix(
-            read_matrix(self.file("relation", "matrix")), closure=self.get("relation", "closure", bool, False)
-        )
-
-    def _relation_euclidean(self) -> Relation:
-        return metrics.euclidean(self.columns("relation", "points").T, self.number("per_unit"))
-
-    def _relation_great_circle(self) -> Relation:
-        return metrics.great_circle(self.columns("relation", "points").T, self.number("per_km"))
-
-    def _relation_hamming(self) -> Relation:
-        return metrics.hamming(self.domain, self.get("relation", "budgets", dict))
-
-
-RELATION_KEYS: Mapping[str, set[str]] = {
-    "uniform": {"epsilon"},
-    "add_remove": {"epsilon", "epsilons"},
-    "matrix": {"matrix", "closure"},
-    "euclidean": {"points", "per_unit"},
-    "great_circle": {"points", "per_km"},
-    "hamming": {"budgets"},
-}
-
-
-def _type_words(kind: type | tuple[type, ...]) -> str:
-    words = {
-        str: "a text in quotes",
-        int: "a whole number",
-        float: "a number",
-        list: "a list [..]",
-        dict: "a table {..}",
-        bool: "true or false",
-    }
-    return " or ".join(words[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
+        made = builders[name](size)
+        # Every element's own count is best called what the element is called.
+        named = self.element_names if name == "identity" and size == self.universe_size() else None
+        return made if named is None else Workload(made.matrix, named)

@@ -6,12 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.frozen import Floats, Immutable, frozen
+
+if TYPE_CHECKING:
+    from designer.change_relations import InvariantMetric
+    from designer.invariants import Invariant
 
 Indices = NDArray[np.intp]
 
@@ -52,6 +56,7 @@ class Relation(Immutable, ABC):
     """
 
     kind: ClassVar[str]
+    single_records: ClassVar[bool] = True  # the points are the images of the elements, and the origin
     budget_error: float = 0.0
 
     def __post_init__(self) -> None:
@@ -89,6 +94,35 @@ class Relation(Immutable, ABC):
         """The points whose protected pairs differ by sensitivity vectors, from `columns` of shape (N, R)."""
         return columns
 
+    def is_vacuous(self) -> bool:
+        """Whether no change at all is protected, so that any guarantee would be empty."""
+        return not any(np.isfinite(block.budgets).any() for block in self.blocks())
+
+    def exact_on(self, columns: NDArray[Any]) -> bool:
+        """Whether `points(columns)` holds without rounding; a certificate needs that."""
+        return True
+
+    def public_rows(self) -> Floats:
+        """Rows (p, N) whose answers no protected change moves, and that span all such rows: the sizes of the connected components, but
+        for that of the origin."""
+        label = self.components()
+        public = np.setdiff1d(label, label[self.size :])
+        return np.asarray(label[: self.size] == public[:, None], dtype=np.float64)
+
+    def protected_unit(self) -> str:
+        """What is protected, for the guarantee."""
+        return "The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond adding budgets."
+
+    def unprotected(self) -> tuple[str, ...]:
+        """Sentences: what the relation leaves public."""
+        counted = () if len(self.components()) > self.size else ("The number of records is public.",)
+        apart = ("Changes between different connected components of the relation are not protected.",)
+        return counted + (apart if self.components().any() else ())
+
+    def facts(self) -> dict[str, float | int | None]:
+        """Numbers for the guarantee beside the budgets."""
+        return {"connected_components": int(self.components().max()) + 1}
+
     def largest_budget(self) -> float:
         """The largest finite budget of any pair, implied pairs included, as a float; 0 where every budget is infinite."""
         return max((float(b.budgets[np.isfinite(b.budgets)].max(initial=0.0)) for b in self.blocks()), default=0.0)
@@ -104,6 +138,12 @@ class Relation(Immutable, ABC):
 
 class Metric(Relation):
     """A relation in which one record changes from element i to element j, with budget d(i, j); all budgets finite unless said otherwise."""
+
+    def __and__(self, invariant: Invariant) -> InvariantMetric:
+        """The metric under an invariant: changes that keep the statistics, with their transport cost under the metric as budget."""
+        from designer.change_relations import InvariantMetric
+
+        return InvariantMetric(self, invariant, invariant.chosen_adjacency())
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
         """Float budgets of `rows x columns`."""
@@ -122,6 +162,18 @@ class Metric(Relation):
     def distances(self) -> Floats:
         """The N x N budgets as floats."""
         return np.array(self.rectangle(slice(0, self.size), slice(0, self.size)))
+
+    def __add__(self, other: object) -> Metric:
+        from designer.metric_algebra import sum_of
+
+        return sum_of(self, other) if isinstance(other, Metric) else NotImplemented
+
+    def __mul__(self, factor: object) -> Metric:
+        from designer.metric_algebra import scaled
+
+        return scaled(factor, self) if isinstance(factor, (int, float)) else NotImplemented
+
+    __rmul__ = __mul__
 
 
 def graph_components(blocks: Iterator[Block], points: int) -> Indices:

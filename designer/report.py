@@ -1,13 +1,55 @@
-"""Designs and mechanisms as text for people: a summary for the terminal, a page in Markdown."""
+"""Designs and frozen mechanisms of every kind as text for people: a summary for the terminal, a page in Markdown."""
 
 from __future__ import annotations
+
+from dataclasses import asdict
 
 import numpy as np
 
 from designer.design import Design
+from designer.json_text import plain
 from designer.mechanism import Mechanism
+from designer.specified import Specified
 
 ROWS_SHOWN = 12
+
+
+def summary(made: Specified) -> str:
+    """What a frozen object does and what proves it, in a dozen lines."""
+    if isinstance(made, Mechanism):
+        return mechanism_summary(made)
+    return "\n".join([made.guarantee.to_text(), "Certificate: " + certificate_words(made)])
+
+
+def certificate_words(made: Specified) -> str:
+    """The certificate in a sentence or a line for each of its values, and the fingerprint."""
+    if isinstance(made, Mechanism):
+        certificate = made.privacy
+        worst = (
+            "no protected change moves an answer" if certificate.witness is None else f"attained at {certificate.witness.words}"
+        )
+        return (
+            f"Worst ratio of loss to budget over {certificate.pairs:,} pairs: {float(certificate.worst_ratio or 0)!r} ({worst}).\n"
+            f"{certificate.arithmetic}\nFingerprint {made.fingerprint}"
+        )
+    values = "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in plain(asdict(made.privacy)).items())
+    return f"{values}\nFingerprint {made.fingerprint}"
+
+
+def page(made: Specified) -> str:
+    """A page in Markdown: the guarantee, the certificate and where the object comes from."""
+    if isinstance(made, Mechanism):
+        return mechanism_report(made)
+    certificate = [f"- {name.replace('_', ' ')}: {value}" for name, value in plain(asdict(made.privacy)).items()]
+    provenance = [f"- {key}: {value}" for key, value in made.provenance.items()]
+    return "\n".join(
+        [
+            f"# {type(made).__name__} {made.fingerprint[:12]}",
+            *("", "## Guarantee", "", "```", made.guarantee.to_text(), "```"),
+            *("", "## Privacy certificate", "", *certificate),
+            *("", "## Provenance", "", *provenance, ""),
+        ]
+    )
 
 
 def design_summary(title: str, made: Design) -> str:

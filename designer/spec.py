@@ -27,6 +27,12 @@ FORMAT_VERSION = 1
 # What a file may hold: its format, and the module and class that read it.
 FORMATS = {
     "dp-designer/mechanism": ("designer.mechanism", "Mechanism"),
+    "dp-designer/lattice-mechanism": ("designer.lattice_mechanism", "LatticeMechanism"),
+    "dp-designer/marginals": ("designer.marginals.mechanism", "MarginalMechanism"),
+    "dp-designer/odds-ratio-test": ("designer.odds_ratio_test", "OddsRatioTest"),
+    "dp-designer/mwem": ("designer.mwem", "MWEM"),
+    "dp-designer/small-db": ("designer.small_db", "SmallDB"),
+    "dp-designer/selection": ("designer.selection", "Selection"),
 }
 
 TOP_KEYS = {"format", "version", "mechanism", "guarantee", "certificate", "optimality", "provenance", "fingerprint", "seal"}

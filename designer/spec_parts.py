@@ -9,17 +9,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer import metrics
+from designer.change_relations import InvariantChanges, InvariantDistance, InvariantMetric
 from designer.errors import InvalidSpec
 from designer.json_text import array, canonical, require_keys
 from designer.norms import Gauge, Norm
 from designer.relation import Relation
+from designer.row_groups import RowGroups
 from designer.workload import Workload
 
 DENSE_LIMIT = 2**28  # entries that compressed rows may unpack to: 2 GB
 
 RELATIONS: dict[str, type[Relation]] = {
     cls.kind: cls
-    for cls in (metrics.Uniform, metrics.Matrix, metrics.Euclidean, metrics.GreatCircle, metrics.Hamming, metrics.AddRemove)
+    for cls in (
+        metrics.Uniform,
+        metrics.PerElement,
+        metrics.Instance,
+        metrics.Partition,
+        metrics.Matrix,
+        metrics.Euclidean,
+        metrics.GreatCircle,
+        metrics.Ordered,
+        metrics.Chebyshev,
+        metrics.Manhattan,
+        metrics.Graph,
+        metrics.Threshold,
+        metrics.SmoothThreshold,
+        metrics.Hamming,
+        metrics.Product,
+        metrics.Scaled,
+        metrics.Sum,
+        metrics.Maximum,
+        metrics.RootSumSquares,
+        metrics.Restricted,
+        metrics.AddRemove,
+        metrics.AppearOrChange,
+        RowGroups,
+        InvariantChanges,
+        InvariantMetric,
+        InvariantDistance,
+    )
 }
 
 

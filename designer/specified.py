@@ -19,7 +19,7 @@ from designer.optimality import Optimality
 class Specified(Immutable, ABC):
     """A mechanism of any kind that can be saved, loaded and verified; subclasses are frozen dataclasses.
 
-    `privacy` is the certificate of construction, a dataclass of plain values. Two of them are equal when they do the same: their fingerprints, hashes of `core()`, agree. `optimality` and `provenance` are notes
+    What its `release` returns has `to_dict()`, `to_text()`, `guarantee` and `fingerprint`. `privacy` is the certificate of construction, a dataclass of plain values. Two of them are equal when they do the same: their fingerprints, hashes of `core()`, agree. `optimality` and `provenance` are notes
     that travel with the object and decide nothing.
     """
 

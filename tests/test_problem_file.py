@@ -88,7 +88,7 @@ GOOD: dict[str, tuple[str, Workload | None, dict[str, object] | None]] = {
     "great_circle": (
         ELEMENTS
         + '[workload]\nbuilder = "identity"\n[relation]\nmetric = "great_circle"\npoints = ["lat", "lon"]\nper_km = 1\n',
-        Workload(np.eye(3), None, ["A, X", "B, X", "C, Y"]),
+        Workload(np.eye(3), ["A, X", "B, X", "C, Y"], ["A, X", "B, X", "C, Y"]),
         plain(metrics.great_circle(PLACES, 1).to_spec()),
     ),
     "euclidean": (
@@ -195,7 +195,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "unknown kind": ('[workload]\nbuilder = "random"\nqueries = 2\nsize = 3\nseed = 1\nkind = "x"\n' + UNIFORM, ["kind: 'x'", "binary"]),
     "wrong number of names": (IDENTITY + 'names = ["a"]\n' + UNIFORM, ["workload.queries: 1 names for 3"]),
     "names twice": (IDENTITY + 'names = ["a", "a", "b"]\n' + UNIFORM, ["'a' appears twice"]),
-    "unknown metric": (IDENTITY + '[relation]\nmetric = "manhattan"\n', ["metric = 'manhattan'", "euclidean"]),
+    "unknown metric": (IDENTITY + '[relation]\nmetric = "mahalanobis"\n', ["metric = 'mahalanobis'", "euclidean"]),
     "no metric": (IDENTITY + "[relation]\nepsilon = 1\n", ["[relation] metric is missing"]),
     "metric as list": (IDENTITY + '[relation]\nmetric = ["uniform"]\n', ["metric = ['uniform']"]),
     "key of another metric": (IDENTITY + UNIFORM + "per_km = 1\n", ["per_km = 1", "does not go with metric 'uniform'"]),

@@ -327,7 +327,7 @@ def test_expected_acceptance_is_the_observed_one(name: str, falloff: Falloff) ->
     ("build", "message"),
     [
         (lambda: EllipsoidGrid([[ONE, ONE]]), "factor: 1 rows of lengths"),
-        (lambda: EllipsoidGrid([]), "square"),
+        (lambda: EllipsoidGrid([]), "factor: 0 rows"),
         (lambda: EllipsoidGrid([[1.0, 2.0], [2.0, 4.0]]), "factor: singular"),
         (lambda: EllipsoidGrid([[Fraction(1, 2**600)]]), "rescale"),
         (lambda: RoundAndReject(EllipsoidGrid((np.eye(60) / 2).tolist(), Falloff.GAUSSIAN)), "finer grid"),

@@ -46,7 +46,7 @@ def k_norm(problem: Problem, max_simplices: int = MAX_SIMPLICES) -> Mechanism:
 
     def shape(rounded: SensitivitySet) -> Norm:
         heard = SensitivitySet(rounded.relation, rounded.points[:, coordinates.heard])
-        differences, budgets = _spanning_pairs(heard, limit)
+        differences, budgets = spanning_pairs(heard, limit)
         return Gauge(on_heard(differences, coordinates), budgets)
 
     try:
@@ -55,7 +55,7 @@ def k_norm(problem: Problem, max_simplices: int = MAX_SIMPLICES) -> Mechanism:
         raise DesignFailed(f"k_norm: {failed}; use ellipsoid (any dimension) or strategy_laplace.") from None
 
 
-def _spanning_pairs(sensitivity: SensitivitySet, limit: int) -> tuple[Floats, Floats]:
+def spanning_pairs(sensitivity: SensitivitySet, limit: int) -> tuple[Floats, Floats]:
     """Differences and budgets whose hull is that of the whole set, up to the repair that follows.
 
     A set that can be written out is reduced by a float hull; a larger one starts from each point's worst partner and adds what lies

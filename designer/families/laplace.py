@@ -137,7 +137,7 @@ def uniform_budget(problem: Problem) -> Mechanism:
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     everything = metrics.uniform(problem.relation.size, 1.0)
-    one_budget = sensitivity.relation if isinstance(problem.relation, metrics.AddRemove) else everything
+    one_budget = everything if isinstance(problem.relation, metrics.Metric) else problem.relation
     scale = unit_sensitivity(SensitivitySet(one_budget, sensitivity.points)) / smallest_budget(problem)
     refuse_extreme(np.array([scale] if scale else []))
     return mechanism(

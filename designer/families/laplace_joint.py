@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from designer.coordinates import Coordinates, constant_on_components
+from designer.coordinates import Coordinates
 from designer.errors import DesignFailed, InvalidProblem
 from designer.families.freeze import freeze
 from designer.families.limits import measurable, refuse_infinite
@@ -19,6 +19,7 @@ from designer.frozen import Floats, positive
 from designer.mechanism import Mechanism
 from designer.norms import weighted_l1
 from designer.problem import Problem
+from designer.relation import Relation
 from solvers.biconvex import fit_rows_jointly
 from solvers.changes import Changes
 from solvers.lipschitz import ABSOLUTE, EUCLIDEAN, SQUARED, SQUARED_MAXIMUM, Loss, fit_jointly
@@ -44,6 +45,8 @@ def laplace_joint(problem: Problem, objective: str = "squared", delta: float = 0
     """
     if problem.records is None:
         raise DesignFailed("laplace_joint: the bias grows with the number of records; give problem.records.")
+    if not problem.relation.single_records:
+        raise DesignFailed("laplace_joint: designs bias for changes of single records only; use another family.")
     words, loss = _objective(objective, delta)
     queries = problem.workload.shape[0]
     if queries > 1 and objective != "squared":
@@ -60,7 +63,7 @@ def laplace_joint(problem: Problem, objective: str = "squared", delta: float = 0
         problem, protected_changes(problem), loss, root, positive(tolerance, "options.tolerance")
     )
     heard = _variation(problem, fitted) > FAINT * scales
-    fitted = np.where(heard[:, None], fitted, constant_on_components(fitted, problem.relation))
+    fitted = np.where(heard[:, None], fitted, _constant_on_components(fitted, problem.relation))
     scales = np.where(heard, scales, 0.0)
     weights = np.where(heard, 1 / np.where(heard, scales, 1.0), np.inf)
     made = freeze(
@@ -74,8 +77,17 @@ def laplace_joint(problem: Problem, objective: str = "squared", delta: float = 0
 
 def _variation(problem: Problem, rows: Floats) -> Floats:
     """How far the protected changes, which lie within components, may move each row at most."""
-    off = rows - constant_on_components(rows, problem.relation)
+    off = rows - _constant_on_components(rows, problem.relation)
     return np.asarray(np.abs(off).max(axis=1))
+
+
+def _constant_on_components(rest: Floats, relation: Relation) -> Floats:
+    """Each row made constant on every connected component, and 0 on that of the origin."""
+    label = relation.components()
+    first = np.unique(label, return_index=True)[1]
+    of_component = np.where(first < relation.size, rest[:, np.minimum(first, relation.size - 1)], 0.0)
+    of_component[:, label[relation.size :]] = 0.0
+    return np.asarray(of_component[:, label[: relation.size]])
 
 
 def _objective(name: str, delta: float) -> tuple[str, Loss]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer.coordinates import Coordinates
+from designer.coordinates import Coordinates, combination
 from designer.errors import DesignFailed
 from designer.families.freeze import Bound, freeze
 from designer.families.limits import measurable, refuse_infinite
@@ -16,7 +16,6 @@ from designer.frozen import Floats, count
 from designer.mechanism import Mechanism
 from designer.norms import weighted_l1
 from designer.problem import Problem
-from designer.relation import Indices
 from designer.sensitivity import SensitivitySet
 from solvers.changes import Changes
 from solvers.strategy import Strategy, fixed_strategies
@@ -74,25 +73,16 @@ def _refuse_imprecise(problem: Problem, coordinates: Coordinates) -> None:
 
 
 def protected_changes(problem: Problem) -> Changes:
-    """The protected changes of the histogram, `e_i - e_j` or `e_i`, with their budgets; at most `PAIRS` of them."""
-    size = problem.relation.size
-    everything = SensitivitySet.of(np.eye(size), problem.relation).all_pairs(PAIRS)
-    right: Indices = np.where(everything.right >= size, -1, everything.right)
-    return Changes.pairs(size, everything.left, right, everything.budgets)
+    """The protected changes of the histogram with their budgets; at most `PAIRS` of them."""
+    from scipy.sparse import csr_array
+
+    everything = SensitivitySet.of(np.eye(problem.relation.size), problem.relation).all_pairs(PAIRS)
+    return Changes(csr_array(everything.differences).T, everything.budgets)
 
 
 def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coordinates:
-    """Noisy strategy rows and, exactly, the sizes of those connected components whose size is public.
-
-    What the strategy leaves of Q is constant on each component, because no protected change moves it. The component of the origin has no
-    public size, and there nothing is left.
-    """
-    component = problem.relation.components()
-    label, origin = component[: problem.relation.size], component[problem.relation.size :]
-    public = np.setdiff1d(label, origin)
-    sizes = (label == public[:, None]).astype(float)
-    rest = problem.workload.dense() - reconstruction @ rows
-    constants = (rest @ sizes.T) / np.maximum(sizes.sum(axis=1), 1.0)
-    needed = np.abs(constants).max(axis=0, initial=0.0) > 1e-9 * np.abs(problem.workload.dense()).max()
-    measured = np.vstack([rows, sizes[needed]])
-    return Coordinates(measured, np.hstack([reconstruction, constants[:, needed]]), np.arange(len(measured)) < len(rows))
+    """Noisy strategy rows and, exactly, the public rows that what the strategy leaves of Q is made of: no protected change moves it."""
+    wanted, public = problem.workload.dense(), problem.relation.public_rows()
+    needed, shares = combination(wanted - reconstruction @ rows, public, np.abs(wanted).max(axis=1))
+    measured = np.vstack([rows, public[needed]])
+    return Coordinates(measured, np.hstack([reconstruction, shares[:, needed]]), np.arange(len(measured)) < len(rows))

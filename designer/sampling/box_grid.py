@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from designer.sampling import continuous
 from designer.sampling.continuous import Floats
 from designer.sampling.lazy_uniform import rational_ball
-from designer.sampling.round_and_reject import ROUND_UP, Falloff
+from designer.sampling.nearest_plane import ROUND_UP, NearestPlane
+from designer.sampling.round_and_reject import Falloff
 
 if TYPE_CHECKING:
     from flint import arb
@@ -65,8 +66,10 @@ class BoxGrid:
         """`log(2^s / prod w)`."""
         return self.dimension * math.log(2) - float(np.log(self._floats).sum())
 
-    def largest(self, widths: Floats) -> float:
-        """`max_i w_i widths_i`."""
+    def largest(self, widths: Floats, plane: NearestPlane | None = None) -> float:
+        """`max_i w_i widths_i`, or through a plane the largest entry at a corner."""
+        if plane is not None:
+            widths = plane.corner(np.eye(self.dimension), widths)
         return float((self._floats * widths).max()) * ROUND_UP
 
     def propose(self, words: NDArray[np.uint64]) -> tuple[Floats, Floats, Floats]:

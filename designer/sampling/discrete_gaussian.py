@@ -22,7 +22,7 @@ LOW_BITS, KEEP_BITS = 35, 29
 BLOCKS_PER_SIGMA = 20  # log2; where sigma >= 2^20, blocks of 2^m integers keep it between 2^20 and 2^21 blocks
 LARGEST_VARIANCE = 4 ** (BLOCKS_PER_SIGMA + LOW_BITS)  # sigma = 2^55: beyond 2^63 lies a mass below exp(-2^14)
 BATCH = 2**14
-# A coordinate as the float route sees it: the numbers of its _Plan.
+# A coordinate as the float route sees it: the numbers of its Plan.
 COLUMNS = [
     *((name, np.float64) for name in ("spread", "offset", "precision", "twice_centre", "bound")),
     *((name, np.int64) for name in ("shift", "half", "base")),
@@ -51,7 +51,7 @@ class DiscreteGaussian:
 
     variances: Sequence[Fraction]
     centres: Sequence[Fraction] | None = None
-    _plans: tuple[_Plan, ...] = field(init=False, repr=False, compare=False)
+    _plans: tuple[Plan, ...] = field(init=False, repr=False, compare=False)
     _columns: NDArray[np.void] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class DiscreteGaussian:
                 raise ValueError(f"variances[{k}]: {variance} is not in (0, 2^110]; use a coarser grid.")
             if abs(centre) > 2**61:
                 raise ValueError(f"centres[{k}]: {centre} is beyond 2^61; subtract an integer first.")
-        plans = tuple(_Plan.of(variance, centre) for variance, centre in zip(variances, centres, strict=True))
+        plans = tuple(Plan.of(variance, centre) for variance, centre in zip(variances, centres, strict=True))
         columns = np.array([plan.floats() for plan in plans], dtype=COLUMNS)
         columns.setflags(write=False)
         for name, value in (("variances", variances), ("centres", centres), ("_plans", plans), ("_columns", columns)):
@@ -101,7 +101,7 @@ class DiscreteGaussian:
         column = self._columns[k] if len(self._plans) > 1 else self._columns
         block, doubtful = nearest(normal * column["spread"] + column["offset"], error * column["spread"])
         z = (block << column["shift"]) + (last & column["mask"]).view(np.int64) - column["half"]
-        kept, open_ = accepted(last >> np.uint64(LOW_BITS), KEEP_BITS, *_exponent(z, normal, error, column))
+        kept, open_ = accepted(last >> np.uint64(LOW_BITS), KEEP_BITS, *exponent(z, normal, error, column))
         shared: dict[int, tuple[LazyUniform, LazyUniform]] = {}  # cosine and sine of a pair must see the same further bits
         for i in np.flatnonzero(doubtful | open_):
             pair = int(i) % pairs
@@ -110,8 +110,14 @@ class DiscreteGaussian:
         return z + column["base"], kept
 
 
+def inflation_for(variance: Fraction, reach: Fraction) -> Fraction:
+    """1 + eta, of which any is right; near the best is reach / sigma where that is small, its square where it is large."""
+    log_ratio = math.log2(reach) - (math.log2(variance.numerator) - math.log2(variance.denominator)) / 2
+    return 1 + Fraction(2) ** round(log_ratio if log_ratio < 0 else 2 * log_ratio)
+
+
 @dataclass(frozen=True)
-class _Plan:
+class Plan:
     """One coordinate: z = base + an integer, with centre in [-1/2, 1/2] for the integer, drawn in blocks of 2^shift."""
 
     variance: Fraction
@@ -122,15 +128,13 @@ class _Plan:
     bound: Fraction  # the largest log-ratio of the proposal to exp(-energy)
 
     @classmethod
-    def of(cls, variance: Fraction, centre: Fraction) -> _Plan:
+    def of(cls, variance: Fraction, centre: Fraction) -> Plan:
         base = round(centre)
         centre -= base
         log_sigma = (math.log2(variance.numerator) - math.log2(variance.denominator)) / 2
         shift = min(LOW_BITS, max(0, math.floor(log_sigma) - BLOCKS_PER_SIGMA))
         reach = Fraction(2**shift if shift else Fraction(1, 2))  # |z - centre - y| stays below it
-        log_ratio = math.log2(reach) - log_sigma
-        # Any eta is right. Near the best: reach / sigma where that is small, its square where it is large.
-        eta = Fraction(2) ** round(log_ratio if log_ratio < 0 else 2 * log_ratio)
+        eta = inflation_for(variance, reach) - 1
         # (x + reach)^2 / (2 (1 + eta)) - x^2 / 2 is concave in x >= |centre| with its top at reach / eta.
         top = max(reach / eta, abs(centre))
         bound = ((top + reach) ** 2 / (1 + eta) - top**2 + centre**2) / (2 * variance)
@@ -170,7 +174,7 @@ class _Plan:
         return z, resolve([*polar, keep], kept)
 
 
-def _exponent(z: NDArray[np.int64], normal: Floats, error: Floats, column: NDArray[np.void]) -> tuple[Floats, Floats]:
+def exponent(z: NDArray[np.int64], normal: Floats, error: Floats, column: NDArray[np.void]) -> tuple[Floats, Floats]:
     """`energy(z) + bound - normal^2 / 2`, whose exp(-.) is the chance of acceptance, and its error."""
     floats = z.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -180,7 +184,7 @@ def _exponent(z: NDArray[np.int64], normal: Floats, error: Floats, column: NDArr
         return energy + column["bound"] - 0.5 * normal**2, error
 
 
-def _mass(plan: _Plan) -> tuple[float, float, float]:
+def _mass(plan: Plan) -> tuple[float, float, float]:
     """Sum, mean and second moment about the base of `exp(-energy)`, as floats.
 
     Beyond sigma = 2^8 the sums are the integrals: by Poisson summation their ratio is within exp(-2 pi^2 sigma^2) of 1.

@@ -77,6 +77,21 @@ class DiscreteLaplace:
             self._fill(noise[start : start + rows], entropy)
         return noise
 
+    def draw_geometric(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """`size` vectors of independent counts, `P(G_k = g) = (1 - a_k) a_k^g`, shape (size, K): one word each where rates exceed 2^-20."""
+        if self._shift.any():
+            drawn = self.draw(size, entropy)
+            return drawn ^ (drawn >> 63)  # Z is G or -1 - G, independently of G
+        counts = np.empty((size, len(self.rates)), dtype=np.int64)
+        rows = max(1, BLOCK // len(self.rates))
+        for start in range(0, size, rows):
+            block = counts[start : start + rows]
+            words = entropy.words(block.size).reshape(block.shape)
+            block[:], doubtful = self._high_digit(words)
+            for row, k in np.argwhere(doubtful):
+                block[row, k] = _geometric(LazyUniform(int(words[row, k]), 64, entropy), self.rates[k])
+        return counts
+
     def pmf(self, k: int, z: int) -> float:
         """`P(Z_k = z)`, as a float."""
         rate = self._floats(self.rates)[k]

@@ -14,20 +14,22 @@ from numpy.typing import NDArray
 
 from designer.sampling import continuous
 from designer.sampling.continuous import Floats
-from designer.sampling.round_and_reject import ROUND_UP, Falloff
+from designer.sampling.nearest_plane import ROUND_UP, NearestPlane
+from designer.sampling.round_and_reject import Falloff
 
 if TYPE_CHECKING:
-    from flint import arb, arb_mat, fmpq_mat
+    from flint import arb, arb_mat, fmpq, fmpq_mat
 
     from designer.sampling.lazy_uniform import LazyUniform
 
 
 @dataclass(frozen=True)
 class EllipsoidGrid:
-    """`||z|| = |F z|_2` on Z^s, F square and invertible, of exact rationals (floats are the dyadic numbers that they are).
+    """`||z|| = |F z|_2` on Z^s, F (K, s) of rank s, of exact rationals (floats are the dyadic numbers that they are).
 
     For the ellipsoid `{x : x' W x <= 1}` any F with `F' F = W` serves. Draws: `y = F^-1 r omega` with a Gamma(s) radius and a
-    uniform direction (exponential fall-off), or `F^-1` times standard normals (Gaussian). Entries are 0 or within 2^+-500.
+    uniform direction (exponential fall-off), or `F^-1` times standard normals (Gaussian). Where K > s, as for a lattice whose basis F holds
+    as columns, `(D^1/2 U)^-1` of the exact factorisation `F' F = U' D U` takes the place of F^-1. Entries are 0 or within 2^+-500.
 
     >>> from designer.sampling.entropy import SeededEntropy
     >>> from designer.sampling.round_and_reject import RoundAndReject
@@ -45,10 +47,9 @@ class EllipsoidGrid:
 
     def __post_init__(self) -> None:
         factor = tuple(tuple(Fraction(entry) for entry in row) for row in self.factor)
-        if not factor or any(len(row) != len(factor) for row in factor):
-            raise ValueError(
-                f"factor: {len(factor)} rows of lengths {sorted({len(row) for row in factor})}; give a square matrix."
-            )
+        lengths = sorted({len(row) for row in factor})
+        if len(lengths) != 1 or not 0 < lengths[0] <= len(factor):
+            raise ValueError(f"factor: {len(factor)} rows of lengths {lengths}; give at least as many rows as columns.")
         if any(entry and not Fraction(1, 2**500) < abs(entry) < 2**500 for row in factor for entry in row):
             raise ValueError("factor: an entry is beyond 2^500 or nearer to 0 than 2^-500; rescale the grid.")
         object.__setattr__(self, "factor", factor)
@@ -62,7 +63,7 @@ class EllipsoidGrid:
     @property
     def dimension(self) -> int:
         """s."""
-        return len(self.factor)
+        return len(self.factor[0])
 
     @property
     def word_count(self) -> int:
@@ -72,12 +73,19 @@ class EllipsoidGrid:
 
     @property
     def log_volume(self) -> float:
-        """`log(pi^(s/2) / Gamma(s/2 + 1) / |det F|)`."""
+        """`log(pi^(s/2) / Gamma(s/2 + 1) / sqrt(det F'F))`."""
         s = self.dimension
-        return s / 2 * math.log(math.pi) - math.lgamma(s / 2 + 1) - float(np.linalg.slogdet(self._floats)[1])
+        return s / 2 * math.log(math.pi) - math.lgamma(s / 2 + 1) + float(np.linalg.slogdet(self._inverse)[1])
 
-    def largest(self, widths: Floats) -> float:
-        """The smaller of two bounds: columns added up, and `sqrt(s) |F W|_2` with `|.|_2^2 <= |.|_1 |.|_inf`."""
+    def largest(self, widths: Floats, plane: NearestPlane | None = None) -> float:
+        """The smaller of two bounds: columns added up, and `sqrt(s) |F W|_2` with `|.|_2^2 <= |.|_1 |.|_inf`.
+
+        Seen through a plane that suits it, F has nearly orthogonal columns: `|G w|_2^2 <= |w|' |G' G| |w|` is sharp then.
+        """
+        if plane is not None:
+            seen, error = plane.through(self._floats)
+            length = math.sqrt(float(widths @ np.abs(seen.T @ seen) @ widths))
+            return (length + float(np.linalg.norm(error @ widths))) * ROUND_UP
         scaled = np.abs(self._floats) * widths
         spectral = np.sqrt(scaled.sum(axis=0).max() * scaled.sum(axis=1).max())
         return float(min(np.sqrt((scaled**2).sum(axis=0)).sum(), spectral * np.sqrt(np.count_nonzero(widths)))) * ROUND_UP
@@ -125,22 +133,45 @@ class EllipsoidGrid:
         from flint import fmpq, fmpq_mat
 
         exact = [Fraction(entry) for row in self.factor for entry in row]
-        return fmpq_mat(self.dimension, self.dimension, [fmpq(entry.numerator, entry.denominator) for entry in exact])
+        return fmpq_mat(len(self.factor), self.dimension, [fmpq(entry.numerator, entry.denominator) for entry in exact])
 
     def _inverse_balls(self) -> arb_mat:
-        """Balls around `F^-1` at the working precision; kept, because at s = 100 they take 0.1 s and every hard draw asks."""
+        """Balls around `F^-1` (or what takes its place) at the working precision; kept, because at s = 100 they take 0.1 s and every hard draw asks."""
         from flint import arb_mat, ctx
 
         if (known := self._inverses.get(ctx.prec)) is not None:
             return known
         try:
-            inverse = arb_mat(self._exact).inv()
+            inverse = arb_mat(self._exact).inv() if len(self.factor) == self.dimension else self._inverse_of_tall()
         except ZeroDivisionError:
             if self._exact.rank() < self.dimension:
                 raise ValueError("factor: singular; give an invertible matrix, or sample in a subspace.") from None
             with ctx.extraprec(ctx.prec):
                 inverse = self._inverse_balls()
         return self._inverses.setdefault(ctx.prec, inverse)
+
+    def _inverse_of_tall(self) -> arb_mat:
+        """`U^-1 D^-1/2` with `F' F = U' D U`, U unit upper triangular and D diagonal."""
+        from flint import arb, arb_mat
+
+        upper, pivots = self._triangular
+        roots = [1 / arb(pivot).sqrt() if pivot > 0 else arb("nan") for pivot in pivots]
+        inverse = arb_mat(upper).inv().tolist()
+        return arb_mat([[x * root for x, root in zip(row, roots, strict=True)] for row in inverse])
+
+    @cached_property
+    def _triangular(self) -> tuple[fmpq_mat, list[fmpq]]:
+        """U and the diagonal of D, exactly, by fraction-free elimination."""
+        from flint import fmpq, fmpq_mat
+
+        gram, below = (self._exact.transpose() * self._exact).numer_denom()
+        if gram.rank() < self.dimension:
+            raise ValueError("factor: its columns are dependent; give a matrix of full column rank.")
+        upper = gram.fflu()[3]
+        minors = [int(upper[i, i]) for i in range(self.dimension)]
+        unit = [fmpq(upper[i, j], minors[i]) for i in range(self.dimension) for j in range(self.dimension)]
+        pivots = [fmpq(after, before * int(below)) for before, after in zip([1, *minors], minors, strict=False)]
+        return fmpq_mat(self.dimension, self.dimension, unit), pivots
 
     def _rounded_inverse(self) -> Floats:
         """`F^-1`, every entry right to 2^-52 of its row's largest, from balls of sufficient precision."""

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from designer.sampling import continuous
 from designer.sampling.continuous import Floats
 from designer.sampling.lazy_uniform import rational_ball
-from designer.sampling.round_and_reject import ROUND_UP, Falloff
+from designer.sampling.nearest_plane import ROUND_UP, NearestPlane
+from designer.sampling.round_and_reject import Falloff
 from designer.sampling.star_triangulation import Rationals, certified_determinants
 
 if TYPE_CHECKING:
@@ -96,9 +97,10 @@ class PolytopeGrid:
         """One word for the simplex, s for the exponentials, and for a Gaussian radius those of s normals."""
         return 1 + self.dimension + (continuous.normal_words(self.dimension) if self.falloff is Falloff.GAUSSIAN else 0)
 
-    def largest(self, widths: Floats) -> float:
+    def largest(self, widths: Floats, plane: NearestPlane | None = None) -> float:
         """`max_f sum_i |a_fi| widths_i`: a linear function is largest at a corner of the box."""
-        return float((np.abs(self._normals) @ widths).max()) * ROUND_UP
+        heights = np.abs(self._normals) @ widths if plane is None else plane.corner(self._normals, widths)
+        return float(heights.max()) * ROUND_UP
 
     def propose(self, words: NDArray[np.uint64]) -> tuple[Floats, Floats, Floats]:
         """`y = sum t_i v_i` on a simplex chosen by volume; its gauge is `sum t_i`."""

@@ -1,4 +1,7 @@
-"""Exact noise on the grid Z^s with the fall-off of a norm: draw in the continuum, round to the grid, reject a little."""
+"""Exact noise on the grid Z^s with the fall-off of a norm: draw in the continuum, round to the grid, reject a little.
+
+Rounding is by coordinates, or by nearest plane (Babai) where the norm is skew on Z^s, as norms of lattices in their bases are.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from numpy.typing import NDArray
 
 from designer.sampling.continuous import Floats, accepted, nearest
 from designer.sampling.lazy_uniform import LazyUniform, rational_ball, resolve
+from designer.sampling.nearest_plane import ROUND_UP, NearestPlane
 
 if TYPE_CHECKING:
     from flint import arb
@@ -24,7 +28,7 @@ KEEP_BITS = 53
 CELL_SIZE = 2.0**-10  # blocks of 2^m grid points grow until their norm is about this: a rejection in 2^10 draws
 LEAST_ACCEPTANCE = 1e-4
 BATCH = 2**14
-ROUND_UP = 1.0 + 2.0**-30  # more than the roundings of the few thousand float operations behind a bound
+PLANE_ROWS = 2048
 
 
 class Falloff(Enum):
@@ -57,8 +61,8 @@ class GridNorm(Protocol):
     def log_volume(self) -> float:
         """log of the volume of the unit ball."""
 
-    def largest(self, widths: Floats) -> float:
-        """At least the norm of every x with `|x_i| <= widths[i]`."""
+    def largest(self, widths: Floats, plane: NearestPlane | None = None) -> float:
+        """At least the norm of every x with `|x_i| <= widths[i]`, or of every x = U^-1 w with such a w, U the shear of `plane`."""
 
     def propose(self, words: NDArray[np.uint64]) -> tuple[Floats, Floats, Floats]:
         """Draws y (n, s), their norms (n,), and an error (n,) that bounds the norm's and, times `spread`, the coordinates'."""
@@ -78,19 +82,20 @@ class RoundAndReject:
     """Vectors z of Z^s with `P(z)` exactly proportional to `exp(-||z||)`, or to `exp(-||z||^2 / 2)`, for a `GridNorm`.
 
     Exactness, as for the other samplers: ideal random bits, and numpy's log, exp, cos, sin right to 2^-48.
-    Derivation: docs/theory/sampling.md, section 3. ValueError if fewer than one draw in 10^4 would be accepted (the grid is too
+    With a `plane` the cell of a grid point is that of nearest plane, `|U x|_inf <= 1/2` in place of `|x|_inf <= 1/2`; any plane gives
+    the same law, a good one few rejections. Derivation: docs/theory/sampling.md, section 3, and lattice.md, section 2. ValueError if fewer than one draw in 10^4 would be accepted (the grid is too
     coarse for the norm) or if coordinates would leave 64 bits (too fine).
     """
 
     shape: GridNorm
+    plane: NearestPlane | None = None
     shifts: NDArray[np.int64] = field(init=False, repr=False, compare=False)
     reach: Fraction = field(init=False, repr=False, compare=False)
     stretch: Fraction = field(init=False, repr=False, compare=False)
     bound: Fraction = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        shifts = _block_bits(self.shape)
-        reach = Fraction(self.shape.largest(np.where(shifts > 0, 2.0**shifts, 0.5)) * ROUND_UP)
+        shifts, reach = self._cells()
         stretch, bound = Fraction(1), reach
         if self.shape.falloff is Falloff.GAUSSIAN:
             stretch = _stretch(reach, self.shape.dimension)
@@ -107,6 +112,17 @@ class RoundAndReject:
         if (self.shape.spread * float(stretch) * (4 * self.shape.dimension + 512)).max() > 2.0**61:
             raise ValueError("shape: the noise would leave the 64-bit integers; use a coarser grid.")
 
+    def _cells(self) -> tuple[NDArray[np.int64], Fraction]:
+        """Block bits, and the norm that z - y cannot exceed."""
+        shifts = _block_bits(self.shape)
+        if self.plane is None:
+            return shifts, Fraction(self.shape.largest(np.where(shifts > 0, 2.0**shifts, 0.5)) * ROUND_UP)
+        # Blocks of one shape only: half of the distance is the cell's, half the place's within the block.
+        shifts = np.full_like(shifts, shifts.min())
+        halves = np.full(self.shape.dimension, 2.0 ** (shifts[0] - 1))
+        place = self.shape.largest(halves) if shifts[0] else 0.0
+        return shifts, Fraction((self.shape.largest(halves, self.plane) + place) * ROUND_UP)
+
     @property
     def expected_acceptance(self) -> float:
         """About the part of the draws that is accepted.
@@ -121,20 +137,24 @@ class RoundAndReject:
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent vectors, shape (size, s)."""
         noise = np.empty((size, self.shape.dimension), dtype=np.int64)
-        rows = max(1, BATCH // self.shape.dimension)
-        for start in range(0, size, rows):
-            waiting = np.arange(start, min(start + rows, size))
-            while waiting.size:
-                values, kept = self._propose(waiting.size, entropy)
-                noise[waiting[kept]] = values[kept]
-                waiting = waiting[~kept]
+        # Nearest plane goes through the coordinates one after the other: enough rows must share what numpy takes for each.
+        most = max(1 if self.plane is None else PLANE_ROWS, BATCH // self.shape.dimension)
+        done, surplus = 0, 1.0 if self.plane is None else 1.0 / self.expected_acceptance
+        while done < size:
+            values, kept = self._propose(min(most, math.ceil(surplus * (size - done))), entropy)
+            taken = values[kept][: size - done]
+            noise[done : done + len(taken)] = taken
+            done += len(taken)
         return noise
 
     def _propose(self, rows: int, entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         words, low, last = self._words(rows, entropy)
         y, norm, error = self.shape.propose(words)
         scale = float(self.stretch) * 2.0**-self.shifts
-        block, doubtful = nearest(y * scale + 0.5, error[:, None] * (self.shape.spread * scale))
+        if self.plane is None:
+            block, doubtful = nearest(y * scale + 0.5, error[:, None] * (self.shape.spread * scale))
+        else:
+            block, doubtful = self.plane.round(y * scale, error, self.shape.spread * scale)
         open_: NDArray[np.bool_] = np.asarray(doubtful.any(axis=1))
         z = (block << self.shifts) + low - ((1 << self.shifts) >> 1)
         kept = ~open_ & accepted(last, KEEP_BITS, *self._largest_exponent(norm, error))[0]
@@ -176,15 +196,14 @@ class RoundAndReject:
 
     def _decide(self, uniforms: list[LazyUniform], low: list[int], keep: LazyUniform) -> tuple[list[int], bool]:
         """The draw that the words stand for and its acceptance, in ball arithmetic."""
-        shifts, half = self.shifts.tolist(), rational_ball(Fraction(1, 2))
+        shifts = self.shifts.tolist()
 
         def blocks() -> list[int] | None:
             if (proposed := self.shape.propose_balls(uniforms)) is None:
                 return None
             stretch = rational_ball(self.stretch)
-            places = [y * stretch / (1 << m) + half for y, m in zip(proposed[0], shifts, strict=True)]
-            floors = [place.floor().unique_fmpz() for place in places]
-            return None if None in floors else [int(floor) for floor in floors]
+            places = [y * stretch / (1 << m) for y, m in zip(proposed[0], shifts, strict=True)]
+            return _nearest_balls(places) if self.plane is None else self.plane.round_balls(places)
 
         z = [(h << m) + place - ((1 << m) >> 1) for h, m, place in zip(resolve(uniforms, blocks), shifts, low, strict=True)]
 
@@ -196,6 +215,14 @@ class RoundAndReject:
             return keep.is_below((-difference - rational_ball(self.bound)).exp())
 
         return z, resolve([*uniforms, keep], kept)
+
+
+def _nearest_balls(places: Sequence[arb]) -> list[int] | None:
+    """The integers nearest to the places, None while the balls leave one open."""
+    half = rational_ball(Fraction(1, 2))
+    floors = [(place + half).floor().unique_fmpz() for place in places]
+    known = [int(floor) for floor in floors if floor is not None]
+    return known if len(known) == len(floors) else None
 
 
 def _block_bits(shape: GridNorm) -> NDArray[np.int64]:

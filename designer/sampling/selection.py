@@ -51,8 +51,7 @@ def draw_permute_and_flip(scores: Sequence[Exact], entropy: Entropy, factor: Exa
 class ExponentialLaw:
     """`P(r)` proportional to `exp(factor * scores[r])`, exact rationals; draws invert one uniform number, nothing is rejected.
 
-    Every draw takes one word of entropy, whatever the scores, and further words with probability below `m 2^-60` where scores span less than
-    `2^60`. ValueError without candidates, for scores that are not exact rationals, or for a negative factor.
+    Every draw takes one word of entropy, whatever the scores, and further words with probability below `m 2^-62`. ValueError without candidates, for scores that are not exact rationals, or for a negative factor.
 
     >>> ExponentialLaw([0, 1]).pmf().round(4).tolist()
     [0.2689, 0.7311]
@@ -104,7 +103,7 @@ class PermuteAndFlipLaw:
 
     That is permute-and-flip, whose random order is independent of the coins: `P(r) = p_r * integral over z in [0, 1] of
     prod over t != r of (1 - p_t + p_t z)`, the mean of `1 / (1 + other heads)`. All coins are flipped, so a draw takes `2 m` words of entropy
-    whatever the scores, and further words with probability below `m^2 2^-60` where scores span less than `2^60`.
+    whatever the scores, and further words with probability below `m^2 2^-62`.
 
     >>> PermuteAndFlipLaw([0, 1]).pmf().round(4).tolist()
     [0.1839, 0.8161]

@@ -1,0 +1,387 @@
+"""Integer noise that keeps an invariant: `x + z` with z in the integer kernel of the constraints, at any scale (INT section 3; docs/theory/lattice.md).
+
+The released table is a table of integers with the published statistics of the data, whatever they are. The law of z falls off in a norm of z,
+exponentially or like a Gaussian, and privacy is the same one inequality as for every additive mechanism: `||v|| <= b` for every protected
+change v. All noise is drawn exactly; where that is not feasible there is no mechanism of this kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certificate import PrivacyCertificate, certify
+from designer.change_relations import ChangeRelation, InvariantDistance
+from designer.errors import DesignFailed, InvalidProblem
+from designer.frozen import Floats, count, frozen
+from designer.guarantee import POST_PROCESSING, TIMING, Guarantee
+from designer.norms import Gauge, Norm
+from designer.optimality import Optimality
+from designer.release import Release, SimulatedNoise, counts
+from designer.sensitivity import SensitivitySet
+from designer.specified import Specified
+from designer.version import VERSION
+from designer.workload import Workload
+from solvers.rational import exact_rank
+
+if TYPE_CHECKING:
+    from designer.sampling.lattice_choice import LatticeChoice, LatticeSampler
+    from solvers.lattice import Lattice
+
+Falloff = Literal["exponential", "gaussian"]
+SIMULATED_DRAWS = 20_000
+
+THEOREMS = {
+    "exponential": (
+        "P(z) is proportional to exp(-||z||) on the integer kernel of the invariant, which contains every protected change v, so adding v changes "
+        "it by at most exp(||v||) <= exp(b) (triangle inequality; INT Theorem 10 for the norm of the distance itself)."
+    ),
+    "gaussian": (
+        "P(z) is proportional to exp(-||z||^2 / 2) on the integer kernel of the invariant, ||.|| Euclidean, so adding a kernel vector v has Renyi "
+        "divergence of every order alpha at most alpha ||v||^2 / 2 <= alpha b^2 / 2 (Poisson summation; docs/theory/lattice.md)."
+    ),
+}
+NOTIONS = {
+    "exponential": "Pure: for every protected change with budget b, every set of outputs has probabilities within a factor exp(b).",
+    "gaussian": (
+        "Zero-concentrated: for every protected change with budget b, the Renyi divergence of order alpha is at most alpha b^2 / 2, that is "
+        "b^2/2-zCDP for the change."
+    ),
+}
+WHOLE = (
+    "The released table is the true table plus integer noise, added in integers; it is checked to keep every invariant statistic before it "
+    "leaves. Answers to queries are computed from that table alone."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeMechanism(Specified):
+    """Releases the table `x + z` and the answers `Q (x + z)`.
+
+    workload: Q (K, N), asked of the released table. relation: what is hidden, under its invariant. norm: on the R cells listed in `cells`
+    (None: all N), which determine a vector of the kernel. falloff: "exponential", or "gaussian" with an l2 norm.
+    Construction certifies `norm(v) <= b` for every protected change v and raises `NotPrivate` otherwise; `DesignFailed` where no exact
+    sampler is feasible.
+    """
+
+    format = "dp-designer/lattice-mechanism"
+
+    family: str
+    workload: Workload
+    relation: ChangeRelation | InvariantDistance
+    norm: Norm
+    falloff: Falloff = "exponential"
+    cells: tuple[int, ...] | None = None
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.relation, (ChangeRelation, InvariantDistance)):
+            raise InvalidProblem("relation: integer noise on a lattice keeps an invariant; use one of designer.invariants.")
+        if self.falloff not in THEOREMS:
+            raise InvalidProblem(f"falloff: {self.falloff!r} is unknown; use one of {sorted(THEOREMS)}.")
+        if self.falloff == "gaussian" and self.norm.order != "l2":
+            raise InvalidProblem(f"falloff: a gaussian fall-off needs an l2 norm, not {self.norm.order}; use exponential.")
+        size = self.relation.size
+        if self.workload.shape[1] != size:
+            raise InvalidProblem(f"relation: speaks of {size} elements, the workload of {self.workload.shape[1]}.")
+        here = tuple(range(size)) if self.cells is None else self.cells
+        if (
+            len(set(here)) != len(here)
+            or not all(type(c) is int and 0 <= c < size for c in here)
+            or len(here) != self.norm.dimension
+        ):
+            raise InvalidProblem(
+                f"cells: {self.cells} must name {self.norm.dimension} different elements, one for each coordinate of the norm."
+            )
+        self._require_norm()
+        object.__setattr__(self, "privacy", self.verify().require())
+
+    def _require_norm(self) -> None:
+        """The norm must tell all kernel vectors apart: otherwise there is no law to draw from."""
+        if self.norm.silent.any():
+            raise InvalidProblem("norm.map: every cell of a lattice mechanism gets noise; give finite weights.")
+        if not self.lattice.dimension:
+            raise InvalidProblem(
+                "relation: the statistics determine the whole table, so there is nothing to protect or to release."
+            )
+        image = np.atleast_2d(self.norm.factor) @ self.lattice.basis[:, self._columns].T.astype(np.float64)
+        if exact_rank(image) < self.lattice.dimension:
+            raise InvalidProblem("norm: is 0 on some change that keeps the invariant; measure it by more cells.")
+
+    @property
+    def _columns(self) -> NDArray[np.intp]:
+        return np.arange(self.relation.size) if self.cells is None else np.array(self.cells, dtype=np.intp)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The integer kernel of the constraints, with a reduced basis."""
+        from solvers.lattice import integer_kernel
+
+        return integer_kernel(self.relation.invariant.constraints)
+
+    @property
+    def dimension(self) -> int:
+        """The rank of the lattice."""
+        return self.lattice.dimension
+
+    def sensitivity(self) -> SensitivitySet:
+        """The protected changes, on the cells that the norm measures."""
+        return SensitivitySet.of(np.eye(self.relation.size)[self._columns], self.relation)
+
+    def verify(self) -> PrivacyCertificate:
+        """The privacy certificate, recomputed from the frozen numbers."""
+        if isinstance(self.relation, InvariantDistance):
+            return self._verify_distance(self.relation)
+        return certify(self.sensitivity(), self.norm, THEOREMS[self.falloff], self.workload.elements)
+
+    def _verify_distance(self, relation: InvariantDistance) -> PrivacyCertificate:
+        """`w ||v||_q <= epsilon ||v||_p` for every v, from `||v||_2 <= ||v||_1` and equal weights w: the worst ratio is w / epsilon."""
+        weights = {Fraction(float(w)) for w in self.norm.map.ravel()} if self.norm.map.ndim == 1 else set()
+        if self.cells is not None or len(weights) != 1 or self.norm.order not in ("l1", "l2"):
+            raise InvalidProblem(
+                "norm: a budget per distance is kept by an l1 or l2 norm with equal weights on all cells only."
+            )
+        if self.norm.order == "l1" and relation.distance == "l2":
+            raise InvalidProblem("norm: an l1 norm exceeds an l2 distance; use an l2 norm, or a budget per l1 distance.")
+        ratio = weights.pop() / Fraction(relation.epsilon)
+        arithmetic = "exact rationals: the norm is a multiple of the distance, or of a smaller one"
+        return PrivacyCertificate(ratio <= 1, ratio, None, 0, arithmetic, THEOREMS[self.falloff])
+
+    @cached_property
+    def choice(self) -> LatticeChoice:
+        """The exact sampler, how it was chosen and what was considered."""
+        from designer.sampling.lattice_choice import Ellipsoid, Polytope, lattice_sampler_for
+
+        constraints, lattice = self.relation.invariant.constraints, self.lattice
+        if self.falloff == "gaussian":
+            return self._gaussian_choice()
+        if isinstance(self.norm, Gauge):
+            vertices, simplices, facets = self._polytope(self.norm)
+            return lattice_sampler_for(constraints, Polytope(vertices, simplices, facets), 1, lattice)
+        if (
+            self.cells is None
+            and self.norm.map.ndim == 1
+            and len(set(self.norm.map.tolist())) == 1
+            and self.norm.order != "linf"
+        ):
+            return lattice_sampler_for(constraints, self.norm.order, Fraction(float(self.norm.map[0])), lattice)
+        if self.norm.order == "l2":
+            return lattice_sampler_for(constraints, Ellipsoid(self._factor()), 1, lattice)
+        raise InvalidProblem(
+            f"norm: no exact sampler for this {self.norm.order} norm on a lattice; use equal l1 weights, l2 or a gauge."
+        )
+
+    def _gaussian_choice(self) -> LatticeChoice:
+        from designer.sampling.lattice_choice import LatticeChoice
+        from designer.sampling.lattice_gaussian import LatticeGaussian
+
+        factor = self._factor()
+        columns = list(zip(*factor, strict=True))
+        precision = np.array([[sum(a * b for a, b in zip(u, v, strict=True)) for v in columns] for u in columns], dtype=object)
+        sampler = LatticeGaussian.ellipsoid(self.lattice, precision) if self.cells is not None else self._isotropic(precision)
+        return LatticeChoice("nearest plane, Gaussian", 1.0, sampler, ("Klein's proposal with an exact acceptance.",))
+
+    def _isotropic(self, precision: NDArray[Any]) -> LatticeSampler:
+        from designer.sampling.lattice_gaussian import LatticeGaussian
+
+        diagonal = set(precision.diagonal())
+        if len(diagonal) == 1 and self.norm.map.ndim == 1:
+            return LatticeGaussian.isotropic(self.lattice, 1 / diagonal.pop())
+        return LatticeGaussian.ellipsoid(self.lattice, precision)
+
+    def _factor(self) -> list[list[Fraction]]:
+        """The norm's map as a matrix of rationals on all N cells."""
+        full = np.zeros((len(np.atleast_2d(self.norm.factor)), self.relation.size))
+        full[:, self._columns] = self.norm.factor
+        return [[Fraction(float(w)) for w in row] for row in full]
+
+    def _polytope(self, norm: Gauge) -> tuple[Any, Any, Any]:
+        """The gauge's body lifted from the measured cells into the span of the lattice."""
+        from designer.noise import gauge_grid
+
+        grid = gauge_grid(norm, (Fraction(1),) * norm.dimension)
+        lift = self._lift()
+        vertices = [
+            [sum((c * r for c, r in zip(vertex, column, strict=True)), Fraction(0)) for column in lift]
+            for vertex in grid.vertices
+        ]
+        place = {cell: k for k, cell in enumerate(self._columns.tolist())}
+        facets = [[row[place[j]] if j in place else Fraction(0) for j in range(self.relation.size)] for row in grid.facets]
+        return vertices, grid.simplices, facets
+
+    def _lift(self) -> list[list[Fraction]]:
+        """Row j gives cell j of a kernel vector from its measured cells: `B' (B_cells')^-1`, exactly."""
+        from flint import fmpq_mat, fmpz_mat
+
+        basis = fmpz_mat([[int(x) for x in row] for row in self.lattice.basis])
+        square = fmpz_mat([[int(x) for x in row] for row in self.lattice.basis[:, self._columns]])
+        lifted = (fmpq_mat(square).inv() * fmpq_mat(basis)).transpose()
+        return [[Fraction(int(c.p), int(c.q)) for c in row] for row in lifted.tolist()]
+
+    @cached_property
+    def sampler(self) -> LatticeSampler:
+        """The exact sampler; `DesignFailed` where none is feasible."""
+        if self.choice.sampler is None:
+            raise DesignFailed(
+                f"{self.family}: no exact sampler is feasible here: {' '.join(self.choice.considered)} Use an l2 norm or a Gaussian."
+            )
+        return self.choice.sampler
+
+    def draw(self, size: int, seed: int | None = None) -> NDArray[np.int64]:
+        """Noise on the table, (size, N), for simulation only."""
+        from designer.sampling.entropy import SeededEntropy, SystemEntropy
+
+        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
+        return self.sampler.draw(count(size, "size"), entropy)
+
+    def sample_noise(self, size: int, seed: int | None = None) -> SimulatedNoise:
+        """`size` draws of the noise in the K answers, (size, K), stamped as not private."""
+        noise = np.asarray(self.draw(size, seed) @ self.workload.dense().T, dtype=np.float64).view(SimulatedNoise)
+        noise.stamp = f"simulation, not private: {size} draws, " + ("no seed" if seed is None else f"seed {seed}")
+        return noise
+
+    def release(self, histogram: object) -> LatticeRelease:
+        """The noisy table and the answers, for confidential counts. Spends the budget once."""
+        from designer.sampling.entropy import SystemEntropy
+
+        sampler = self.sampler
+        table = counts(histogram, self.relation.size)
+        noise = sampler.draw(1, SystemEntropy())[0]
+        noisy = [int(x) + int(z) for x, z in zip(table, noise, strict=True)]
+        constraints = self.relation.invariant.constraints
+        if any(sum(a * int(z) for a, z in zip(row, noise.tolist(), strict=True) if a) for row in constraints.tolist()):
+            raise RuntimeError(
+                "release: the noise does not keep the invariant; nothing was released. This is an error of the program."
+            )
+        answers = self.workload.dense() @ np.array(noisy, dtype=np.float64)
+        return LatticeRelease(
+            frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, tuple(noisy), self.workload.elements
+        )
+
+    def privacy_loss(self, change: object) -> Floats:
+        """`||v||` of a change of the table, (N,) or (M, N)."""
+        return self.norm(np.asarray(change, dtype=np.float64)[..., self._columns])
+
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest epsilon known such that every change of the largest budget is (epsilon, delta)-private, rounded up."""
+        from designer.accounting import zcdp_epsilon
+
+        if isinstance(self.relation, InvariantDistance):
+            raise InvalidProblem(
+                "delta: the budget grows with the distance without end; ask for an adjacency first (`within`)."
+            )
+        budget = Fraction(self.relation.largest_budget())
+        return float(budget) if self.falloff == "exponential" else zcdp_epsilon(budget**2 / 2, delta)
+
+    @cached_property
+    def _moments(self) -> tuple[Floats, Floats]:
+        """Simulated covariance and mean absolute value of the noise in the answers: no closed form is known on a lattice."""
+        noise = np.asarray(self.sample_noise(SIMULATED_DRAWS, seed=0))
+        return noise.T @ noise / len(noise), np.abs(noise).mean(axis=0)
+
+    def covariance(self) -> Floats:
+        """Covariance of the noise in the K answers, simulated to about 1 %."""
+        return self._moments[0]
+
+    def query_variances(self) -> Floats:
+        """Variance of each answer, simulated to about 1 %; Gaussian noise has at most that of its continuous counterpart."""
+        return np.asarray(self._moments[0].diagonal())
+
+    def query_mean_absolutes(self) -> Floats:
+        """Expected absolute noise of each answer, simulated to about 1 %."""
+        return self._moments[1]
+
+    def error(self, loss: str = "squared") -> float:
+        """Expected error of the noise, simulated to about 1 %: see `Mechanism.error`."""
+        if loss not in ("squared", "absolute", "max"):
+            raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared", "absolute" or "max".')
+        if loss == "absolute":
+            return float(self.query_mean_absolutes().sum())
+        return float(self.query_variances().sum() if loss == "squared" else self.query_variances().max())
+
+    @property
+    def effective(self) -> Floats:
+        """The queries that are answered, which are those that were asked: noise on integers rounds nothing."""
+        return self.workload.dense()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        law = "exp(-||z||)" if self.falloff == "exponential" else "exp(-||z||^2 / 2)"
+        shape = "a polytope gauge" if isinstance(self.norm, Gauge) else f"an {self.norm.order} norm"
+        return Guarantee(
+            unit=self.relation.protected_unit(),
+            relation=self.relation.words(),
+            unprotected=self.relation.unprotected(),
+            notion=NOTIONS[self.falloff],
+            parameters={
+                "worst_ratio": float(self.privacy.worst_ratio or 0),
+                "dimension": self.dimension,
+                **self.relation.facts(),
+            },
+            mechanism=f"Family {self.family}: integer noise on the kernel of the invariant, P(z) proportional to {law}, ||z|| {shape} of the table.",
+            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
+            floating_point=WHOLE,
+            timing=TIMING,
+            post_processing=POST_PROCESSING,
+            software=f"dp-designer {VERSION}",
+            fingerprint=self.fingerprint,
+        )
+
+    def core(self) -> dict[str, Any]:
+        from designer.spec_parts import norm_to_spec, workload_to_spec
+
+        return {
+            "family": self.family,
+            "workload": workload_to_spec(self.workload),
+            "relation": self.relation.to_spec(),
+            "norm": norm_to_spec(self.norm),
+            "falloff": self.falloff,
+            "cells": None if self.cells is None else list(self.cells),
+        }
+
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> LatticeMechanism:
+        from designer.json_text import require_keys
+        from designer.spec_parts import norm_from_spec, relation_from_spec, workload_from_spec
+
+        require_keys(core, {"family", "workload", "relation", "norm", "falloff", "cells"}, "mechanism")
+        return cls(
+            family=str(core["family"]),
+            workload=workload_from_spec(core["workload"]),
+            relation=relation_from_spec(core["relation"]),  # type: ignore[arg-type]  # the constructor checks it
+            norm=norm_from_spec(core["norm"]),
+            falloff=core["falloff"],
+            cells=None if core["cells"] is None else tuple(core["cells"]),
+        )
+
+    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+        """See `designer.mechanism_spec.settled_claim`."""
+        from designer.mechanism_spec import settled_claim
+
+        return claimed if isinstance(self.relation, InvariantDistance) else settled_claim(self, claimed, proven)
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeRelease(Release):
+    """A release whose `table`, integers with the invariant statistics of the data, answers the queries."""
+
+    table: tuple[int, ...] = ()
+    elements: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "table": dict(zip(self.elements, self.table, strict=True))}
+
+    def to_text(self) -> str:
+        """The table, a line for each element."""
+        width = max(map(len, self.elements))
+        return "\n".join(
+            ["Noisy table", *(f"{name:{width}}  {value:>16,}" for name, value in zip(self.elements, self.table, strict=True))]
+        )

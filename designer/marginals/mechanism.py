@@ -1,0 +1,224 @@
+"""The frozen mechanism of noisy marginals: a precision for every residual, certified in exact rationals. No proof, no mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from designer.certificate import PrivacyCertificate, Witness
+from designer.domain import Domain
+from designer.errors import InvalidProblem, InvalidSpec
+from designer.frozen import Floats, frozen
+from designer.guarantee import POST_PROCESSING, TIMING, Guarantee
+from designer.json_text import array, require_keys
+from designer.marginals.noise import ResidualNoise
+from designer.marginals.protection import Change, Presence, Protection, changes, from_spec, to_spec
+from designer.marginals.residuals import assemble, squared_synthesis
+from designer.marginals.subsets import Subsets
+from designer.marginals.workload import MarginalWorkload, positions
+from designer.mechanism import NOTIONS
+from designer.optimality import Optimality
+from designer.specified import Specified
+from designer.version import VERSION
+from solvers.rational import root_above
+
+if TYPE_CHECKING:
+    from designer.marginals.release import MarginalRelease, SimulatedTables
+
+THEOREM = (
+    "Integer contrasts of every measured residual get independent discrete Gaussian noise of variance (squared norm of the contrast) / s_A; a "
+    "protected change moves them by a lattice vector of squared length sum_A s_A |projection|^2 / b^2 (docs/theory/marginals.md, 2), so its Renyi "
+    "divergence of every order alpha is at most alpha b^2 / 2 (Poisson summation; docs/theory/foundations.md, 1)."
+)
+
+
+INTEGERS = (
+    "Contrasts before noise and their noise are integers, summed exactly; the noisy integers are part of the release. Tables are floats computed "
+    "from those integers alone."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalMechanism(Specified):
+    """Noisy marginals from independent noise in their residuals: residual A is measured with precision `s_A = 1 / sigma_A^2`.
+
+    workload: the tables. protection: what is hidden, `metrics.hamming(domain, budgets)` or `Presence(epsilon)`.
+    precisions: (M,), one for each of `workload.measured`; infinite where no protected change moves the residual, which is then published
+    exactly. Construction certifies `sum_A s_A length_A <= b^2` for every protected change, and raises `NotPrivate` otherwise.
+    """
+
+    format = "dp-designer/marginals"
+
+    workload: MarginalWorkload
+    protection: Protection
+    precisions: Floats
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    noise: ResidualNoise = field(init=False, repr=False)
+    privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        precisions = np.asarray(self.precisions, dtype=np.float64)
+        if precisions.shape != (len(self.workload.measured),) or not (precisions > 0).all():
+            raise InvalidProblem(f"precisions: must be {len(self.workload.measured)} positive numbers, one for each residual.")
+        if not isinstance(self.protection, Presence) and self.protection.domain != self.workload.domain:
+            raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
+        object.__setattr__(self, "precisions", frozen(precisions))
+        object.__setattr__(self, "noise", ResidualNoise(self.workload, self.precisions))
+        object.__setattr__(self, "privacy", self.verify().require())
+
+    def verify(self) -> PrivacyCertificate:
+        """The privacy certificate: the largest `||u|| / b` over the kinds of protected changes, recomputed in exact rationals."""
+        loads = [change.load(self.precisions) for change in self.changes]
+        if not loads:
+            return PrivacyCertificate(
+                True, Fraction(0), None, 0, "nothing to compute: no protected change moves an answer", THEOREM
+            )
+        worst = max(loads)
+        # The ratio of lengths is a root; squares are compared, and the root is rounded up, at most to 1 where the square is at most 1.
+        ratio = min(root_above(worst), Fraction(1)) if worst <= 1 else root_above(worst)
+        change = self.changes[loads.index(worst)]
+        witness = Witness(0, 1, change.words, (), change.budget)
+        arithmetic = f"exact rationals for all {len(loads)} kinds of changes that imply the others"
+        return PrivacyCertificate(worst <= 1, ratio, witness, len(loads), arithmetic, THEOREM)
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """The kinds of protected changes that imply all others."""
+        return changes(self.protection, self.workload.domain, self.workload.measured)
+
+    @cached_property
+    def position(self) -> dict[tuple[int, ...], int]:
+        """Place of every measured subset."""
+        return {subset: k for k, subset in enumerate(self.workload.measured.tuples())}
+
+    def cell_variance(self, subset: Sequence[str]) -> float:
+        """Variance of every cell of a table for Gaussian noise, `sum_A V_BA / s_A`; `variances` has the law that is in fact drawn."""
+        return float(self.variances(subset, planned=True).max())
+
+    def variances(self, subset: Sequence[str], *, planned: bool = False) -> Floats:
+        """Variance of every cell of the table over `subset`, any subset of a requested one; exact for the discrete noise drawn.
+
+        Axes follow the domain. Within a table all cells have one variance, except where noise is so narrow (a coordinate's variance
+        below 4) that the integers show: there it is smaller, and not the same for all. `planned` gives that of continuous noise.
+        """
+        axes = self.axes(subset)
+        noise = self.noise.planned if planned else self.noise.variance
+        return assemble(axes, self.workload.shape(axes), lambda part: noise(self.position[part]), squared_synthesis)
+
+    def axes(self, subset: Sequence[str]) -> tuple[int, ...]:
+        """Sorted positions of a subset that the measured residuals determine."""
+        axes = tuple(sorted(positions(self.workload.domain, subset)))
+        if tuple(i for i in axes if self.workload.domain.shape[i] > 1) not in self.position:
+            raise InvalidProblem(
+                f"subset: {list(subset)} is within no requested marginal; request it, or one that contains it."
+            )
+        return axes
+
+    def error(self, loss: str = "squared") -> float:
+        """Expected loss of all requested tables, weighted: "squared" adds weight times variance over all cells, "max" takes the largest."""
+        if loss not in ("squared", "max"):
+            raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared" or "max".')
+        if self.noise.wide:
+            moved = np.where(np.isinf(self.precisions), 0.0, 1 / self.precisions)
+            variances = self.workload.weights * (self.workload.cell_variances @ moved)
+            return float(variances @ self.workload.cells if loss == "squared" else variances.max())
+        tables = zip(self.workload.weights, self.workload.subsets.tuples(), strict=True)
+        weighted = [weight * self.variances(self.workload.names(subset)) for weight, subset in tables]
+        return float(sum(table.sum() for table in weighted) if loss == "squared" else max(table.max() for table in weighted))
+
+    def release(self, columns: Any) -> MarginalRelease:
+        """Noisy marginals of confidential records, given as columns: a mapping or data frame from attribute names to equally long sequences."""
+        from designer.marginals.release import release
+        from designer.marginals.tables import tables_of_columns
+
+        return release(self, lambda: tables_of_columns(self.workload, columns))
+
+    def release_database(self, table: Any) -> MarginalRelease:
+        """The same of an Ibis table: the database counts groups, one query for each largest requested marginal; records stay where they are."""
+        from designer.marginals.release import release
+        from designer.marginals.tables import tables_of_database
+
+        return release(self, lambda: tables_of_database(self.workload, table))
+
+    def release_tables(self, tables: Mapping[Sequence[str], Any]) -> MarginalRelease:
+        """The same of the true marginal tables, `{names of the axes: counts}`, of at least the largest requested subsets."""
+        from designer.marginals.release import release
+        from designer.marginals.tables import tables_of_counts
+
+        return release(self, lambda: tables_of_counts(self.workload, tables))
+
+    def sample_noise(self, seed: int | None = None) -> SimulatedTables:
+        """One draw of the noise in every requested table, for simulation only: the result is stamped as not private."""
+        from designer.marginals.release import simulate
+
+        return simulate(self, seed)
+
+    def core(self) -> dict[str, Any]:
+        domain = self.workload.domain
+        return {
+            "attributes": list(domain.attributes),
+            "values": [list(values) for values in domain.values],
+            "subsets": [list(subset) for subset in self.workload.subsets.tuples()],
+            "weights": self.workload.weights,
+            "protection": to_spec(self.protection),
+            "precisions": self.precisions,
+        }
+
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> MarginalMechanism:
+        require_keys(core, {"attributes", "values", "subsets", "weights", "protection", "precisions"}, "mechanism")
+        if not all(type(text) is str for names in (core["attributes"], *core["values"]) for text in names):
+            raise InvalidSpec("attributes: names and values must be texts.")
+        domain = Domain(tuple(core["attributes"]), tuple(tuple(values) for values in core["values"]))
+        if not all(type(i) is int and 0 <= i < len(domain.attributes) for subset in core["subsets"] for i in subset):
+            raise InvalidSpec(f"subsets: must hold positions from 0 to {len(domain.attributes) - 1}.")
+        workload = MarginalWorkload(domain, Subsets.of(core["subsets"]), array(core["weights"], 1, "weights"))
+        return cls(workload, from_spec(core["protection"], domain), array(core["precisions"], 1, "precisions"))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The statement of what is promised."""
+        presence = isinstance(self.protection, Presence)
+        return Guarantee(
+            unit="The presence of one record." if presence else "The attribute values of one record, each with its own budget.",
+            relation=self.protection.words(),
+            unprotected=self._unprotected(),
+            notion=NOTIONS["gaussian"],
+            parameters=self._parameters(),
+            mechanism=(
+                f"Marginals of {len(self.workload.subsets)} subsets of {len(self.workload.domain.attributes)} attributes: independent integer noise in "
+                f"the contrasts of {len(self.precisions)} residuals, P(z) proportional to exp(-z^2 / (2 variance)); tables are a fixed linear map of them."
+            ),
+            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
+            floating_point=INTEGERS,
+            timing=TIMING,
+            post_processing=POST_PROCESSING,
+            software=f"dp-designer {VERSION}",
+            fingerprint=self.fingerprint,
+        )
+
+    def _parameters(self) -> dict[str, float | int | None]:
+        worst, protection = self.privacy.worst_ratio, self.protection
+        if isinstance(protection, Presence):
+            least = most = protection.epsilon
+        else:
+            least, most = min(protection.budgets), protection.largest_budget()
+        return {
+            "smallest_budget": least if np.isfinite(least) else None,
+            "largest_finite_budget": most or None,
+            "worst_ratio": None if worst is None else float(worst),
+        }
+
+    def _unprotected(self) -> tuple[str, ...]:
+        if isinstance(self.protection, Presence):
+            return ()
+        names = zip(self.workload.domain.attributes, self.protection.budgets, strict=True)
+        free = ", ".join(repr(name) for name, budget in names if np.isinf(budget))
+        told = f"Unprotected attributes, with tables over them alone published exactly: {free}."
+        return ("The number of records is public.", *((told,) if free else ()))

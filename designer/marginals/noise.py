@@ -1,0 +1,102 @@
+"""The noise of residuals: independent discrete Gaussians on the integer contrasts, drawn together, and the moments of their laws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import InvalidProblem
+from designer.frozen import Floats
+from designer.marginals.residuals import squared_norms
+from designer.marginals.workload import MarginalWorkload
+from designer.sampling.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
+from designer.sampling.entropy import Entropy
+
+# From here on a discrete variance is the continuous one: they differ by a factor 1 - 8 pi^2 v exp(-2 pi^2 v), here 1 - 2^-105.
+WIDE = 4.0
+BLOCK = 2**20  # coordinates drawn together
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualNoise:
+    """Coordinate (k_1, ..., k_r) of residual A has variance `prod k (k + 1) / s_A` before it is made discrete.
+
+    precisions: s, one for each of `workload.measured`, infinite for no noise.
+    """
+
+    workload: MarginalWorkload
+    precisions: Floats
+
+    def __post_init__(self) -> None:
+        sizes = self.workload.sizes
+        if (self.workload.measured.product(sizes * (sizes - 1)) > LARGEST_VARIANCE * self.precisions).any():
+            raise InvalidProblem(
+                "precisions: noise too wide for 64-bit integers; raise the budgets, or ask for smaller tables."
+            )
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shape of every residual's table."""
+        return tuple(map(self.workload.shape, self.workload.measured.tuples()))
+
+    def planned(self, k: int) -> Floats:
+        """Variances of residual k's coordinates for continuous noise."""
+        return np.asarray(squared_norms(self.shapes[k]) / self.precisions[k])
+
+    def variance(self, k: int) -> Floats:
+        """Variances of the discrete noise of residual k."""
+        variances = self.planned(k)
+        narrow = (variances < WIDE) & (variances > 0)
+        if narrow.any():
+            norms, inverse = np.unique(squared_norms(self.shapes[k])[narrow], return_inverse=True)
+            exact = [_variance(int(norm), float(self.precisions[k])) for norm in norms]
+            variances[narrow] = DiscreteGaussian(exact).variance()[inverse]
+        return variances
+
+    @cached_property
+    def wide(self) -> bool:
+        """Is every coordinate's noise so wide that its discrete variance is the continuous one?"""
+        least = np.ldexp(1.0, self.workload.measured.orders)
+        return bool((np.isinf(self.precisions) | (least >= WIDE * self.precisions)).all())
+
+    def draw(self, entropy: Entropy) -> Iterator[NDArray[np.int64]]:
+        """One draw of every residual's noise, in order; zeros where there is none."""
+        sizes = np.array([int(np.prod([n - 1 for n in shape])) for shape in self.shapes], dtype=np.int64)
+        start = 0
+        while start < len(sizes):
+            stop = max(start + 1, int(np.searchsorted(np.cumsum(sizes[start:]), BLOCK, side="right")) + start)
+            flat = self._draw_block(range(start, stop), entropy)
+            for k, piece in zip(range(start, stop), np.split(flat, np.cumsum(sizes[start : stop - 1])), strict=True):
+                yield piece.reshape([n - 1 for n in self.shapes[k]])
+            start = stop
+
+    def _draw_block(self, block: range, entropy: Entropy) -> NDArray[np.int64]:
+        """The noise of a range of residuals end to end. Coordinates of one variance share one sampler plan, whose making costs more than a draw.
+
+        Variances that occur equally often are drawn by one vector sampler, as often as they occur: nothing is drawn in vain.
+        """
+        norms = np.concatenate([squared_norms(self.shapes[k]).ravel() for k in block])
+        owners = np.repeat(np.array(block), [squared_norms(self.shapes[k]).size for k in block])
+        precision, levels = np.unique(self.precisions[owners], return_inverse=True)
+        norm, kinds = np.unique(norms, return_inverse=True)
+        laws, inverse, counts = np.unique(levels * len(norm) + kinds, return_inverse=True, return_counts=True)
+        drawn = np.zeros(len(norms), dtype=np.int64)
+        order = np.argsort(inverse, kind="stable")
+        starts = np.cumsum(counts) - counts
+        noisy = np.isfinite(precision[laws // len(norm)])
+        for times in np.unique(counts[noisy]):
+            chosen = np.flatnonzero((counts == times) & noisy)
+            variances = [_variance(int(norm[law % len(norm)]), float(precision[law // len(norm)])) for law in laws[chosen]]
+            places = order[starts[chosen] + np.arange(times)[:, None]]
+            drawn[places] = DiscreteGaussian(variances).draw(int(times), entropy)
+        return drawn
+
+
+def _variance(norm: int, precision: float) -> Fraction:
+    """`norm / precision`, exact."""
+    return norm / Fraction(precision)

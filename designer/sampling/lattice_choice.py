@@ -1,0 +1,153 @@
+"""Which exact sampler serves a lattice and a norm: decided by structure and by pilot draws, with the reasons kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.sampling.determined_cells import Determination, DeterminedLaplace, determinations
+from designer.sampling.discrete_laplace import DiscreteLaplace
+from designer.sampling.entropy import SeededEntropy
+from designer.sampling.lattice_norm import LatticeNorm, Rational, combined
+from designer.sampling.star_triangulation import Rationals
+from solvers.hermite import integer_matrix
+from solvers.lattice import Lattice, integer_kernel
+from solvers.rational import integer_rank
+
+if TYPE_CHECKING:
+    from designer.sampling.entropy import Entropy
+
+LEAST_ACCEPTANCE = 1e-4
+PILOT = 20_000  # proposals; seeded, because acceptance depends on nothing confidential and equal designs must choose alike
+
+
+class LatticeSampler(Protocol):
+    """Draws integer vectors of a lattice, (size, d)."""
+
+    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]: ...
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """`||z|| = |F z|_2`, F (K, d) of rationals, injective on the lattice."""
+
+    factor: Sequence[Sequence[Rational]]
+
+
+@dataclass(frozen=True)
+class Polytope:
+    """The gauge of a polytope in the span of the lattice, given as `PolytopeGrid` wants it, in coordinates of R^d, for rate 1."""
+
+    vertices: Rationals
+    simplices: Sequence[Sequence[int]]
+    facets: Rationals
+
+
+@dataclass(frozen=True)
+class LatticeChoice:
+    """An exact sampler and why it was chosen; `sampler` is None where nothing exact is feasible.
+
+    method: "origin", "line", "totals", "determined cells" or "nearest plane", or "none". acceptance: the part of the proposals that
+    becomes noise, measured or computed. considered: one sentence for each way that was looked at.
+    """
+
+    method: str
+    acceptance: float
+    sampler: LatticeSampler | None
+    considered: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LineLaplace:
+    """Noise on a lattice of dimension 1 with generator b: `z = k b`, k a discrete Laplace number of rate `||b||`, for any norm."""
+
+    lattice: Lattice
+    law: DiscreteLaplace
+
+    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """`size` independent vectors, (size, d)."""
+        return combined(self.law.draw(size, entropy), self.lattice)
+
+
+@dataclass(frozen=True)
+class NoNoise:
+    """The zeros that a lattice of dimension 0 leaves."""
+
+    ambient: int
+
+    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """Zeros, (size, d)."""
+        return np.zeros((size, self.ambient), dtype=np.int64)
+
+
+def lattice_sampler_for(
+    matrix: NDArray[np.integer], norm: str | Ellipsoid | Polytope, rate: Rational, lattice: Lattice | None = None
+) -> LatticeChoice:
+    """The exact sampler of `P(z)` proportional to `exp(-rate ||z||)` on `{z integer : A z = 0}`; `norm` is "l1", "l2" or a body.
+
+    `lattice` is the kernel of A if it is known already. l1 wants fixed totals or few determined cells, the others nearest plane; a
+    lattice of dimension 1 needs none of that in the l1 norm.
+
+    >>> lattice_sampler_for(np.ones((1, 5), dtype=int), "l1", Fraction(1, 4)).method
+    'totals'
+    """
+    rate = Fraction(rate)
+    if not rate > 0:
+        raise ValueError(f"rate: {rate} is not positive.")
+    rows = integer_matrix("matrix", matrix)
+    dimension = rows.shape[1] - integer_rank(rows.tolist())
+    if not dimension:
+        return LatticeChoice("origin", 1.0, NoNoise(rows.shape[1]), ("Only the origin belongs to the lattice: no noise.",))
+    if norm == "l1" and dimension > 1:  # needs no basis: all counties of a country at once are 3,000 cells
+        return _for_l1(matrix, rate)
+    lattice = integer_kernel(matrix) if lattice is None else lattice
+    return _on_a_line(lattice, rate) if norm == "l1" else _by_nearest_plane(lattice, norm, rate)
+
+
+def _on_a_line(lattice: Lattice, rate: Fraction) -> LatticeChoice:
+    law = DiscreteLaplace([rate * sum(abs(int(x)) for x in lattice.basis[0])])
+    return LatticeChoice("line", 1.0, LineLaplace(lattice, law), ("One generator: its multiples are discrete Laplace.",))
+
+
+def _for_l1(matrix: NDArray[np.integer], rate: Fraction) -> LatticeChoice:
+    considered, best, most = [], None, 0.0
+    for cells in determinations(matrix):
+        sampler = DeterminedLaplace(cells, rate)
+        acceptance = sampler.pilot_acceptance(PILOT, SeededEntropy(0))
+        considered.append(_sentence(cells, acceptance))
+        if acceptance > most:
+            best, most = sampler, acceptance
+        if not len(cells.determined):
+            return LatticeChoice("totals", 1.0, sampler, tuple(considered))
+    if best is None or most < LEAST_ACCEPTANCE:
+        return LatticeChoice("none", most, None, (*considered, "No way accepts one proposal in 10^4: use a Markov chain."))
+    return LatticeChoice("determined cells", most, best, tuple(considered))
+
+
+def _sentence(cells: Determination, acceptance: float) -> str:
+    parts = f"{len(cells.parts)} fixed totals, {len(cells.free)} free cells, {len(cells.determined)} determined cells"
+    return f"{parts}: accepts {acceptance:.2g} of the proposals."
+
+
+def _by_nearest_plane(lattice: Lattice, norm: str | Ellipsoid | Polytope, rate: Fraction) -> LatticeChoice:
+    try:
+        if isinstance(norm, Ellipsoid):
+            sampler = LatticeNorm.ellipsoid(lattice, [[Fraction(x) * rate for x in row] for row in norm.factor])
+        elif isinstance(norm, Polytope):
+            vertices = [[Fraction(x) / rate for x in row] for row in norm.vertices]
+            sampler = LatticeNorm.polytope(
+                lattice, vertices, norm.simplices, [[Fraction(x) * rate for x in row] for row in norm.facets]
+            )
+        elif norm == "l2":
+            sampler = LatticeNorm.euclidean(lattice, rate)
+        else:
+            raise TypeError(f"norm: {norm!r}; give 'l1', 'l2', an Ellipsoid or a Polytope.")
+    except ValueError as refusal:
+        return LatticeChoice("none", 0.0, None, (f"Nearest plane: {refusal}",))
+    sentence = f"Nearest plane in {lattice.dimension} dimensions: accepts {sampler.acceptance:.2g} of the proposals."
+    return LatticeChoice("nearest plane", sampler.acceptance, sampler, (sentence,))

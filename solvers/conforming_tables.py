@@ -1,0 +1,128 @@
+"""Nonnegative integer vectors h with `A h = t`: all of them, which entries can be positive, and the fewest moves between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Fibre:
+    """The vectors `{h >= 0 integer : A h = t}` for an integer matrix A (p, N) and totals t (p,)."""
+
+    matrix: Integers
+    totals: Integers
+
+    def __init__(self, matrix: ArrayLike, totals: ArrayLike) -> None:
+        rows, sums = np.array(matrix, dtype=np.int64), np.array(totals, dtype=np.int64)
+        if rows.ndim != 2 or sums.shape != rows.shape[:1]:
+            raise ValueError(f"totals have shape {sums.shape}, matrix {rows.shape}: give one total for each row of matrix.")
+        for array in (rows, sums):
+            array.setflags(write=False)
+        object.__setattr__(self, "matrix", rows)
+        object.__setattr__(self, "totals", sums)
+
+    @property
+    def size(self) -> int:
+        """N, the length of the vectors."""
+        return int(self.matrix.shape[1])
+
+    def vectors(self, limit: int) -> Integers | None:
+        """All of them, (M, N), or None when there are more than `limit`. Needs A >= 0 without zero columns.
+
+        >>> Fibre([[1, 1, 0], [0, 1, 1]], [1, 1]).vectors(10).tolist()
+        [[0, 1, 0], [1, 0, 1]]
+        """
+        if (self.matrix < 0).any() or not self.matrix.any(axis=0).all():
+            raise ValueError("matrix must be nonnegative without zero columns, or there may be infinitely many vectors.")
+        columns = [[(k, int(c)) for k, c in enumerate(column) if c] for column in self.matrix.T]
+        # Entry j is the last that can serve the rows `closing[j]`: by then they must be served.
+        last = {k: j for j, column in enumerate(columns) for k, _ in column}
+        closing = [[k for k, j in last.items() if j == position] for position in range(self.size)]
+        if any(total for k, total in enumerate(self.totals.tolist()) if k not in last):
+            return np.zeros((0, self.size), dtype=np.int64)
+        found = list(islice(_served(columns, closing, self.totals.tolist(), [0] * self.size, 0), limit + 1))
+        return None if len(found) > limit else np.array(found, dtype=np.int64).reshape(len(found), self.size)
+
+    def can_be_positive(self) -> NDArray[np.bool_]:
+        """For each entry, whether some h has it at least 1."""
+        return np.array([self._solve(np.zeros(self.size), lower=np.eye(self.size)[j]) is not None for j in range(self.size)])
+
+    def fewest_moves(self, out: int, into: int, start: ArrayLike | None = None) -> int | None:
+        """The least number of units that must move when one moves from entry `out` to `into` and `A h = t` holds before and after.
+
+        start: the vector before; None for the best one. None when it is impossible. An integer program: with `h' = h + e_into - e_out + w`,
+        minimise the sum of the positive part of w.
+        """
+        n, zero = self.size, np.zeros((len(self.matrix), self.size))
+        shift = self.matrix[:, out] - self.matrix[:, into]
+        eye = np.eye(n)
+        # Variables h, w+, w-.
+        equal = np.block([[self.matrix, zero, zero], [zero, self.matrix, -self.matrix]])
+        lower = np.concatenate([eye[out] if start is None else np.asarray(start, dtype=float), np.zeros(2 * n)])
+        upper = np.concatenate([np.full(n, np.inf) if start is None else lower[:n], np.full(2 * n, np.inf)])
+        if lower[out] < 1:
+            return None
+        solved = integer_minimum(
+            np.concatenate([np.zeros(n), np.ones(n), np.zeros(n)]),
+            np.vstack([equal, np.block([eye, eye, -eye])]),
+            np.concatenate([self.totals, shift, eye[out]]),
+            np.concatenate([self.totals, shift, np.full(n, np.inf)]),
+            lower,
+            upper,
+        )
+        return None if solved is None else 1 + int(solved[n : 2 * n].sum())
+
+    def _solve(self, cost: NDArray[np.float64], lower: NDArray[np.float64]) -> Integers | None:
+        totals = self.totals.astype(float)
+        return integer_minimum(cost, self.matrix, totals, totals, lower, np.full(self.size, np.inf))
+
+
+def _served(
+    columns: list[list[tuple[int, int]]], closing: list[list[int]], rest: list[int], chosen: list[int], position: int
+) -> Iterator[tuple[int, ...]]:
+    """Ways to serve what is left of the totals with the entries from `position` on."""
+    if position == len(columns):
+        yield tuple(chosen)
+        return
+    column = columns[position]
+    for value in range(min(rest[k] // c for k, c in column) + 1):
+        left = list(rest)
+        for k, c in column:
+            left[k] -= value * c
+        if not any(left[k] for k in closing[position]):
+            chosen[position] = value
+            yield from _served(columns, closing, left, chosen, position + 1)
+
+
+def integer_minimum(
+    cost: ArrayLike, rows: ArrayLike, least: ArrayLike, most: ArrayLike, lower: ArrayLike, upper: ArrayLike
+) -> Integers | None:
+    """Integer x of least `cost x` with `least <= rows x <= most` and `lower <= x <= upper` (HiGHS); None when there is none.
+
+    The solution is rounded and checked in integers; `RuntimeError` when the program stops without an answer.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    prices = np.asarray(cost, dtype=float)
+    found = milp(
+        prices,
+        integrality=np.ones(len(prices)),
+        bounds=Bounds(lower, upper),
+        constraints=LinearConstraint(np.asarray(rows, dtype=float), least, most),
+    )
+    if found.status == 2:
+        return None
+    if found.x is None or found.status != 0:
+        raise RuntimeError(f"integer program: {found.message}")
+    x = np.rint(found.x)
+    sums = np.asarray(rows, dtype=float) @ x
+    if (sums < least).any() or (sums > most).any() or (x < lower).any() or (x > upper).any():
+        raise RuntimeError("integer program: its solution does not keep the constraints when it is rounded to integers.")
+    return np.asarray(x, dtype=np.int64)

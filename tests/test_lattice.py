@@ -1,0 +1,194 @@
+"""Kernels, normal forms, cosets and short vectors against brute force and counting formulas."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from solvers.collisions import collisions
+from solvers.hermite import hermite_form, integer_matrix, smith_form, smith_transforms
+from solvers.lattice import Lattice, integer_kernel, particular_solution
+from solvers.short_vectors import enumerated, fixes_total, short_vectors
+from solvers.status import Status
+
+
+def margins(*shape: int) -> NDArray[np.int64]:
+    """All one-way margins of a table, dependent rows included."""
+    cells = np.arange(math.prod(shape)).reshape(shape)
+    rows = []
+    for axis, length in enumerate(shape):
+        for i in range(length):
+            rows.append(np.isin(cells.ravel(), np.take(cells, i, axis=axis)).astype(np.int64))
+    return np.array(rows)
+
+
+def box(matrix: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
+    """Every kernel vector with entries in -reach .. reach."""
+    grid = np.array(list(itertools.product(range(-reach, reach + 1), repeat=matrix.shape[1])))
+    return grid[(grid @ matrix.T == 0).all(axis=1)]
+
+
+matrices = st.integers(1, 3).flatmap(
+    lambda k: st.integers(1, 5).flatmap(
+        lambda d: st.lists(st.lists(st.integers(-3, 3), min_size=d, max_size=d), min_size=k, max_size=k)
+    )
+)
+
+
+@given(matrices)
+@settings(max_examples=60, deadline=None)
+def test_kernel_holds_exactly_the_integer_solutions(rows: list[list[int]]) -> None:
+    matrix = np.array(rows)
+    lattice = integer_kernel(matrix)
+    grid = np.array(list(itertools.product(range(-2, 3), repeat=matrix.shape[1])))
+    assert lattice.dimension == matrix.shape[1] - np.linalg.matrix_rank(matrix)
+    assert not (lattice.basis @ matrix.T).any()
+    assert (lattice.contains(grid) == (grid @ matrix.T == 0).all(axis=1)).all()
+
+
+@given(matrices)
+@settings(max_examples=60, deadline=None)
+def test_normal_forms(rows: list[list[int]]) -> None:
+    matrix = np.array(rows, dtype=object)
+    form, transform = hermite_form(matrix)
+    assert (transform @ matrix == form).all() and abs(round(np.linalg.det(transform.astype(float)))) == 1
+    pivots = [next((j for j, x in enumerate(row) if x), None) for row in form]
+    there = [p for p in pivots if p is not None]
+    assert there == sorted(set(there)) and pivots[len(there) :] == [None] * (len(pivots) - len(there))
+    for i, p in enumerate(there):
+        assert form[i, p] > 0 and all(0 <= form[j, p] < form[i, p] for j in range(i))
+    left, diagonal, right = smith_transforms(matrix)
+    assert (left @ matrix @ right == diagonal).all() and not any(x and i != j for (i, j), x in np.ndenumerate(diagonal))
+    assert {abs(round(np.linalg.det(side.astype(float)))) for side in (left, right)} == {1}
+    kernel = integer_kernel(matrix)
+    if kernel.dimension:
+        spanned = Lattice.generated_by(right.T[matrix.shape[1] - kernel.dimension :])
+        assert spanned.squared_determinant == kernel.squared_determinant and kernel.contains(spanned.basis).all()
+    # The product of the first j invariant factors is the gcd of all j x j minors.
+    for j, product in enumerate(itertools.accumulate(smith_form(matrix), lambda a, b: a * b), start=1):
+        minors = [
+            round(np.linalg.det(matrix[np.ix_(r, c)].astype(float)))
+            for r in itertools.combinations(range(matrix.shape[0]), j)
+            for c in itertools.combinations(range(matrix.shape[1]), j)
+        ]
+        assert math.gcd(*minors) == product
+
+
+def test_gram_schmidt_is_exact() -> None:
+    lattice = integer_kernel(margins(3, 4))
+    orthogonal: list[list[Fraction]] = []
+    for i, row in enumerate(lattice.basis):
+        rest = [Fraction(x) for x in row]
+        for j, other in enumerate(orthogonal):
+            mu = sum((Fraction(x) * y for x, y in zip(row, other, strict=True)), Fraction(0)) / sum(y * y for y in other)
+            assert mu == lattice.shear[i][j]
+            rest = [x - mu * y for x, y in zip(rest, other, strict=True)]
+        orthogonal.append(rest)
+        assert sum(x * x for x in rest) == lattice.squared_lengths[i]
+    # Covolume of the kernel of the two-way margins: sqrt(r^(c-1) c^(r-1)), a product of two root lattices.
+    assert lattice.squared_determinant == 3 ** (4 - 1) * 4 ** (3 - 1)
+    assert np.prod(lattice.float_lengths) == pytest.approx(math.exp(lattice.log_covolume), rel=1e-12)
+
+
+def test_cosets_have_one_representative_each_in_the_nearest_plane_cell() -> None:
+    matrix = np.array([[1, 2, 3, 0], [0, 1, 1, 1]])
+    lattice = integer_kernel(matrix)
+    points = np.array(list(itertools.product(range(-3, 4), repeat=4)))
+    rest = lattice.representative(points)
+    assert (rest @ matrix.T == points @ matrix.T).all() and lattice.contains(points - rest).all()
+    assert len({tuple(r) for r in rest}) == len({tuple(t) for t in points @ matrix.T})
+    directions = np.linalg.qr(lattice.basis.astype(float).T)[0]
+    assert (np.abs(rest.astype(float) @ directions) <= lattice.float_lengths / 2 + 1e-9).all()
+
+
+def test_particular_solutions() -> None:
+    matrix = margins(3, 3)
+    table = np.arange(9)
+    found = particular_solution(matrix, matrix @ table)
+    assert found is not None and (found @ matrix.T == matrix @ table).all()
+    assert particular_solution(matrix, [1, 0, 0, 0, 0, 0]) is None
+    assert particular_solution([[6, 10, 15]], [1]) is not None
+    assert particular_solution([[6, 10]], [1]) is None
+
+
+def test_large_and_degenerate_matrices() -> None:
+    huge = integer_kernel([[10**40, 3 * 10**40 + 7, -(2**90)]])
+    assert huge.dimension == 2 and not (huge.basis @ np.array([10**40, 3 * 10**40 + 7, -(2**90)], dtype=object)).any()
+    # A primitive vector's kernel has the covolume of the vector (its entries have gcd 1 here).
+    assert huge.squared_determinant == (10**80 + (3 * 10**40 + 7) ** 2 + 2**180)
+    assert integer_kernel(np.zeros((2, 3), dtype=int)).squared_determinant == 1
+    assert integer_kernel(np.zeros((0, 3), dtype=int)).dimension == 3
+    assert integer_kernel(np.eye(3, dtype=int)).dimension == 0 and integer_kernel(np.eye(3, dtype=int)).contains(
+        [[0, 0, 0], [1, 0, 0]]
+    ).tolist() == [True, False]
+    state = integer_kernel(np.ones((1, 254), dtype=int))
+    assert state.squared_determinant == 254 and np.abs(state.basis).sum() == 2 * 253
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1, 2], "shape"),
+        ([[1.0, 2.0]], "not all integers"),
+        ([[True, False]], "not all integers"),
+        ([["1"]], "not all integers"),
+    ],
+)
+def test_only_integers_are_matrices(values: list[object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        integer_kernel(values)  # type: ignore[arg-type]
+
+
+def test_dependent_rows_are_no_basis() -> None:
+    with pytest.raises(ValueError, match="dependent"):
+        Lattice(integer_matrix("basis", [[1, 2], [2, 4]]))
+    assert Lattice.generated_by([[4, 0], [6, 0]]).basis.tolist() in ([[2, 0]], [[-2, 0]])
+    assert integer_matrix("huge", [[2**63, -1]]).tolist() == [[2**63, -1]]
+
+
+@pytest.mark.parametrize(("r", "c"), [(2, 2), (3, 3), (3, 5), (5, 5), (4, 6)])
+def test_short_vectors_of_tables_are_basic_moves_and_hexagons(r: int, c: int) -> None:
+    moves = comb(r, 2) * comb(c, 2)
+    hexagons = comb(r, 3) * comb(c, 3) * 6  # six-cycles of K_3,3, each with one pair of alternating signs
+    four, six = short_vectors(margins(r, c), 4), short_vectors(margins(r, c), 6)
+    assert (len(four.vectors), len(six.vectors)) == (moves, moves + hexagons)
+    assert four.status is six.status is Status.OPTIMAL
+
+
+@given(matrices, st.integers(0, 4))
+@settings(max_examples=60, deadline=None)
+def test_both_routes_find_what_brute_force_finds(rows: list[list[int]], radius: int) -> None:
+    matrix = np.array(rows)
+    lattice, everything = integer_kernel(matrix), box(matrix, radius)
+    everything = everything[np.abs(everything).sum(axis=1) <= radius]
+    wanted = {tuple(v) for v in everything.tolist() if next((x for x in v if x), -1) > 0}
+    by_collision = collisions(integer_matrix("matrix", matrix), radius, fixes_total(lattice), 10**6)
+    by_enumeration = enumerated(lattice, radius**2, 10**6, radius)
+    assert by_collision is not None and by_enumeration is not None
+    assert by_collision.tolist() == by_enumeration.tolist() == sorted(map(list, wanted))
+
+
+def test_euclidean_short_vectors() -> None:
+    matrix = np.array([[1, 1, 1, 1], [0, 1, 2, 3]])
+    everything = box(matrix, 5)
+    wanted = [v for v in everything.tolist() if 0 < sum(x * x for x in v) <= 25 and next(x for x in v if x) > 0]
+    assert short_vectors(matrix, 5, norm="l2").vectors.tolist() == sorted(wanted)
+
+
+def test_limits_are_a_status() -> None:
+    assert short_vectors(margins(5, 5), 6, limit=699).status is Status.TOO_LARGE
+    assert short_vectors(margins(5, 5), 6, limit=700).status is Status.OPTIMAL
+    assert short_vectors(margins(6, 6), 8, norm="l2").status is Status.TOO_LARGE
+    assert len(short_vectors(margins(6, 6), 30).vectors) == 0
+    with pytest.raises(ValueError, match="radius"):
+        short_vectors(margins(2, 2), -1)
+    with pytest.raises(ValueError, match="norm"):
+        short_vectors(margins(2, 2), 2, norm="l3")  # type: ignore[arg-type]

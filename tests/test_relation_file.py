@@ -1,0 +1,148 @@
+"""Relations in problem files: every metric by its keys, nested ones as tables, and mistakes answered by key, value and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from designer import Domain, InvalidProblem, metrics, read_problem
+from designer.json_text import plain
+from designer.problem_relations import RELATION_KEYS
+from designer.relation import Relation
+from designer.spec_parts import RELATIONS
+
+HEAD = '[elements]\ntable = "t.csv"\nnames = ["name"]\n[domain]\nsex = ["F", "M"]\nage = 2\n[workload]\nbuilder = "identity"\nsize = 4\n[relation]\n'
+TABLE = "name,x,y,when,side\nA,0,1,2020-01-31,l\nB,2,5,2020-02-29,r\nC,1,1,2021-01-01,l\nD,7,0,2020-03-01,l\n"
+X, Y = [0.0, 2.0, 1.0, 7.0], [1.0, 5.0, 1.0, 0.0]
+PLACES = list(zip(X, Y, strict=True))
+DATES = ["2020-01-31", "2020-02-29", "2021-01-01", "2020-03-01"]
+DOMAIN = Domain.of({"sex": ["F", "M"], "age": 2})
+UNIFORM = '{metric = "uniform", epsilon = 1}'
+
+GOOD: dict[str, tuple[str, Relation]] = {
+    "per_element": ('metric = "per_element"\nepsilons = [1, 2, inf, 4]', metrics.per_element([1, 2, float("inf"), 4])),
+    "instance": ('metric = "instance"\nepsilons = [1, 2, 3, 4]\nclosure = true', metrics.instance([1, 2, 3, 4], closure=True)),
+    "attribute_values": (
+        'metric = "attribute_values"\nbudgets = {sex = {F = 0.5, M = inf}, age = [1, 2]}',
+        metrics.attribute_values(DOMAIN, {"sex": [0.5, float("inf")], "age": [1, 2]}),
+    ),
+    "attribute_values summed": (
+        'metric = "attribute_values"\nform = "sum"\nbudgets = {sex = [1, 2], age = [1, 2]}',
+        metrics.attribute_values(DOMAIN, [[1, 2], [1, 2]], form="sum"),
+    ),
+    "line of a column": ('metric = "line"\nvalues = "x"\nperiod = 7\nepsilon = 0.5', metrics.line(X, 7, 0.5)),
+    "line of dates": ('metric = "line"\nvalues = "when"\nperiod = 7\nepsilon = 0.5', metrics.line(DATES, 7, 0.5)),
+    "line of a list": ('metric = "line"\nvalues = [0, 2, 1, 7]\nperiod = 7\nepsilon = 0.5', metrics.line(X, 7, 0.5)),
+    "line of TOML dates": (
+        'metric = "line"\nvalues = [2020-01-31, 2020-02-29, 2021-01-01, 2020-03-01]\nperiod = 7\nepsilon = 0.5',
+        metrics.line(DATES, 7, 0.5),
+    ),
+    "chebyshev": ('metric = "chebyshev"\npoints = ["x", "y"]\nper_unit = 0.5', metrics.chebyshev(PLACES, 0.5)),
+    "manhattan": ('metric = "manhattan"\npoints = ["x", "y"]\nper_unit = 0.5', metrics.manhattan(PLACES, 0.5)),
+    "graph": ('metric = "graph"\nedges = [[0, 1], [1, 2, 0.5]]\nper_edge = 2', metrics.graph([(0, 1), (1, 2, 0.5)], per_edge=2, nodes=4)),
+    "graph of a file": ('metric = "graph"\nedges = "edges.csv"\nper_edge = 2', metrics.graph([(0, 1, 1), (1, 2, 0.5)], per_edge=2, nodes=4)),
+    "blowfish": ('metric = "blowfish"\npoints = ["x", "y"]\nthreshold = 3\nepsilon = 0.5', metrics.blowfish(PLACES, 3, 0.5)),
+    "smooth_threshold": (
+        'metric = "smooth_threshold"\npoints = {metric = "line", values = "x", period = 1, epsilon = 1}\nthreshold = 3\nepsilon = 0.5',
+        metrics.smooth_threshold(metrics.line(X, 1, 1), 3, 0.5),
+    ),
+    "partition": ('metric = "partition"\nlabels = "side"\nepsilon = 0.5', metrics.partition(["l", "r", "l", "l"], 0.5)),
+    "partition by a list": ('metric = "partition"\nlabels = [1, 2, 1, 1]\nepsilon = 0.5', metrics.partition([1, 2, 1, 1], 0.5)),
+    "product": (
+        f'metric = "product"\n[relation.attributes]\nsex = {UNIFORM}\nage = {{metric = "line", values = [30, 40], period = 10, epsilon = 1}}',
+        metrics.product(DOMAIN, [metrics.uniform(2, 1.0), metrics.line([30, 40], 10, 1)]),
+    ),
+    "scaled": (f'metric = "scaled"\nfactor = 2\npart = {UNIFORM}', 2 * metrics.uniform(4, 1.0)),
+    **{
+        kind: (
+            f'metric = "{kind}"\nparts = [{UNIFORM}, {{metric = "manhattan", points = ["x", "y"], per_unit = 1}}]',
+            combine(metrics.uniform(4, 1.0), metrics.manhattan(PLACES)),
+        )
+        for kind, combine in (("sum", metrics.sum_of), ("maximum", metrics.maximum), ("root_sum_squares", metrics.root_sum_squares))
+    },
+    "appear_or_change": (
+        f'metric = "appear_or_change"\nchange = {UNIFORM}\nepsilon = 2',
+        metrics.appear_or_change(metrics.uniform(4, 1.0), 2.0),
+    ),
+    "appear_or_change by element": (
+        f'metric = "appear_or_change"\nchange = {UNIFORM}\nepsilons = [1, 2, 9, 1]\nclosure = true',
+        metrics.appear_or_change(metrics.uniform(4, 1.0), [1, 2, 9, 1], closure=True),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "edges.csv").write_text("0,1,1\n1,2,0.5\n")
+    return tmp_path
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "problem.toml"
+    path.write_text(HEAD + text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_relation_of_a_file(name: str, folder: Path) -> None:
+    text, wanted = GOOD[name]
+    assert plain(read_problem(write(folder, text)).problem.relation.to_spec()) == plain(wanted.to_spec())
+
+
+def test_every_kind_can_be_written_in_a_file() -> None:
+    assert {name.split(" ")[0] for name in GOOD} | {
+        "uniform",
+        "matrix",
+        "euclidean",
+        "great_circle",
+        "hamming",
+        "add_remove",
+    } == set(RELATION_KEYS)
+    # Restrictions choose elements, which a file does by its table; invariants have a section of their own; groups of rows are what
+    # statistical queries form of a domain.
+    assert set(RELATIONS) - set(RELATION_KEYS) == {"restricted", "invariant", "metric_and_invariant", "row_groups"}
+
+
+BAD: dict[str, tuple[str, list[str]]] = {
+    "key of another metric": ('metric = "per_element"\nepsilons = [1, 1, 1, 1]\nperiod = 3', ["period = 3", "'per_element'"]),
+    "epsilons as text": ('metric = "instance"\nepsilons = "1"', ["epsilons = '1'", "a list"]),
+    "broken minimum": ('metric = "instance"\nepsilons = [1, 3, 3, 3]', ["breaks the triangle inequality", "closure=True"]),
+    "no column": ('metric = "line"\nvalues = "z"\nperiod = 1\nepsilon = 1', ["values = 'z'", "'when'"]),
+    "column of text": ('metric = "line"\nvalues = "name"\nperiod = 1\nepsilon = 1', ["entry 0 is 'A'", "2020-01-31"]),
+    "edges of numbers": ('metric = "graph"\nedges = [1]\nper_edge = 1', ["metric.edges[0]: 1 is no edge"]),
+    "edge beyond": ('metric = "graph"\nedges = [[0, 4]]\nper_edge = 1', ["joins 0 and 4 of 4 elements"]),
+    "part of text": ('metric = "scaled"\nfactor = 2\npart = "uniform"', ["part = 'uniform'", "a table"]),
+    "part without metric": ('metric = "scaled"\nfactor = 2\npart = {epsilon = 1}', ["[relation] metric is missing"]),
+    "part with a wrong key": ('metric = "sum"\nparts = [{metric = "uniform", epsilonn = 1}]', ["epsilonn = 1", "'uniform'"]),
+    "parts of numbers": ('metric = "sum"\nparts = [1]', ["parts[0] = 1", "should be a table"]),
+    "no parts": ('metric = "maximum"\nparts = []', ["metric.parts: () lists no metrics"]),
+    "part that is no metric": ('metric = "sum"\nparts = [{metric = "add_remove", epsilon = 1}]', ["parts[0]", "give a metric"]),
+    "attribute missing": (f'metric = "product"\nattributes = {{sex = {UNIFORM}}}', ["metric.parts: given for ['sex']"]),
+    "attribute unknown": (f'metric = "product"\nattributes = {{sax = {UNIFORM}, age = {UNIFORM}}}', ["metric.parts: given for ['age', 'sax']"]),
+    "attribute of text": ('metric = "product"\nattributes = {sex = 1, age = 2}', ["attributes.sex = 1", "a table"]),
+    "unknown form": ('metric = "attribute_values"\nform = "max"\nbudgets = {sex = [1, 1], age = [1, 1]}', ["metric.form: 'max'"]),
+    "change missing": ('metric = "appear_or_change"\nepsilon = 1', ["[relation] change is missing"]),
+    "inconsistent": (f'metric = "appear_or_change"\nchange = {UNIFORM}\nepsilon = 0.25', ["epsilon_0 + epsilon_1 = 0.5", "closure=True"]),
+    "labels short": ('metric = "partition"\nlabels = [1]\nepsilon = 1', ["speaks of 1 elements, the workload of 4"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_mistakes_name_key_value_and_remedy(name: str, folder: Path) -> None:
+    text, expected = BAD[name]
+    path = write(folder, text)
+    with pytest.raises(InvalidProblem) as refusal:
+        read_problem(path)
+    assert str(path) in str(refusal.value)
+    for part in expected:
+        assert part in str(refusal.value)
+
+
+def test_deep_nests_are_refused(folder: Path) -> None:
+    text = UNIFORM
+    for _ in range(9):
+        text = f'{{metric = "scaled", factor = 2, part = {text}}}'
+    with pytest.raises(InvalidProblem, match="nests metrics 8 deep"):
+        read_problem(write(folder, f'metric = "scaled"\nfactor = 2\npart = {text}'))
