@@ -30,7 +30,8 @@ class Family:
     """A way to build a mechanism for a problem: its name, one line about it, the notion it serves, and the module of its builder.
 
     The builder is the function of the family's name in `designer.families.<module>`; it is imported when it is needed, with its solvers.
-    scans_little: needs few scans of the pairs, so that "auto" starts it on any size.
+    scans_little: needs few scans of the pairs, so that "auto" starts it on any size. invariants_only: compares with what an invariant saves,
+    and has no mechanism for relations of single records.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Family:
     module: str
     baseline: bool = False
     scans_little: bool = False
+    invariants_only: bool = False
 
     @property
     def build(self) -> Callable[..., Mechanism]:
@@ -73,10 +75,33 @@ FAMILIES = (
     Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", "laplace", baseline=True),
     Family("uniform_budget", "Laplace, one budget for all pairs", "pure", "laplace", baseline=True),
     Family("projected_laplace", "Laplace noise, projected (SEMI Proposition 26)", "pure", "projected", baseline=True),
-    Family("group_laplace", "Laplace by group privacy (SEMI Algorithm 4)", "pure", "group_privacy", baseline=True),
-    Family("group_l2_ball", "a Euclidean ball by group privacy (SEMI Algorithm 5)", "pure", "group_privacy", baseline=True),
-    Family("group_box", "a cube by group privacy (SEMI Algorithm 6)", "pure", "group_privacy", baseline=True),
-    Family("group_gaussian", "equal Gaussian noise by group privacy", "gaussian", "group_privacy", baseline=True),
+    Family(
+        "group_laplace",
+        "Laplace by group privacy (SEMI Algorithm 4)",
+        "pure",
+        "group_privacy",
+        baseline=True,
+        invariants_only=True,
+    ),
+    Family(
+        "group_l2_ball",
+        "a Euclidean ball by group privacy (SEMI Algorithm 5)",
+        "pure",
+        "group_privacy",
+        baseline=True,
+        invariants_only=True,
+    ),
+    Family(
+        "group_box", "a cube by group privacy (SEMI Algorithm 6)", "pure", "group_privacy", baseline=True, invariants_only=True
+    ),
+    Family(
+        "group_gaussian",
+        "equal Gaussian noise by group privacy",
+        "gaussian",
+        "group_privacy",
+        baseline=True,
+        invariants_only=True,
+    ),
 )
 
 
