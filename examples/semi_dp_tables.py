@@ -109,17 +109,19 @@ def draw(folder: Path) -> Path:
     drawing, axes = figure(columns=2, width=6.5, height=5.0)
     for axis, adjacency in zip(axes, (2, 3), strict=True):
         for family in (*PURE, *GAUSSIANS):
-            if family == "gaussian":
-                continue  # the same as the isotropic one, by symmetry
+            if family in ("gaussian", "ellipsoid"):
+                continue  # by symmetry the same as isotropic_gaussian and l2_ball
             values = [math.sqrt(error(family, shape, adjacency) / math.prod(shape)) for shape in SQUARES]
-            style = "--" if family in GAUSSIANS else "-"
-            axis.plot([k for k, _ in SQUARES], values, style, marker="o", markersize=3.5, label=family)
+            style, colour = (
+                (("--", "black") if family == "isotropic_gaussian" else (":", "black")) if family in GAUSSIANS else ("-", None)
+            )
+            axis.plot([k for k, _ in SQUARES], values, style, color=colour, marker="o", markersize=3.5, label=family)
         axis.set_yscale("log")
         axis.set_xlabel("k, tables of k x k cells with public margins")
         axis.set_ylabel("root mean squared error of a cell")
         axis.set_title(f"A_{adjacency}: up to {adjacency} records move")
     axes[1].legend(
-        fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), title="pure, epsilon = 1;\ndashed: Gaussian, mu = 1"
+        fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), title="pure, epsilon = 1;\nblack: Gaussian, mu = 1"
     )
     path = folder / "semi_dp_tables.png"
     drawing.savefig(path, dpi=150)
