@@ -31,7 +31,7 @@ class Family:
 
     The builder is the function of the family's name in `designer.families.<module>`; it is imported when it is needed, with its solvers.
     scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least loss (integer
-    tables), so "auto" leaves it out.
+    tables), so "auto" leaves it out. invariants_only: has no mechanism for relations of single records.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Family:
     baseline: bool = False
     scans_little: bool = False
     on_request: bool = False
+    invariants_only: bool = False
 
     @property
     def build(self) -> Callable[..., Mechanism]:
@@ -77,10 +78,33 @@ FAMILIES = (
     Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", "laplace", baseline=True),
     Family("uniform_budget", "Laplace, one budget for all pairs", "pure", "laplace", baseline=True),
     Family("projected_laplace", "Laplace noise, projected (SEMI Proposition 26)", "pure", "projected", baseline=True),
-    Family("group_laplace", "Laplace by group privacy (SEMI Algorithm 4)", "pure", "group_privacy", baseline=True),
-    Family("group_l2_ball", "a Euclidean ball by group privacy (SEMI Algorithm 5)", "pure", "group_privacy", baseline=True),
-    Family("group_box", "a cube by group privacy (SEMI Algorithm 6)", "pure", "group_privacy", baseline=True),
-    Family("group_gaussian", "equal Gaussian noise by group privacy", "gaussian", "group_privacy", baseline=True),
+    Family(
+        "group_laplace",
+        "Laplace by group privacy (SEMI Algorithm 4)",
+        "pure",
+        "group_privacy",
+        baseline=True,
+        invariants_only=True,
+    ),
+    Family(
+        "group_l2_ball",
+        "a Euclidean ball by group privacy (SEMI Algorithm 5)",
+        "pure",
+        "group_privacy",
+        baseline=True,
+        invariants_only=True,
+    ),
+    Family(
+        "group_box", "a cube by group privacy (SEMI Algorithm 6)", "pure", "group_privacy", baseline=True, invariants_only=True
+    ),
+    Family(
+        "group_gaussian",
+        "equal Gaussian noise by group privacy",
+        "gaussian",
+        "group_privacy",
+        baseline=True,
+        invariants_only=True,
+    ),
 )
 
 
