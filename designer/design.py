@@ -69,8 +69,17 @@ FAMILIES = (
         "ellipsoid",
         scans_little=True,
     ),
-    Family("lattice_laplace", "integer noise that keeps the invariant", "pure", "lattice", on_request=True),
-    Family("lattice_gaussian", "integer Gaussian noise that keeps the invariant", "gaussian", "lattice", on_request=True),
+    Family(
+        "lattice_laplace", "integer noise that keeps the invariant", "pure", "lattice", on_request=True, invariants_only=True
+    ),
+    Family(
+        "lattice_gaussian",
+        "integer Gaussian noise that keeps the invariant",
+        "gaussian",
+        "lattice",
+        on_request=True,
+        invariants_only=True,
+    ),
     Family("isotropic_gaussian", "equal Gaussian noise", "gaussian", "ellipsoid", baseline=True),
     Family("l2_ball", "exponential noise in a Euclidean ball", "pure", "ellipsoid", baseline=True),
     Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", "laplace", baseline=True),

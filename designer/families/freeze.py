@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from designer.certificate import certify, relative_error
+from designer.certificate import certify, rounding_error
 from designer.coordinates import Coordinates
 from designer.errors import DesignFailed
 from designer.families.limits import refuse_infinite
@@ -93,7 +93,7 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     # An error of the float scan on the length of a pair weighs most at the smallest budget.
     least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in sensitivity.relation.blocks())
     # Where many pairs tie, floats must settle them: K = 300 equal coordinates would otherwise ask for every pair in rationals.
-    margin = 1 + max(MARGIN, 4 * relative_error(sensitivity, norm))
+    margin = 1 + max(MARGIN, 4 * rounding_error(sensitivity, norm))
     safe = (worst + 2 * (sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least)) * margin
     proven = certify(sensitivity, norm.divided(safe)).worst_ratio
     return safe if proven is None else max(1.0, safe * float_above(proven) * margin)
