@@ -57,7 +57,8 @@ class RecordDesign(Immutable):
     @property
     def sigmas(self) -> Floats:
         """(A, F) standard deviations of the noise, infinite where nothing is asked."""
-        return np.divide(1.0, np.sqrt(self.precisions), out=np.full(self.precisions.shape, np.inf), where=self.precisions > 0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / np.sqrt(self.precisions), dtype=np.float64)
 
     def deviations(self, measure: str) -> Floats:
         """(n,) standard deviations of the consistent answers of a measure."""

@@ -23,7 +23,7 @@ from designer.record_design import RecordDesign
 from designer.record_targets import COUNT, PriorRecords
 
 if TYPE_CHECKING:
-    from designer.policies import Splitting
+    from designer.policies import Sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +58,29 @@ class SplitDesign(Immutable):
         """What a record costs the counts of records, asked before splitting."""
         return constant_loss(self.design)
 
-    def split_policy(self) -> Splitting:
-        """The policy of everything asked on split rows; counts of records add the constant `unsplit`."""
-        from designer.policies import Splitting
+    def policy(self) -> Sum:
+        """The published policy: splitting for everything asked on split rows, and a constant for the counts of records before."""
+        from designer.policies import Constant, Splitting, Sum
 
-        variances = self.design.policy().variances
-        loss = Fraction(self.split_rows) + sum(Fraction(T) ** 2 / (2 * variances[a]) for a, T in self.thresholds.items())
-        return Splitting(loss, {a: Fraction(T) for a, T in self.thresholds.items()})
+        exact = self.design.policy()
+        loss = Fraction(self.split_rows) + sum(Fraction(T) ** 2 / (2 * exact.variances[a]) for a, T in self.thresholds.items())
+        split = Splitting(loss, {a: Fraction(T) for a, T in self.thresholds.items()})
+        return Sum((Constant(exact.constant), split))
 
     def rows(self, records: PriorRecords) -> Floats:
         """(K,), `m`: the split rows of public records."""
         ratios = [records.column(a) / T for a, T in self.thresholds.items()]
         return np.asarray(np.maximum(1.0, np.ceil(np.max(ratios, axis=0))))
+
+    @property
+    def value(self) -> float:
+        """The functional of the splitting policy over the whole prior."""
+        return self.design.prior.combine(self.losses(self.design.prior))
+
+    @property
+    def exact_value(self) -> float:
+        """The same of the exact policy, which describes the same release."""
+        return self.design.prior.combine(self.exact_losses(self.design.prior))
 
     def losses(self, records: PriorRecords) -> Floats:
         """(K,) losses under the splitting policy."""

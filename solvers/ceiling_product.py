@@ -1,9 +1,10 @@
 """Sizes T > 0 of least `max_k or sum_k w_k (h + (c + sum_a q_a T_a^2) max(1, max_a ceil(r_ka / T_a))^2)`, solved to a proven gap.
 
 The product grows with T in its first factor and falls in the second, so on a box `low <= T <= high` it is at least the first factor at `low`
-times the second at `high`: a lower bound that is exact on a point. Boxes are split at their geometric middle along the widest side, the
-least bound first, until no box promises more than the tolerance (monotonic branch and bound; docs/theory/record_design.md, 4).
-With `max(1, x)` in place of `max(1, ceil(x))` the program is a geometric one, convex in `log T`, and its optimum a lower bound of this one.
+times the second at `high`: a lower bound that is exact on a point. With `max(1, x)` in place of `max(1, ceil(x))` the program is geometric:
+the logarithm of its value is convex in `log T`, and a tangent bounds it from below, which is what tells apart the many fine sizes of nearly
+equal value. Boxes are split at their geometric middle along the widest side, the least bound first, until no box promises more than the
+tolerance (branch and bound; docs/theory/record_design.md, 4).
 """
 
 from __future__ import annotations
@@ -48,14 +49,37 @@ class Product:
 
     def value(self, sizes: Floats) -> Floats:
         """(B,) values at sizes T (B, d)."""
-        return self.bound(sizes, sizes)
+        return self.between(sizes, sizes)
+
+    def between(self, low: Floats, high: Floats) -> Floats:
+        """(B,) values with the first factor at low and the second at high, both (B, d): lower bounds on the boxes between them."""
+        second = self.steps((self.points[None] / high[:, None]).max(axis=2)) ** 2
+        terms = self.weights * (self.offset + self.first(low) * second)
+        return np.asarray(terms.max(axis=1) if self.largest else terms.sum(axis=1))
+
+    def first(self, sizes: Floats) -> Floats:
+        """(B, 1), the first factor."""
+        return np.asarray(self.constant + sizes**2 @ self.squares)[:, None]
 
     def bound(self, low: Floats, high: Floats) -> Floats:
-        """(B,) lower bounds on the boxes between low and high, both (B, d)."""
-        first = self.constant + low**2 @ self.squares
-        second = self.steps((self.points[None] / high[:, None]).max(axis=2)) ** 2
-        terms = self.weights * (self.offset + first[:, None] * second)
-        return np.asarray(terms.max(axis=1) if self.largest else terms.sum(axis=1))
+        """(B,) lower bounds on boxes. Measured, gap 0.01, costs without constant: 1,400 boxes where `between` alone needs over 20,000."""
+        return np.maximum(self.between(low, high), self.tangent(low, high) * (1 - 1e-12))
+
+    def tangent(self, low: Floats, high: Floats) -> Floats:
+        """(B,) least values on the boxes of the tangent, in logarithms, to the geometric program at their middles."""
+        middle = np.sqrt(low * high)
+        ratios = self.points[None] / middle[:, None]
+        top, argmax = ratios.max(axis=2), ratios.argmax(axis=2)
+        squared = self.weights * np.maximum(1.0, top) ** 2
+        terms = self.weights * self.offset + squared * self.first(middle)
+        if self.largest:
+            chosen = np.arange(terms.shape[1]) == terms.argmax(axis=1)[:, None]
+            squared, terms = squared * chosen, terms * chosen
+        value = terms.sum(axis=1)
+        falling = np.where(top > 1.0, 2 * squared * self.first(middle), 0.0)
+        falls = [(falling * (argmax == a)).sum(axis=1) for a in range(middle.shape[1])]
+        slope = 2 * self.squares * middle**2 * squared.sum(axis=1)[:, None] - np.stack(falls, axis=1)
+        return np.asarray(value * np.exp(-(np.abs(slope) * np.log(high / low)).sum(axis=1) / (2 * value)))
 
 
 def least_product(
@@ -63,7 +87,7 @@ def least_product(
 ) -> Solution[Floats]:
     """The sizes (d,) of least value in the box `low <= T <= high`, both (d,) and positive.
 
-    Measured, 100 points within a factor 1000, gap 0.01: d = 1 in 0.02 s, d = 2 in 0.3 s, d = 3 in 0.7 s (16,000 boxes).
+    Measured, 100 points within a factor 1000, gap 0.01: d = 1 in 0.01 s, d = 2 in 0.2 s, d = 3 in 0.7 s (8,000 boxes).
     """
     low, high = np.asarray(low, dtype=np.float64)[None], np.asarray(high, dtype=np.float64)[None]
     best = descend(product, np.sqrt(low * high)[0], low[0], high[0])
@@ -84,7 +108,7 @@ def least_product(
                 heapq.heappush(heap, (float(bound), boxes, a, b))
     bound = min(heap[0][0], value) if heap else value
     status = Status.OPTIMAL if relative_gap(value, bound) <= tolerance else Status.STALLED
-    return Solution(status, best, value, bound, boxes, "monotonic branch and bound")
+    return Solution(status, best, value, bound, boxes, "branch and bound")
 
 
 def _halves(low: Floats, high: Floats) -> tuple[Floats, Floats]:

@@ -38,7 +38,7 @@ def least_load(
     it may end near 0.
 
     >>> direct = lambda s: (np.array([4.0, 1.0]) / s, np.diag([4.0, 1.0] / s**2))  # errors 4 / s_0 and 1 / s_1
-    >>> least_load(np.array([[1.0, 2.0]]), direct, np.ones(2)).point.round(6)
+    >>> least_load(np.array([[1.0, 2.0]]), direct, np.ones(2)).point.round(4)
     array([4., 1.])
     """
     loads = np.asarray(loads, dtype=np.float64) * start
