@@ -24,6 +24,8 @@ from designer.frozen import Floats, Immutable, frozen, positive
 from designer.hierarchies import Hierarchy
 from designer.optimality import Optimality
 from designer.record_targets import COUNT, Accuracy, PriorRecords
+from solvers.least_load import least_load
+from solvers.solution import Solution
 
 if TYPE_CHECKING:
     from designer.policies import GaussianSums
@@ -248,23 +250,56 @@ class _Program:
 
 
 def _solve(program: _Program, tolerance: float) -> RecordDesign:
-    from solvers.least_load import least_load
-
-    solution = least_load(program.loads, program.errors, program.direct.ravel(), tolerance=tolerance)
-    if not solution.status.usable:
-        raise DesignFailed(f"design_records: {solution.status.value}")
-    found = solution.point.reshape(program.shape)
+    alike = program.freeze(np.zeros(program.shape)).uniform
+    found, bound, method = (_each_measure if alike else _all_measures)(program, tolerance)
     schemes = fixed_schemes(program)
     candidates = [found, _tidied(program, found), *(p for name, p in schemes.items() if name != "direct")]
     values = [float((program.loads @ p.ravel()).max()) for p in candidates]
-    best, value = candidates[int(np.argmin(values))], min(values)
+    value = min(values)
     words = f"{program.prior.form} of weight times exact policy over {len(program.prior.values)} prior records"
-    method = f"{solution.method}, {solution.iterations} rounds"
     return replace(
-        program.freeze(best),
-        optimality=Optimality(words, value, min(value, solution.lower_bound), method),
+        program.freeze(candidates[values.index(value)]),
+        optimality=Optimality(words, value, min(value, bound), method),
         schemes={name: float((program.loads @ p.ravel()).max()) for name, p in schemes.items()},
     )
+
+
+def _each_measure(program: _Program, tolerance: float) -> tuple[Floats, float, str]:
+    """Where all records meet the same families, `P(r) = sum_a r_a^2 / 2 S_a` with `S_a` a sum of precisions that only measure a's targets bound.
+
+    The least `S_a` of each measure make the least policy at every record at once, and so for every functional.
+    """
+    path = program.freeze(np.zeros(program.shape)).paths[-1]
+    rows, bounds, rounds = [], [], 0
+    for a, start in enumerate(program.direct):
+
+        def errors(row: Floats, a: int = a) -> tuple[Floats, Floats]:
+            values, slopes = zip(*program.measure_errors(a, row), strict=True)
+            return np.array(values), np.array(slopes)
+
+        solution = least_load(path[None], errors, start, tolerance=tolerance)
+        rows.append(_usable(solution))
+        bounds.append(solution.lower_bound)
+        rounds += solution.iterations
+    prices = program.loads.reshape(-1, *program.shape)[:, :, 0] / path[0]
+    return (
+        np.array(rows),
+        float((prices @ bounds).max()),
+        f"cutting planes for each measure, {rounds} rounds; least at every record",
+    )
+
+
+def _all_measures(program: _Program, tolerance: float) -> tuple[Floats, float, str]:
+    """The program as a whole."""
+    solution = least_load(program.loads, program.errors, program.direct.ravel(), tolerance=tolerance)
+    found = program.scaled(_usable(solution).reshape(program.shape))
+    return found, solution.lower_bound, f"cutting planes, {solution.iterations} rounds"
+
+
+def _usable(solution: Solution[Floats]) -> Floats:
+    if not solution.status.usable:
+        raise DesignFailed(f"design_records: {solution.status.value}")
+    return solution.point
 
 
 def _tidied(program: _Program, precisions: Floats) -> Floats:

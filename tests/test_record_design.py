@@ -105,6 +105,16 @@ def test_fixed_schemes_meet_the_targets_and_are_never_better(seed: int) -> None:
     assert made.schemes["direct"] == pytest.approx(by_hand, rel=1e-9)
 
 
+def test_one_design_is_least_at_every_record_whatever_the_prior() -> None:
+    rng = np.random.default_rng(14)
+    asked = targets(rng, tree(), "emp", "pay")
+    priors = [PriorRecords.cap({"emp": 1.0, "pay": 1e5}), PriorRecords.cap({"emp": 1e5, "pay": 1.0})]
+    mean, *others = (design_records(tree(), asked, p) for p in (PriorRecords.sample(prior(rng)), *priors))
+    records = PriorRecords.sample(prior(rng, 200))
+    for other in others:
+        assert other.losses(records) == pytest.approx(mean.losses(records), rel=3e-6)
+
+
 def test_one_level_is_the_closed_form() -> None:
     """Without nesting every answer stands alone: sigma is the smallest target, P(r) = r^2 / (2 sigma^2)."""
     flat = Hierarchy.of("abc")
