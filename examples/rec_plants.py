@@ -150,15 +150,15 @@ def draw(folder: Path) -> Path:
     axes[2].set(xlabel="policy loss", ylabel="share of plants", title="$\\rho$ = 1")
     axes[2].legend(fontsize=8, loc="lower right")
     made, totals = designed(), truth("generation")
-    with np.errstate(divide="ignore"):
-        alone = made.sigmas[0][made.families] / totals
-    for level in range(made.hierarchy.depth):
+    for level, name in enumerate(("nation", *LEVELS)):
         rows = made.hierarchy.slices[level]
-        axes[3].scatter(totals[rows], made.deviations("generation")[rows] / totals[rows], s=9, color=f"C{level}")
-        if np.isfinite(alone[rows]).all():
-            axes[3].scatter(totals[rows], alone[rows], s=9, facecolors="none", edgecolors=f"C{level}", linewidths=0.5)
-    axes[3].set(xscale="log", yscale="log", xlabel="generation, GWh", ylabel="relative standard deviation")
-    axes[3].set_title("design: consistent (full), alone (open)", fontsize=10)
+        axes[3].scatter(totals[rows], made.deviations("generation")[rows], s=9, color=f"C{level}", label=f"{name}, consistent")
+        if np.isfinite(made.sigmas[0, level]):
+            axes[3].axhline(made.sigmas[0, level], color=f"C{level}", linestyle="--", linewidth=0.9, label=f"{name}, alone")
+    axes[3].set(
+        xscale="log", yscale="log", xlabel="generation of the group, GWh", ylabel="standard deviation, GWh", title="design"
+    )
+    axes[3].legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.8))
     path = folder / "rec_plants.png"
     drawing.savefig(path, dpi=110)
     return path
