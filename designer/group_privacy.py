@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ def group_loss(losses: Iterable[object], unit: Unit = "zcdp") -> Fraction:
         return sum(listed, Fraction(0))
     # Relative to the largest loss, roots are exact where the ratios are squares, of equal losses above all.
     largest = max(listed, default=Fraction(0))
-    roots = sum((root_above(loss / largest) for loss in listed if loss), Fraction(0))
+    roots = sum((_root(loss / largest) for loss in listed if loss), Fraction(0))
     return largest * roots * roots
 
 
@@ -64,7 +65,7 @@ def advanced_group_loss(losses: Iterable[object]) -> Fraction:
     if not len(sizes):
         return Fraction(0)
     low, high = -30.0, 30.0
-    for _ in range(120):
+    for _ in range(64):
         left, right = low + 0.382 * (high - low), high - 0.382 * (high - low)
         low, high = (low, right) if rough(left) < rough(right) else (left, high)
     return bound(1 + Fraction(float(np.exp(low))))
@@ -103,6 +104,12 @@ def group_losses(losses: Floats, groups: NDArray[np.generic], unit: Unit = "zcdp
     # Sums of c terms are within c roundings, squaring doubles them; a group of one loses what its record does.
     together = raised((sums**2 if unit == "zcdp" else sums) * (1 + 2 * (counts + 4) * 2.0**-53), 4)
     return np.where(counts == 1, np.bincount(where, losses), together)
+
+
+def _root(square: Fraction) -> Fraction:
+    """A root, exact where it is rational, rounded up elsewhere."""
+    root = Fraction(isqrt(square.numerator), isqrt(square.denominator))
+    return root if root * root == square else root_above(square)
 
 
 def _losses(losses: Iterable[object]) -> list[Fraction]:

@@ -323,6 +323,7 @@ def ceilings(values: NDArray[Any], threshold: Fraction) -> Floats:
         whole = (sizes == np.rint(sizes)) & (scaled < 2.0**53) & (p < 2**53 and not converted)
         quotient = sizes * float_above(1 / threshold)
         result = np.where(whole, np.ceil(scaled / min(float(p), 2.0**53)), np.ceil(quotient * (1 + 2.0**-50)))
+    result = np.where(sizes > 0, np.maximum(result, 1.0), 0.0)  # a quotient may underflow
     open_ = ~whole & (np.ceil(quotient * (1 - 2.0**-50)) != result) & (quotient < 2.0**50)
     for i in np.flatnonzero(open_).tolist():
         result[i] = math.ceil(magnitude({"": values[i]}, "") / threshold)
