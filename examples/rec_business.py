@@ -16,11 +16,13 @@ import numpy as np
 
 from designer.data_files import numeric_column, read_table
 from designer.frozen import Floats
+from designer.group_privacy import group_losses
 from designer.hierarchies import Hierarchy
 from designer.pictures import figure
 from designer.record_design import RecordDesign, design_records
+from designer.record_metrics import absolute_relative_error, gaussian_relative_error
 from designer.record_targets import COUNT, Accuracy, PriorRecords
-from examples.rec_setting import Places, draw_distribution, draw_errors, group_sums, noise_on_split_rows, relative_errors
+from examples.rec_setting import Places, draw_distribution, draw_errors, group_sums, noise_on_split_rows
 from examples.reproduction import DATA, Result, show
 
 FILE = DATA / "establishments.csv"
@@ -117,7 +119,7 @@ def errors(data: Year, scheme: str, measure: str, level: int, top_coding: bool) 
     values = np.minimum(data.columns[measure], limit) if top_coding else data.columns[measure]
     answers = group_sums(data.paths()[level], values, data.tree.size)[rows]
     noise = np.random.default_rng(level).normal(scale=noise_on_split_rows(limit, rho_of_query()), size=answers.size)
-    return relative_errors(data.totals[measure][rows], answers + noise)
+    return absolute_relative_error(answers + noise, data.totals[measure][rows])
 
 
 def all_errors(data: Year, scheme: str, top_coding: bool) -> Floats:
@@ -137,7 +139,10 @@ def policy_losses(data: Year, scheme: str, rho: float = RHO) -> Floats:
 
 
 def realized_losses(data: Year, scheme: str, units: Places) -> Floats:
-    """`sum over queries of (the unit's total in the query)^2 / (2 sigma^2)`, exact for Gaussian noise, over published queries only."""
+    """`sum over queries of (the unit's total in the query)^2 / (2 sigma^2)`, exact for Gaussian noise, over published queries only.
+
+    As `record_metrics.realized_losses`, with pairs of unit and group as one integer: 0.25 s instead of 14 s.
+    """
     losses = np.zeros(int(units.max()) + 1)
     for groups in data.paths():
         kept = data.published[groups]
@@ -147,11 +152,6 @@ def realized_losses(data: Year, scheme: str, units: Places) -> Floats:
             totals = np.bincount(pairs, data.columns[measure][kept])
             losses += np.bincount(keys // data.tree.size, totals**2, minlength=losses.size) * rho_of_query() / limit**2
     return losses
-
-
-def firm_losses(data: Year, losses: Floats) -> Floats:
-    """The policy of a firm: `(sum sqrt P)^2` over its establishments."""
-    return np.asarray(np.bincount(data.firms, np.sqrt(losses)) ** 2)
 
 
 def least_rho(data: Year, scheme: str, goal: float) -> float:
@@ -184,7 +184,7 @@ def share_meeting(goal: float) -> float:
     met = []
     for measure in made.measures:
         rows = data.published & (data.totals[measure] > 0)
-        met.append(Z * made.deviations(measure)[rows] <= goal * data.totals[measure][rows])
+        met.append(gaussian_relative_error(made.deviations(measure)[rows], data.totals[measure][rows]) <= goal)
     return float(np.mean(np.concatenate(met)))
 
 
@@ -217,7 +217,7 @@ def reproduce(full: bool = False) -> Result:
     for scheme in THRESHOLDS:
         policy, realized = policy_losses(data, scheme), realized_losses(data, scheme, alone)
         excess.append(float((realized / policy).max()))
-        firm_excess.append(float((realized_losses(data, scheme, data.firms) / firm_losses(data, policy)).max()))
+        firm_excess.append(float((realized_losses(data, scheme, data.firms) / group_losses(policy, data.firms)).max()))
         gaps.append(float(np.median(policy) / np.median(realized)))
         computed[f"Figure 5: median policy over median realized loss, {scheme}"] = gaps[-1]
     computed["Figure 5: largest change of that ratio with lower thresholds"] = max(b / a for a, b in pairwise(gaps))
@@ -291,7 +291,7 @@ def draw(folder: Path) -> Path:
         policy = policy_losses(data, split)
         for unit, style in (("establishments", "-"), ("firms", "--")):
             units = np.arange(len(data.places)) if unit == "establishments" else data.firms
-            bound = policy if unit == "establishments" else firm_losses(data, policy)
+            bound = policy if unit == "establishments" else group_losses(policy, data.firms)
             draw_distribution(axes[2, column], bound, color="tab:orange", linestyle=style, label=f"policy, {unit}")
             realized = np.maximum(realized_losses(data, split, units), 1e-9)
             draw_distribution(axes[2, column], realized, color="tab:blue", linestyle=style, label=f"realized, {unit}")

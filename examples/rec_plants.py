@@ -17,6 +17,7 @@ from designer.hierarchies import Hierarchy
 from designer.pictures import figure
 from designer.policies import Constant, Policy, Sum
 from designer.record_design import RecordDesign, design_records
+from designer.record_metrics import absolute_relative_error, policy_losses
 from designer.record_targets import COUNT, Accuracy, PriorRecords
 from examples.rec_setting import (
     Places,
@@ -24,7 +25,6 @@ from examples.rec_setting import (
     draw_errors,
     group_sums,
     noise_on_split_rows,
-    relative_errors,
     splitting,
 )
 from examples.reproduction import DATA, Result, show
@@ -63,7 +63,9 @@ def errors(level: str, rho: float, share: float, draws: int) -> Floats:
     tree, _, columns = plants()
     totals = truth("generation")[tree.slices[LEVELS[level]]]
     sigma = noise_on_split_rows(float(np.quantile(columns["generation"], 1 - share)), rho / QUERIES)
-    return relative_errors(totals, totals + np.random.default_rng(5).normal(scale=sigma, size=(draws, totals.size))).ravel()
+    return absolute_relative_error(
+        totals + np.random.default_rng(5).normal(scale=sigma, size=(draws, totals.size)), totals
+    ).ravel()
 
 
 def average_errors(level: str, rho: float, draws: int) -> Floats:
@@ -72,7 +74,7 @@ def average_errors(level: str, rho: float, draws: int) -> Floats:
     rows = tree.slices[LEVELS[level]]
     total, number = truth("rate")[rows], truth(COUNT)[rows]
     noise = np.random.default_rng(6).normal(scale=noise_on_split_rows(1.0, rho / QUERIES / 2), size=(2, draws, total.size))
-    return relative_errors(total / number, (total + noise[0]) / np.maximum(number + noise[1], 1.0)).ravel()
+    return absolute_relative_error((total + noise[0]) / np.maximum(number + noise[1], 1.0), total / number).ravel()
 
 
 def policy(rho: float, share: float) -> Policy:
@@ -109,7 +111,7 @@ def reproduce(full: bool = False) -> Result:
     draws = 200 if full else 20
     medians = np.array([[np.median(errors("State", rho, share, draws)) for share in SPLIT_SHARES] for rho in RHOS])
     columns = plants()[2]
-    losses = policy(1.0, 0.01)(columns)
+    losses = policy_losses(policy(1.0, 0.01), columns, public=True)
     made = designed()
     assert made.optimality is not None
     schemes = {name: value / made.optimality.value for name, value in made.schemes.items()}
@@ -122,7 +124,7 @@ def reproduce(full: bool = False) -> Result:
         "median ARE of AVG by state and fuel, rho = 1": float(np.median(average_errors("State x Fuel", 1.0, draws))),
         "largest change of the median ARE with more split": float((medians[:, 1:] / medians[:, :-1]).max()),
         "largest change of the median ARE with more rho": float((medians[1:] / medians[:-1]).max()),
-        "share of plants that lose more than rho = 1": float(np.mean(losses > 1 + 1e-9)),
+        "share of plants that lose more than rho = 1": losses.share_above(1 + 1e-9),
         "design: relative gap": made.optimality.gap,
         "design: answers within 1.96 stated deviations": simulated_share_within(50 if full else 10),
         **{f"design: policy of scheme {name!r} over the optimum": value for name, value in schemes.items()},

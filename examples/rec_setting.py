@@ -1,4 +1,4 @@
-"""What the experiments on per-record policies share: sums of groups, noise on split rows, relative errors, distribution functions."""
+"""What the experiments on per-record policies share: sums of groups, noise on split rows, pictures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.frozen import Floats
-from designer.policies import Policy, Splitting
+from designer.policies import Splitting
 
 Places = NDArray[np.int64]
 
@@ -23,19 +23,9 @@ def noise_on_split_rows(threshold: float, rho: float) -> float:
     return float(threshold / np.sqrt(2 * rho))
 
 
-def relative_errors(truth: Floats, answers: Floats) -> Floats:
-    """ARE: `|answer - truth| / |truth|`."""
-    return np.abs(answers - truth) / np.abs(truth)
-
-
 def splitting(rho: float, threshold: float, measure: str) -> Splitting:
     """One measure, one threshold."""
     return Splitting(rho, {measure: threshold})
-
-
-def share_above(policy: Policy, columns: dict[str, Floats], rho: float) -> float:
-    """The share of records that lose more than `rho`."""
-    return float(np.mean(policy(columns) > rho * (1 + 1e-9)))
 
 
 def draw_distribution(axes: Any, losses: Floats, **style: Any) -> None:
