@@ -86,7 +86,7 @@ def test_columns_are_never_below_the_exact_loss_and_hardly_above(policy: Policy)
         exact = policy.exact(record)
         assert Fraction(got) >= exact
         if policy in ON_A_GRID:  # up to two steps more, of 2^-20 deviations or scales, in the root or in the loss itself
-            assert math.sqrt(got) <= math.sqrt(exact) + 2.0**-18 or got <= float(exact) + 2.0**-16
+            assert math.sqrt(got) <= math.sqrt(exact) * (1 + 1e-13) + 2.0**-18 or got <= float(exact) + 2.0**-16
         else:
             assert got <= float(exact) * (1 + 1e-14) + 1e-290
 
