@@ -42,7 +42,7 @@ def test_draws_follow_the_law(scale: Fraction, power: int) -> None:
 
 
 @pytest.mark.parametrize(("scale", "power"), NARROW[1:])
-def test_a_law_one_percent_off_is_noticed_by_many_draws(scale: Fraction, power: int) -> None:
+def test_a_law_three_percent_wider_is_noticed(scale: Fraction, power: int) -> None:
     draws = np.concatenate([DiscreteStudent(scale * Fraction(103, 100), power).draw(DRAWS, SeededEntropy(i)) for i in range(4)])
     assert fit(draws, scale, power) < FAILURE_PROBABILITY
 

@@ -165,6 +165,13 @@ def test_ceilings_of_arrays_next_to_multiples(threshold: Fraction) -> None:
     assert (ceilings(np.arange(2000, dtype=np.int32), threshold) == [math.ceil(v / threshold) for v in range(2000)]).all()
 
 
+@pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
+def test_cutting_a_measure_towards_zero_never_costs_more(policy: Policy) -> None:
+    for record in records(40):
+        cut = {**record, **{name: 0 if record[name] is None else 0.75 * float(record[name]) for name in "ab"}}  # type: ignore[arg-type]
+        assert policy.exact(cut) <= policy.exact(record)
+
+
 def test_compositions() -> None:
     record = {"a": 120, "b": 0.5, "g": "x"}
     one, two = SPLIT.exact(record), GAUSS.exact(record)
