@@ -127,10 +127,13 @@ class Splitting(Policy):
         rows = np.ones(length(columns))
         for attribute, threshold in self.thresholds.items():
             rows = np.maximum(rows, ceilings(column(columns, attribute), threshold))
-        # Few numbers of rows differ, so each is settled as a rational: losses that are floats stay what they are.
-        different, where = np.unique(rows, return_inverse=True)
-        losses = [float_above(self.of_rows(int(m))) if np.isfinite(m) else np.inf for m in different.tolist()]
-        return np.array(losses)[where] if self.loss else np.zeros_like(rows)
+        loss = float_above(self.loss)
+        with np.errstate(over="ignore"):
+            losses = rows**self.power * loss
+            # A product of integers below 2^53 is exact, so losses that are floats stay what they are; one row always costs `loss`.
+            digits = float((self.loss.numerator & -self.loss.numerator) or 1)
+            exact = (Fraction(loss) == self.loss) & (rows**self.power * (float(self.loss.numerator) / digits) < 2.0**53)
+        return np.where(exact | (rows == 1), losses, raised(losses, 3))
 
     def expression(self, table: Any) -> Any:
         import ibis

@@ -10,7 +10,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Self
@@ -179,7 +179,8 @@ class Scaled(Compound):
 class Piecewise(Compound):
     """The policy of the group that a record's key names, `other` for every key that is not listed or missing.
 
-    It holds for mechanisms that treat the groups of a partition apart (Lemma 4.3): thresholds by industry, say.
+    It holds for mechanisms that treat the groups of a partition apart (Lemma 4.3): thresholds by industry, say. On an engine the keys must
+    be of the column's type.
     """
 
     attribute: str
@@ -247,11 +248,26 @@ class Piecewise(Compound):
         return cls(spec["attribute"], groups, read(spec["other"]))
 
 
-class Groups(dict[Key, Policy]):
-    """The policies of a partition, hashable because nothing changes them."""
+class Groups(Mapping[Key, Policy]):
+    """The policies of a partition, frozen."""
 
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(frozenset(self.items()))
+    def __init__(self, policies: Mapping[Key, Policy]) -> None:
+        self._policies = dict(policies)
+
+    def __getitem__(self, key: Key) -> Policy:
+        return self._policies[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._policies)
+
+    def __len__(self) -> int:
+        return len(self._policies)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._policies.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._policies)
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def test_columns_are_never_below_the_exact_loss_and_hardly_above(policy: Policy)
         exact = policy.exact(record)
         assert Fraction(got) >= exact
         if policy in ON_A_GRID:  # up to two steps more, of 2^-20 deviations or scales, in the root or in the loss itself
-            assert math.sqrt(got) <= math.sqrt(exact) + 2.0**-18 or got <= float(exact) + 2.0**-16
+            assert math.sqrt(got) <= math.sqrt(exact) * (1 + 1e-13) + 2.0**-18 or got <= float(exact) + 2.0**-16
         else:
             assert got <= float(exact) * (1 + 1e-14) + 1e-290
 
@@ -163,6 +163,13 @@ def test_ceilings_of_arrays_next_to_multiples(threshold: Fraction) -> None:
     values = np.concatenate([near, np.nextafter(near, 0), np.nextafter(near, np.inf), np.arange(400.0)])
     assert ceilings(values, threshold).tolist() == [math.ceil(Fraction(v) / threshold) for v in values.tolist()]
     assert (ceilings(np.arange(2000, dtype=np.int32), threshold) == [math.ceil(v / threshold) for v in range(2000)]).all()
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=NAMES)
+def test_cutting_a_measure_towards_zero_never_costs_more(policy: Policy) -> None:
+    for record in records(40):
+        cut = {**record, **{name: 0 if record[name] is None else 0.75 * float(record[name]) for name in "ab"}}  # type: ignore[arg-type]
+        assert policy.exact(cut) <= policy.exact(record)
 
 
 def test_compositions() -> None:
