@@ -157,6 +157,13 @@ def test_strategies_leave_the_saddle_of_the_projected_cells(shape, adjacency, le
     assert found.lower_bound <= found.value < 0.51 * made("projected_laplace", shape, adjacency).error()
 
 
+def test_auto_weighs_projected_noise_under_invariants_only():
+    under = design(table((3, 3), 3), seconds=1e-3).mechanism.provenance["tried"]
+    alone = design(Problem(Workload.identity(3), metrics.uniform(3, 1.0))).mechanism.provenance["tried"]
+    assert "projected_laplace" in under and "projected_laplace" not in alone
+    assert not any(name.startswith("group_") for name in under)
+
+
 def test_too_many_changes_for_a_search_leave_the_best_start(monkeypatch):
     from solvers import strategy_search
     from solvers.changes import Changes
