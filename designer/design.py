@@ -31,7 +31,8 @@ class Family:
 
     The builder is the function of the family's name in `designer.families.<module>`; it is imported when it is needed, with its solvers.
     scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least loss (integer
-    tables), so "auto" leaves it out.
+    tables), so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave it out
+    elsewhere.
     """
 
     name: str
@@ -41,6 +42,11 @@ class Family:
     baseline: bool = False
     scans_little: bool = False
     on_request: bool = False
+    invariants_only: bool = False
+
+    def concerns(self, problem: Problem) -> bool:
+        """Whether the family has something to say about such a relation."""
+        return not (self.invariants_only and problem.relation.single_records)
 
     @property
     def build(self) -> Callable[..., Mechanism]:
@@ -55,6 +61,7 @@ class Family:
 
 FAMILIES = (
     Family("laplace", "independent Laplace noise, optimal scales", "pure", "laplace", scans_little=True),
+    Family("projected_laplace", "Laplace noise, projected", "pure", "projected", scans_little=True, invariants_only=True),
     Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", "k_norm"),
     Family("ellipsoid", "exponential noise in the best ellipsoid", "pure", "ellipsoid"),
     Family("box", "exponential noise in the smallest box", "pure", "box", scans_little=True),
@@ -68,14 +75,50 @@ FAMILIES = (
         "ellipsoid",
         scans_little=True,
     ),
-    Family("lattice_laplace", "integer noise that keeps the invariant", "pure", "lattice", on_request=True),
-    Family("lattice_gaussian", "integer Gaussian noise that keeps the invariant", "gaussian", "lattice", on_request=True),
+    Family(
+        "lattice_laplace", "integer noise that keeps the invariant", "pure", "lattice", on_request=True, invariants_only=True
+    ),
+    Family(
+        "lattice_gaussian",
+        "integer Gaussian noise that keeps the invariant",
+        "gaussian",
+        "lattice",
+        on_request=True,
+        invariants_only=True,
+    ),
     Family("isotropic_gaussian", "equal Gaussian noise", "gaussian", "ellipsoid", baseline=True),
     Family("l2_ball", "exponential noise in a Euclidean ball", "pure", "ellipsoid", baseline=True),
     Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", "laplace", baseline=True),
     Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", "laplace", baseline=True),
     Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", "laplace", baseline=True),
     Family("uniform_budget", "Laplace, one budget for all pairs", "pure", "laplace", baseline=True),
+    Family(
+        "group_laplace",
+        "Laplace by group privacy (SEMI Algorithm 4)",
+        "pure",
+        "group_privacy",
+        baseline=True,
+        invariants_only=True,
+    ),
+    Family(
+        "group_l2_ball",
+        "a Euclidean ball by group privacy (SEMI Algorithm 5)",
+        "pure",
+        "group_privacy",
+        baseline=True,
+        invariants_only=True,
+    ),
+    Family(
+        "group_box", "a cube by group privacy (SEMI Algorithm 6)", "pure", "group_privacy", baseline=True, invariants_only=True
+    ),
+    Family(
+        "group_gaussian",
+        "equal Gaussian noise by group privacy",
+        "gaussian",
+        "group_privacy",
+        baseline=True,
+        invariants_only=True,
+    ),
 )
 
 
@@ -177,7 +220,7 @@ def best_of_all(problem: Problem, seconds: float = 60.0) -> Design:
     made: list[Design] = []
     tried: dict[str, str] = {}
     for family in FAMILIES:
-        if family.notion != problem.notion or family.baseline or family.on_request:
+        if family.notion != problem.notion or family.baseline or family.on_request or not family.concerns(problem):
             continue
         if made and time.perf_counter() - start > allowed:
             tried[family.name] = f"not started: {allowed:g} s were over"
