@@ -76,6 +76,11 @@ FAMILIES = (
     Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", "laplace", baseline=True),
     Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", "laplace", baseline=True),
     Family("uniform_budget", "Laplace, one budget for all pairs", "pure", "laplace", baseline=True),
+    Family("projected_laplace", "Laplace noise, projected (SEMI Proposition 26)", "pure", "projected", baseline=True),
+    Family("group_laplace", "Laplace by group privacy (SEMI Algorithm 4)", "pure", "group_privacy", baseline=True),
+    Family("group_l2_ball", "a Euclidean ball by group privacy (SEMI Algorithm 5)", "pure", "group_privacy", baseline=True),
+    Family("group_box", "a cube by group privacy (SEMI Algorithm 6)", "pure", "group_privacy", baseline=True),
+    Family("group_gaussian", "equal Gaussian noise by group privacy", "gaussian", "group_privacy", baseline=True),
 )
 
 

@@ -16,7 +16,9 @@ from designer.guarantee import Guarantee
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 
 if TYPE_CHECKING:
+    from designer.invariants import Invariant
     from designer.mechanism import Mechanism
+    from designer.nearest_tables import NearestTable
 
 # One text for every unusable count, so that the refusal says nothing about the data.
 UNUSABLE = "histogram: must hold one nonnegative whole number below 2^53 for each universe element; nothing was released."
@@ -30,6 +32,12 @@ class Release:
     queries: tuple[str, ...]
     guarantee: Guarantee
     fingerprint: str
+
+    def consistent(self, invariant: Invariant, totals: object, **options: Any) -> NearestTable:
+        """The nearest table with published statistics, nonnegative and integer as asked: see `designer.nearest_tables.nearest_table`."""
+        from designer.nearest_tables import nearest_table
+
+        return nearest_table(self, invariant, totals, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: answers by query name, the guarantee, the fingerprint."""

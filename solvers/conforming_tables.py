@@ -116,6 +116,7 @@ def integer_minimum(
         integrality=np.ones(len(prices)),
         bounds=Bounds(lower, upper),
         constraints=LinearConstraint(np.asarray(rows, dtype=float), least, most),
+        options={"mip_rel_gap": 0.0},  # by default HiGHS may stop within 1e-4 of the minimum
     )
     if found.status == 2:
         return None

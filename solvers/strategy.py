@@ -133,14 +133,17 @@ def _indicator(n: int, a: int, b: int) -> Array:
     return row
 
 
-def independent_rows(workload: ArrayLike) -> Array:
-    """A maximal set of independent rows of Q, chosen by pivoted QR: rows that the others determine worst are kept."""
+def independent_rows(workload: ArrayLike) -> NDArray[np.intp]:
+    """Positions of a maximal set of independent rows of Q, by pivoted QR: rows that the others determine worst are kept.
+
+    >>> independent_rows([[1, 0], [2, 0], [0, 3]]).tolist()
+    [1, 2]
+    """
     from scipy.linalg import qr
 
-    rows = np.atleast_2d(np.asarray(workload, dtype=float))
-    triangle, pivots = qr(rows.T, mode="r", pivoting=True)
+    triangle, pivots = qr(np.atleast_2d(np.asarray(workload, dtype=float)).T, mode="r", pivoting=True)
     size = np.abs(np.diagonal(triangle))
-    return np.asarray(rows[np.sort(pivots[: int((size > 1e-11 * size.max(initial=0.0)).sum())])])
+    return np.sort(pivots[: int((size > 1e-11 * size.max(initial=0.0)).sum())])
 
 
 def spectral(gram: ArrayLike) -> Array:

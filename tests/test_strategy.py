@@ -153,7 +153,7 @@ def test_closed_forms() -> None:
 def test_workload_as_strategy_needs_no_full_rank() -> None:
     q = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 1.0, 0.0], [1.0, 2.0, 1.0, 0.0]])
     changes = Changes.units(np.ones(4))
-    strategy = fit_to_budgets(independent_rows(q), changes, "rows")
+    strategy = fit_to_budgets(q[independent_rows(q)], changes, "rows")
     assert strategy.matrix.shape == (2, 4)
     g = strategy.reconstruction(q, changes)
     moved = changes.matrix.toarray()
@@ -304,7 +304,8 @@ def test_answer_coordinates() -> None:
     rng = np.random.default_rng(5)
     q, changes = rng.random((3, 12)), Changes.of_metric(line(12))
     q = np.vstack([q, q[0] + q[1]])
-    rows, gram, moved = in_answers(q, changes)
+    rows, combined, moved = in_answers(q, changes)
+    gram = combined.T @ combined
     assert rows.shape == (3, 12)
     found = optimise_strategy(gram, moved, {"rows": np.eye(3)}, iterations=60)
     lifted = Strategy(found.point.matrix @ rows, "lifted")
@@ -321,8 +322,8 @@ def test_few_answers_of_a_plane(kind: str) -> None:
     changes = Changes.of_metric(np.sqrt(np.square(points[:, None] - points[None]).sum(-1)))
     q = rng.random((5, 30)) if kind == "real" else rng.integers(0, 2, (5, 30)).astype(float)
     found = optimise_workload(q, changes, iterations=80, keep=2)
-    _, gram, moved = in_answers(q, changes)
-    scales_only = reweigh(gram, moved, fit_to_budgets(np.eye(5), moved, "rows"))
+    _, combined, moved = in_answers(q, changes)
+    scales_only = reweigh(combined.T @ combined, moved, fit_to_budgets(np.eye(5), moved, "rows"))
     dense = changes.matrix.toarray()
     assert found.lower_bound <= found.value < 0.6 * scales_only.value
     assert brute_worst(found.point.matrix, dense.T, changes.budget) <= 1 + 1e-14
