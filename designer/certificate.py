@@ -121,6 +121,11 @@ class _Search:
             self.best, self.pair = length / budget, (left, right)
 
 
+def rounding_error(sensitivity: SensitivitySet, norm: Norm) -> float:
+    """Bound of the relative error of float lengths `||u||`, beside the absolute one of `Norm.image_error`."""
+    return (sensitivity.dimension + len(norm.map) + 8) * 2.0**-50
+
+
 def certify(
     sensitivity: SensitivitySet, norm: Norm, theorem: str = "", elements: Sequence[str] | None = None
 ) -> PrivacyCertificate:
@@ -128,7 +133,7 @@ def certify(
     search = _Search(sensitivity, norm)
     _check_silent(search)
     absolute = norm.image_error(sensitivity.points)
-    relative = sensitivity.relation.budget_error + (sensitivity.dimension + len(norm.map) + 8) * 2.0**-50
+    relative = sensitivity.relation.budget_error + rounding_error(sensitivity, norm)
     for block, ratios in sensitivity.ratios(norm):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # Never 0: a pair without any budget has an infinite bound, and only the exact comparison of its points settles it.

@@ -72,7 +72,7 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
     mechanism can beat, over the loss; it is not defined for biased designs.
     """
     names = (
-        [f.name for f in FAMILIES if f.notion == problem.notion]
+        [f.name for f in FAMILIES if f.notion == problem.notion and not (f.invariants_only and problem.relation.single_records)]
         if families is None
         else [family_named(name).name for name in families]
     )

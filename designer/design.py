@@ -31,7 +31,7 @@ class Family:
 
     The builder is the function of the family's name in `designer.families.<module>`; it is imported when it is needed, with its solvers.
     scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least loss (integer
-    tables), so "auto" leaves it out.
+    tables), so "auto" leaves it out. invariants_only: has no mechanism for relations of single records.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Family:
     baseline: bool = False
     scans_little: bool = False
     on_request: bool = False
+    invariants_only: bool = False
 
     @property
     def build(self) -> Callable[..., Mechanism]:
@@ -68,8 +69,17 @@ FAMILIES = (
         "ellipsoid",
         scans_little=True,
     ),
-    Family("lattice_laplace", "integer noise that keeps the invariant", "pure", "lattice", on_request=True),
-    Family("lattice_gaussian", "integer Gaussian noise that keeps the invariant", "gaussian", "lattice", on_request=True),
+    Family(
+        "lattice_laplace", "integer noise that keeps the invariant", "pure", "lattice", on_request=True, invariants_only=True
+    ),
+    Family(
+        "lattice_gaussian",
+        "integer Gaussian noise that keeps the invariant",
+        "gaussian",
+        "lattice",
+        on_request=True,
+        invariants_only=True,
+    ),
     Family("isotropic_gaussian", "equal Gaussian noise", "gaussian", "ellipsoid", baseline=True),
     Family("l2_ball", "exponential noise in a Euclidean ball", "pure", "ellipsoid", baseline=True),
     Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", "laplace", baseline=True),
@@ -77,10 +87,33 @@ FAMILIES = (
     Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", "laplace", baseline=True),
     Family("uniform_budget", "Laplace, one budget for all pairs", "pure", "laplace", baseline=True),
     Family("projected_laplace", "Laplace noise, projected (SEMI Proposition 26)", "pure", "projected", baseline=True),
-    Family("group_laplace", "Laplace by group privacy (SEMI Algorithm 4)", "pure", "group_privacy", baseline=True),
-    Family("group_l2_ball", "a Euclidean ball by group privacy (SEMI Algorithm 5)", "pure", "group_privacy", baseline=True),
-    Family("group_box", "a cube by group privacy (SEMI Algorithm 6)", "pure", "group_privacy", baseline=True),
-    Family("group_gaussian", "equal Gaussian noise by group privacy", "gaussian", "group_privacy", baseline=True),
+    Family(
+        "group_laplace",
+        "Laplace by group privacy (SEMI Algorithm 4)",
+        "pure",
+        "group_privacy",
+        baseline=True,
+        invariants_only=True,
+    ),
+    Family(
+        "group_l2_ball",
+        "a Euclidean ball by group privacy (SEMI Algorithm 5)",
+        "pure",
+        "group_privacy",
+        baseline=True,
+        invariants_only=True,
+    ),
+    Family(
+        "group_box", "a cube by group privacy (SEMI Algorithm 6)", "pure", "group_privacy", baseline=True, invariants_only=True
+    ),
+    Family(
+        "group_gaussian",
+        "equal Gaussian noise by group privacy",
+        "gaussian",
+        "group_privacy",
+        baseline=True,
+        invariants_only=True,
+    ),
 )
 
 

@@ -1,7 +1,8 @@
 """Post-processing of a table under an invariant (SEMI Remark 33): the nearest table that keeps the published statistics.
 
 Margins are public and released counts are noisy: unbiased counts are negative and fractional. A function of the release and of the public
-statistics alone keeps the guarantee (SEMI Proposition 23). What it costs is bias: small cells are pushed up, large ones down.
+statistics alone keeps the guarantee (SEMI Proposition 23). What it costs is bias: empty
+cells are pushed up, and the others of their rows and columns down.
 """
 
 from __future__ import annotations

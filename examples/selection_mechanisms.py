@@ -98,14 +98,15 @@ def reproduce(full: bool = False) -> Result:
 
 def draw(folder: Path) -> Path:
     """Expected shortfall of the four mechanisms in the three tasks."""
-    drawing, axis = figure()
+    drawing, axis = figure(width=8.0)
     height = 0.2
     for k, name in enumerate(selections("site")):
-        axis.barh(np.arange(len(TASKS)) + k * height, [shortfalls(task)[k] for task in TASKS], height, label=name)
-    axis.set_yticks(np.arange(len(TASKS)) + 1.5 * height, list(TASKS))
-    axis.set_xscale("log")
+        bars = axis.barh(np.arange(len(TASKS)) - k * height, [shortfalls(task)[k] for task in TASKS], height, label=name)
+        axis.bar_label(bars, fmt="%.3f", fontsize=8, padding=2)
+    axis.set_yticks(np.arange(len(TASKS)) - 1.5 * height, list(TASKS))
+    axis.margins(x=0.1)
     axis.set_xlabel("expected shortfall / spread of the scores")
-    axis.legend()
+    drawing.legend(loc="outside upper center", ncols=4, frameon=False, fontsize=9)
     path = folder / "selection_mechanisms.png"
     drawing.savefig(path, dpi=150)
     return path

@@ -24,16 +24,16 @@ def distribution(logs: Array) -> Array:
 
 
 def updated(logs: Array, row: Array, value: float, rate: float) -> Array:
-    """Log-weights after one step `w_i *= exp(rate * row_i * (value - row . p))`, p the distribution before it.
+    """Log-weights, the largest 0, after one step `w_i *= exp(rate * row_i * (value - row . p))`, p the distribution before it.
 
     With `rate = 4 / R^2`, R the range of the row, the relative entropy to any distribution b falls by at least
     `2 / R^2 * ((row . (p - b))^2 - (value - row . b)^2)`, by Hoeffding's lemma (docs/theory/synthetic.md, 4).
 
     >>> updated(np.zeros(2), np.array([0.0, 1.0]), 0.75, 4.0).tolist()
-    [0.0, 1.0]
+    [-1.0, 0.0]
     """
     moved = logs + rate * (value - float(row @ distribution(logs))) * row
-    return np.asarray(moved - moved.max() if row.any() else moved)
+    return np.asarray(moved - moved.max())
 
 
 def replayed(logs: Array, rows: Sequence[Array], values: Sequence[float], rate: float, passes: int) -> Array:

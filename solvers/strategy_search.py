@@ -132,7 +132,8 @@ def optimise_strategy(
 ) -> Solution[Strategy]:
     """Reweigh every start and the p-identity, `descend` from the `keep` best and from `seeds`, return the best. Never worse than any start.
 
-    `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT` allows.
+    `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT` allows; where
+    that is none, the best start is the answer.
     """
     iterations = min(iterations, EFFORT // max(1, changes.count * changes.size))
     w, span = np.asarray(gram, dtype=float), changes.span()
@@ -143,6 +144,9 @@ def optimise_strategy(
         raise ValueError(
             "no start has full column rank on the span of the changes: add the identity or use answer coordinates."
         )
+    if iterations == 0:
+        best = min(fitted, key=lambda s: gram_error(w, s.matrix, span))
+        return _solution(best, w, changes, 0, "best of the starts, too many changes for a search", bound)
     shaped = fit_to_budgets(p_identity(w, np.ones(changes.size), lower_bound=0.0).point.matrix, changes, "p-identity")
     pool = [reweigh(w, changes, s, iterations, bound) for s in [*fitted, shaped]]
     pool.sort(key=lambda s: s.value)

@@ -60,7 +60,8 @@ print(loaded.verify().holds, loaded.release([1, 2, 3]).answers.shape)
 
 
 def test_python_of_the_readme_runs(tmp_path: Path) -> None:
-    code = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
+    blocks = (ROOT / "README.md").read_text().split("```python\n")[1:]
+    code = "\n".join(block.split("```")[0] for block in blocks)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

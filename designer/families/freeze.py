@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from designer.certificate import certify
+from designer.certificate import certify, rounding_error
 from designer.coordinates import Coordinates
 from designer.errors import DesignFailed
 from designer.families.limits import refuse_infinite
@@ -22,9 +22,9 @@ from designer.relation import Relation
 from designer.sensitivity import SensitivitySet
 from solvers.rational import float_above
 
-# Norms are divided by this factor beyond the exact requirement, so that a certificate recomputed on another machine, whose float scan
+# Norms are divided by this much beyond the exact requirement, so that a certificate recomputed on another machine, whose float scan
 # may round otherwise, still holds.
-MARGIN = 1 + 2.0**-40
+MARGIN = 2.0**-40
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,11 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
         return 1.0
     # An error of the float scan on the length of a pair weighs most at the smallest budget.
     least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in sensitivity.relation.blocks())
-    safe = (worst + 2 * (sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least)) * MARGIN
+    # Where many pairs tie, floats must settle them: K = 300 equal coordinates would otherwise ask for every pair in rationals.
+    margin = 1 + max(MARGIN, 4 * rounding_error(sensitivity, norm))
+    safe = (worst + 2 * (sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least)) * margin
     proven = certify(sensitivity, norm.divided(safe)).worst_ratio
-    return safe if proven is None else max(1.0, safe * float_above(proven) * MARGIN)
+    return safe if proven is None else max(1.0, safe * float_above(proven) * margin)
 
 
 def on_heard(values: Floats, coordinates: Coordinates, rest: float = 0.0) -> Floats:

@@ -1,0 +1,170 @@
+"""Per-record zCDP on 9,804 real power plants in place of the cattle inventory: Seeman et al., Table 5 and Figure 2 b, and a consistent design.
+
+Cattle records are not public by county. A plant stands for a county, its generation for the cattle inventory, its capacity factor (a rate
+between 0 and 1) for the pasture rent, its primary fuel for the agricultural district: State and State x Fuel for State and State x AD.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from designer.data_files import read_table
+from designer.frozen import Floats
+from designer.hierarchies import Hierarchy
+from designer.pictures import figure
+from designer.policies import Constant, Policy, Sum
+from designer.record_design import RecordDesign, design_records
+from designer.record_metrics import absolute_relative_error, policy_losses
+from designer.record_targets import COUNT, Accuracy, PriorRecords
+from examples.rec_setting import (
+    Places,
+    draw_distribution,
+    draw_errors,
+    group_sums,
+    noise_on_split_rows,
+    splitting,
+)
+from examples.reproduction import DATA, Result, show
+
+SPLIT_SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+RHOS = (0.1, 1.0, 10.0)
+LEVELS = {"State": 1, "State x Fuel": 2}
+QUERIES = 4  # SUM and AVG at both levels share rho equally
+
+DIFFERENCES: dict[str, str] = {}
+
+
+@cache
+def plants() -> tuple[Hierarchy, Places, dict[str, Floats]]:
+    """Nation > state > fuel, the place of every plant's finest group, and the measures; plants without positive generation are left out."""
+    table = read_table(DATA / "power_plants.csv")
+    generation = np.array([float(text or 0) for text in table["generation_gwh_2019"]])
+    capacity = np.array([float(text) for text in table["capacity_mw"]])
+    kept = generation > 0
+    keys = [[text for text, keep in zip(table[name], kept, strict=True) if keep] for name in ("state", "primary_fuel")]
+    tree = Hierarchy.of(*keys, top="US")
+    places = np.array([tree.place[f"US/{state}/{fuel}"] for state, fuel in zip(*keys, strict=True)])
+    # GWh a year over MW: 8.76 at full power all year.
+    rate = np.clip(generation[kept] / (8.76 * capacity[kept]), 0.0, 1.0)
+    return tree, places, {"generation": generation[kept], "rate": rate, COUNT: np.ones(int(kept.sum()))}
+
+
+def truth(measure: str) -> Floats:
+    """(n,) totals of all groups."""
+    tree, places, columns = plants()
+    return tree.totals(group_sums(places, columns[measure], tree.size)[~tree.inner])
+
+
+def errors(level: str, rho: float, share: float, draws: int) -> Floats:
+    """ARE of SUM(generation) by the groups of a level, a quarter of rho on this query."""
+    tree, _, columns = plants()
+    totals = truth("generation")[tree.slices[LEVELS[level]]]
+    sigma = noise_on_split_rows(float(np.quantile(columns["generation"], 1 - share)), rho / QUERIES)
+    return absolute_relative_error(
+        totals + np.random.default_rng(5).normal(scale=sigma, size=(draws, totals.size)), totals
+    ).ravel()
+
+
+def average_errors(level: str, rho: float, draws: int) -> Floats:
+    """ARE of AVG(rate), ordinary zCDP on unsplit records: noisy sum over noisy count, half of its share of rho each, sensitivity 1."""
+    tree, _, _ = plants()
+    rows = tree.slices[LEVELS[level]]
+    total, number = truth("rate")[rows], truth(COUNT)[rows]
+    noise = np.random.default_rng(6).normal(scale=noise_on_split_rows(1.0, rho / QUERIES / 2), size=(2, draws, total.size))
+    return absolute_relative_error((total + noise[0]) / np.maximum(number + noise[1], 1.0), total / number).ravel()
+
+
+def policy(rho: float, share: float) -> Policy:
+    """Two sums on split rows, two averages before splitting."""
+    threshold = float(np.quantile(plants()[2]["generation"], 1 - share))
+    return Sum((Constant(rho / 2), splitting(rho / 2, threshold, "generation")))
+
+
+@cache
+def designed() -> RecordDesign:
+    """Generation to 0.01 % in the nation, 1 % in 95 % of the states, 50 % in 90 % of the states' fuels, all with at least 10 plants."""
+    tree, places, columns = plants()
+    totals, numbers = truth("generation"), truth(COUNT)
+    asked = [
+        Accuracy.relative("generation", totals, error, share=share, asked=(tree.level == level) & (numbers >= 10))
+        for level, (error, share) in enumerate([(1e-4, 1.0), (0.01, 0.95), (0.5, 0.9)])
+    ]
+    target = Accuracy("generation", np.minimum.reduce([accuracy.deviations for accuracy in asked]))
+    return design_records(tree, [target], PriorRecords.sample({"generation": columns["generation"]}, places))
+
+
+def simulated_share_within(draws: int) -> float:
+    """The share of consistent answers within 1.96 of their stated standard deviations."""
+    made = designed()
+    tree, precisions = made.hierarchy, made.group_precisions("generation")
+    scales = np.where(precisions > 0, 1 / np.sqrt(np.maximum(precisions, 1e-300)), 0.0)
+    rng, deviations = np.random.default_rng(7), made.deviations("generation")
+    noise = [tree.estimate(rng.normal(size=tree.size) * scales, precisions) for _ in range(draws)]
+    return float(np.mean(np.abs(noise) <= 1.959964 * deviations))
+
+
+def reproduce(full: bool = False) -> Result:
+    """The trade-off of Figure 2 b on plants, and what a consistent design brings."""
+    draws = 200 if full else 20
+    medians = np.array([[np.median(errors("State", rho, share, draws)) for share in SPLIT_SHARES] for rho in RHOS])
+    columns = plants()[2]
+    losses = policy_losses(policy(1.0, 0.01), columns, public=True)
+    made = designed()
+    assert made.optimality is not None
+    schemes = {name: value / made.optimality.value for name, value in made.schemes.items()}
+    computed = {
+        "median ARE by state, rho = 1, 1 % of plants split": float(medians[1, 2]),
+        "median ARE by state and fuel, rho = 1, 1 % of plants split": float(
+            np.median(errors("State x Fuel", 1.0, 0.01, draws))
+        ),
+        "median ARE of AVG by state, rho = 1, ordinary zCDP": float(np.median(average_errors("State", 1.0, draws))),
+        "median ARE of AVG by state and fuel, rho = 1": float(np.median(average_errors("State x Fuel", 1.0, draws))),
+        "largest change of the median ARE with more split": float((medians[:, 1:] / medians[:, :-1]).max()),
+        "largest change of the median ARE with more rho": float((medians[1:] / medians[:-1]).max()),
+        "share of plants that lose more than rho = 1": losses.share_above(1 + 1e-9),
+        "design: relative gap": made.optimality.gap,
+        "design: answers within 1.96 stated deviations": simulated_share_within(50 if full else 10),
+        **{f"design: policy of scheme {name!r} over the optimum": value for name, value in schemes.items()},
+    }
+    return computed, {
+        "largest change of the median ARE with more split": (0.0, 1.0),
+        "largest change of the median ARE with more rho": (0.0, 1.0),
+        "share of plants that lose more than rho = 1": (0.0, 0.0101),
+        "design: relative gap": (0.0, 1e-6),
+        "design: answers within 1.96 stated deviations": (0.945, 0.955) if full else (0.935, 0.965),
+        **{f"design: policy of scheme {name!r} over the optimum": (1.0 - 1e-9, np.inf) for name in schemes},
+    }
+
+
+def draw(folder: Path) -> Path:
+    """Errors by share of split plants at both levels, distribution of losses, and deviations of consistent answers."""
+    drawing, axes = figure(columns=4, width=4.2, height=4.2)
+    for place, level in enumerate(LEVELS):
+        shown = [errors(level, 1.0, share, 20) for share in SPLIT_SHARES] + [average_errors(level, 1.0, 20)]
+        labels = [f"{share:.1%}" for share in SPLIT_SHARES] + ["AVG"]
+        draw_errors(axes[place], shown, labels, {1.0: "tab:red", 0.1: "tab:green"})
+        axes[place].set(title=f"{level}, $\\rho$ = 1", xlabel="plants that are split", ylabel="ARE")
+    for k, share in enumerate(SPLIT_SHARES):
+        draw_distribution(axes[2], policy(1.0, share)(plants()[2]), color=f"C{k}", label=f"{share:.1%} split")
+    axes[2].set(xlabel="policy loss", ylabel="share of plants", title="$\\rho$ = 1")
+    axes[2].legend(fontsize=8, loc="lower right")
+    made, totals = designed(), truth("generation")
+    for level, name in enumerate(("nation", *LEVELS)):
+        rows = made.hierarchy.slices[level]
+        axes[3].scatter(totals[rows], made.deviations("generation")[rows], s=9, color=f"C{level}", label=f"{name}, consistent")
+        if np.isfinite(made.sigmas[0, level]):
+            axes[3].axhline(made.sigmas[0, level], color=f"C{level}", linestyle="--", linewidth=0.9, label=f"{name}, alone")
+    axes[3].set(
+        xscale="log", yscale="log", xlabel="generation of the group, GWh", ylabel="standard deviation, GWh", title="design"
+    )
+    axes[3].legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.8))
+    path = folder / "rec_plants.png"
+    drawing.savefig(path, dpi=110)
+    return path
+
+
+if __name__ == "__main__":
+    show("Per-record zCDP on power plants (after Seeman et al., Table 5 and Figure 2 b)", reproduce, DIFFERENCES, draw)
