@@ -24,6 +24,7 @@ from designer.data_files import read_histogram
 from designer.design import FAMILIES, design
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.json_text import plain, write_whole
+from designer.lattice_mechanism import LatticeMechanism
 from designer.mechanism import Mechanism
 from designer.problem_file import read_problem
 from designer.release import Release
@@ -156,7 +157,7 @@ def _rounded(answer: float, deviation: float) -> str:
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism = load(options.file)
-    if not isinstance(mechanism, Mechanism):
+    if not isinstance(mechanism, (Mechanism, LatticeMechanism)):
         raise InvalidProblem(f"{options.file}: holds no additive mechanism, so there is no noise to draw; use release.")
     noise = mechanism.sample_noise(options.size, options.seed)
     if options.output:

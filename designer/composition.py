@@ -142,7 +142,7 @@ def composed(*mechanisms: Promising) -> Guarantee:
         mechanism="Together: " + " ".join(f"({m + 1}) {statement.mechanism}" for m, statement in enumerate(statements)),
         sampling=" ".join(dict.fromkeys(statement.sampling for statement in statements)),
         floating_point=" ".join(dict.fromkeys(statement.floating_point for statement in statements)),
-        fingerprint=_joint_fingerprint("composition", prints),
+        fingerprint=joint_fingerprint("composition", prints),
     )
 
 
@@ -157,7 +157,7 @@ def for_groups(mechanism: Promising, records: int) -> Guarantee:
         unit=f"The values of {size} records together, as the relation says; their budgets add where they change differently.",
         relation=relation.words(),
         parameters=_parameters(relation, [statement.parameters["worst_ratio"]]),
-        fingerprint=_joint_fingerprint(f"group of {size}", [statement.fingerprint]),
+        fingerprint=joint_fingerprint(f"group of {size}", [statement.fingerprint]),
     )
 
 
@@ -168,7 +168,7 @@ def post_processing(guarantee: Guarantee, computation: str) -> Guarantee:
     return replace(
         guarantee,
         mechanism=f"{guarantee.mechanism} Afterwards, from the release alone: {computation.strip()}",
-        fingerprint=_joint_fingerprint(f"afterwards: {computation.strip()}", [guarantee.fingerprint]),
+        fingerprint=joint_fingerprint(f"afterwards: {computation.strip()}", [guarantee.fingerprint]),
     )
 
 
@@ -194,6 +194,6 @@ def _parameters(relation: Relation, ratios: Sequence[float | int | None]) -> dic
     }
 
 
-def _joint_fingerprint(rule: str, prints: Sequence[Any]) -> str:
+def joint_fingerprint(rule: str, prints: Sequence[Any]) -> str:
     """One fingerprint for a rule and the fingerprints of what it was applied to, in order."""
     return hashlib.sha256("\n".join([rule, *map(str, prints)]).encode()).hexdigest()

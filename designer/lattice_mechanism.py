@@ -2,7 +2,7 @@
 
 The released table is a table of integers with the published statistics of the data, whatever they are. The law of z falls off in a norm of z,
 exponentially or like a Gaussian, and privacy is the same one inequality as for every additive mechanism: `||v|| <= b` for every protected
-change v. All noise is drawn exactly; where that is not feasible there is no mechanism of this kind.
+change v. All noise is drawn exactly; where that is not feasible a Markov chain may be asked for by name, and the guarantee says what it adds.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from designer.workload import Workload
 from solvers.rational import exact_rank
 
 if TYPE_CHECKING:
+    from designer.sampling.lattice_chain import Assessment, ChainPlan
     from designer.sampling.lattice_choice import LatticeChoice, LatticeSampler
     from solvers.lattice import Lattice
 
@@ -67,6 +68,7 @@ class LatticeMechanism(Specified):
 
     workload: Q (K, N), asked of the released table. relation: what is hidden, under its invariant. norm: on the R cells listed in `cells`
     (None: all N), which determine a vector of the kernel. falloff: "exponential", or "gaussian" with an l2 norm.
+    chain: None for exact noise; a plan draws from a Markov chain instead, and its estimated distance from the law enters the guarantee.
     Construction certifies `norm(v) <= b` for every protected change v and raises `NotPrivate` otherwise; `DesignFailed` where no exact
     sampler is feasible.
     """
@@ -79,6 +81,7 @@ class LatticeMechanism(Specified):
     norm: Norm
     falloff: Falloff = "exponential"
     cells: tuple[int, ...] | None = None
+    chain: ChainPlan | None = None
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     privacy: PrivacyCertificate = field(init=False, repr=False)
@@ -103,6 +106,10 @@ class LatticeMechanism(Specified):
                 f"cells: {shown(self.cells)} must name {self.norm.dimension} different elements, one for each coordinate of the norm."
             )
         self._require_norm()
+        if self.chain is not None and self.falloff == "gaussian":
+            raise InvalidProblem(
+                "chain: goes with an exponential fall-off, whose exact samplers may be infeasible; leave it out."
+            )
         object.__setattr__(self, "privacy", self.verify().require())
 
     def _require_norm(self) -> None:
@@ -121,12 +128,13 @@ class LatticeMechanism(Specified):
             raise InvalidProblem(
                 f"cells: a gauge on {self.norm.dimension} cells for a lattice of rank {self.lattice.dimension}; give as many cells as the rank."
             )
-        image = np.atleast_2d(self.norm.factor) @ self.lattice.basis[:, self._columns].T.astype(np.float64)
+        image = np.atleast_2d(self.norm.factor) @ self.lattice.basis[:, self.columns].T.astype(np.float64)
         if exact_rank(image) < self.lattice.dimension:
             raise InvalidProblem("norm: is 0 on some change that keeps the invariant; measure it by more cells.")
 
     @property
-    def _columns(self) -> NDArray[np.intp]:
+    def columns(self) -> NDArray[np.intp]:
+        """The cells that the norm measures."""
         return np.arange(self.relation.size) if self.cells is None else np.array(self.cells, dtype=np.intp)
 
     @cached_property
@@ -143,7 +151,7 @@ class LatticeMechanism(Specified):
 
     def sensitivity(self) -> SensitivitySet:
         """The protected changes, on the cells that the norm measures."""
-        return SensitivitySet.of(np.eye(self.relation.size)[self._columns], self.relation)
+        return SensitivitySet.of(np.eye(self.relation.size)[self.columns], self.relation)
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""
@@ -167,81 +175,24 @@ class LatticeMechanism(Specified):
 
     @cached_property
     def choice(self) -> LatticeChoice:
-        """The exact sampler, how it was chosen and what was considered."""
-        from designer.sampling.lattice_choice import Ellipsoid, Polytope, lattice_sampler_for
+        """The exact sampler, how it was chosen and what was considered; or the chain that was asked for by name."""
+        from designer.lattice_sampling import chain_choice, exact_choice
 
-        constraints, lattice = self.relation.invariant.constraints, self.lattice
-        if self.falloff == "gaussian":
-            return self._gaussian_choice()
-        if isinstance(self.norm, Gauge):
-            vertices, simplices, facets = self._polytope(self.norm)
-            return lattice_sampler_for(constraints, Polytope(vertices, simplices, facets), 1, lattice)
-        if (
-            self.cells is None
-            and self.norm.map.ndim == 1
-            and len(set(self.norm.map.tolist())) == 1
-            and self.norm.order != "linf"
-        ):
-            return lattice_sampler_for(constraints, self.norm.order, Fraction(float(self.norm.map[0])), lattice)
-        if self.norm.order == "l2":
-            return lattice_sampler_for(constraints, Ellipsoid(self._factor()), 1, lattice)
-        raise InvalidProblem(
-            f"norm: no exact sampler for this {self.norm.order} norm on a lattice; use equal l1 weights, l2 or a gauge."
-        )
+        return exact_choice(self) if self.chain is None else chain_choice(self, self.chain)
 
-    def _gaussian_choice(self) -> LatticeChoice:
-        from designer.sampling.lattice_choice import LatticeChoice
-        from designer.sampling.lattice_gaussian import LatticeGaussian
+    @cached_property
+    def assessment(self) -> Assessment | None:
+        """What is estimated about the chain, recomputed from its plan; None where the noise is exact."""
+        from designer.sampling.lattice_chain import LatticeChain
 
-        factor = self._factor()
-        columns = list(zip(*factor, strict=True))
-        precision = np.array([[sum(a * b for a, b in zip(u, v, strict=True)) for v in columns] for u in columns], dtype=object)
-        sampler = LatticeGaussian.ellipsoid(self.lattice, precision) if self.cells is not None else self._isotropic(precision)
-        return LatticeChoice("nearest plane, Gaussian", 1.0, sampler, ("Klein's proposal with an exact acceptance.",))
-
-    def _isotropic(self, precision: NDArray[Any]) -> LatticeSampler:
-        from designer.sampling.lattice_gaussian import LatticeGaussian
-
-        diagonal = set(precision.diagonal())
-        if len(diagonal) == 1 and self.norm.map.ndim == 1:
-            return LatticeGaussian.isotropic(self.lattice, 1 / diagonal.pop())
-        return LatticeGaussian.ellipsoid(self.lattice, precision)
-
-    def _factor(self) -> list[list[Fraction]]:
-        """The norm's map as a matrix of rationals on all N cells."""
-        full = np.zeros((len(np.atleast_2d(self.norm.factor)), self.relation.size))
-        full[:, self._columns] = self.norm.factor
-        return [[Fraction(float(w)) for w in row] for row in full]
-
-    def _polytope(self, norm: Gauge) -> tuple[Any, Any, Any]:
-        """The gauge's body lifted from the measured cells into the span of the lattice."""
-        from designer.noise import gauge_grid
-
-        grid = gauge_grid(norm, (Fraction(1),) * norm.dimension)
-        lift = self._lift()
-        vertices = [
-            [sum((c * r for c, r in zip(vertex, column, strict=True)), Fraction(0)) for column in lift]
-            for vertex in grid.vertices
-        ]
-        place = {cell: k for k, cell in enumerate(self._columns.tolist())}
-        facets = [[row[place[j]] if j in place else Fraction(0) for j in range(self.relation.size)] for row in grid.facets]
-        return vertices, grid.simplices, facets
-
-    def _lift(self) -> list[list[Fraction]]:
-        """Row j gives cell j of a kernel vector from its measured cells: `B' (B_cells')^-1`, exactly."""
-        from flint import fmpq_mat, fmpz_mat
-
-        basis = fmpz_mat([[int(x) for x in row] for row in self.lattice.basis])
-        square = fmpz_mat([[int(x) for x in row] for row in self.lattice.basis[:, self._columns]])
-        lifted = (fmpq_mat(square).inv() * fmpq_mat(basis)).transpose()
-        return [[Fraction(int(c.p), int(c.q)) for c in row] for row in lifted.tolist()]
+        return self.sampler.assess(self.chain) if self.chain and isinstance(self.sampler, LatticeChain) else None
 
     @cached_property
     def sampler(self) -> LatticeSampler:
         """The exact sampler; `DesignFailed` where none is feasible."""
         if self.choice.sampler is None:
             raise DesignFailed(
-                f"{self.family}: no exact sampler is feasible here: {' '.join(self.choice.considered)} Use an l2 norm or a Gaussian."
+                f"{self.family}: no exact sampler is feasible here: {' '.join(self.choice.considered)} Use an l2 norm or a Gaussian, or ask for chain=True."
             )
         return self.choice.sampler
 
@@ -279,7 +230,7 @@ class LatticeMechanism(Specified):
 
     def privacy_loss(self, change: object) -> Floats:
         """`||v||` of a change of the table, (N,) or (M, N)."""
-        return self.norm(np.asarray(change, dtype=np.float64)[..., self._columns])
+        return self.norm(np.asarray(change, dtype=np.float64)[..., self.columns])
 
     def epsilon_at(self, delta: float) -> float:
         """The smallest epsilon known such that every change of the largest budget is (epsilon, delta)-private, rounded up."""
@@ -289,6 +240,8 @@ class LatticeMechanism(Specified):
             raise InvalidProblem(
                 "delta: the budget grows with the distance without end; ask for an adjacency first (`within`)."
             )
+        if self.assessment is not None and delta < self.assessment.delta(self.relation.largest_budget()):
+            raise InvalidProblem(f"delta: {delta!r} is below what the chain adds, by its estimate; ask for more.")
         budget = Fraction(self.relation.largest_budget())
         return float(budget) if self.falloff == "exponential" else zcdp_epsilon(budget**2 / 2, delta)
 
@@ -325,20 +278,23 @@ class LatticeMechanism(Specified):
 
     @property
     def guarantee(self) -> Guarantee:
+        from designer.lattice_sampling import chain_notion, chain_parameters, sampling_words
+
         law = "exp(-||z||)" if self.falloff == "exponential" else "exp(-||z||^2 / 2)"
         shape = "a polytope gauge" if isinstance(self.norm, Gauge) else f"an {self.norm.order} norm"
         return Guarantee(
             unit=self.relation.protected_unit(),
             relation=self.relation.words(),
             unprotected=self.relation.unprotected(),
-            notion=NOTIONS[self.falloff],
+            notion=NOTIONS[self.falloff] + chain_notion(self),
             parameters={
                 "worst_ratio": float(self.privacy.worst_ratio or 0),
                 "dimension": self.dimension,
                 **self.relation.facts(),
+                **chain_parameters(self),
             },
             mechanism=f"Family {self.family}: integer noise on the kernel of the invariant, P(z) proportional to {law}, ||z|| {shape} of the table.",
-            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
+            sampling=sampling_words(self),
             floating_point=WHOLE,
             timing=TIMING,
             post_processing=POST_PROCESSING,
@@ -356,14 +312,16 @@ class LatticeMechanism(Specified):
             "norm": norm_to_spec(self.norm),
             "falloff": self.falloff,
             "cells": None if self.cells is None else list(self.cells),
+            "chain": None if self.chain is None else self.chain.to_spec(),
         }
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> LatticeMechanism:
         from designer.json_text import require_keys
+        from designer.sampling.lattice_chain import ChainPlan
         from designer.spec_parts import norm_from_spec, relation_from_spec, workload_from_spec
 
-        require_keys(core, {"family", "workload", "relation", "norm", "falloff", "cells"}, "mechanism")
+        require_keys(core, {"family", "workload", "relation", "norm", "falloff", "cells", "chain"}, "mechanism")
         return cls(
             family=str(core["family"]),
             workload=workload_from_spec(core["workload"]),
@@ -371,6 +329,7 @@ class LatticeMechanism(Specified):
             norm=norm_from_spec(core["norm"]),
             falloff=core["falloff"],
             cells=None if core["cells"] is None else tuple(core["cells"]),
+            chain=None if core["chain"] is None else ChainPlan.from_spec(core["chain"]),
         )
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:

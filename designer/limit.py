@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from designer.change_relations import InvariantDistance
 from designer.coordinates import moving_coordinates
 from designer.frozen import Floats
 from designer.problem import Problem
@@ -28,7 +29,7 @@ class Limit:
 
 
 def limit(problem: Problem, tolerance: float = 1e-6) -> Limit | None:
-    """The limit of a problem with squared or max loss; None for absolute loss, budgets of 0, and sets too large to write out.
+    """The limit of a problem with squared or max loss; None for absolute loss, budgets of 0, sets too large to write out and budgets per distance.
 
     >>> from designer import Workload, metrics
     >>> found = limit(Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0)))
@@ -37,7 +38,7 @@ def limit(problem: Problem, tolerance: float = 1e-6) -> Limit | None:
     """
     from solvers.ellipsoid import minimise_maximum, minimise_trace
 
-    if problem.loss == "absolute":
+    if problem.loss == "absolute" or isinstance(problem.relation, InvariantDistance):
         return None
     coordinates = moving_coordinates(problem)
     if not coordinates.heard.any():

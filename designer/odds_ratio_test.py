@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designer.canonical_noise import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
+from designer.canonical_noise import CanonicalNoise, PiecewiseNoise, canonical_noise, is_canonical
 from designer.certificate import PrivacyCertificate, Witness
 from designer.errors import InvalidProblem, NotPrivate
 from designer.fisher import Margins
@@ -19,7 +19,7 @@ from designer.guarantee import POST_PROCESSING, Guarantee
 from designer.json_text import require_keys
 from designer.sampling.entropy import SystemEntropy
 from designer.specified import Specified
-from designer.tradeoff import Tradeoff, tradeoff_from_spec
+from designer.tradeoff import EpsilonDelta, Tradeoff, tradeoff_from_spec
 from designer.umpu import NoisyCountTest, interval, p_value_above
 from designer.version import VERSION
 
@@ -86,7 +86,7 @@ class OddsRatioTest(Specified):
                 "tradeoff: allows errors whose sum is 0, or below the floats, which protects nobody; allow less loss."
             )
         # The steps of Tulap noise are of the size of epsilon, whatever delta is.
-        loss = min(1 - 2 * least, float(self.tradeoff.epsilon) if isinstance(self.law, Tulap) else 1.0)
+        loss = min(1 - 2 * least, float(self.tradeoff.epsilon) if isinstance(self.tradeoff, EpsilonDelta) and not slow else 1.0)
         if loss < LEAST_LOSS[slow]:
             raise InvalidProblem(
                 f"tradeoff: allows a loss of {loss:.2g}, below {LEAST_LOSS[slow]:.2g}: {type(self.law).__name__} would be too wide to draw; "

@@ -3,7 +3,8 @@
 [elements]  table = "cities.csv", names = ["name", "state"]          the universe, one row each (optional)
 [domain]    sex = ["F", "M"], age = 3                                 or a product of attributes (optional)
 [workload]  one of: matrix = "queries.csv" | columns = ["elevation"] | builder = "random" | predicates = {..} | marginals = [[..]]
-[relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01; or epsilon alone beside an invariant
+[relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01; or beside an invariant
+            epsilon alone, or epsilon and per_distance = "l1" | "l2"
 [invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv"; adjacency (optional)
 [problem]   loss, notion, records, weights                            (optional)
 [design]    family and its options                                    (optional)

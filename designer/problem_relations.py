@@ -62,8 +62,8 @@ class RelationReader(Sections, ABC):
             return self.metric()
         invariant = self.invariant()
         if "metric" not in self.data["relation"]:
-            self.refuse_keys("relation", {"epsilon"}, "an invariant without a metric")
-            return invariant.protect(self.number("epsilon"))
+            self.refuse_keys("relation", {"epsilon", "per_distance"}, "an invariant without a metric")
+            return self.budgeted(invariant)
         metric = self.metric()
         if not isinstance(metric, Metric):
             raise self.refuse(
@@ -82,6 +82,18 @@ class RelationReader(Sections, ABC):
         build: Callable[[], Invariant] = getattr(self, f"_invariant_{kinds[0]}")
         made, adjacency = build(), self.get("invariant", "adjacency", int, None)
         return made if adjacency is None else made.at(adjacency)
+
+    def budgeted(self, invariant: Invariant) -> Relation:
+        """One budget for every change of few records, or one for every unit of distance."""
+        distance = self.get("relation", "per_distance", str, None)
+        if distance is None:
+            return invariant.protect(self.number("epsilon"))
+        if "adjacency" in self.data["invariant"]:
+            stated = self.data["invariant"]["adjacency"]
+            raise self.refuse("invariant", "adjacency", stated, "a budget per distance has none; leave one of the two out")
+        if distance not in ("l1", "l2"):
+            raise self.refuse("relation", "per_distance", distance, 'unknown; use "l1" or "l2"')
+        return invariant.protect(self.number("epsilon"), per_distance="l1" if distance == "l1" else "l2")
 
     def refuse_keys(self, section: str, allowed: set[str], owner: str) -> None:
         """Refuse keys of a section that nothing reads."""

@@ -54,7 +54,9 @@ def page(made: Specified) -> str:
 
 def design_summary(title: str, made: Design) -> str:
     """What was designed, how good it is, and what proves it."""
-    lines = [title, "=" * len(title), mechanism_summary(made.mechanism)]
+    lines = [title, "=" * len(title), summary(made.mechanism)]
+    if not isinstance(made.mechanism, Mechanism):
+        lines.append(f"Error:       expected total squared error {made.error:.6g} of the answers")
     if made.optimality:
         lines.append(
             f"Optimality:  {made.optimality.value:.6g} reached, at least {made.optimality.lower_bound:.6g} needed (gap {made.optimality.gap:.1e})"

@@ -22,17 +22,44 @@ from solvers.facets import HullFailed
 Shape = Literal["l1", "l2", "ellipsoid", "hull"]
 
 
-def lattice_laplace(problem: Problem, shape: str = "l2") -> LatticeMechanism:
+def lattice_laplace(
+    problem: Problem,
+    shape: str = "l2",
+    chain: bool = False,
+    steps: int | None = None,
+    lag: int | None = None,
+    pairs: int | None = None,
+) -> LatticeMechanism:
     """Exponential fall-off on the lattice: pure. shape: "l1", "l2", "ellipsoid" (least weighted squared error) or "hull" (the K-norm).
 
     Under a budget per distance the norm is that distance (or l2 under an l1 distance); no other shape is proven for it.
+    chain: allow a Markov chain where no exact sampler is feasible, and only there. Its distance from the law is then an estimate, which
+    the guarantee states and absorbs as a delta. steps, lag, pairs: of `ChainPlan`, found by pilot chains where they are not given.
     """
-    return _lattice(problem, "lattice_laplace", "exponential", shape, ("l1", "l2", "ellipsoid", "hull"))
+    made = _lattice(problem, "lattice_laplace", "exponential", shape, ("l1", "l2", "ellipsoid", "hull"))
+    if type(chain) is not bool:
+        raise InvalidProblem(f"options.chain: {chain!r} is neither true nor false.")
+    if not chain:
+        if (steps, lag, pairs) != (None, None, None):
+            raise InvalidProblem("options.steps, lag, pairs: belong to a chain; ask for it with chain = true.")
+        return _feasible(made)
+    return made if made.choice.sampler is not None else _with_chain(made, steps, lag, pairs)
+
+
+def _with_chain(made: LatticeMechanism, steps: int | None, lag: int | None, pairs: int | None) -> LatticeMechanism:
+    from designer.lattice_sampling import energy
+    from designer.sampling.lattice_chain import PAIRS, directions, planned
+
+    moves = directions(made.relation.invariant.constraints, made.lattice)
+    plan = planned(moves, energy(made), steps, lag, PAIRS if pairs is None else pairs)
+    result = LatticeMechanism(made.family, made.workload, made.relation, made.norm, made.falloff, made.cells, plan)
+    _ = result.assessment
+    return result
 
 
 def lattice_gaussian(problem: Problem, shape: str = "l2") -> LatticeMechanism:
     """Gaussian fall-off on the lattice: zCDP without a factor for the dimension. shape: "l2" or "ellipsoid"."""
-    return _lattice(problem, "lattice_gaussian", "gaussian", shape, ("l2", "ellipsoid"))
+    return _feasible(_lattice(problem, "lattice_gaussian", "gaussian", shape, ("l2", "ellipsoid")))
 
 
 def _lattice(problem: Problem, family: str, falloff: Falloff, shape: str, known: tuple[str, ...]) -> LatticeMechanism:
@@ -43,7 +70,7 @@ def _lattice(problem: Problem, family: str, falloff: Falloff, shape: str, known:
         if shape not in ("l1", "l2"):
             raise DesignFailed(f"{family}: a budget per distance needs the norm of that distance; use shape l1 or l2.")
         norm = Norm(np.full(relation.size, relation.epsilon), shape)  # type: ignore[arg-type]
-        return _feasible(LatticeMechanism(family, problem.workload, relation, norm, falloff))
+        return LatticeMechanism(family, problem.workload, relation, norm, falloff)
     if not isinstance(relation, ChangeRelation):
         raise DesignFailed(
             f"{family}: integer noise keeps an invariant and this relation has none; use invariants.total for the records alone."
@@ -59,7 +86,7 @@ def _lattice(problem: Problem, family: str, falloff: Falloff, shape: str, known:
     cells, norm = _shaped(problem, shape)
     measured = np.eye(relation.size) if cells is None else np.eye(relation.size)[list(cells)]
     norm = norm.divided(scale_up_to_private(SensitivitySet.of(measured, relation), norm))
-    return _feasible(LatticeMechanism(family, problem.workload, relation, norm, falloff, cells))
+    return LatticeMechanism(family, problem.workload, relation, norm, falloff, cells)
 
 
 def _feasible(made: LatticeMechanism) -> LatticeMechanism:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 KEEP_BITS = 53
 ENTRIES = 2**18  # proposed at a time, at most
+Proposal = Callable[[int], tuple[NDArray[np.int64], NDArray[np.bool_]]]
 MOST_FAMILIES = 500  # choices of parts that are tried, an elimination each
 
 
@@ -70,15 +71,7 @@ class DeterminedLaplace:
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent vectors, (size, d)."""
-        drawn = [np.zeros((0, self.cells.map.shape[1]), dtype=np.int64)]
-        missing, most = size, max(1, ENTRIES // self.cells.map.shape[1])
-        rows = min(size, most)
-        while missing:
-            values, kept = self._propose(max(1, rows), entropy)
-            drawn.append(values[kept][:missing])  # a draw does not depend on how many follow it
-            missing -= len(drawn[-1])
-            rows = min(most, 2 * rows if not kept.any() else int(1.1 * missing / kept.mean()) + 16)
-        return np.concatenate(drawn)
+        return gathered(lambda rows: self._propose(rows, entropy), self.cells.map.shape[1], size)
 
     def pilot_acceptance(self, size: int, entropy: Entropy) -> float:
         """The part of `size` proposals that is accepted; 1 without a draw where nothing is determined."""
@@ -102,6 +95,19 @@ class DeterminedLaplace:
             # exp(0) = 1 is not a comparison: no number of bits tells a uniform number from 1.
             kept[row] = chance == 0 or keep.below(lambda chance=chance: rational_ball(chance).exp())  # type: ignore[misc]
         return values, kept
+
+
+def gathered(propose: Proposal, width: int, size: int) -> NDArray[np.int64]:
+    """The first `size` accepted vectors, (size, width), of as many rounds of `propose(rows)`, which returns vectors and which to keep."""
+    drawn = [np.zeros((0, width), dtype=np.int64)]
+    missing, most = size, max(1, ENTRIES // width)
+    rows = min(size, most)
+    while missing:
+        values, kept = propose(max(1, rows))
+        drawn.append(values[kept][:missing])  # a draw does not depend on how many follow it
+        missing -= len(drawn[-1])
+        rows = min(most, 2 * rows if not kept.any() else int(1.1 * missing / kept.mean()) + 16)
+    return np.concatenate(drawn)
 
 
 def determinations(matrix: NDArray[np.integer], limit: int = 8) -> Iterator[Determination]:

@@ -14,6 +14,7 @@ from designer.sampling.determined_cells import Determination, DeterminedLaplace,
 from designer.sampling.discrete_laplace import DiscreteLaplace
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.lattice_norm import LatticeNorm, Rational, combined
+from designer.sampling.mirrored_cells import MirroredLaplace, partners
 from designer.sampling.star_triangulation import Rationals
 from solvers.hermite import integer_matrix
 from solvers.lattice import Lattice, integer_kernel
@@ -52,7 +53,7 @@ class Polytope:
 class LatticeChoice:
     """An exact sampler and why it was chosen; `sampler` is None where nothing exact is feasible.
 
-    method: "origin", "line", "totals", "determined cells" or "nearest plane", or "none". acceptance: the part of the proposals that
+    method: "origin", "line", "totals", "determined cells", "mirrored cells", "nearest plane", or "none". acceptance: the part of the proposals that
     becomes noise, measured or computed. considered: one sentence for each way that was looked at.
     """
 
@@ -115,22 +116,33 @@ def _on_a_line(lattice: Lattice, rate: Fraction) -> LatticeChoice:
 
 
 def _for_l1(matrix: NDArray[np.integer], rate: Fraction) -> LatticeChoice:
-    considered, best, most = [], None, 0.0
+    considered: list[str] = []
+    best: tuple[float, str, LatticeSampler | None] = (0.0, "none", None)
+    tried = set()
     for cells in determinations(matrix):
-        sampler = DeterminedLaplace(cells, rate)
+        mirrored = partners(cells)
+        sizes = tuple(sorted(map(len, cells.parts)))
+        if mirrored is not None and (sizes, len(mirrored)) in tried:  # nothing else enters the law
+            continue
+        tried.add((sizes, 0 if mirrored is None else len(mirrored)))
+        sampler = DeterminedLaplace(cells, rate) if mirrored is None else MirroredLaplace(cells, mirrored, rate)
         acceptance = sampler.pilot_acceptance(PILOT, SeededEntropy(0))
-        considered.append(_sentence(cells, acceptance))
-        if acceptance > most:
-            best, most = sampler, acceptance
+        considered.append(_sentence(cells, acceptance, mirrored is not None))
         if not len(cells.determined):
             return LatticeChoice("totals", 1.0, sampler, tuple(considered))
-    if best is None or most < LEAST_ACCEPTANCE:
-        return LatticeChoice("none", most, None, (*considered, "No way accepts one proposal in 10^4: use a Markov chain."))
-    return LatticeChoice("determined cells", most, best, tuple(considered))
+        best = max(
+            best, (acceptance, "determined cells" if mirrored is None else "mirrored cells", sampler), key=lambda b: b[0]
+        )
+    said = tuple(dict.fromkeys(considered))
+    acceptance, method, chosen = best
+    if acceptance < LEAST_ACCEPTANCE:
+        return LatticeChoice("none", acceptance, None, (*said, "No way accepts one proposal in 10^4."))
+    return LatticeChoice(method, acceptance, chosen, said)
 
 
-def _sentence(cells: Determination, acceptance: float) -> str:
-    parts = f"{len(cells.parts)} fixed totals, {len(cells.free)} free cells, {len(cells.determined)} determined cells"
+def _sentence(cells: Determination, acceptance: float, mirrored: bool) -> str:
+    kind = "mirrored" if mirrored else "determined"
+    parts = f"{len(cells.parts)} fixed totals, {len(cells.free)} free cells, {len(cells.determined)} {kind} cells"
     return f"{parts}: accepts {acceptance:.2g} of the proposals."
 
 

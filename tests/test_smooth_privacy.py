@@ -1,0 +1,156 @@
+"""INT Definition 2 against exact laws: growth with distance, adjacency of records, Gaussian noise, composition and post-processing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from designer import InvalidProblem, Problem, Workload, design, invariants
+from designer.composition import post_processing
+from designer.lattice_mechanism import LatticeMechanism
+from designer.smooth_privacy import (
+    SmoothPrivacy,
+    composed_lattice,
+    composed_smooth,
+    joint_invariant,
+    joint_relation,
+    smooth_deviation,
+    smooth_epsilon,
+    smooth_privacy,
+)
+
+
+def mechanism(invariant, family="lattice_laplace", order="l2", epsilon=0.3) -> LatticeMechanism:
+    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    problem = Problem(Workload.identity(invariant.size), invariant.protect(epsilon, per_distance=order), notion=notion)
+    return design(problem, family, shape=order).mechanism
+
+
+def hockey_stick(made, shift, epsilon):
+    """`sup_S P(S) - e^epsilon P_shift(S)` of the enumerated law on a line or a plane."""
+    m = made.dimension
+    reach = 400 if m == 1 else 110
+    points = np.array(list(itertools.product(range(-reach, reach + 1), repeat=m))) @ made.lattice.basis.astype(int)
+
+    def weights(at):
+        sizes = made.norm(at.astype(float))
+        return np.exp(-sizes if made.falloff == "exponential" else -(sizes**2) / 2)
+
+    total = weights(points).sum()
+    return float(np.maximum(weights(points) - math.exp(epsilon) * weights(points - shift), 0).sum() / total)
+
+
+@pytest.mark.parametrize(
+    "invariant", [invariants.total(2), invariants.total(3), invariants.margins((2, 3))], ids=["line", "plane", "table"]
+)
+def test_gaussian_noise_keeps_definition_2_at_every_distance(invariant):
+    """The exact hockey-stick divergence of the lattice law at changes of growing length, for three deltas."""
+    made = mechanism(invariant, "lattice_gaussian", epsilon=0.2)
+    for delta in (1e-2, 1e-4, 1e-6):
+        promise = smooth_privacy(made, delta)
+        for step in range(1, 12):
+            shift = step * made.lattice.basis[0].astype(int)
+            epsilon, allowed = promise.at(float(np.linalg.norm(shift)))
+            assert hockey_stick(made, shift, epsilon) <= allowed
+    assert smooth_epsilon(0.2, 1e-6) > smooth_epsilon(0.2, 1e-4)
+
+
+@pytest.mark.parametrize("order", ["l1", "l2"])
+def test_exponential_noise_keeps_it_without_a_delta(order):
+    made = mechanism(invariants.margins((2, 3)), order=order)
+    promise = smooth_privacy(made)
+    assert promise == SmoothPrivacy(0.3, 0.0, order)
+    shift = 3 * made.lattice.basis[1].astype(int)
+    epsilon, _ = promise.at(float(np.linalg.norm(shift, ord=1 if order == "l1" else 2)))
+    assert hockey_stick(made, shift, epsilon) <= 1e-12 < hockey_stick(made, shift, 0.8 * epsilon)
+
+
+def test_deviation_and_epsilon_are_inverse():
+    for epsilon, delta in itertools.product((0.01, 0.25, 3.0), (1e-2, 1e-9)):
+        back = smooth_epsilon(1 / smooth_deviation(epsilon, delta), delta)
+        assert back <= epsilon and back == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_adjacency_of_records():
+    promise = SmoothPrivacy(0.25, 1e-6, "l1")
+    epsilon, delta = promise.for_records(3)
+    assert epsilon == pytest.approx(2 * 3 * 0.25) and delta == pytest.approx(1e-6 * (math.exp(1.5) - 1) / (math.exp(0.25) - 1))
+    assert promise.for_records(3, replaced=False)[0] == 0.75
+    # In l2 the worst change of any three records is 3 from one cell to another; with fixed margins it is a signed six-cycle.
+    flat = SmoothPrivacy(0.25, 0.0, "l2")
+    relation = invariants.margins((3, 3)).protect(1.0, adjacency=3)
+    assert flat.for_records(3)[0] == pytest.approx(0.25 * math.sqrt(18))
+    assert flat.within(relation)[0] == pytest.approx(0.25 * math.sqrt(6)) and promise.within(relation)[0] == pytest.approx(1.5)
+
+
+def test_releases_compose():
+    """Proposition 6 on the exact law of a pair of releases whose invariants differ: the joint kernel is a line."""
+    first, second = invariants.total(3), invariants.linear([[1, 1, 0]], records_public=False)
+    made = [mechanism(first, order="l1", epsilon=0.3), mechanism(second, order="l1", epsilon=0.5)]
+    shift = np.array([1, -1, 0])
+    joint = joint_invariant(first, second)
+    assert not (joint.constraints @ shift).any() and len(joint.matrix) == 2
+    promise = composed_smooth(*(smooth_privacy(m) for m in made))
+    assert promise.epsilon == pytest.approx(0.8) and promise.delta == 0
+    # Worst log ratio of each, reached together by independent noises: their sum is within epsilon r, and reaches it.
+    worst = [max(float(m.privacy_loss(z + shift)) - float(m.privacy_loss(z)) for z in m.draw(200, seed=1)) for m in made]
+    assert sum(worst) == pytest.approx(promise.at(2.0)[0]) and sum(worst) <= promise.at(2.0)[0] * (1 + 1e-12)
+    statement = composed_lattice(*made)
+    assert "0.8" in statement.relation and len(statement.unprotected) == 2 and statement.mechanism.count("Family") == 2
+    assert statement.parameters["budget_per_unit_of_distance"] == 0.8
+    after = post_processing(statement, "Counts below 0 are set to 0.")
+    assert (
+        after.notion == statement.notion
+        and after.parameters == statement.parameters
+        and after.fingerprint != statement.fingerprint
+    )
+
+
+def test_deltas_and_growth_compose():
+    one, two = SmoothPrivacy(0.1, 1e-6, "l2"), SmoothPrivacy(0.4, 3e-6, "l1")
+    both = composed_smooth(one, two)
+    assert both.distance == "l1" and both.delta == pytest.approx(4e-6)
+    for length in (1.0, 1.5, 7.0):
+        assert one.at(length)[1] + two.at(length)[1] <= both.at(length)[1]
+
+
+def test_joint_relations():
+    table, total = invariants.margins((2, 2)), invariants.total(4)
+    gaussian = joint_relation([total.protect(3.0, per_distance="l2"), table.protect(4.0, per_distance="l1")], "gaussian")
+    assert gaussian.epsilon == pytest.approx(5.0) and gaussian.distance == "l1" and len(gaussian.invariant.matrix) == 5
+    few = joint_relation([total.protect(1.0, adjacency=4), table.protect(0.5, adjacency=3)])
+    assert few.adjacency == 3 and few.epsilon == 1.5
+    added = invariants.linear([[1, 1, 0, 0]], records_public=False)
+    assert joint_relation([added.protect(1.0, adjacency=4), total.protect(1.0, adjacency=3)]).adjacency == 2
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: SmoothPrivacy(0.0, 0.0, "l1"), "epsilon"),
+        (lambda: SmoothPrivacy(1.0, -1.0, "l1"), "delta"),
+        (lambda: SmoothPrivacy(1.0, 0.0, "l3"), "distance"),
+        (lambda: SmoothPrivacy(1.0, 0.0, "l1").at(0.5), "length"),
+        (lambda: smooth_privacy(mechanism(invariants.total(2), "lattice_gaussian")), "delta"),
+        (lambda: composed_smooth(), "parts"),
+        (lambda: composed_lattice(), "mechanisms"),
+        (lambda: joint_invariant(invariants.total(2), invariants.total(3)), "same elements"),
+        (
+            lambda: joint_relation([invariants.total(2).protect(1.0), invariants.total(2).protect(1.0, per_distance="l1")]),
+            "do not add",
+        ),
+        (lambda: joint_relation([invariants.total(2).protect(1.0)], "renyi"), "notion"),
+        (
+            lambda: smooth_privacy(
+                design(Problem(Workload.identity(2), invariants.total(2).protect(1.0)), "lattice_laplace").mechanism
+            ),
+            "per distance",
+        ),
+    ],
+)
+def test_bad_input_is_refused(build, message):
+    with pytest.raises(InvalidProblem, match=message):
+        build()
