@@ -67,6 +67,25 @@ def test_margins_of_three_by_three_tables_have_basic_moves_and_hexagons():
     assert np.abs(with_hexagons).max() == 1
 
 
+def test_example_4_one_way_margins_of_a_two_by_two_table():
+    """SEMI Example 4: T1 = (x11 + x12, x21 + x22), T2 = (x11 + x21, x12 + x22)."""
+    margins = invariants.margins((2, 2))
+    assert margins.answers([3, 5, 7, 11]).tolist() == [8, 18, 10, 16]
+
+
+def test_example_7_the_sensitivity_space_of_a_two_by_two_table():
+    """SEMI Example 7: v_1122 = (1,-1,-1,1) and its negative are all, whether two or three records may move."""
+    for adjacency in (2, 3):
+        assert invariants.margins((2, 2)).protect(1.0, adjacency).changes.tolist() == [[1, -1, -1, 1]]
+
+
+def test_example_8_the_gaussian_of_algorithm_1_has_covariance_four_times_the_projection():
+    """SEMI Example 8: (Delta_2 / mu)^2 P with Delta_2 = 2 and P = v v' / 4, v = (1,-1,-1,1)."""
+    problem = Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0), notion="gaussian")
+    v = np.array([1.0, -1.0, -1.0, 1.0])
+    np.testing.assert_allclose(design(problem, "isotropic_gaussian").mechanism.covariance(), np.outer(v, v), rtol=1e-9)
+
+
 def test_sensitivities_of_basic_moves_and_of_hexagons():
     """SEMI section 5 prints Delta_1 = 4, Delta_2 = 2, Delta_inf = 1 for A_3; hexagons make them 6 and sqrt 6."""
     for adjacency, one, two in ((2, 4, 2.0), (3, 6, 6**0.5)):

@@ -15,6 +15,7 @@ BITS = list(product((0, 1), repeat=3))
 
 
 def test_example_2_every_two_databases_with_two_ones_differ_in_two_records():
+    """SEMI Example 2: with two ones among three bits, all conforming databases are two records apart."""
     conforming = Conforming.of(BITS, sum, 2)
     assert set(conforming.databases) == {(1, 1, 0), (1, 0, 1), (0, 1, 1)}
     assert {conforming.distance(k, m) for k in range(3) for m in range(3) if k != m} == {2}
