@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ def open_table(
     memory: str | None = None,
     threads: int | None = None,
 ) -> Any:
-    """An Ibis table of a Parquet or CSV file (or of several, `folder/*.parquet`), on a DuckDB engine of its own.
+    """An Ibis table of a Parquet or CSV file (or of several Parquet files, `folder/*.parquet`), on a DuckDB engine of its own.
 
     A CSV file has no types, and types guessed from its first rows would depend on them: all its columns are texts, but for `numbers`, where what
-    is no number is missing. Fields that rows lack are missing, too many are cut off. memory: such as "512MB", the most the engine may take; what does
+    is no number is missing. Fields that a row lacks are missing, those too many are cut off; a
+    record is what the reader makes of the file, so a quote that never closes makes one record of all lines that follow. memory: such as "512MB", the most the engine may take; what does
     not fit goes to temporary files.
     """
     import ibis
@@ -32,10 +34,23 @@ def open_table(
         return engine.read_parquet(str(path))
     if suffix != ".csv":
         raise InvalidProblem(f"path: {path} is neither a .parquet nor a .csv file; convert it, or open it with Ibis.")
-    # Nothing is guessed from rows: a delimiter or a type that is would make refusals depend on them.
-    dialect = {"delim": delimiter, "quote": '"', "escape": '"', "header": True, "strict_mode": False, "null_padding": True}
-    table = engine.read_csv(str(path), all_varchar=True, ignore_errors=True, **dialect)
-    if missing := [name for name in numbers if name not in table.columns]:
+    columns = _header(path, delimiter)
+    if missing := [name for name in numbers if name not in columns]:
         raise InvalidProblem(f"numbers: {path} has no columns {missing}.")
+    # Nothing is guessed from rows: a delimiter or a type that is would make refusals depend on them.
+    dialect = {"auto_detect": False, "delim": delimiter, "quote": '"', "escape": '"', "header": True, "columns": columns}
+    table = engine.read_csv(str(path), strict_mode=False, null_padding=True, ignore_errors=True, parallel=False, **dialect)
     # Stripped first, because DuckDB 2.0 moves a bare TRY_CAST into its reader of CSV files, which then drops the whole row.
     return table.mutate(**{name: table[name].strip().try_cast("float64") for name in numbers})
+
+
+def _header(path: str | Path, delimiter: str) -> dict[str, str]:
+    """The columns that the first line names, all of them texts."""
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            names = next(csv.reader(file, delimiter=delimiter), [])
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise InvalidProblem(f"path: {path} is not a CSV file with a line of names.") from None
+    if not all(names) or len(set(names)) != len(names):
+        raise InvalidProblem(f"path: the first line of {path} must name every column once.")
+    return dict.fromkeys(names, "VARCHAR")

@@ -144,18 +144,25 @@ def _selected(level: Groups, exact: Numbers, entropy: Entropy) -> tuple[Labels, 
     selection = level.selection
     assert selection is not None
     labels = sorted(exact)
-    noise = DiscreteGaussian([selection.variance]).draw(len(labels), entropy)[:, 0].tolist()
+    noise = _draws(DiscreteGaussian([selection.variance]), len(labels), entropy)
     return tuple(key for key, z in zip(labels, noise, strict=True) if exact[key][-1] + z >= selection.threshold)
 
 
 def _noisy(query: Additive, keys: tuple[Labels, ...], exact: list[int], entropy: Entropy) -> Answer:
     variances = query.grid_variances()
     law = DiscreteGaussian(variances)
-    noise = law.draw(1 if len(variances) > 1 else len(keys), entropy).ravel().tolist()
+    noise = _draws(law, len(keys), entropy)
     integers = tuple(number + z for number, z in zip(exact, noise, strict=True))
     values = np.array([nearest_float(number * query.step) for number in integers])
     drawn = np.broadcast_to(law.variance() * float(query.step) ** 2, len(keys))
     return Answer(query.name, _columns(query), keys, frozen(values), frozen(drawn), integers, query.step)
+
+
+def _draws(law: DiscreteGaussian, size: int, entropy: Entropy) -> list[int]:
+    """`size` integers, of one law or of a law each; none where no group was found."""
+    vectors = law.draw(size if len(law.variances) == 1 else 1, entropy) if size else np.empty(0)
+    drawn: list[int] = vectors.ravel().tolist()
+    return drawn
 
 
 def _quantiles(query: Quantile, table: Any, choose: Choose) -> Answer:
