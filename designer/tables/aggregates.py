@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.tables.exact_sums import limbs, total
+from designer.tables.exact_sums import total
 from designer.tables.groups import Groups, Labels
+from designer.tables.partition_selection import PartitionSelection
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive
 
@@ -30,17 +31,15 @@ def aggregation(groups: Groups, queries: Sequence[Additive], table: Any) -> Any:
     """The Ibis expression of one level: keys `k0, ...`, then the aggregates of every query, and the count that selects groups, if any."""
     _require_table(table)
     keys = groups.expressions(table)
-    inputs = {f"q{i}": query.inputs(table) for i, query in enumerate(queries)}
-    if groups.selection:
-        inputs["found"] = [groups.selection.expression(table)]
-    # Rows are projected before they are aggregated, so that an engine computes each measure once.
-    columns = {f"{name}_{j}": column for name, given in inputs.items() for j, column in enumerate(given)}
+    parts: list[Additive | PartitionSelection] = [*queries, *([groups.selection] if groups.selection else [])]
+    inputs = [part.inputs(table) for part in parts]
+    # Rows are projected before they are aggregated, and each measure once, because engines compute a CASE as often as it is written.
+    place: dict[Any, str] = {}
+    columns = {place.setdefault(column.op(), f"c{len(place)}"): column for given in inputs for column in given}
     rows = table.select(**keys, **columns) if keys or columns else table
-    taken = {name: [rows[f"{name}_{j}"] for j in range(len(given))] for name, given in inputs.items()}
-    outputs = {f"q{i}": query.aggregates(rows, taken[f"q{i}"]) for i, query in enumerate(queries)}
-    if groups.selection:
-        outputs["found"] = [limb.sum() for limb in limbs(taken["found"][0], groups.selection.bound)]
-    named = {f"{name}_a{j}": column for name, given in outputs.items() for j, column in enumerate(given)}
+    taken = [[rows[place[column.op()]] for column in given] for given in inputs]
+    outputs = [part.aggregates(rows, given) for part, given in zip(parts, taken, strict=True)]
+    named = {f"p{i}_a{j}": column for i, given in enumerate(outputs) for j, column in enumerate(given)}
     if not keys:
         return rows.agg(**named)
     grouped = rows.group_by(list(keys)).agg(**named)
@@ -51,11 +50,11 @@ def aggregation(groups: Groups, queries: Sequence[Additive], table: Any) -> Any:
 def numbers(groups: Groups, queries: Sequence[Additive], table: Any) -> Numbers:
     """For every group with records: the exact number of steps of each query, then the selecting count, if any."""
     found = _computed(aggregation(groups, queries, table))
-    names = [f"q{i}" for i in range(len(queries))] + (["found"] if groups.selection else [])
-    places = {name: [column for column in found if column.startswith(f"{name}_a")] for name in names}
+    count = len(queries) + (groups.selection is not None)
+    places = [[column for column in found if column.startswith(f"p{i}_a")] for i in range(count)]
     result: Numbers = {}
     for row, labels in _labelled(groups, found):
-        parts = [[found[column][row] for column in places[name]] for name in names]
+        parts = [[found[column][row] for column in names] for names in places]
         exact = [query.number(part) for query, part in zip(queries, parts, strict=False)]
         exact += [total(parts[-1])] if groups.selection else []
         # An engine that tells two labels apart whose texts agree: their records are one group, with one change of each sum a record.

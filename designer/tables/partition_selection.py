@@ -13,11 +13,14 @@ from designer.frozen import Immutable, count
 from designer.json_text import require_keys
 from designer.sampling.discrete_gaussian import LARGEST_VARIANCE
 from designer.sampling.lazy_uniform import rational_ball
+from designer.tables.exact_sums import limbs
 from designer.tables.unit_splitting import UnitSplitting
 from designer.tradeoff import rational
 
 if TYPE_CHECKING:
     from flint import arb
+
+TERMS = 64
 
 
 @dataclass(frozen=True)
@@ -92,18 +95,21 @@ class PartitionSelection(Immutable):
     @property
     def bound(self) -> int:
         """The largest contribution that any record can make."""
-        if self.splitting is None or self.at_most is not None:
-            return self.at_most or 1
-        return max(abs(bound) for measure in self.splitting.measures for bound in measure.bounds)
+        return self.at_most or (1 if self.splitting is None else self.splitting.most_rows)
 
-    def expression(self, table: Any) -> Any:
-        """c(r) as a 64-bit integer column of an Ibis table."""
+    def inputs(self, table: Any) -> list[Any]:
+        """Columns of an Ibis table that the counts are computed from."""
+        return [] if self.splitting is None else self.splitting.inputs(table)
+
+    def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
+        """`sum c(r)` as sums of limbs."""
         import ibis
 
         if self.splitting is None:
-            return ibis.literal(1, "int64")
-        rows = self.splitting.count(table)
-        return rows if self.at_most is None else ibis.least(rows, ibis.literal(self.at_most, "int64"))
+            return [table.count()]
+        rows = self.splitting.count_of(inputs)
+        counted = rows if self.at_most is None else ibis.least(rows, ibis.literal(self.at_most, "int64"))
+        return [limb.sum() for limb in limbs(counted, self.bound)]
 
     def words(self) -> str:
         rows = (
@@ -129,10 +135,10 @@ class PartitionSelection(Immutable):
 
 
 def tail_above(t: int, variance: Fraction) -> float:
-    """An upper bound of `P(Z >= t)`, Z discrete Gaussian on the integers: `density(t) + normal tail beyond t`, both of the continuous Gaussian.
+    """An upper bound of `P(Z >= t)`, Z discrete Gaussian: 64 terms, then the integral of `exp(-x^2 / (2 v))`, over `sqrt(2 pi v)`.
 
-    For t >= 0 the terms `exp(-z^2 / (2 v))` fall, so those beyond t sum to less than their integral; and their sum over all integers is at least
-    the integral `sqrt(2 pi v)` (Poisson summation: all Fourier coefficients are positive). Exact to a few percent from v = 1 on.
+    For t > 0 the terms `exp(-z^2 / (2 v))` fall, so those beyond the 64th sum to less than the integral that starts at it; and their sum over
+    all integers is at least `sqrt(2 pi v)` (Poisson summation: all Fourier coefficients are positive). Within 3 % of the tail from v = 1 on.
     """
     if t <= 0:
         return 1.0
@@ -141,7 +147,7 @@ def tail_above(t: int, variance: Fraction) -> float:
         from flint import arb
 
         deviation = rational_ball(variance).sqrt()
-        density = rational_ball(-Fraction(t * t) / (2 * variance)).exp() / (deviation * (2 * arb.pi()).sqrt())
-        return density + normal_cdf(-t / deviation)
+        terms = sum((rational_ball(-Fraction(z * z) / (2 * variance)).exp() for z in range(t, t + TERMS)), arb(0))
+        return terms / (deviation * (2 * arb.pi()).sqrt()) + normal_cdf(-(t + TERMS - 1) / deviation)
 
     return min(1.0, float_above(bound))

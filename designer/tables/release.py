@@ -160,9 +160,9 @@ def _noisy(query: Additive, keys: tuple[Labels, ...], exact: list[int], entropy:
 
 def _draws(law: DiscreteGaussian, size: int, entropy: Entropy) -> list[int]:
     """`size` integers, of one law or of a law each; none where no group was found."""
-    vectors = law.draw(size if len(law.variances) == 1 else 1, entropy) if size else np.empty(0)
-    drawn: list[int] = vectors.ravel().tolist()
-    return drawn
+    if not size:
+        return []
+    return [int(z) for z in law.draw(size if len(law.variances) == 1 else 1, entropy).ravel()]
 
 
 def _quantiles(query: Quantile, table: Any, choose: Choose) -> Answer:

@@ -75,6 +75,12 @@ class UnitSplitting(Immutable):
         """m, the number of rows of a public or hypothetical record."""
         return max(1, *(-(-abs(u) // T) for u, T in self._sizes(record)))
 
+    @property
+    def most_rows(self) -> int:
+        """The rows of the largest record that the bounds of the measures allow."""
+        limits: list[int] = [min(Ts) for Ts in zip(self._units(self.thresholds), *self._own_units.values(), strict=True)]
+        return max(-(-max(map(abs, measure.bounds)) // T) for measure, T in zip(self.measures, limits, strict=True))
+
     def rows(self, record: Mapping[str, Any]) -> list[dict[str, Fraction | int]]:
         """The measures of its rows, whole numbers as `int`."""
         sizes = self._sizes(record)
@@ -87,17 +93,21 @@ class UnitSplitting(Immutable):
 
     def count(self, table: Any) -> Any:
         """m as a 64-bit integer column of an Ibis table: `SUM` of it by group is the number of split rows, which need not exist for that."""
+        return self.count_of(self.inputs(table))
+
+    def inputs(self, table: Any) -> list[Any]:
+        """What m is computed from: the measures in units, then their thresholds where they differ by label."""
+        return [measure.expression(table) for measure in self.measures] + (self._threshold_columns(table) if self.by else [])
+
+    def count_of(self, inputs: list[Any]) -> Any:
+        """m from those columns."""
         import ibis
 
-        needed = [
-            _quotient(self.units(table, k).abs() + (T - 1), T)
-            for k, T in enumerate(self._threshold_columns(table))
-        ]  # fmt: skip
+        units = inputs[: len(self.measures)]
+        thresholds = inputs[len(self.measures) :] or [ibis.literal(T, "int64") for T in self._units(self.thresholds)]
+        sizes = [u if measure.lower == 0 else u.abs() for u, measure in zip(units, self.measures, strict=True)]
+        needed = [_quotient(size + (T - 1), T) for size, T in zip(sizes, thresholds, strict=True)]
         return ibis.greatest(ibis.literal(1, "int64"), *needed)
-
-    def units(self, table: Any, k: int) -> Any:
-        """Measure k in units, a 64-bit integer column."""
-        return self.measures[k].expression(table)
 
     def split(self, table: Any, place: str = "split") -> Any:
         """The split table as an Ibis expression: every row m times, numbered 0 .. m - 1 in the column `place`, measures cut into parts.
@@ -107,7 +117,7 @@ class UnitSplitting(Immutable):
         """
         import ibis
 
-        hidden = {f"{place}_u{k}": self.units(table, k) for k in range(len(self.measures))}
+        hidden = {f"{place}_u{k}": measure.expression(table) for k, measure in enumerate(self.measures)}
         limits = {f"{place}_t{k}": T for k, T in enumerate(self._threshold_columns(table))}
         if taken := [name for name in (place, *hidden, *limits) if name in table.columns]:
             raise InvalidProblem(f"place: the table has columns {taken} already; choose another name.")
