@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from designer.tables import (
@@ -14,6 +15,7 @@ from designer.tables import (
     Key,
     Measure,
     PartitionSelection,
+    Quantile,
     Sum,
     TablePlan,
     UnitSplitting,
@@ -47,6 +49,12 @@ def everything(splitting: UnitSplitting | None = SPLITTING) -> TablePlan:
         ),
         splitting,
     )
+
+
+def full_plan() -> TablePlan:
+    """The same with a quantile."""
+    quantile = Quantile("median", STATES, LARGE, PAY, 0.5, (0, 1, 10, 100, 1000), Fraction(1, 4))
+    return TablePlan((*everything().queries, quantile), SPLITTING)
 
 
 def numbers_by_loop(plan: TablePlan, groups: Groups, rows: Sequence[Mapping[str, Any]]) -> dict[Labels, list[int]]:

@@ -170,8 +170,8 @@ def _thresholds(measures: Sequence[Measure], given: Sequence[object], field: str
 def _quotient(dividend: Any, divisor: Any) -> Any:
     """`floor(dividend / divisor)` for whole numbers below 2^53, whichever way the engine divides.
 
-    Where the engine divides floats: if b does not divide a, then a / b lies at least 1 / b below the next whole number k, and kb < 2^53
-    makes that more than half a unit in the last place of k, so the rounded quotient stays below k.
+    Where the engine divides floats, the rounded quotient of a and b does not reach the next whole number k: it is 1 / b or more away, which is
+    more than half a unit in the last place below k because a < 2^53 (docs/theory/tables.md, 5).
     """
     return (dividend // divisor).cast("int64")
 
