@@ -117,15 +117,20 @@ class Splitting(Policy):
         return max(1, *(math.ceil(magnitude(record, a) / T) for a, T in self.thresholds.items()), 1)
 
     def exact(self, record: Mapping[str, object]) -> Fraction:
-        m = self.splits(record)
+        return self.of_rows(self.splits(record))
+
+    def of_rows(self, m: int) -> Fraction:
+        """The loss of a record that becomes m rows."""
         return self.loss * (m * m if self.power == 2 else m)
 
     def __call__(self, columns: Columns) -> Floats:
         rows = np.ones(length(columns))
         for attribute, threshold in self.thresholds.items():
             rows = np.maximum(rows, ceilings(column(columns, attribute), threshold))
-        with np.errstate(over="ignore"):
-            return raised(rows**self.power * float_above(self.loss), 3) if self.loss else np.zeros_like(rows)
+        # Few numbers of rows differ, so each is settled as a rational: losses that are floats stay what they are.
+        different, where = np.unique(rows, return_inverse=True)
+        losses = [float_above(self.of_rows(int(m))) if np.isfinite(m) else np.inf for m in different.tolist()]
+        return np.array(losses)[where] if self.loss else np.zeros_like(rows)
 
     def expression(self, table: Any) -> Any:
         import ibis
@@ -318,6 +323,7 @@ def ceilings(values: NDArray[Any], threshold: Fraction) -> Floats:
         whole = (sizes == np.rint(sizes)) & (scaled < 2.0**53) & (p < 2**53 and not converted)
         quotient = sizes * float_above(1 / threshold)
         result = np.where(whole, np.ceil(scaled / min(float(p), 2.0**53)), np.ceil(quotient * (1 + 2.0**-50)))
+    result = np.where(sizes > 0, np.maximum(result, 1.0), 0.0)  # a quotient may underflow
     open_ = ~whole & (np.ceil(quotient * (1 - 2.0**-50)) != result) & (quotient < 2.0**50)
     for i in np.flatnonzero(open_).tolist():
         result[i] = math.ceil(magnitude({"": values[i]}, "") / threshold)

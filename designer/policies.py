@@ -308,6 +308,8 @@ def nesting(policy: Policy) -> int:
 
 
 def _kinds() -> dict[str, type[Policy]]:
+    from designer.slow_policies import StudentSum, TransformedSum
+
     listed: tuple[type[Policy], ...] = (
         Constant,
         Splitting,
@@ -318,6 +320,8 @@ def _kinds() -> dict[str, type[Policy]]:
         Scaled,
         Piecewise,
         AsZcdp,
+        TransformedSum,
+        StudentSum,
     )
     return {cls.kind: cls for cls in listed}
 
