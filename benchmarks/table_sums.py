@@ -4,7 +4,7 @@
 
 Skewed rows (Pareto 1.2 and 1.5 in 1000 categories) are written once by DuckDB to a file in `folder` (a temporary one by default), which is deleted at the
 end: about 1.3 GB for 10^8 rows. Each line: seconds of plain SQL (sum, count, GROUP BY), seconds of the whole `plan.release` (aggregation, exact
-noise, answers), least of three in turns, and their ratio. "2 limbs": bounds so far that a sum could leave 64 bits. "found": groups are found by their split rows, `SUM(m)`
+noise, answers), least of five in turns, and their ratio. "2 limbs": bounds so far that a sum could leave 64 bits. "found": groups are found by their split rows, `SUM(m)`
 beside the sums, here and in the plain SQL.
 """
 
@@ -22,7 +22,7 @@ from designer.tables import Count, Groups, Measure, PartitionSelection, Sum, Tab
 from designer.tables.open_table import open_table
 
 CATEGORIES = 1000
-ROUNDS = 3
+ROUNDS = 5
 
 
 def write(path: Path, rows: int) -> None:

@@ -186,7 +186,7 @@ def test_a_rate_that_is_too_large_is_not_private() -> None:
     ("change", "message"),
     [
         ({"q": 1.0}, "q: 1.0"),
-        ({"candidates": (1,)}, "2 to 512 whole numbers"),
+        ({"candidates": (1,)}, "2 to 256 whole numbers"),
         ({"candidates": (1, 1)}, "must rise"),
         ({"candidates": (1, "3/2")}, "whole numbers of steps"),
         ({"rho": 0}, "rho: 0.0"),

@@ -72,13 +72,17 @@ class Measure(Immutable):
         return self._rounded(low if value <= low else high if value >= high else float(value))
 
     def _rounded(self, clipped: float) -> int:
-        rounded: int = math.floor(self._scaled(clipped) + 0.5)
+        rounded: int = math.floor(self._shifted(clipped))
         return rounded
 
-    def _scaled(self, clipped: Any) -> Any:
-        """Times the denominator, then over the numerator: two correctly rounded operations here and on every engine."""
-        scaled = clipped if self.step.denominator == 1 else clipped * float(self.step.denominator)
-        return scaled if self.step.numerator == 1 else scaled / float(self.step.numerator)
+    def _shifted(self, clipped: Any) -> Any:
+        """`(clipped q + p / 2) / p` for steps of p / q: correctly rounded operations here and on every engine.
+
+        In this order no quotient underflows, which some engines (PostgreSQL) take for an error.
+        """
+        p, q = float(self.step.numerator), float(self.step.denominator)
+        shifted = (clipped if q == 1 else clipped * q) + p / 2
+        return shifted if p == 1 else shifted / p
 
     def expression(self, table: Any) -> Any:
         """`units` of a column of an Ibis table, of 64-bit integers; nothing that a row holds can make it fail."""
@@ -97,7 +101,7 @@ class Measure(Immutable):
         # NaN for the largest of all numbers.
         above = (column > high) & ~column.isnan()
         clipped = ibis.cases((column.between(low, high), column), (column < low, low), (above, high), else_=zero)
-        return (self._scaled(clipped) + ibis.literal(0.5, "float64")).floor().cast("int64")
+        return self._shifted(clipped).floor().cast("int64")
 
     def in_unit_of_column(self, units: Any) -> Any:
         """A column of units as amounts: whole numbers where steps are whole, floats otherwise."""

@@ -124,6 +124,12 @@ class TablePlan(Specified):
         measured = [measure for query in self.queries if isinstance(measure := getattr(query, "measure", None), Measure)]
         return tuple(dict.fromkeys([*measured, *(measure for split in splittings if split for measure in split.measures)]))
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns that must hold numbers: what to name in `open_table` for a file without types."""
+        compared = [c.column for query in self.queries for c in query.where if c.values and isinstance(c.values[0], int)]
+        return tuple(dict.fromkeys([*(measure.column for measure in self.measures), *compared]))
+
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         """`P(r)` of a public or hypothetical record, exact. At a record of confidential data the value is as confidential as the record."""
         selections = (
@@ -238,7 +244,7 @@ class TablePlan(Specified):
                 "Every record is rounded to whole steps by a fixed rule of its own; sums, noise and thresholds are exact integers. The float handed out is "
                 "computed from the noisy integer alone."
             ),
-            timing=TIMING,
+            timing=f"{TIMING} So may the time of an aggregation depend on the table.",
             post_processing=(
                 "Anything computed from a release alone keeps the guarantee. Policies of several releases about the same records add up; a group of "
                 "records loses at most (sum of sqrt(P(r)))^2."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,7 +13,6 @@ import numpy as np
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, count, frozen
 from designer.guarantee import Guarantee
-from designer.release import _nearest_float as nearest_float
 from designer.sampling.discrete_gaussian import DiscreteGaussian
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.selection import Selection
@@ -153,9 +153,17 @@ def _noisy(query: Additive, keys: tuple[Labels, ...], exact: list[int], entropy:
     law = DiscreteGaussian(variances)
     noise = _draws(law, len(keys), entropy)
     integers = tuple(number + z for number, z in zip(exact, noise, strict=True))
-    values = np.array([nearest_float(number * query.step) for number in integers])
+    values = np.array([_amount(number, query.step) for number in integers])
     drawn = np.broadcast_to(law.variance() * float(query.step) ** 2, len(keys))
     return Answer(query.name, _columns(query), keys, frozen(values), frozen(drawn), integers, query.step)
+
+
+def _amount(number: int, step: Fraction) -> float:
+    """The float nearest to `number step` (Python divides integers correctly rounded); beyond the floats it is infinite: a refusal would depend on data."""
+    try:
+        return number * step.numerator / step.denominator
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _draws(law: DiscreteGaussian, size: int, entropy: Entropy) -> list[int]:
