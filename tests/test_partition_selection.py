@@ -89,7 +89,10 @@ def test_large_records_are_found_and_pay_for_it() -> None:
     assert capped.uniform and all(capped.delta_of(capped.contribution({"emp": emp})) <= 1e-9 for emp in (0, 500, 10**6))
     plan = TablePlan((Count("n", Groups(["state"], selection=found), variance=1),))
     assert any("makes the group appear with probability delta(r)" in line for line in plan.guarantee.unprotected)
-    assert plan.guarantee.parameters["delta"] == pytest.approx(found.delta)
+    assert plan.guarantee.parameters["delta_of_one_row"] == pytest.approx(found.delta)
+    assert "delta(r)-approximate" in plan.guarantee.notion
+    for level, delta in ((Groups(["state"], selection=capped), capped.delta), (Groups(), 0.0)):
+        assert TablePlan((Count("n", level, variance=1),)).guarantee.parameters["delta"] == pytest.approx(delta)
 
 
 def test_groups_are_found_as_often_as_the_law_says() -> None:

@@ -297,12 +297,33 @@ def test_tables_of_other_types_are_refused() -> None:
         everything().release([[1, 2]])
 
 
+def test_a_file_larger_than_the_memory_of_the_engine(tmp_path: Path) -> None:
+    """17 MB of random numbers: sums in 16 MB of memory, distinct ids, whose tables take more, in 32 MB. The numbers are exact."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    generator = np.random.default_rng(1)
+    ids, counties = generator.integers(0, 2**62, 10**6), generator.integers(0, 500, 10**6).astype(np.int32)
+    values = generator.integers(0, 2**45, 10**6)
+    path = tmp_path / "records.parquet"
+    pq.write_table(pa.table({"id": ids, "county": counties, "emp": values}), path)
+    level = Groups(["county"], [[i] for i in range(500)])
+    queries = (Sum("jobs", level, variance=1, measure=Measure("emp")), CountDistinct("ids", level, variance=1, of="id"))
+    tables = [open_table(path, memory=memory, spill=tmp_path, threads=1) for memory in ("16MB", "32MB")]
+    sums, distinct = (numbers(level, [query], table) for query, table in zip(queries, tables, strict=True))
+    assert path.stat().st_size > 16 * 10**6
+    for county in (0, 7, 499):
+        inside = counties == county
+        assert sums[str(county),] == [int(values[inside].sum())]
+        assert distinct[str(county),] == [len(set(ids[inside].tolist()))]
+
+
 def test_files_are_opened_without_guessing(tmp_path: Path) -> None:
     path = tmp_path / "firms.csv"
     path.write_text('state,emp\nDE,5\nDE,many\nRI,1e400\nRI,nan\nRI,7,9\nDE\n,4\n"RI, too",6\n', encoding="utf-8")
     plan = TablePlan((Sum("jobs", STATES, variance=1, measure=Measure("emp", upper=100)), Count("n", STATES, variance=1)))
     assert plan.numbers == ("emp",)
-    found = numbers(STATES, plan.noisy, open_table(path, plan.numbers, memory="256MB", threads=1))
+    found = numbers(STATES, plan.noisy, open_table(path, plan.numbers, memory="256MB", spill=tmp_path, threads=1))
     assert found == {("DE",): [5, 3], ("RI",): [107, 3], ("RI, too",): [6, 1]}
     with pytest.raises(InvalidProblem, match="no columns \\['pay'\\]"):
         open_table(path, ["pay"])

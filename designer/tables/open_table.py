@@ -16,18 +16,19 @@ def open_table(
     *,
     delimiter: str = ",",
     memory: str | None = None,
+    spill: str | Path | None = None,
     threads: int | None = None,
 ) -> Any:
     """An Ibis table of a Parquet or CSV file (or of several Parquet files, `folder/*.parquet`), on a DuckDB engine of its own.
 
     A CSV file has no types, and types guessed from its first rows would depend on them: all its columns are texts, but for `numbers`, where what
     is no number is missing. Fields that a row lacks are missing, those too many are cut off; a
-    record is what the reader makes of the file, so a quote that never closes makes one record of all lines that follow. memory: such as "512MB", the most the engine may take; what does
-    not fit goes to temporary files.
+    record is what the reader makes of the file, so a quote that never closes makes one record of all lines that follow. memory: such as "512MB", the most the engine may take. What does not
+    fit is written, as it is, to temporary files in the folder `spill`, by default `.tmp` in the working directory.
     """
     import ibis
 
-    settings = {"memory_limit": memory, "threads": threads}
+    settings = {"memory_limit": memory, "temp_directory": None if spill is None else str(spill), "threads": threads}
     engine = ibis.duckdb.connect(**{name: value for name, value in settings.items() if value is not None})
     suffix = Path(path).suffix
     if suffix == ".parquet":

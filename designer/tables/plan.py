@@ -35,6 +35,10 @@ NOTION = (
     "Per-record zero-concentrated privacy: for all data sets that differ in the record r, the Renyi divergence of order alpha is at most alpha P(r), for "
     "every alpha > 1."
 )
+FOUND = (
+    " But for events of probability delta(r) on one side (delta(r)-approximate, Bun and Steinke 2016, Definition 8.1): that r alone makes a group be found. "
+    "delta(r) is a public function, too."
+)
 MOST_QUERIES = 1000
 
 
@@ -233,12 +237,12 @@ class TablePlan(Specified):
             unit="One record of the table, with a loss P(r) of its own: a public function of the record.",
             relation="One record may appear or disappear, whatever the others are.",
             unprotected=self._unprotected(),
-            notion=NOTION,
+            notion=NOTION + (FOUND if any(level.selection for level in self.levels) else ""),
             parameters=self._parameters(),
-            mechanism=f"P(r) = {self.policy.words()}, r clipped and rounded as stated, where r counts in all of: "
-            + "; ".join(self.privacy.terms)
-            + "."
-            + split,
+            mechanism=(
+                f"P(r) adds up what follows over the queries in which r counts, r clipped and rounded as stated: {'; '.join(self.privacy.terms)}. Where r counts "
+                f"in all of them, with the least noise of each, that is {self.policy.words()}.{split}"
+            ),
             sampling="Exact: discrete Gaussians from random bits of the operating system, compared with probabilities in exact arithmetic.",
             floating_point=(
                 "Every record is rounded to whole steps by a fixed rule of its own; sums, noise and thresholds are exact integers. The float handed out is "
@@ -255,7 +259,8 @@ class TablePlan(Specified):
 
     def _unprotected(self) -> tuple[str, ...]:
         told = [
-            "The value of P at a record of the data is as confidential as the record: publish the function, not its values."
+            "The schema of the table, its columns and their types, is public.",
+            "The value of P at a record of the data is as confidential as the record: publish the function, not its values.",
         ]
         if any(level.keys is not None and level.columns for level in self.levels):
             told.append("The listed groups are public and must not have been chosen by looking at the data.")
@@ -269,8 +274,10 @@ class TablePlan(Specified):
         from solvers.rational import float_above
 
         rows = {} if self.rho is None else {"rho_per_split_row": float_above(self.rho)}
-        deltas = [level.selection.delta for level in self.levels if level.selection]
-        return {**rows, "delta": min(1.0, sum(deltas) * (1 + 2.0**-40)) if deltas else 0.0, "queries": len(self.queries)}
+        selections = [level.selection for level in self.levels if level.selection]
+        name = "delta" if all(selection.uniform for selection in selections) else "delta_of_one_row"
+        total = sum(selection.delta for selection in selections)
+        return {**rows, name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0, "queries": len(self.queries)}
 
 
 def _thresholds(splitting: UnitSplitting) -> str:
