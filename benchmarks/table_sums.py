@@ -3,7 +3,7 @@
     python -m benchmarks.table_sums [rows, default 10^8] [memory limit, default 512MB] [folder]
 
 Skewed rows (Pareto 1.2 and 1.5 in 1000 categories) are written once by DuckDB to a file in `folder` (a temporary one by default), which is deleted at the
-end: about 1.3 GB for 10^8 rows. Each line: seconds of plain SQL (sum, count, GROUP BY), seconds of the whole `plan.release` (aggregation, exact
+end: about 1 GB for 10^8 rows. Each line: seconds of plain SQL (sum, count, GROUP BY), seconds of the whole `plan.release` (aggregation, exact
 noise, answers), least of five in turns, and their ratio. "2 limbs": bounds so far that a sum could leave 64 bits. "found": groups are found by their split rows, `SUM(m)`
 beside the sums, here and in the plain SQL.
 """

@@ -95,6 +95,21 @@ def test_large_records_are_found_and_pay_for_it() -> None:
         assert TablePlan((Count("n", level, variance=1),)).guarantee.parameters["delta"] == pytest.approx(delta)
 
 
+def test_a_split_row_pays_for_being_found() -> None:
+    """The rate of a plan is attained by a record of one row; the bound of sums is that of the largest record."""
+    plan = TablePlan(
+        (Sum("jobs", Groups(["state"], selection=PartitionSelection(4, 20, SPLITTING)), variance=1250, measure=EMP),), SPLITTING
+    )
+    assert plan.rho == 1 + Fraction(1, 8) == plan.loss({"state": "DE", "emp": 50})
+    own = UnitSplitting(
+        [EMP, Measure("pay", "0.01", lower=-100, upper=2000)], [50, 7], "state", {"DE": [3, "0.5"], "RI": [999, 2000]}
+    )
+    largest = {"state": "DE", "emp": math.inf, "pay": math.inf}
+    assert PartitionSelection(1, 5, own).bound == own.splits(largest) == 333_334
+    assert PartitionSelection(1, 5, own, 12).bound == 12
+    assert PartitionSelection(1, 5).bound == 1
+
+
 def test_groups_are_found_as_often_as_the_law_says() -> None:
     """100 groups of each size; a binomial test of each size with Bonferroni."""
     from scipy import stats

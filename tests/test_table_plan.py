@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, NotPrivate, spec
-from designer.tables import Count, CountDistinct, Groups, Key, Measure, Sum, TablePlan, UnitSplitting
+from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, Sum, TablePlan, UnitSplitting
 from designer.tables.aggregates import FAILED, aggregation, numbers
 from designer.tables.open_table import open_table
 from tests.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
@@ -73,6 +74,36 @@ def test_labels_of_every_kind_of_key() -> None:
         level = Groups([name], [["unlisted"]])
         found = numbers(level, [Count("n", level, variance=1)], table)
         assert found == {(label,): [1] for label in (Key(name).label({name: value}) for value in given) if label is not None}
+
+
+@pytest.mark.parametrize(
+    ("column", "op", "value"),
+    [("emp", op, 20) for op in ("==", "!=", "<", "<=", ">", ">=")]
+    + [
+        ("emp", "in", (20, 21)),
+        ("pay", "!=", 3),
+        ("pay", ">", 3),
+        ("pay", "<", 3),
+        ("pay", "present", None),
+        ("emp", "present", None),
+    ]
+    + [("state", "==", "DE"), ("state", "!=", "DE"), ("state", "in", ("DE", "RI")), ("state", "present", None)],
+)
+def test_conditions_hold_for_the_same_records_here_and_there(column: str, op: str, value: Any) -> None:
+    """Missing values and NaN among them, which meet none."""
+    values: dict[str, list[Any]] = {
+        "emp": [None, 19, 20, 21],
+        "pay": [None, math.nan, math.inf, 3.0, 2.5],
+        "state": [None, "DE", "de", "RI"],
+    }
+    rows = [
+        {"id": i, "state": s, "county": 1, "naics": "", "emp": e, "pay": p}
+        for i, (s, e, p) in enumerate(product(values["state"], values["emp"], values["pay"]))
+    ]
+    condition, table = Condition(column, op, value), on_duckdb(rows)
+    found = table.filter(condition.expression(table)).id.to_pyarrow().to_pylist()
+    assert sorted(found) == [row["id"] for row in rows if condition.meets(row)]
+    assert 0 < len(found) < len(rows)
 
 
 def test_huge_numbers_add_up_exactly() -> None:

@@ -183,7 +183,7 @@ class CountDistinct(Additive):
 class Sum(Additive):
     """`SUM(measure)`: a record of value x, clipped and rounded by its measure, costs `x^2 / (2 variance)`.
 
-    Splitting at a threshold T with budget rho a row is the variance `T^2 / (2 rho)`; the split table is not needed (THEORY of records, Lemma 5.3).
+    Splitting at a threshold T with budget rho a row is the variance `T^2 / (2 rho)`; the split table is not needed (Seeman et al., Lemma 5.3).
     """
 
     measure: Measure | None = None
