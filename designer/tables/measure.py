@@ -1,0 +1,130 @@
+"""Measures: numeric attributes as whole numbers of a public step, between public bounds, the same on every engine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from designer.errors import InvalidProblem
+from designer.frozen import Immutable
+from designer.json_text import require_keys
+from designer.tradeoff import rational
+
+MOST_UNITS = 2**52  # below it floats hold every half, so that floor(v + 1/2) is a correctly rounded whole number
+
+
+@dataclass(frozen=True)
+class Measure(Immutable):
+    """`units(x) = floor(clip(x, lower, upper) / step + 1/2)`, a whole number for every value that a column can hold.
+
+    step: a positive rational, 1 / n or whole parts (`"0.01"`, `"1/8"`, 1000). lower, upper: public bounds in the unit of the column; by
+    default 0 and 2^52 - 1 steps. Missing values and NaN count as 0 (0 must lie within the bounds), minus and plus infinity as the bounds,
+    negative values as `lower`. The rule is part of the query: what is private is what it makes of a record.
+
+    >>> pay = Measure("pay", "0.01", upper=1000)
+    >>> [pay.units(x) for x in (12.345, None, -3, float("nan"), 1e300)]
+    [1235, 0, 0, 0, 100000]
+    """
+
+    column: str
+    step: Fraction = Fraction(1)
+    lower: Fraction = Fraction(0)
+    upper: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise InvalidProblem(f"column: {self.column!r} is not the name of a column.")
+        step = rational(self.step, "step")
+        if step <= 0 or max(step.numerator, step.denominator) > MOST_UNITS:
+            raise InvalidProblem(f"step: {step} is not a positive rational of parts up to 2^52; give 1, 1000 or '0.01'.")
+        upper = (MOST_UNITS - 1) * step if self.upper is None else rational(self.upper, "upper")
+        for name, value in (("step", step), ("lower", rational(self.lower, "lower")), ("upper", upper)):
+            object.__setattr__(self, name, value)
+        if not self.lower <= 0 <= upper or self.lower == upper:
+            raise InvalidProblem(f"lower, upper: {self.lower} and {upper} do not enclose 0, which stands for missing values.")
+        if max(-self.lower, upper) / step > MOST_UNITS - 1:
+            raise InvalidProblem(f"upper: the bounds are more than 2^52 - 1 steps of {step} away; take a coarser step.")
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The least and the largest number of units. Clipping, scaling and rounding are monotone, so all others lie between."""
+        assert self.upper is not None
+        return self._rounded(float(self.lower)), self._rounded(float(self.upper))
+
+    @property
+    def whole(self) -> bool:
+        """May whole numbers be taken as they are?"""
+        assert self.upper is not None
+        return self.step == 1 and self.lower.denominator == 1 and self.upper.denominator == 1
+
+    def units(self, value: Any) -> int:
+        """The number of steps that a public or hypothetical value stands for; anything that is not a number counts as missing."""
+        assert self.upper is not None
+        if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, Decimal)) or value != value:
+            return 0
+        low, high = float(self.lower), float(self.upper)
+        if isinstance(value, int) and self.whole:
+            return min(max(value, int(self.lower)), int(self.upper))
+        return self._rounded(low if value <= low else high if value >= high else float(value))
+
+    def _rounded(self, clipped: float) -> int:
+        rounded: int = math.floor(self._shifted(clipped))
+        return rounded
+
+    def _shifted(self, clipped: Any) -> Any:
+        """`(clipped q + p / 2) / p` for steps of p / q: correctly rounded operations here and on every engine.
+
+        In this order no quotient underflows, which some engines (PostgreSQL) take for an error.
+        """
+        p, q = float(self.step.numerator), float(self.step.denominator)
+        shifted = (clipped if q == 1 else clipped * q) + p / 2
+        return shifted if p == 1 else shifted / p
+
+    def expression(self, table: Any) -> Any:
+        """`units` of a column of an Ibis table, of 64-bit integers; nothing that a row holds can make it fail."""
+        import ibis
+
+        self.require_numeric(table)
+        assert self.upper is not None
+        column, kind = table[self.column], table[self.column].type()
+        if kind.is_integer() and self.whole and not kind.is_uint64():
+            low, high = ibis.literal(int(self.lower), "int64"), ibis.literal(int(self.upper), "int64")
+            zero, given = ibis.literal(0, "int64"), column.cast("int64")
+            return ibis.cases((column.between(low, high), given), (column < low, low), (column > high, high), else_=zero)
+        column = column.cast("float64")
+        zero, low, high = (ibis.literal(float(bound), "float64") for bound in (0, self.lower, self.upper))
+        # What lies within comes first, because engines go on with the other rows only (DuckDB, 10^7 rows: 0.20 s, 0.23 s with it last); some take
+        # NaN for the largest of all numbers.
+        above = (column > high) & ~column.isnan()
+        clipped = ibis.cases((column.between(low, high), column), (column < low, low), (above, high), else_=zero)
+        return self._shifted(clipped).floor().cast("int64")
+
+    def in_unit_of_column(self, units: Any) -> Any:
+        """A column of units as amounts: whole numbers where steps are whole, floats otherwise."""
+        if self.step.denominator == 1:
+            return units if self.step == 1 else units * self.step.numerator
+        scaled = units.cast("float64") * float(self.step.numerator) if self.step.numerator != 1 else units.cast("float64")
+        return scaled / float(self.step.denominator)
+
+    def require_numeric(self, table: Any) -> None:
+        """Refuse, by the schema alone, a table without a numeric column of this name."""
+        if self.column not in table.columns:
+            raise InvalidProblem(f"records: the table has no column {self.column!r}; rename one.")
+        kind = table[self.column].type()
+        if not (kind.is_integer() or kind.is_floating() or kind.is_decimal()):
+            raise InvalidProblem(f"records: column {self.column!r} is of type {kind}; a measure is a column of numbers.")
+
+    def words(self) -> str:
+        return f"{self.column} (steps of {self.step}, clipped to [{self.lower}, {self.upper}])"
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"column": self.column, "step": str(self.step), "lower": str(self.lower), "upper": str(self.upper)}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Measure:
+        require_keys(spec, {"column", "step", "lower", "upper"}, "measure")
+        return cls(spec["column"], *(rational(spec[key], key) for key in ("step", "lower", "upper")))

@@ -1,0 +1,285 @@
+"""The frozen plan of a release over a table: queries, their noise, and the per-record policy that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from designer import policies
+from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
+from designer.guarantee import TIMING, Guarantee
+from designer.json_text import require_keys
+from designer.policy import Policy
+from designer.specified import Specified
+from designer.tables.groups import Groups
+from designer.tables.loss_rate import rate_per_row, splitting_policy
+from designer.tables.measure import Measure
+from designer.tables.quantile import Quantile
+from designer.tables.queries import Additive, Average, Query
+from designer.tables.query_file import query_from_spec, query_to_spec
+from designer.tables.unit_splitting import UnitSplitting
+from designer.tradeoff import rational
+from designer.version import VERSION
+
+if TYPE_CHECKING:
+    from designer.tables.release import TableRelease, TableSimulation
+
+THEOREM = (
+    "A record r moves the exact integer of one group of each query by at most its amount, so discrete Gaussian noise of variance v costs it "
+    "amount^2 / (2 v) of zCDP; costs add up over queries and levels (docs/theory/tables.md, 1 and 2; Seeman et al., Lemmas 4.2 and 5.3)."
+)
+NOTION = (
+    "Per-record zero-concentrated privacy: for all data sets that differ in the record r, the Renyi divergence of order alpha is at most alpha P(r), for "
+    "every alpha > 1."
+)
+FOUND = (
+    " But for events of probability delta(r) on one side (delta(r)-approximate, Bun and Steinke 2016, Definition 8.1): that r alone makes a group be found. "
+    "delta(r) is a public function, too."
+)
+MOST_QUERIES = 1000
+
+
+@dataclass(frozen=True)
+class PolicyCertificate:
+    """What was recomputed: the loss of each query as a formula, the rate per split row, the delta of selected groups."""
+
+    holds: bool
+    terms: tuple[str, ...]
+    rho_per_split_row: str | None
+    arithmetic: str
+    theorem: str
+
+    def require(self) -> PolicyCertificate:
+        """Itself when it holds; otherwise NotPrivate."""
+        if not self.holds:
+            raise NotPrivate(
+                f"plan: one split row costs {self.rho_per_split_row}, more than the stated rho; widen the noise or state a larger rho."
+            )
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class TablePlan(Specified):
+    """Queries of one table, each with its noise; the policy `P(r)`, what adding or removing record r costs, is the sum of their losses.
+
+    splitting, rho: a coarser policy to publish beside the exact one, `rho m(r)^2`, m(r) the rows of r after `splitting` (Algorithm 1 of
+    Seeman et al.); without rho, the least that holds. Construction proves `P(r) <= rho m(r)^2` for every record, and raises `NotPrivate` otherwise.
+
+    >>> from designer.tables import Count, Groups, Measure, Sum, variance_for
+    >>> emp, industry = Measure("emp"), Groups(["industry"], keys=[["Retail"], ["Mining"]])
+    >>> plan = TablePlan([Sum("jobs", industry, variance=variance_for(50, "0.1"), measure=emp), Count("firms", industry, variance=5)])
+    >>> plan.loss({"industry": "Retail", "emp": 150}), plan.policy.words()
+    (Fraction(1, 1), 'emp^2 / 25000 + 1 / 10')
+    """
+
+    format = "dp-designer/table-plan"
+
+    queries: Sequence[Query]
+    splitting: UnitSplitting | None = None
+    rho: Fraction | None = None
+    privacy: PolicyCertificate = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        queries = tuple(self.queries)
+        if not 1 <= len(queries) <= MOST_QUERIES or not all(isinstance(query, Query) for query in queries):
+            raise InvalidProblem(f"queries: give 1 to {MOST_QUERIES} queries of designer.tables.")
+        object.__setattr__(self, "queries", queries)
+        names = [part.name for part in self.noisy] + [query.name for query in queries if not isinstance(query, Additive)]
+        if len(set(names)) != len(names):
+            raise InvalidProblem(
+                f"queries: two are named {next(name for name in names if names.count(name) > 1)!r}; rename one."
+            )
+        self._require_one_rule()
+        if self.rho is not None and self.splitting is None:
+            raise InvalidProblem("rho: is the cost of a split row; give the splitting, too.")
+        if self.splitting is not None:
+            object.__setattr__(self, "rho", self._rate() if self.rho is None else rational(self.rho, "rho"))
+        object.__setattr__(self, "privacy", self.verify().require())
+
+    def _require_one_rule(self) -> None:
+        """One rule for each measured column, so that `amounts` is a function and formulas speak of one thing."""
+        for column in {measure.column for measure in self.measures}:
+            if len({measure for measure in self.measures if measure.column == column}) > 1:
+                raise InvalidProblem(
+                    f"measures: {column!r} is clipped or rounded in two ways; use one Measure for all queries."
+                )
+
+    @cached_property
+    def noisy(self) -> tuple[Additive, ...]:
+        """All numbers that get Gaussian noise, the parts of averages among them."""
+        parts = (
+            (query,) if isinstance(query, Additive) else query.parts if isinstance(query, Average) else ()
+            for query in self.queries
+        )
+        return tuple(part for group in parts for part in group)
+
+    @cached_property
+    def levels(self) -> list[Groups]:
+        """The different groups, in the order of their first query."""
+        return list(dict.fromkeys(query.groups for query in self.queries))
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:
+        """All measures that queries, selections and the splitting read."""
+        splittings = [level.selection.splitting for level in self.levels if level.selection] + [self.splitting]
+        measured = [measure for query in self.queries if isinstance(measure := getattr(query, "measure", None), Measure)]
+        return tuple(dict.fromkeys([*measured, *(measure for split in splittings if split for measure in split.measures)]))
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns that must hold numbers: what to name in `open_table` for a file without types."""
+        compared = [c.column for query in self.queries for c in query.where if c.values and isinstance(c.values[0], int)]
+        return tuple(dict.fromkeys([*(measure.column for measure in self.measures), *compared]))
+
+    def loss(self, record: Mapping[str, Any]) -> Fraction:
+        """`P(r)` of a public or hypothetical record, exact. At a record of confidential data the value is as confidential as the record."""
+        selections = (
+            level.selection.loss(record) for level in self.levels if level.selection and level.label(record) is not None
+        )
+        return sum((query.loss(record) for query in self.queries), sum(selections, Fraction(0)))
+
+    def delta(self, record: Mapping[str, Any]) -> float:
+        """`delta(r)`: the probability, rounded up, that a group is found because of this record alone; 0 without private selection."""
+        found = [level.selection for level in self.levels if level.selection and level.label(record) is not None]
+        return min(1.0, sum(selection.delta_of(selection.contribution(record)) for selection in found) * (1 + 2.0**-40))
+
+    def amounts(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """The record as the plan measures it, clipped and rounded: what `policy` is a function of."""
+        splittings = [self.splitting, *(level.selection.splitting for level in self.levels if level.selection)]
+        labels = {split.by.name: split.by.label(record) for split in splittings if split and split.by}
+        return {
+            **record,
+            **labels,
+            **{measure.column: measure.units(record.get(measure.column)) * measure.step for measure in self.measures},
+        }
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The exact policy of records that count in every query, of the least noise where groups differ: `loss(r) <= policy.exact(amounts(r))`."""
+        parts: list[Policy] = [query.rho_policy() for query in self.queries if isinstance(query, Quantile)]
+        parts += [splitting_policy(level.selection) for level in self.levels if level.selection]
+        sums: dict[str, Fraction] = {}
+        counts = []
+        for query in self.noisy:
+            precision = 1 / min(query.grid_variances()) / query.step**2
+            if (measure := getattr(query, "measure", None)) is None:
+                counts.append(1 / precision)
+            else:
+                sums[measure.column] = sums.get(measure.column, Fraction(0)) + precision
+        if self.noisy:
+            parts.insert(0, policies.GaussianSums({column: 1 / p for column, p in sums.items()}, tuple(counts)))
+        return parts[0] if len(parts) == 1 else policies.Sum(tuple(parts))
+
+    def _rate(self) -> Fraction:
+        assert self.splitting is not None
+        rates = [rate_per_row(query, self.splitting) for query in self.queries]
+        selected = [rate_per_row(level.selection, self.splitting) for level in self.levels if level.selection]
+        return sum([*rates, *selected], Fraction(0))
+
+    def verify(self) -> PolicyCertificate:
+        """The certificate, recomputed from the frozen numbers: the losses of all queries, and the least rho that covers them."""
+        selected = [level.selection for level in self.levels if level.selection]
+        for query in self.queries:
+            if isinstance(query, Quantile):
+                query.choice.verify().require()
+        terms = tuple(query.words() for query in self.queries) + tuple(
+            f"{s.words()}: loss c^2 / (2 * {s.variance}), delta {s.delta!r} "
+            + ("of every record" if s.uniform else "of a record of one row")
+            for s in selected
+        )
+        rate = None if self.splitting is None else self._rate()
+        holds = rate is None or (self.rho is not None and rate <= self.rho)
+        return PolicyCertificate(
+            holds, terms, None if rate is None else str(rate), "exact rationals; tails rounded up", THEOREM
+        )
+
+    def release(self, table: Any) -> TableRelease:
+        """Noisy answers of a confidential Ibis table, on whatever engine it lives; one aggregation for each level, only aggregates travel."""
+        from designer.tables.release import release
+
+        return release(self, table)
+
+    def simulate(self, table: Any, seed: int | None = None) -> TableSimulation:
+        """The same of a PUBLIC or synthetic table, stamped as not private."""
+        from designer.tables.release import simulate
+
+        return simulate(self, table, seed)
+
+    def core(self) -> dict[str, Any]:
+        return {
+            "levels": [level.to_spec() for level in self.levels],
+            "queries": [query_to_spec(query, self.levels) for query in self.queries],
+            "splitting": None if self.splitting is None else self.splitting.to_spec(),
+            "rho": None if self.rho is None else str(self.rho),
+        }
+
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> TablePlan:
+        require_keys(core, {"levels", "queries", "splitting", "rho"}, "mechanism")
+        if not all(isinstance(core[key], list) for key in ("levels", "queries")):
+            raise InvalidSpec("levels, queries: must be lists.")
+        levels = [Groups.from_spec(level) for level in core["levels"]]
+        splitting = None if core["splitting"] is None else UnitSplitting.from_spec(core["splitting"])
+        return cls(tuple(query_from_spec(query, levels) for query in core["queries"]), splitting, core["rho"])
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The statement of what is promised."""
+        split = (
+            ""
+            if self.splitting is None
+            else f" P(r) <= {self.rho} * m(r)^2, m(r) the rows of r after splitting at {_thresholds(self.splitting)}."
+        )
+        return Guarantee(
+            unit="One record of the table, with a loss P(r) of its own: a public function of the record.",
+            relation="One record may appear or disappear, whatever the others are.",
+            unprotected=self._unprotected(),
+            notion=NOTION + (FOUND if any(level.selection for level in self.levels) else ""),
+            parameters=self._parameters(),
+            mechanism=(
+                f"P(r) adds up what follows over the queries in which r counts, r clipped and rounded as stated: {'; '.join(self.privacy.terms)}. Where r counts "
+                f"in all of them, with the least noise of each, that is {self.policy.words()}.{split}"
+            ),
+            sampling="Exact: discrete Gaussians from random bits of the operating system, compared with probabilities in exact arithmetic.",
+            floating_point=(
+                "Every record is rounded to whole steps by a fixed rule of its own; sums, noise and thresholds are exact integers. The float handed out is "
+                "computed from the noisy integer alone."
+            ),
+            timing=f"{TIMING} So may the time of an aggregation depend on the table.",
+            post_processing=(
+                "Anything computed from a release alone keeps the guarantee. Policies of several releases about the same records add up; a group of "
+                "records loses at most (sum of sqrt(P(r)))^2."
+            ),
+            software=f"dp-designer {VERSION}",
+            fingerprint=self.fingerprint,
+        )
+
+    def _unprotected(self) -> tuple[str, ...]:
+        told = [
+            "The schema of the table, its columns and their types, is public.",
+            "The value of P at a record of the data is as confidential as the record: publish the function, not its values.",
+        ]
+        if any(level.keys is not None and level.columns for level in self.levels):
+            told.append("The listed groups are public and must not have been chosen by looking at the data.")
+        if any(level.selection and not level.selection.uniform for level in self.levels):
+            told.append(
+                "A record that is alone in its group makes the group appear with probability delta(r), near 1 for records of very many split rows."
+            )
+        return tuple(told)
+
+    def _parameters(self) -> dict[str, float | int | None]:
+        from solvers.rational import float_above
+
+        rows = {} if self.rho is None else {"rho_per_split_row": float_above(self.rho)}
+        selections = [level.selection for level in self.levels if level.selection]
+        name = "delta" if all(selection.uniform for selection in selections) else "delta_of_one_row"
+        total = sum(selection.delta for selection in selections)
+        return {**rows, name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0, "queries": len(self.queries)}
+
+
+def _thresholds(splitting: UnitSplitting) -> str:
+    default = ", ".join(f"{m.column} {T}" for m, T in zip(splitting.measures, splitting.thresholds, strict=True))
+    return default + (f", others by {splitting.by.name}" if splitting.by else "")

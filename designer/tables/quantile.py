@@ -1,0 +1,108 @@
+"""Quantiles by group through ordinary zCDP, before any splitting: the exponential mechanism over a public grid of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from designer.errors import InvalidProblem
+from designer.policies import Constant
+from designer.selection import Selection
+from designer.tables.measure import Measure
+from designer.tables.queries import Query
+from designer.tradeoff import rational
+from solvers.rational import float_below, root_below
+
+MOST_CANDIDATES = 256  # the exact certificate takes 0.5 s for 100 candidates, 3 s for 256, 15 s for 512
+
+
+@dataclass(frozen=True)
+class Quantile(Query):
+    """The q-quantile of a measure in each group, as one of some public candidates; every record of a group costs `rho` of zCDP.
+
+    Candidate g scores `-|(1 - q) #{x <= g} - q #{x > g}|`, least wrong where a share q of the records is at most g. The exponential
+    mechanism with budget epsilon is `epsilon^2 / 8`-zCDP (bounded range; docs/theory/tables.md, 3), so `epsilon = sqrt(8 rho)`, rounded down.
+    candidates: rising, whole numbers of steps. The groups are public and disjoint, so rho is the cost of all of them together.
+    """
+
+    measure: Measure | None = None
+    q: float = 0.5
+    candidates: tuple[Fraction, ...] = ()
+    rho: Fraction = Fraction(0)
+    rate: float | None = None
+    kind = "quantile"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.measure, Measure) or self.groups.keys is None:
+            raise InvalidProblem("measure, groups: a quantile needs a Measure and public groups.")
+        if not isinstance(self.q, float) or not 0 < self.q < 1:
+            raise InvalidProblem(f"q: {self.q!r} is not a float between 0 and 1.")
+        exact = tuple(rational(g, "candidates") for g in self.candidates)
+        units = [g / self.measure.step for g in exact]
+        if not 2 <= len(units) <= MOST_CANDIDATES or any(u.denominator != 1 or abs(u) > 2**52 for u in units):
+            raise InvalidProblem(f"candidates: give 2 to {MOST_CANDIDATES} whole numbers of steps of {self.measure.step}.")
+        if not all(low < high for low, high in pairwise(units)):
+            raise InvalidProblem("candidates: must rise.")
+        rho = rational(self.rho, "rho")
+        if not 0 < rho <= 10**6:
+            raise InvalidProblem(f"rho: {float(rho)!r} is not above 0, and at most 10^6.")
+        for name, value in (("candidates", exact), ("rho", rho)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "rate", self.choice.rate)
+
+    @cached_property
+    def choice(self) -> Selection:
+        """The selection among the candidates, certified for a record that appears; its universe is the cells between the candidates."""
+        from designer import metrics
+        from designer.scores import Closeness
+        from designer.workload import Workload
+
+        cells = len(self.candidates) + 1
+        at_most = np.arange(cells)[None, :] <= np.arange(cells - 1)[:, None]
+        forms = Workload(np.where(at_most, 1 - self.q, -self.q), queries=[str(g) for g in self.candidates])
+        relation = metrics.add_remove(cells, float_below(root_below(8 * self.rho)))
+        if self.rate is None:
+            return Selection.design(Closeness(forms), relation)
+        return Selection(Closeness(forms), relation, self.rate)
+
+    def loss(self, record: Mapping[str, Any]) -> Fraction:
+        return Fraction(0) if self.group_of(record) is None else self.rho
+
+    def rho_policy(self) -> Constant:
+        """The same cost for every record."""
+        return Constant(self.rho)
+
+    def cell(self, table: Any) -> Any:
+        """The place of a record among the candidates, 0 .. R: a balanced tree of comparisons."""
+        import ibis
+
+        assert self.measure is not None
+        units = self.measure.expression(table)
+        bounds = [int(g / self.measure.step) for g in self.candidates]
+
+        def place(low: int, high: int) -> Any:
+            if low == high:
+                return ibis.literal(low, "int64")
+            middle = (low + high) // 2
+            return (units <= bounds[middle]).ifelse(place(low, middle), place(middle + 1, high))
+
+        return place(0, len(bounds))
+
+    def words(self) -> str:
+        assert self.measure is not None
+        return (
+            f"{self.name}: quantile {self.q} of {self.measure.words()} {self.condition_words()}, among {len(self.candidates)} public "
+            f"candidates, loss {self.rho}"
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        assert self.measure is not None
+        own = {"q": self.q, "candidates": [str(g) for g in self.candidates], "rho": str(self.rho), "rate": self.rate}
+        return {**super().to_spec(), "measure": self.measure.to_spec(), **own}

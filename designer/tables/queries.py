@@ -1,0 +1,271 @@
+"""Queries of a table: counts, distinct counts, sums and averages by group, and what one record costs in each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from designer.errors import InvalidProblem
+from designer.frozen import Immutable, shown
+from designer.sampling.discrete_gaussian import LARGEST_VARIANCE
+from designer.tables.condition import Condition, all_met
+from designer.tables.exact_sums import limbs, total
+from designer.tables.groups import Groups, Labels
+from designer.tables.measure import Measure
+from designer.tradeoff import rational
+
+Variances = Fraction | tuple[Fraction, ...]
+MOST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Query(Immutable, ABC):
+    """A named question about the records of each of some groups, or about those among them that meet all conditions of `where`."""
+
+    name: str
+    groups: Groups
+    where: tuple[Condition, ...] = ()
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not 0 < len(self.name) <= MOST_NAME:
+            raise InvalidProblem(f"name: {shown(self.name)} is no name; give a text of up to {MOST_NAME} characters.")
+        if not isinstance(self.groups, Groups):
+            raise InvalidProblem(f"groups: {shown(self.groups)} is not a Groups; Groups() stands for everybody.")
+        object.__setattr__(self, "where", tuple(self.where))
+
+    def group_of(self, record: Mapping[str, Any]) -> Labels | None:
+        """The group in which a public or hypothetical record counts, or None."""
+        return self.groups.label(record) if all(condition.meets(record) for condition in self.where) else None
+
+    @abstractmethod
+    def loss(self, record: Mapping[str, Any]) -> Fraction:
+        """The zCDP that adding or removing the record costs in this query."""
+
+    @abstractmethod
+    def words(self) -> str:
+        """What is asked, with the closed form of the loss."""
+
+    def condition_words(self) -> str:
+        """The groups and the conditions."""
+        where = " and ".join(condition.words() for condition in self.where)
+        return f"by {self.groups.words()}" + (f" where {where}" if where else "")
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data, `kind` first."""
+        where = [condition.to_spec() for condition in self.where]
+        return {"kind": self.kind, "name": self.name, "groups": self.groups.to_spec(), "where": where}
+
+
+@dataclass(frozen=True)
+class Additive(Query):
+    """A whole number of steps for each group, plus discrete Gaussian noise: a record moves one group's number by `amount(r)` steps at most.
+
+    variance: of the noise, in the unit of the answer; one for all groups, or one for each of the public keys. The record costs
+    `(amount step)^2 / (2 variance)` of zCDP (Canonne, Kamath and Steinke 2020, theorem 4; docs/theory/tables.md, 1).
+    """
+
+    variance: Variances = Fraction(0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = self.variance
+        many = isinstance(given, Sequence) and not isinstance(given, str)
+        exact = tuple(rational(v, "variance") for v in (given if many else [given]))  # type: ignore[union-attr]
+        if many and len(exact) != len(self.groups.keys or ()):
+            raise InvalidProblem(
+                f"variance: {len(exact)} for {len(self.groups.keys or ())} public keys; give one, or one for each key."
+            )
+        if not all(0 < v / self.step**2 <= LARGEST_VARIANCE for v in exact):
+            raise InvalidProblem(
+                f"variance: must lie above 0, and be at most 2^110 squared steps of {self.step}; use a coarser step."
+            )
+        object.__setattr__(self, "variance", exact if many else exact[0])
+
+    @property
+    def step(self) -> Fraction:
+        """Answers are multiples of it."""
+        return Fraction(1)
+
+    def variance_of(self, labels: Labels) -> Fraction:
+        """The variance of the noise in a group."""
+        return self.variance[self.groups.place[labels]] if isinstance(self.variance, tuple) else self.variance
+
+    def grid_variances(self) -> tuple[Fraction, ...]:
+        """Variances on the grid of integers: one, or one for each key."""
+        given = self.variance if isinstance(self.variance, tuple) else (self.variance,)
+        return tuple(v / self.step**2 for v in given)
+
+    def amount(self, record: Mapping[str, Any]) -> int:
+        """The most steps by which a record that counts can move the number of its group."""
+        return 1
+
+    def loss(self, record: Mapping[str, Any]) -> Fraction:
+        labels = self.group_of(record)
+        return Fraction(0) if labels is None else (self.amount(record) * self.step) ** 2 / (2 * self.variance_of(labels))
+
+    @abstractmethod
+    def inputs(self, table: Any) -> list[Any]:
+        """Columns of an Ibis table that are to be aggregated."""
+
+    @abstractmethod
+    def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
+        """Aggregates of those columns, as integers within 64 bits."""
+
+    def number(self, found: list[Any]) -> int:
+        """The number of steps, from the aggregates of one group."""
+        return int(found[0] or 0)
+
+    def variance_words(self) -> str:
+        return (
+            f"{self.variance}"
+            if isinstance(self.variance, Fraction)
+            else f"{min(self.variance)} .. {max(self.variance)} by group"
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        many = isinstance(self.variance, tuple)
+        return {**super().to_spec(), "variance": [str(v) for v in self.variance] if many else str(self.variance)}  # type: ignore[union-attr]
+
+
+@dataclass(frozen=True)
+class Count(Additive):
+    """`COUNT(*)`: the number of records; one record costs `1 / (2 variance)`."""
+
+    kind = "count"
+
+    def inputs(self, table: Any) -> list[Any]:
+        met = all_met(self.where, table)
+        return [] if met is None else [met.cast("int64")]
+
+    def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
+        return [column.sum() for column in inputs] or [table.count()]
+
+    def words(self) -> str:
+        return f"{self.name}: COUNT {self.condition_words()}, loss 1 / (2 * {self.variance_words()})"
+
+
+@dataclass(frozen=True)
+class CountDistinct(Additive):
+    """`COUNT(DISTINCT of)`: one record moves the number of its group by at most 1, whoever else has the same id; missing ids are no ids.
+
+    Who has records in g groups, whole, moves g numbers: the loss of an id is that of a group of g such records.
+    """
+
+    of: str = ""
+    kind = "count_distinct"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.of, str) or not self.of:
+            raise InvalidProblem("of: missing; name the column whose values are counted.")
+
+    def inputs(self, table: Any) -> list[Any]:
+        if self.of not in table.columns:
+            raise InvalidProblem(f"records: the table has no column {self.of!r}; rename one.")
+        met = all_met(self.where, table)
+        return [table[self.of] if met is None else met.ifelse(table[self.of], None)]
+
+    def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
+        return [inputs[0].nunique()]
+
+    def words(self) -> str:
+        return f"{self.name}: COUNT DISTINCT {self.of} {self.condition_words()}, loss 1 / (2 * {self.variance_words()})"
+
+    def to_spec(self) -> dict[str, Any]:
+        return {**super().to_spec(), "of": self.of}
+
+
+@dataclass(frozen=True)
+class Sum(Additive):
+    """`SUM(measure)`: a record of value x, clipped and rounded by its measure, costs `x^2 / (2 variance)`.
+
+    Splitting at a threshold T with budget rho a row is the variance `T^2 / (2 rho)`; the split table is not needed (Seeman et al., Lemma 5.3).
+    """
+
+    measure: Measure | None = None
+    kind = "sum"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.measure, Measure):
+            raise InvalidProblem("measure: missing; give the Measure that is summed.")
+        super().__post_init__()
+
+    @property
+    def step(self) -> Fraction:
+        assert self.measure is not None
+        return self.measure.step
+
+    def amount(self, record: Mapping[str, Any]) -> int:
+        assert self.measure is not None
+        return abs(self.measure.units(record.get(self.measure.column)))
+
+    def inputs(self, table: Any) -> list[Any]:
+        assert self.measure is not None
+        units, met = self.measure.expression(table), all_met(self.where, table)
+        return [units] if met is None else [met.ifelse(units, 0)]
+
+    def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
+        assert self.measure is not None
+        return [limb.sum() for limb in limbs(inputs[0], max(map(abs, self.measure.bounds)))]
+
+    def number(self, found: list[Any]) -> int:
+        return total(found)
+
+    def words(self) -> str:
+        assert self.measure is not None
+        return f"{self.name}: SUM {self.measure.words()} {self.condition_words()}, loss {self.measure.column}^2 / (2 * {self.variance_words()})"
+
+    def to_spec(self) -> dict[str, Any]:
+        assert self.measure is not None
+        return {**super().to_spec(), "measure": self.measure.to_spec()}
+
+
+@dataclass(frozen=True)
+class Average(Query):
+    """`AVG(measure)`: a noisy sum over a noisy count, both released (`name.sum`, `name.count`); the losses of the two add up.
+
+    Missing values count as 0 in the sum and as records in the count; `where=[Condition(column, "present")]` leaves them out, as SQL does.
+    """
+
+    measure: Measure | None = None
+    variance: Variances = Fraction(0)
+    count_variance: Variances = Fraction(0)
+    kind = "average"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sums, counts = self.parts
+        object.__setattr__(self, "variance", sums.variance)
+        object.__setattr__(self, "count_variance", counts.variance)
+
+    @property
+    def parts(self) -> tuple[Sum, Count]:
+        """The two noisy numbers it is made of."""
+        return (
+            Sum(f"{self.name}.sum", self.groups, self.where, self.variance, self.measure),
+            Count(f"{self.name}.count", self.groups, self.where, self.count_variance),
+        )
+
+    def loss(self, record: Mapping[str, Any]) -> Fraction:
+        return sum((part.loss(record) for part in self.parts), Fraction(0))
+
+    def words(self) -> str:
+        return f"{self.name}: AVG as " + " over ".join(part.words() for part in self.parts)
+
+    def to_spec(self) -> dict[str, Any]:
+        sums, counts = (part.to_spec() for part in self.parts)
+        own = {"measure": sums["measure"], "variance": sums["variance"], "count_variance": counts["variance"]}
+        return {**super().to_spec(), **own}
+
+
+def variance_for(threshold: object, rho: object) -> Fraction:
+    """`T^2 / (2 rho)`: the variance at which a row of size T costs rho.
+
+    >>> variance_for(50, "1/2")
+    Fraction(2500, 1)
+    """
+    return rational(threshold, "threshold") ** 2 / (2 * rational(rho, "rho"))
