@@ -30,6 +30,7 @@ from designer.problem_file import read_problem
 from designer.release import Release
 from designer.report import certificate_words, design_summary, page, summary
 from designer.spec import load, to_spec
+from designer.specified import Specified
 from designer.version import VERSION
 
 EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2))
@@ -91,10 +92,9 @@ def parser() -> argparse.ArgumentParser:
     made = command("compare", _compare, "design all families for a problem file and compare them", "problem file (TOML)")
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     made.add_argument("--plot", type=Path, help="also draw the comparison to this picture (needs matplotlib)")
-    made = command(
-        "release", _release, "release noisy answers for a confidential histogram; spends the budget once", "spec (JSON)"
-    )
-    made.add_argument("--histogram", type=Path, required=True, help="counts, one for each universe element (CSV, NPY, Parquet)")
+    made = command("release", _release, "release noisy answers for confidential data; spends the budget once", "spec (JSON)")
+    made.add_argument("--histogram", type=Path, help="counts, one for each universe element (CSV, NPY, Parquet)")
+    made.add_argument("--table", type=Path, help="records, for table plans and marginals (CSV, Parquet; needs DuckDB)")
     made.add_argument("--column", help="the column of the table that holds the counts")
     made.add_argument("-o", "--output", type=Path, help="also save the release (JSON)")
     made = command("sample", _sample, "draw noise for simulation; never a release", "spec (JSON)")
@@ -130,12 +130,35 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
 
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism = load(options.file)
-    released = mechanism.release(read_histogram(options.histogram, options.column))
+    released = _released(mechanism, options)
     data = released.to_dict()
     if options.output:
         write_whole(options.output, json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n")
-    answers = _answer_lines(mechanism, released) if isinstance(mechanism, Mechanism) else [released.to_text()]
+    if isinstance(mechanism, Mechanism):
+        answers = _answer_lines(mechanism, released)
+    elif hasattr(released, "to_text"):
+        answers = [released.to_text()]
+    else:
+        answers = [json.dumps(plain({key: data[key] for key in data if key != "guarantee"}), indent=1, ensure_ascii=False)]
     return "\n".join([*answers, "", released.guarantee.to_text()]), data
+
+
+def _released(mechanism: Specified, options: argparse.Namespace) -> Any:
+    """What the spec releases from the file that it needs: records or counts."""
+    from_records = mechanism.format in ("dp-designer/table-plan", "dp-designer/marginals")
+    given, needed = ("histogram", "table") if from_records else ("table", "histogram")
+    if getattr(options, needed) is None:
+        words = "records, one row each" if from_records else "counts, one for each universe element"
+        raise InvalidProblem(f"--{needed}: is missing; this spec releases from {words}, not from --{given}.")
+    if not from_records:
+        counts = read_histogram(options.histogram, options.column)
+        two_by_two = mechanism.format == "dp-designer/odds-ratio-test" and len(counts) == 4
+        return mechanism.release(np.reshape(counts, (2, 2)) if two_by_two else counts)  # type: ignore[attr-defined]
+    from designer.tables.open_table import open_table
+
+    if mechanism.format == "dp-designer/marginals":
+        return mechanism.release_database(open_table(options.table))  # type: ignore[attr-defined]
+    return mechanism.release(open_table(options.table, mechanism.numbers))  # type: ignore[attr-defined]
 
 
 def _answer_lines(mechanism: Mechanism, released: Release) -> list[str]:

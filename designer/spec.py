@@ -31,6 +31,7 @@ FORMATS = {
     "dp-designer/marginals": ("designer.marginals.mechanism", "MarginalMechanism"),
     "dp-designer/odds-ratio-test": ("designer.odds_ratio_test", "OddsRatioTest"),
     "dp-designer/mwem": ("designer.mwem", "MWEM"),
+    "dp-designer/table-plan": ("designer.tables.plan", "TablePlan"),
     "dp-designer/small-db": ("designer.small_db", "SmallDB"),
     "dp-designer/selection": ("designer.selection", "Selection"),
 }

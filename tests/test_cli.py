@@ -395,3 +395,22 @@ def test_a_real_table_with_fixed_margins_from_problem_file_to_verified_release(t
     np.testing.assert_allclose(answers.sum(axis=0), counts.sum(axis=0), atol=1e-6)
     np.testing.assert_allclose(answers.sum(axis=1), counts.sum(axis=1), atol=1e-6)
     assert 1 < np.abs(answers - counts).mean() < 3  # 2.12 sqrt(2 / pi) = 1.69 expected
+
+
+def test_records_are_released_by_plans_and_marginals_and_counts_are_not(tmp_path, capsys):
+    pytest.importorskip("duckdb")
+    from designer import Domain, metrics
+    from designer.marginals import MarginalWorkload, design_marginals
+    from designer.tables import Count, Groups, TablePlan
+
+    people = tmp_path / "people.csv"
+    people.write_text("state,sex\nDE,F\nDE,M\nMD,F\n")
+    plan = TablePlan((Count("n", Groups(["state"], [["DE"], ["MD"]]), variance=2),)).save(tmp_path / "plan.json")
+    domain = Domain.of({"state": ["DE", "MD"], "sex": ["F", "M"]})
+    budgets = metrics.hamming(domain, {"state": 1.0, "sex": 1.0})
+    marginals = design_marginals(MarginalWorkload.up_to(domain, 1), budgets).save(tmp_path / "marginals.json")
+    for spec in (plan, marginals):
+        assert main(["release", str(spec), "--table", str(people), "-o", str(tmp_path / "out.json")]) == 0
+        assert json.loads((tmp_path / "out.json").read_text())["fingerprint"] in capsys.readouterr().out
+        assert main(["release", str(spec), "--histogram", str(people)]) == 2
+        assert "--table: is missing" in capsys.readouterr().err

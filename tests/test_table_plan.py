@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, NotPrivate, spec
+from designer import InvalidProblem, NotPrivate
 from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, Sum, TablePlan, UnitSplitting
 from designer.tables.aggregates import FAILED, aggregation, numbers
 from designer.tables.open_table import open_table
@@ -24,11 +24,6 @@ ibis = pytest.importorskip("ibis")
 pytest.importorskip("pyarrow")
 
 CANARY = "canary-7431"
-
-
-@pytest.fixture(autouse=True)
-def _format(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(spec.FORMATS, TablePlan.format, ("designer.tables.plan", "TablePlan"))
 
 
 def exact(plan: TablePlan, rows: Any) -> list[dict[Any, list[int]]]:

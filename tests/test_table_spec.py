@@ -19,11 +19,6 @@ from tests.records_tables import firms, on_duckdb
 from tests.table_plans import EMP, FOUND, PAY, STATES, full_plan
 
 
-@pytest.fixture(autouse=True)
-def _format(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(spec.FORMATS, TablePlan.format, ("designer.tables.plan", "TablePlan"))
-
-
 def test_a_plan_is_saved_loaded_and_the_same(tmp_path: Path) -> None:
     plan = full_plan()
     loaded = spec.load(plan.save(tmp_path / "plan.json"))
@@ -142,7 +137,6 @@ for name in ("ibis", "duckdb", "pyspark", "pandas", "pyarrow", "cvxpy"):
     sys.modules[name] = None
 from designer import spec
 from designer.tables import Count, Groups, TablePlan
-spec.FORMATS[TablePlan.format] = ("designer.tables.plan", "TablePlan")
 plan = TablePlan((Count("n", Groups(["state"], [["DE"]]), variance=2),))
 print(spec.load(plan.save(sys.argv[1])).loss({"state": "DE"}))
 """

@@ -81,7 +81,7 @@ class DiscreteGaussian:
                 values, kept = self._propose(waiting % len(self.variances), entropy)
                 noise[waiting[kept]] = values[kept]
                 waiting = waiting[~kept]
-        return noise.reshape(size, -1)
+        return noise.reshape(size, len(self.variances))
 
     def pmf(self, k: int, z: int) -> float:
         """`P(Z_k = z)`, as a float."""
