@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy
 
 LEAST_ACCEPTANCE = 2e-5  # about 2 s a draw for 100 cells; chains that long are not known to have converged
-PILOT, LONG_PILOT = 20_000, 200_000  # proposals; seeded, because acceptance depends on nothing confidential and equal designs must choose alike
+PILOT, LONG_PILOT = (
+    20_000,
+    200_000,
+)  # proposals; seeded, because acceptance depends on nothing confidential and equal designs must choose alike
 
 
 class LatticeSampler(Protocol):
