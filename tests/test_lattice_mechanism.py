@@ -234,7 +234,7 @@ def test_bad_input_is_refused(build, kind, message):
 
 
 def test_lattices_without_a_feasible_sampler_are_refused_with_a_way_on():
-    """l1 on a 4 x 4 x 4 table accepts far less than one proposal in 10^4."""
+    """l1 on a 4 x 4 x 4 table accepts far less than one proposal in 50,000."""
     problem = Problem(Workload.identity(64), invariants.margins((4, 4, 4)).protect(1.0, per_distance="l1"))
     with pytest.raises(DesignFailed, match="no exact sampler is feasible"):
         design(problem, "lattice_laplace", shape="l1")
@@ -249,3 +249,17 @@ def test_approximate_privacy_of_the_gaussian():
 def test_auto_leaves_integer_noise_to_those_who_ask():
     problem = Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0))
     assert design(problem).mechanism.format == "dp-designer/mechanism"
+
+
+def test_a_release_that_would_break_an_invariant_is_an_error(monkeypatch):
+    """Were a sampler ever wrong, nothing would leave, and the message would say nothing about the data."""
+    mechanism = made("margins", "lattice_laplace", "l2")
+
+    class Broken:
+        def draw(self, size, entropy):
+            return np.tile([1, -1, 0, 0, 0, 0, 0, 0, 0], (size, 1))  # keeps the rows, not the columns
+
+    monkeypatch.setitem(mechanism.__dict__, "sampler", Broken())
+    with pytest.raises(RuntimeError, match="nothing was released") as raised:
+        mechanism.release([987_654, 1, 2, 3, 0, 0, 7, 8, 90])
+    assert "98765" not in str(raised.value)

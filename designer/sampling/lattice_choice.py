@@ -23,8 +23,11 @@ from solvers.rational import integer_rank
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy
 
-LEAST_ACCEPTANCE = 1e-4
-PILOT = 20_000  # proposals; seeded, because acceptance depends on nothing confidential and equal designs must choose alike
+LEAST_ACCEPTANCE = 2e-5  # about 2 s a draw for 100 cells; chains that long are not known to have converged
+PILOT, LONG_PILOT = (
+    20_000,
+    200_000,
+)  # proposals; seeded, because acceptance depends on nothing confidential and equal designs must choose alike
 
 
 class LatticeSampler(Protocol):
@@ -126,7 +129,7 @@ def _for_l1(matrix: NDArray[np.integer], rate: Fraction) -> LatticeChoice:
             continue
         tried.add((sizes, 0 if mirrored is None else len(mirrored)))
         sampler = DeterminedLaplace(cells, rate) if mirrored is None else MirroredLaplace(cells, mirrored, rate)
-        acceptance = sampler.pilot_acceptance(PILOT, SeededEntropy(0))
+        acceptance = _pilot(sampler, mirrored is not None)
         considered.append(_sentence(cells, acceptance, mirrored is not None))
         if not len(cells.determined):
             return LatticeChoice("totals", 1.0, sampler, tuple(considered))
@@ -136,8 +139,17 @@ def _for_l1(matrix: NDArray[np.integer], rate: Fraction) -> LatticeChoice:
     said = tuple(dict.fromkeys(considered))
     acceptance, method, chosen = best
     if acceptance < LEAST_ACCEPTANCE:
-        return LatticeChoice("none", acceptance, None, (*said, "No way accepts one proposal in 10^4."))
+        return LatticeChoice("none", acceptance, None, (*said, "No way accepts one proposal in 50,000."))
     return LatticeChoice(method, acceptance, chosen, said)
+
+
+def _pilot(sampler: DeterminedLaplace | MirroredLaplace, mirrored: bool) -> float:
+    """Acceptance by pilot draws, by more of them where a mirrored table accepts few: the next best way is none."""
+    short = sampler.pilot_acceptance(PILOT, SeededEntropy(0))
+    if not mirrored or short * PILOT >= 10:
+        return short
+    rounds = LONG_PILOT // PILOT
+    return sum(sampler.pilot_acceptance(PILOT, SeededEntropy(1 + i)) for i in range(rounds)) / rounds
 
 
 def _sentence(cells: Determination, acceptance: float, mirrored: bool) -> str:
