@@ -131,7 +131,9 @@ def test_one_of_every_kind(kind: str, check: Callable[[Relation], None]) -> None
 
 
 def test_every_kind_that_a_spec_may_hold_is_tested() -> None:
-    assert set(SPECIMENS) | {"matrix", "great_circle", "add_remove"} == set(RELATIONS)  # those: tests/test_metrics.py
+    single = {"matrix", "great_circle", "add_remove"}  # tests/test_metrics.py
+    several = {"row_groups", "invariant", "invariant_distance", "metric_and_invariant"}  # tests/test_spec_formats.py
+    assert set(SPECIMENS) | single | several == set(RELATIONS)
 
 
 @settings(max_examples=30, deadline=None)
