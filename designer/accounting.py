@@ -99,13 +99,13 @@ def zcdp_delta(rho: object, epsilon: object) -> float:
     `sqrt(1 - exp(-rho))` (Bretagnolle and Huber), both from the Kullback-Leibler divergence of at most rho.
     """
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
-    return float_above(lambda: _zcdp_delta_ball(budget, power)) if budget else 0.0
+    return min(1.0, float_above(lambda: _zcdp_delta_ball(budget, power))) if budget else 0.0
 
 
 def zcdp_log_delta(rho: object, epsilon: object) -> float:
     """The natural logarithm of `zcdp_delta`, rounded up."""
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
-    return float_above(lambda: _zcdp_delta_ball(budget, power).log()) if budget else -math.inf
+    return min(0.0, float_above(lambda: _zcdp_delta_ball(budget, power).log())) if budget else -math.inf
 
 
 def zcdp_epsilon(rho: object, delta: object) -> float:
@@ -215,7 +215,9 @@ def _best_order(rho: float, epsilon: float) -> float:
         a = 1 + math.exp(t)
         return math.exp(t) * (a * rho - epsilon) + a * (t - math.log(a)) - t
 
-    low, high = -20.0, math.log(max(epsilon, 1.0) / rho + 1 / math.sqrt(rho) + 2) + 3
+    # Orders beyond e^700 are no floats; of extreme rho and epsilon a worse order proves a worse bound.
+    widest = -math.log(rho) if rho > 0 else 700.0
+    low, high = -20.0, min(700.0, max(math.log(max(epsilon, 1.0)) + widest, widest / 2, math.log(2)) + 5)
     for _ in range(80):
         left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
         low, high = (low, right) if bound(left) < bound(right) else (left, high)

@@ -82,6 +82,10 @@ class Hamming(Metric):
 
 def hamming(domain: Domain, budgets: Mapping[str, float] | Sequence[float]) -> Hamming:
     """d(u, v) = sum_a budgets[a] * [u_a != v_a] over the attributes of `domain`; an infinite budget leaves an attribute unprotected."""
+    if not isinstance(domain, Domain):
+        raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.")
+    if not isinstance(budgets, (Mapping, Sequence, np.ndarray)) or isinstance(budgets, (str, bytes)):
+        raise InvalidProblem(f"budgets: {shown(budgets)} is not a list; give one number for each attribute.")
     if isinstance(budgets, Mapping):
         if set(budgets) != set(domain.attributes):
             raise InvalidProblem(
@@ -219,8 +223,8 @@ def attribute_values(
     >>> d.exact_budget(0, 3), d.exact_budget(0, 1)
     (Fraction(3, 2), Fraction(1, 1))
     """
-    if form not in ("min", "sum"):
-        raise InvalidProblem(f'metric.form: {form!r} is unknown; use "min" or "sum".')
+    if not isinstance(form, str) or form not in ("min", "sum"):
+        raise InvalidProblem(f'metric.form: {shown(form)} is unknown; use "min" or "sum".')
     parts: list[Metric] = []
     for name, values, given in zip(
         domain.attributes, domain.values, _by_attribute(domain, budgets, "metric.budgets"), strict=True

@@ -198,7 +198,7 @@ def blowfish_full_domain(n: int, epsilon: float) -> Uniform:
 
 def blowfish_attribute(domain: Domain, epsilon: float) -> Hamming:
     """The attribute policy: elements that differ in one attribute are a secret; hops count the attributes that differ."""
-    return hamming(domain, [epsilon] * len(domain.attributes))
+    return hamming(domain, dict.fromkeys(domain.attributes, epsilon) if isinstance(domain, Domain) else [epsilon])
 
 
 def blowfish_partition(labels: Sequence[object], epsilon: float) -> Partition:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import DesignFailed, InvalidProblem
-from designer.frozen import Floats, count, frozen, positive
+from designer.frozen import Floats, count, frozen, positive, shown
 from designer.invariants import Distance, Integers, Invariant
 from designer.metrics import Metric
 from designer.relation import Block, Indices, Relation
@@ -76,7 +76,8 @@ class ChangeRelation(Relation):
             trailing = np.log2((whole & -whole).astype(float))
         lowest = np.where(whole == 0, np.inf, exponents - 53 + trailing).min(axis=0, initial=np.inf)
         largest = np.abs(columns).max(axis=0, initial=0.0)
-        bound = np.abs(self.changes).sum(axis=1).max(initial=0) * largest
+        with np.errstate(over="ignore"):
+            bound = np.abs(self.changes).sum(axis=1).max(initial=0) * largest
         return bool((bound[largest > 0] < 2.0 ** (lowest[largest > 0] + 53)).all())
 
     def blocks(self) -> Iterator[Block]:
@@ -171,8 +172,8 @@ class InvariantDistance(Relation):
     single_records = False
 
     def __post_init__(self) -> None:
-        if self.distance not in ("l1", "l2"):
-            raise InvalidProblem(f"per_distance: {self.distance!r} is unknown; use 'l1' or 'l2'.")
+        if not isinstance(self.distance, str) or self.distance not in ("l1", "l2"):
+            raise InvalidProblem(f"per_distance: {shown(self.distance)} is unknown; use 'l1' or 'l2'.")
 
     @property
     def size(self) -> int:

@@ -127,6 +127,17 @@ def positive(value: object, field: str, *, allow_inf: bool = False) -> float:
     return number
 
 
+def probability(value: object, field: str) -> float:
+    """A float strictly between 0 and 1."""
+    try:
+        number = positive(value, field)
+    except InvalidProblem:
+        number = math.inf
+    if not number < 1:
+        raise InvalidProblem(f"{field}: {shown(value)} is not between 0 and 1; give a probability.")
+    return number
+
+
 def count(value: object, field: str, *, least: int = 1) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or int(value) < least:

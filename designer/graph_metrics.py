@@ -20,6 +20,8 @@ from designer.nested import LARGEST_BUDGET, LEAST_BUDGET
 from designer.relation import Block, Indices, Metric, Relation, rectangles
 from solvers.rational import dyadic_integers
 
+MOST_NODES = 10**8
+
 
 @dataclass(frozen=True, eq=False)
 class Graph(Metric):
@@ -165,6 +167,8 @@ def graph(source: Any, *, per_edge: float = 1.0, nodes: int | None = None) -> Gr
     else:
         listed = _of_list(source)
         size = count(nodes, "metric.nodes") if nodes is not None else 1 + max((max(i, j) for i, j, _ in listed), default=0)
+    if size > MOST_NODES:
+        raise InvalidProblem(f"metric.nodes: {shown(size)} are more than {MOST_NODES}; merge elements.")
     shortest: dict[tuple[int, int], float] = {}
     for e, (i, j, weight) in enumerate(listed):
         if not 0 <= min(i, j) <= max(i, j) < size or i == j:

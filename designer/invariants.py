@@ -7,6 +7,7 @@ of distance (INT Definition 2). The constructors at the end of the file are the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 Integers = NDArray[np.int64]
 Distance = Literal["l1", "l2"]
 LARGEST_ENTRY = 2**31
+LARGEST_UNIVERSE = 10**8  # elements: 0.8 GB a statistic
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +137,10 @@ class Invariant(Immutable):
 
 
 def _integers(matrix: object) -> Integers:
-    given = np.asarray(matrix)
+    try:
+        given = np.asarray(matrix)
+    except ValueError:
+        raise InvalidProblem("invariant.matrix: rows differ in length; give one integer for each element in each.") from None
     if given.ndim != 2 or not given.size:
         raise InvalidProblem(f"invariant.matrix: has shape {given.shape}; give a row of integers for each statistic.")
     if given.dtype.kind not in "biuf" or not (given == np.floor(given)).all() or not (np.abs(given) < LARGEST_ENTRY).all():
@@ -149,17 +154,21 @@ def linear(matrix: object, names: Sequence[object] | None = None, *, records_pub
     >>> linear([[1, 1, 0], [0, 1, 1]]).constraints.tolist()
     [[1, 1, 0], [0, 1, 1], [1, 1, 1]]
     """
-    return Invariant(np.asarray(matrix), None if names is None else tuple(names), records_public)  # type: ignore[arg-type]
+    if names is not None and (isinstance(names, str) or not isinstance(names, Sequence)):
+        raise InvalidProblem(f"names: {shown(names)} is not a list of names; give one for each statistic.")
+    return Invariant(matrix, None if names is None else tuple(names), records_public)  # type: ignore[arg-type]
 
 
 def total(n: int) -> Invariant:
     """The number of records alone; its adjacency 1 is ordinary differential privacy, replace one."""
-    return Invariant(np.ones((1, count(n, "n")), dtype=np.int64), ("records",), True, 0)
+    if count(n, "n") > LARGEST_UNIVERSE:
+        raise InvalidProblem(f"n: {shown(n)} elements are more than {LARGEST_UNIVERSE}; merge elements.")
+    return Invariant(np.ones((1, n), dtype=np.int64), ("records",), True, 0)
 
 
 def partition(labels: Sequence[object]) -> Invariant:
     """The number of records in each class of the elements: `labels`, one for each element (counties by state, say)."""
-    if isinstance(labels, str) or not len(labels):
+    if isinstance(labels, str) or not isinstance(labels, (Sequence, np.ndarray)) or not len(labels):
         raise InvalidProblem(f"labels: {shown(labels)} is not a list of labels; give one for each element.")
     classes = list(dict.fromkeys(map(str, labels)))
     rows = np.array([[str(label) == name for label in labels] for name in classes], dtype=np.int64)
@@ -177,6 +186,10 @@ def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequ
     >>> margins((2, 3, 2), [(0, 1), (2,)]).semi_adjacency_bound
     3
     """
+    if not isinstance(shape, (Domain, Sequence, np.ndarray)) or isinstance(shape, (str, bytes)):
+        raise InvalidProblem(f"shape: {shown(shape)} is neither a Domain nor a list of the number of levels of each feature.")
+    if not isinstance(groups, (Sequence, np.ndarray, type(None))) or isinstance(groups, str):
+        raise InvalidProblem(f"groups: {shown(groups)} is not a list of lists of features.")
     domain = (
         shape if isinstance(shape, Domain) else Domain.of({f"axis{i}": count(s, f"shape[{i}]") for i, s in enumerate(shape)})
     )
@@ -184,6 +197,10 @@ def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequ
     axes = [_axes(domain, group) for group in chosen]
     if not axes:
         raise InvalidProblem("groups: names no margin; use invariants.total for the number of records alone.")
+    if domain.size * sum(math.prod(domain.shape[axis] for axis in group) for group in axes) > LARGEST_UNIVERSE:
+        raise InvalidProblem(
+            f"shape: {shown(domain.size)} cells are too many for their margins to be written out; merge levels."
+        )
     codes = np.unravel_index(np.arange(domain.size), domain.shape)
     rows, labels = [], []
     for group in axes:
@@ -197,7 +214,7 @@ def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequ
 
 
 def _axes(domain: Domain, group: Sequence[int] | Sequence[str]) -> tuple[int, ...]:
-    if isinstance(group, (str, int)) or not len(group):
+    if isinstance(group, str) or not isinstance(group, (Sequence, np.ndarray)) or not len(group):
         raise InvalidProblem(f"groups: {shown(group)} is not a list of features; give positions or names.")
     axes = tuple(domain.axis(feature) if isinstance(feature, str) else count(feature, "groups", least=0) for feature in group)
     if len(set(axes)) != len(axes) or max(axes) >= len(domain.shape):

@@ -7,25 +7,23 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from designer.certificate import PrivacyCertificate
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.frozen import Floats, count, frozen, shown
+from designer.frozen import Floats, count, frozen, positive, shown
 from designer.guarantee import Guarantee
 from designer.lipschitz_queries import LipschitzQueries, public_records, read_core, whole_histogram
 from designer.optimality import Optimality
+from designer.problem import Problem
 from designer.sampling.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.specified import Specified
 from designer.synthetic import LAWS, Round, SyntheticRelease, SyntheticSimulation, statement
 from solvers.multiplicative_weights import distribution, replayed, updated
-
-if TYPE_CHECKING:
-    from designer.problem import Problem
 
 Shares = tuple[tuple[Fraction, Fraction], ...]
 OUTPUTS = {
@@ -69,7 +67,7 @@ class MWEM(Specified):
         object.__setattr__(self, "records", public_records(self.records))
         object.__setattr__(self, "shares", _checked_shares(self.shares))
         for name, known in (("selection", LAWS), ("output", OUTPUTS)):
-            if getattr(self, name) not in known:
+            if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise InvalidProblem(f"{name}: {shown(getattr(self, name))} is unknown; use one of {sorted(known)}.")
         require_exact(self.queries, self.records)
         slowest = min(b for _, b in self.shares) * self.queries.rate * self.queries.step
@@ -196,6 +194,7 @@ class MWEM(Specified):
 
         `n max |P - Q| + n R sqrt(log N / 2 T) + mean of 2 c log(2 T K / beta) / a_t + root mean square of c log(2 T / beta) / b_t`, and two grid steps.
         """
+        positive(beta, "beta")
         queries, elements = self.queries.workload.shape
         n, c, rounds = self.records, self.queries.constant, self.rounds
         choice = np.mean([2 * c * math.log(2 * rounds * queries / beta) / float(a) for a, _ in self.shares])
@@ -240,6 +239,8 @@ def theorem_8(queries: LipschitzQueries, records: int, rounds: int) -> float:
 
 def require_exact(queries: LipschitzQueries, records: int) -> None:
     """Refuse queries whose floats, which the certificate reads, are not the integers that a release adds up, or that leave the floats."""
+    if not isinstance(queries, LipschitzQueries):
+        raise InvalidProblem(f"queries: {shown(queries)} are none; make them with `LipschitzQueries.on_grid`.")
     integers, exponent = queries.integers, queries.exponent
     if (
         integers.dtype != np.int64
@@ -259,6 +260,12 @@ def require_exact(queries: LipschitzQueries, records: int) -> None:
 def equal_shares(rounds: int, choice: Fraction = Fraction(1, 2)) -> Shares:
     """T equal rounds that spend the whole budget, `choice` of each on the choice (the paper: one half)."""
     t = count(rounds, "rounds")
+    if t > MOST_ROUNDS:
+        raise InvalidProblem(f"rounds: {shown(rounds)} are more than {MOST_ROUNDS}.")
+    if not isinstance(choice, Fraction) or not 0 < choice < 1:
+        raise InvalidProblem(
+            f"choice: {shown(choice)} is not a Fraction between 0 and 1, the part of a round spent on the choice."
+        )
     return ((choice / t, (1 - choice) / t),) * t
 
 
@@ -275,6 +282,8 @@ def mwem(
     constant: "optimal" for program (8) with the price of `preprocessing.mwem_price`, "unbiased" for P = Q, or a number c.
     rounds: None for the number that makes the bound least at that c.
     """
+    if not isinstance(problem, Problem):
+        raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.")
     from designer.preprocessing import mwem_price, prepared, records_of
 
     price = mwem_price(problem)
@@ -285,13 +294,15 @@ def mwem(
 
 
 def _checked_shares(shares: object) -> Shares:
-    pairs = tuple(tuple(pair) for pair in shares) if isinstance(shares, (tuple, list)) else ()
+    pairs = tuple(shares) if isinstance(shares, (tuple, list)) else ()
     if not 1 <= len(pairs) <= MOST_ROUNDS:
         raise InvalidProblem(f"shares: {len(pairs)} rounds; give a pair of fractions for each of 1 to {MOST_ROUNDS} rounds.")
     for t, pair in enumerate(pairs):
-        if len(pair) != 2 or not all(isinstance(part, Fraction) and part > 0 for part in pair):
+        if not (
+            isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(part, Fraction) and part > 0 for part in pair)
+        ):
             raise InvalidProblem(f"shares[{t}]: {shown(pair)} is not a pair of positive fractions (choice, measurement).")
-    return cast("Shares", pairs)
+    return cast("Shares", tuple(map(tuple, pairs)))
 
 
 def _fraction(text: Any) -> Fraction:

@@ -10,16 +10,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designer.canonical_noise import CanonicalNoise, PiecewiseNoise, canonical_noise, is_canonical
+from designer.canonical_noise import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.certificate import PrivacyCertificate, Witness
 from designer.errors import InvalidProblem, NotPrivate
 from designer.fisher import Margins
-from designer.frozen import count, shown
+from designer.frozen import count, probability, shown
 from designer.guarantee import POST_PROCESSING, Guarantee
 from designer.json_text import require_keys
 from designer.sampling.entropy import SystemEntropy
 from designer.specified import Specified
-from designer.tradeoff import EpsilonDelta, Tradeoff, tradeoff_from_spec
+from designer.tradeoff import Tradeoff, tradeoff_from_spec
 from designer.umpu import NoisyCountTest, interval, p_value_above
 from designer.version import VERSION
 
@@ -56,6 +56,10 @@ class OddsRatioTest(Specified):
     privacy: PrivacyCertificate = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.margins, Margins) or not isinstance(self.tradeoff, Tradeoff):
+            raise InvalidProblem(
+                "margins, tradeoff: give `Margins(rows, columns)` and a tradeoff function of designer.tradeoff."
+            )
         if count(self.adjacency, "adjacency", least=0) < 2:
             raise InvalidProblem(
                 f"adjacency: {self.adjacency}; two databases with equal margins differ in two records or more, so nothing would be protected. Give 2 or 3."
@@ -64,7 +68,7 @@ class OddsRatioTest(Specified):
             raise InvalidProblem(
                 f"adjacency: {self.adjacency}; the test is proven for one basic move. Give 2 or 3: more records are promised `tradeoff.group(records // 2)`."
             )
-        if self.noise not in ("closed_form", "piecewise"):
+        if not isinstance(self.noise, str) or self.noise not in ("closed_form", "piecewise"):
             raise InvalidProblem(f"noise: {shown(self.noise)} is unknown; one of closed_form, piecewise.")
         if not 1 <= count(self.exponent, "exponent") <= 64:
             raise InvalidProblem(f"exponent: {self.exponent} is beyond 64; the grid is 2^-exponent.")
@@ -86,7 +90,7 @@ class OddsRatioTest(Specified):
                 "tradeoff: allows errors whose sum is 0, or below the floats, which protects nobody; allow less loss."
             )
         # The steps of Tulap noise are of the size of epsilon, whatever delta is.
-        loss = min(1 - 2 * least, float(self.tradeoff.epsilon) if isinstance(self.tradeoff, EpsilonDelta) and not slow else 1.0)
+        loss = min(1 - 2 * least, float(self.law.tradeoff.epsilon) if isinstance(self.law, Tulap) else 1.0)
         if loss < LEAST_LOSS[slow]:
             raise InvalidProblem(
                 f"tradeoff: allows a loss of {loss:.2g}, below {LEAST_LOSS[slow]:.2g}: {type(self.law).__name__} would be too wide to draw; "
@@ -182,9 +186,7 @@ class OddsRatioRelease:
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Limits that hold the odds ratio with at least this probability, whatever it is: the tests of all odds ratios, inverted."""
-        if not 0 < confidence < 1:
-            raise InvalidProblem(f"confidence: {confidence} must lie strictly between 0 and 1.")
-        return interval(self.test.margins, self.test.law, self._cell, 1 - confidence)
+        return interval(self.test.margins, self.test.law, self._cell, 1 - probability(confidence, "confidence"))
 
     @property
     def _cell(self) -> tuple[Fraction, Fraction]:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from designer.balls import exp_ball, fraction_above
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, count
+from designer.frozen import Floats, count, shown
 from designer.sampling.lazy_uniform import rational_ball
 from designer.tradeoff import Tradeoff, largest_gap, rational_from
 
@@ -50,6 +50,9 @@ class PiecewiseLinear(Tradeoff):
     _table: tuple[Floats, Floats] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        for name in ("alphas", "betas"):
+            if not isinstance(getattr(self, name), (list, tuple, np.ndarray)):
+                raise InvalidProblem(f"{name}: {shown(getattr(self, name))} is not a list of numbers from 0 to 1.")
         alphas = [rational_from(a, f"alphas[{i}]", 0, 1) for i, a in enumerate(self.alphas)]
         betas = [rational_from(b, f"betas[{i}]", 0, 1) for i, b in enumerate(self.betas)]
         if len(alphas) != len(betas) or len(alphas) < 2:
@@ -236,6 +239,8 @@ def from_distributions(null: Sequence[object], alternative: Sequence[object]) ->
 
 
 def _weights(given: Sequence[object], name: str) -> list[Fraction]:
+    if not isinstance(given, (list, tuple, np.ndarray)):
+        raise InvalidProblem(f"{name}: {shown(given)} is not a list of weights, one for each outcome.")
     weights = [rational_from(w, f"{name}[{i}]", 0) for i, w in enumerate(given)]
     if not sum(weights):
         raise InvalidProblem(f"{name}: has no positive weight; give at least one.")
@@ -310,7 +315,11 @@ def piecewise_below(tradeoff: Tradeoff, slopes: Iterable[object], bits: int = 16
             return tradeoff.exact_delta(slope)
         return fraction_above(lambda: tradeoff.delta_ball(rational_ball(slope)), bits)
 
-    return below_tangents(gap, (rational_from(s, "slopes", 0) for s in slopes), tradeoff.symmetric, bits)
+    if not isinstance(slopes, Iterable):
+        raise InvalidProblem(f"slopes: {shown(slopes)} is not a list of slopes; `ladder` makes one.")
+    chosen = [rational_from(s, "slopes", 0) for s in slopes]
+    # The line of slope 0 is 0 <= beta, which is there anyway.
+    return below_tangents(gap, (s for s in chosen if s), tradeoff.symmetric, bits)
 
 
 def below_tangents(

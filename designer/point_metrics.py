@@ -140,8 +140,9 @@ def _turn(a: Floats, b: Floats) -> Floats:
 
 def euclidean(points: object, per_unit: float = 1.0) -> Metric:
     """d(i, j) = per_unit * ||p_i - p_j||_2 for `points` of shape (N, dimensions); a 1-D array is a line."""
-    on_a_line = isinstance(points, (list, tuple, np.ndarray)) and np.ndim(points[0] if len(points) else 0) == 0
-    places = real_array(np.reshape(np.asarray(points), (-1, 1)) if on_a_line else points, "metric.points", 2)
+    if isinstance(points, (list, tuple, np.ndarray)) and np.ndim(points[0] if len(points) else 0) == 0:
+        points = [[point] for point in points] or np.empty((0, 1))
+    places = real_array(points, "metric.points", 2)
     rate = positive(per_unit, "metric.per_unit")
     require_measurable(places, rate)
     return (Line if places.shape[1] == 1 else Euclidean)(places, rate)

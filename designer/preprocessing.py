@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designer.errors import DesignFailed, InvalidProblem
-from designer.frozen import Floats, frozen, positive
+from designer.frozen import Floats, frozen, positive, shown
 from designer.lipschitz_queries import LipschitzQueries, public_records
 from designer.optimality import Optimality
 from designer.problem import Problem
@@ -25,6 +25,7 @@ Price = Callable[[float], float]
 MOST_ELEMENTS = 2500
 # Steps of 2^-30 of the noise scale: n records move an answer by at most n 2^-31 scales.
 FINENESS = 30
+LARGEST_CONSTANT = 1e100
 LONGEST = 4096  # rounds, or synthetic records, that a price looks at
 
 
@@ -130,7 +131,7 @@ def prepared(
 
     "unbiased" takes P = Q, and needs neither N x N distances nor a limit of N.
     """
-    if constant == "unbiased":
+    if isinstance(constant, str) and constant == "unbiased":
         matrix = problem.workload.dense()
         alone = float(problem.sensitivity().worst_coordinates().max())
         return on_grid(problem, matrix, alone if 0 < alone < math.inf else 1.0, exponent), None
@@ -169,13 +170,14 @@ def closed_metric(problem: Problem) -> Metric:
 
 
 def _chosen(envelope: Envelope, constant: str | float, best: float) -> float:
-    if constant == "optimal":
-        return best
-    if constant == "unbiased":
-        return float(envelope.breaks[-1])
     if isinstance(constant, str):
-        raise InvalidProblem(f"constant: {constant!r} is unknown; use 'optimal', 'unbiased' or a positive number.")
-    return positive(constant, "constant")
+        if constant in ("optimal", "unbiased"):
+            return best if constant == "optimal" else float(envelope.breaks[-1])
+        raise InvalidProblem(f"constant: {shown(constant)} is unknown; use 'optimal', 'unbiased' or a positive number.")
+    chosen = positive(constant, "constant")
+    if chosen > LARGEST_CONSTANT:
+        raise InvalidProblem(f"constant: {chosen} is above {LARGEST_CONSTANT}; choose units in which it is moderate.")
+    return chosen
 
 
 def _row(metric: Metric, q: Floats, c: float) -> Floats:

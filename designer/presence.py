@@ -13,10 +13,12 @@ import numpy as np
 from designer.coordinate_metrics import Ordered
 from designer.element_metrics import own_budgets
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, count, frozen, positive, real_array
+from designer.frozen import Floats, count, frozen, positive, real_array, shown
 from designer.nested import inner_words, metric_from_spec, require_metric
 from designer.relation import Block, Metric, Relation, rectangles
 from designer.triangle import ROUNDING
+
+MOST_ELEMENTS = 10**8
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +187,9 @@ class AppearOrChange(Relation):
 def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
     """One record appears or disappears; `epsilon` for all elements or a sequence with one for each (infinite: unprotected)."""
     size = count(n, "n")
-    if np.ndim(epsilon) == 0:
+    if size > MOST_ELEMENTS:
+        raise InvalidProblem(f"n: {shown(n)} elements are more than {MOST_ELEMENTS}; merge elements.")
+    if not isinstance(epsilon, (list, tuple)) and np.ndim(epsilon) == 0:
         return AddRemove(frozen(np.full(size, positive(epsilon, "epsilon"))))
     epsilons = real_array(epsilon, "epsilon", 1, allow_inf=True)
     if len(epsilons) != size:
@@ -207,7 +211,8 @@ def appear_or_change(change: Metric, epsilon: float | Sequence[float] | Floats, 
     size = require_metric(change, "relation.change").size
     if not isinstance(closure, bool):
         raise InvalidProblem(f"relation.closure: {closure!r} is neither True nor False; say whether the closure is accepted.")
-    given = np.full(size, positive(epsilon, "relation.epsilons")) if np.ndim(epsilon) == 0 else epsilon
+    several = isinstance(epsilon, (list, tuple)) or np.ndim(epsilon)
+    given = epsilon if several else np.full(size, positive(epsilon, "relation.epsilons"))
     epsilons = own_budgets(given, "relation.epsilons")
     if len(epsilons) != size:
         raise InvalidProblem(f"relation.epsilons: {len(epsilons)} budgets for {size} elements; give one for each.")

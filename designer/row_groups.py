@@ -33,8 +33,10 @@ class RowGroups(Relation):
     single_records = False
 
     def __post_init__(self) -> None:
-        if not self.parts or not all(isinstance(part, Metric) for part in self.parts):
+        if not isinstance(self.parts, tuple) or not self.parts or not all(isinstance(part, Metric) for part in self.parts):
             raise InvalidProblem(f"row_groups.parts: {shown(self.parts)} must be metrics, one for each group, at least one.")
+        if not isinstance(self.names, (tuple, list)):
+            raise InvalidProblem(f"row_groups.names: {shown(self.names)} is not a list of names; give one for each group.")
         object.__setattr__(self, "names", names(self.names, len(self.parts), "row_groups.names", "g"))
         object.__setattr__(self, "budget_error", max(part.budget_error for part in self.parts))
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, Immutable, frozen, names, real_array
+from designer.frozen import Floats, Immutable, frozen, names, real_array, shown
 from designer.norms import Norm
 from designer.relation import Relation
 from designer.release import exact_answers
@@ -44,6 +44,7 @@ class Score(Immutable, ABC):
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
+        _require_workload(self.workload)
         shape = (self.workload.shape[0],)
         targets = np.zeros(shape) if self.targets is None else real_array(self.targets, "targets", 1)
         if targets.shape != shape:
@@ -163,6 +164,7 @@ class LargestError(Score):
     kind = "largest_error"
 
     def __post_init__(self) -> None:
+        _require_workload(self.workload)
         if self.targets is None:
             raise InvalidProblem("targets: missing; give each candidate's answers as a row.")
         targets = real_array(self.targets, "targets", 2)
@@ -171,6 +173,8 @@ class LargestError(Score):
                 f"targets: rows of {targets.shape[1]} answers for {self.workload.shape[0]} queries; give one for each."
             )
         object.__setattr__(self, "targets", targets)
+        if self.named is not None and not isinstance(self.named, (list, tuple)):
+            raise InvalidProblem(f"named: {shown(self.named)} is not a list of names; give one for each candidate.")
         object.__setattr__(self, "named", names(self.named, len(targets), "named", "c"))
         _require_choice(len(targets))
 
@@ -194,6 +198,11 @@ class LargestError(Score):
     def to_spec(self) -> dict[str, Any]:
         """Plain data, `kind` first."""
         return {**super().to_spec(), "candidates": list(self.candidates)}
+
+
+def _require_workload(workload: object) -> None:
+    if not isinstance(workload, Workload):
+        raise InvalidProblem(f"workload: {shown(workload)} is none; give a `Workload` of linear forms.")
 
 
 def _require_choice(candidates: int) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designer.certificate import PrivacyCertificate, certify
 from designer.errors import DesignFailed, InvalidProblem
-from designer.frozen import Floats, count, positive, shown
+from designer.frozen import Floats, count, positive, probability, shown
 from designer.guarantee import POST_PROCESSING, Guarantee
 from designer.json_text import require_keys
 from designer.mechanism import NOTIONS, budget_range
@@ -81,9 +81,8 @@ class Selection(Specified):
     privacy: PrivacyCertificate = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.score, Score) or not isinstance(self.relation, Relation):
-            raise InvalidProblem("score, relation: give a score of designer.scores and a relation, such as a metric.")
-        if self.law not in LAWS:
+        _require_parts(self.score, self.relation)
+        if not isinstance(self.law, str) or self.law not in LAWS:
             raise InvalidProblem(f"law: {shown(self.law)} is unknown; use one of {sorted(LAWS)}.")
         _require_equal_sizes(self.score, self.relation)
         rate = positive(self.rate, "rate")
@@ -147,8 +146,7 @@ class Selection(Specified):
         `a = ln((R - best) (1 - beta) / (best beta)) / rate`, never above DX Theorem 4's `(ln(R / best) + ln(1 / beta)) / rate`, and attained by the
         exponential mechanism when all others score `max - a`; docs/theory/selection.md, 4. 0 where no candidate can be worse.
         """
-        if not 0 < beta < 1:
-            raise InvalidProblem(f"beta: {beta!r} is not between 0 and 1; give the probability of a worse choice.")
+        probability(beta, "beta")
         candidates = len(self.score.candidates)
         if not count(best, "best") <= candidates:
             raise InvalidProblem(f"best: {best} of {candidates} candidates; give how many share the largest score.")
@@ -238,7 +236,8 @@ def largest_rate(score: Score, relation: Relation, constant: Constant = "range")
     from designer.families.freeze import scale_up_to_private
     from designer.families.limits import refuse_infinite
 
-    if constant not in ("range", "theorem_3"):
+    _require_parts(score, relation)
+    if not isinstance(constant, str) or constant not in ("range", "theorem_3"):
         raise InvalidProblem(f'constant: {shown(constant)} is unknown; use "range" or "theorem_3".')
     _require_equal_sizes(score, relation)
     sensitivity = _moved_forms(score, relation)
@@ -259,6 +258,11 @@ def _moved_forms(score: Score, relation: Relation) -> SensitivitySet:
             "score: sums of its entries over a protected change are no floats, so nothing can be proven; round the entries to coarser steps."
         )
     return SensitivitySet.of(forms, changes)
+
+
+def _require_parts(score: object, relation: object) -> None:
+    if not isinstance(score, Score) or not isinstance(relation, Relation):
+        raise InvalidProblem("score, relation: give a score of designer.scores and a relation, such as a metric.")
 
 
 def _require_equal_sizes(score: Score, relation: Relation) -> None:

@@ -39,6 +39,10 @@ class Conforming:
     databases: tuple[tuple[Hashable, ...], ...]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.databases, tuple) or not all(isinstance(database, tuple) for database in self.databases):
+            raise InvalidProblem(
+                "databases: must be a tuple of tuples, a value for each record; make them with `Conforming.of`."
+            )
         if not self.databases:
             raise InvalidProblem("databases: none conforms to the invariant; check the value of t.")
         if len({len(database) for database in self.databases}) != 1:
@@ -54,6 +58,10 @@ class Conforming:
         >>> three.databases, three.semi_adjacency().value
         (((0, 1, 1), (1, 0, 1), (1, 1, 0)), 2)
         """
+        if not isinstance(space, Iterable) or not callable(statistic):
+            raise InvalidProblem(
+                "space, statistic: give databases, tuples with a value for each record, and a function of one."
+            )
         return cls(tuple(sorted((tuple(X) for X in space if statistic(tuple(X)) == value), key=repr)))
 
     def distance(self, one: int, other: int) -> int:
@@ -124,7 +132,9 @@ def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, readi
     >>> [semi_adjacency(margins, [2, 1, 2, 1], reading).value for reading in ("literal", "worst_case", "bound")]
     [2, 3, 3]
     """
-    if reading not in ("literal", "worst_case", "bound"):
+    if not isinstance(invariant, Invariant):
+        raise InvalidProblem(f"invariant: {shown(invariant)} is none; make one with designer.invariants.")
+    if not isinstance(reading, str) or reading not in ("literal", "worst_case", "bound"):
         raise InvalidProblem(f"reading: {shown(reading)} is unknown; use 'literal', 'worst_case' or 'bound'.")
     if reading == "bound":
         return SemiAdjacency(invariant.semi_adjacency_bound, "bound", "SEMI Theorem 16: groups of features + 1")
@@ -156,7 +166,10 @@ def _fibre(invariant: Invariant, totals: Sequence[int] | Integers) -> Fibre:
     """The conforming tables; the number of records follows from the statistics, or is not needed where they do not fix it."""
     from solvers.rational import integer_rank
 
-    given = np.asarray(totals)
+    try:
+        given = np.asarray(totals)
+    except ValueError:
+        raise InvalidProblem("totals: is not a list of whole numbers; give one for each statistic.") from None
     if given.shape != (len(invariant.matrix),) or given.dtype.kind not in "iu":
         raise InvalidProblem(
             f"totals: has shape {given.shape}; give {len(invariant.matrix)} whole numbers, one for each statistic."

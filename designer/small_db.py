@@ -7,25 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.certificate import PrivacyCertificate
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
-from designer.frozen import Floats, count, frozen, shown
+from designer.frozen import Floats, count, frozen, positive, shown
 from designer.guarantee import Guarantee
 from designer.lipschitz_queries import LipschitzQueries, public_records, read_core, whole_histogram
-from designer.mwem import require_exact
+from designer.mwem import FARTHEST, require_exact
 from designer.optimality import Optimality
+from designer.problem import Problem
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.specified import Specified
 from designer.synthetic import LAWS, SyntheticRelease, SyntheticSimulation, statement
-
-if TYPE_CHECKING:
-    from designer.problem import Problem
 
 Integers = NDArray[np.int64]
 
@@ -59,7 +57,7 @@ class SmallDB(Specified):
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", public_records(self.records))
         object.__setattr__(self, "size", count(self.size, "size"))
-        if self.selection not in LAWS:
+        if not isinstance(self.selection, str) or self.selection not in LAWS:
             raise InvalidProblem(f"selection: {shown(self.selection)} is unknown; use one of {sorted(LAWS)}.")
         require_exact(self.queries, self.records)
         object.__setattr__(self, "privacy", self.queries.privacy.require())
@@ -120,6 +118,7 @@ class SmallDB(Specified):
 
         `n max |P - Q| + n R sqrt(log(2 K) / 2 m) + 2 c (log(candidates) + log(1 / beta))`, R the largest range of a row.
         """
+        positive(beta, "beta")
         n, q = self.records, self.queries
         sampling = n * q.spread * math.sqrt(math.log(2 * len(q.weights)) / (2 * self.size))
         return n * q.bias + sampling + 2 * q.constant * (math.log(len(self.candidates.answers)) + math.log(1 / beta))
@@ -161,7 +160,7 @@ class Candidates:
         A column is one number in a mixed radix that the sums cannot overflow, so sums of columns are sums of numbers.
         """
         columns, groups = np.unique(integers.T, axis=0, return_inverse=True)
-        if float(np.abs(columns).max()) * size >= 2.0**62:
+        if int(np.abs(columns).max()) * size >= 2**62 or size >= 2**53:
             raise DesignFailed(f"size: {size} records overflow the grid; use a coarser grid (a larger exponent).")
         least = columns.min(axis=0)
         unit = np.maximum(np.gcd.reduce(columns - least, axis=0), 1)
@@ -232,8 +231,14 @@ def small_db(
     constant: "optimal" for program (8) with the price of `preprocessing.small_db_price`, "unbiased" for P = Q, or a number c.
     size: m, None for the one that makes the bound least. exponent: the grid of P is 2^exponent; a coarse one makes fewer candidates.
     """
+    if not isinstance(problem, Problem):
+        raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.")
     from designer.preprocessing import prepared, records_of, small_db_price
 
+    if exponent is not None and (type(exponent) is not int or abs(exponent) > FARTHEST):
+        raise InvalidProblem(
+            f"exponent: {shown(exponent)} is not a whole number from -{FARTHEST} to {FARTHEST}; the grid is 2^exponent."
+        )
     price = small_db_price(problem)
     queries, optimality = prepared(problem, price, constant, exponent)
     made = SmallDB(queries, records_of(problem), price.best(queries.constant) if size is None else size, selection)

@@ -51,7 +51,10 @@ class Term(Immutable):
     @classmethod
     def of(cls, domain: Domain, attributes: str | Sequence[str], function: Function, name: str) -> Term:
         """From a function of the values (texts, one argument for each attribute), a table `{value: number}`, or an array of the numbers."""
-        listed = (attributes,) if isinstance(attributes, str) else tuple(attributes)
+        listed = (attributes,) if isinstance(attributes, str) else attributes
+        if not isinstance(listed, (tuple, list)) or not all(isinstance(a, str) for a in listed):
+            raise InvalidProblem(f"statistics[{name}]: {shown(attributes)} is not an attribute or a list of attributes.")
+        listed = tuple(listed)
         if not listed or len(set(listed)) != len(listed):
             raise InvalidProblem(f"statistics[{name}]: {list(listed)} is not a list of attributes, each named once.")
         shape = tuple(domain.shape[domain.axis(a)] for a in listed)
@@ -59,7 +62,7 @@ class Term(Immutable):
             raise InvalidProblem(f"statistics[{name}]: {list(listed)} have {math.prod(shape)} combinations, more than {CELLS}.")
         rows = product(*(domain.values[domain.axis(a)] for a in listed))
         if callable(function):
-            numbers = real_array([float(function(*row)) for row in rows], f"statistics[{name}]", 1)
+            numbers = real_array([function(*row) for row in rows], f"statistics[{name}]", 1)
         elif isinstance(function, Mapping):
             numbers = real_array([_looked_up(function, row, name) for row in rows], f"statistics[{name}]", 1)
         else:
@@ -131,6 +134,8 @@ class StatisticalQueries(Immutable):
         >>> people.size, means.workload.shape
         (50000, (2, 52))
         """
+        if not isinstance(domain, Domain) or not isinstance(statistics, Mapping):
+            raise InvalidProblem("domain, statistics: give a `Domain` and a mapping {name: (attributes, function)}.")
         asked = tuple(Statistic.of(domain, str(name), given) for name, given in statistics.items())
         return cls(domain, asked, _for_each_attribute(domain, budgets))
 
@@ -237,9 +242,13 @@ def _for_each_attribute(domain: Domain, budgets: Budgets) -> tuple[float | Metri
         return budgets.budgets if isinstance(budgets, metrics.Hamming) else budgets.parts
     if isinstance(budgets, Metric):
         return budgets
+    if not isinstance(budgets, Mapping):
+        raise InvalidProblem(
+            f"budgets: {shown(budgets)} is neither a metric nor a mapping with a budget or metric for each attribute."
+        )
     if set(budgets) != set(domain.attributes):
         raise InvalidProblem(
-            f"budgets: given for {sorted(budgets)}, the attributes are {sorted(domain.attributes)}; name each once."
+            f"budgets: given for {shown(list(budgets))}, the attributes are {sorted(domain.attributes)}; name each once."
         )
     return tuple(
         value if isinstance(value := budgets[name], Metric) else positive(value, f"budgets[{name}]", allow_inf=True)

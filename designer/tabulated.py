@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import count, names
+from designer.frozen import count, names, shown
 from designer.norms import Norm
 from designer.relation import Block, Metric, Relation
 from designer.score_norms import Range
@@ -52,9 +52,14 @@ class Tabulated(Score):
         candidates: Sequence[object],
     ) -> Tabulated:
         """The table of a function from histograms to one score for each candidate."""
+        if not callable(utility):
+            raise InvalidProblem(f"utility: {shown(utility)} is no function from histograms to scores.")
+        for name, given in (("elements", elements), ("candidates", candidates)):
+            if not isinstance(given, (list, tuple, range)):
+                raise InvalidProblem(f"{name}: {shown(given)} is not a list of names.")
         databases = _databases(len(elements), count(records, "records"), len(candidates))
-        table = [tuple(utility(x)) for x in databases]
-        if any(len(row) != len(candidates) for row in table):
+        table = [utility(x) for x in databases]
+        if not all(_is_row(row, len(candidates)) for row in table):
             raise InvalidProblem(f"utility: must return {len(candidates)} scores, one for each candidate.")
         return cls(Workload(np.array(table).T, candidates, list(map(str, databases))), None, records, elements)
 
@@ -177,13 +182,18 @@ def histograms(elements: int, records: int) -> Iterator[Histogram]:
 def _databases(elements: int, records: int, candidates: int) -> list[Histogram]:
     if not elements:
         raise InvalidProblem("elements: none; name the elements of the universe.")
-    total = math.comb(records + elements - 1, records)
+    few = min(records, elements - 1) < 64  # beyond, there are more than 2^64 databases
+    total = math.comb(records + elements - 1, records) if few else MOST_ENTRIES + 1
     if total * max(candidates, elements**2) > MOST_ENTRIES:
         raise InvalidProblem(
-            f"records: {records} over {elements} elements make {total} databases, too many to enumerate for {candidates} candidates; write "
+            f"records: {shown(records)} over {elements} elements make {shown(total)} databases{'' if few else ' or more'}, too many to enumerate for {candidates} candidates; write "
             "the score with linear forms (designer.scores) or coarsen the universe."
         )
     return list(histograms(elements, records))
+
+
+def _is_row(row: object, length: int) -> bool:
+    return isinstance(row, (list, tuple, np.ndarray)) and len(row) == length and all(np.ndim(score) == 0 for score in row)
 
 
 def _raised(z: Histogram, i: int) -> Histogram:

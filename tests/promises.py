@@ -110,10 +110,8 @@ def synthetic(core: Core) -> float | None:
     worst = 0.0
     for (row, weight), (change, budget) in product(zip(queries["integers"], queries["weights"], strict=True), found[1]):
         moved = abs(sum(row[i] * sign for i, sign in change.items())) * Fraction(2) ** queries["exponent"]
-        loss = (
-            (INF if moved else 0.0) if weight == "inf" else spent * Fraction(weight) * moved / (budget or Fraction(1, 10**400))
-        )
-        worst = max(worst, float(loss))
+        limit = Fraction(0) if weight == "inf" else budget / (spent * Fraction(weight))
+        worst = max(worst, (float(moved / limit) if limit else INF) if moved else 0.0)
     return worst
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from designer.errors import DesignFailed, InvalidProblem
-from designer.frozen import Floats, shown
+from designer.frozen import Floats, probability, shown
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.protection import Protection, changes, load_matrix
 from designer.marginals.workload import MarginalWorkload
@@ -43,10 +43,14 @@ def design_marginals(
     >>> made.optimality.gap < 1e-8, float(made.cell_variance(["a0"])) > float(made.cell_variance(["a19"]))
     (True, True)
     """
-    if loss not in OBJECTIVES:
+    if not isinstance(workload, MarginalWorkload) or not isinstance(protection, Protection):
+        raise InvalidProblem(
+            "workload, protection: give a MarginalWorkload, and `metrics.hamming(domain, budgets)` or `Presence(epsilon)`."
+        )
+    if not isinstance(loss, str) or loss not in OBJECTIVES:
         raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared" or "max".')
     start = time.perf_counter()
-    reached = tolerance or (1e-9 if loss == "squared" else 1e-6)
+    reached = (1e-9 if loss == "squared" else 1e-6) if tolerance is None else probability(tolerance, "tolerance")
     precisions, optimality = _planned(workload, protection, loss, reached)
     made = MarginalMechanism(workload, protection, precisions)
     provenance = {

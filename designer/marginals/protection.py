@@ -110,7 +110,10 @@ def load_matrix(found: list[Change], measured: int) -> csr_array:
     from scipy.sparse import coo_array, csr_array
 
     # One division at a time: the square of a budget of 1e-200 is no float.
-    values = np.concatenate([change.lengths / change.budget / change.budget for change in found])
+    with np.errstate(over="ignore", under="ignore"):
+        values = np.concatenate([change.lengths / change.budget / change.budget for change in found])
+    if not (np.isfinite(values) & (values > 0)).all():
+        raise InvalidProblem("budgets: their squares leave the floats; choose budgets between 1e-150 and 1e150.")
     rows = np.repeat(np.arange(len(found)), [len(change.members) for change in found])
     columns = np.concatenate([change.members for change in found])
     return csr_array(coo_array((values, (rows, columns)), shape=(len(found), measured)))

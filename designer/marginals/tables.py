@@ -24,6 +24,8 @@ Tables = dict[tuple[int, ...], NDArray[np.int64]]
 
 def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
     """The largest requested marginals of records given as columns (a mapping or a data frame)."""
+    if not hasattr(columns, "keys"):
+        raise InvalidProblem("records: must map attributes to columns, as a data frame does; nothing was released.")
     domain = workload.domain
     used = sorted({axis for subset in workload.maximal.tuples() for axis in subset})
     missing = [domain.attributes[axis] for axis in used if domain.attributes[axis] not in columns]
@@ -61,6 +63,8 @@ def tables_of_database(workload: MarginalWorkload, table: Any) -> Tables:
 
 def tables_of_counts(workload: MarginalWorkload, given: Mapping[Sequence[str], Any]) -> Tables:
     """The largest requested marginals among given tables, checked for shape, counts and mutual agreement."""
+    if not isinstance(given, Mapping):
+        raise InvalidProblem("tables: must map the names of the axes of each table to its counts; nothing was released.")
     checked = {}
     for names, table in given.items():
         axes = positions(workload.domain, names)

@@ -40,6 +40,8 @@ class MarginalWorkload(Immutable):
     @classmethod
     def up_to(cls, domain: Domain, order: int) -> MarginalWorkload:
         """All marginals of one to `order` attributes, with weight 1."""
+        if not isinstance(domain, Domain):
+            raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.")
         attributes = len(domain.attributes)
         chosen = min(count(order, "order"), attributes)
         sets = Subsets.up_to(attributes, chosen)
@@ -48,6 +50,10 @@ class MarginalWorkload(Immutable):
     @classmethod
     def of(cls, domain: Domain, subsets: Mapping[Sequence[str], float] | Sequence[Sequence[str]]) -> MarginalWorkload:
         """The marginals of the named subsets; a mapping gives weights. The empty subset is the total."""
+        if not isinstance(domain, Domain) or not isinstance(subsets, (Mapping, list, tuple)):
+            raise InvalidProblem(
+                f"domain, subsets: {shown(subsets)} is not a list of lists of attributes, or there is no Domain to them."
+            )
         rows = [tuple(sorted(positions(domain, subset))) for subset in subsets]
         if not rows or len(set(rows)) != len(rows):
             raise InvalidProblem(f"subsets: {shown(list(subsets))} is empty or holds a subset twice; name each once.")
@@ -122,6 +128,7 @@ class MarginalWorkload(Immutable):
 
 def positions(domain: Domain, subset: Sequence[str]) -> tuple[int, ...]:
     """Positions of named attributes, in the order given, each once."""
-    if isinstance(subset, str) or len(set(subset)) != len(subset):
+    listed = isinstance(subset, (list, tuple)) and all(isinstance(name, str) for name in subset)
+    if not listed or len(set(subset)) != len(subset):
         raise InvalidProblem(f"subsets: {shown(subset)} is not a list of attributes, each named once.")
     return tuple(domain.axis(name) for name in subset)
