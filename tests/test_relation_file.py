@@ -102,7 +102,13 @@ def test_every_kind_can_be_written_in_a_file() -> None:
     } == set(RELATION_KEYS)
     # Restrictions choose elements, which a file does by its table; invariants have a section of their own; groups of rows are what
     # statistical queries form of a domain.
-    assert set(RELATIONS) - set(RELATION_KEYS) == {"restricted", "invariant", "metric_and_invariant", "row_groups"}
+    assert set(RELATIONS) - set(RELATION_KEYS) == {
+        "restricted",
+        "invariant",
+        "invariant_distance",
+        "metric_and_invariant",
+        "row_groups",
+    }
 
 
 BAD: dict[str, tuple[str, list[str]]] = {
