@@ -192,3 +192,18 @@ def test_limits_are_a_status() -> None:
         short_vectors(margins(2, 2), -1)
     with pytest.raises(ValueError, match="norm"):
         short_vectors(margins(2, 2), 2, norm="l3")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("shape", "dimension"),
+    [((2, 2), 1), ((10, 10), 81), ((4, 4, 4), 54), ((3, 5, 2), 22)],
+    ids=["2x2", "10x10", "4x4x4", "3x5x2"],
+)
+def test_kernels_of_tables_have_the_dimension_of_their_interactions(shape, dimension):
+    """`prod r - 1 - sum (r - 1)` cells are left free by one-way margins, whose rows are dependent; the basis spans all integer points."""
+    cells = np.arange(math.prod(shape)).reshape(shape)
+    rows = [np.isin(cells, np.take(cells, i, axis)).ravel() for axis, n in enumerate(shape) for i in range(n)]
+    lattice = integer_kernel(np.array(rows).astype(int))
+    assert lattice.dimension == dimension and not (lattice.basis @ np.array(rows).T.astype(int)).any()
+    assert set(smith_form(lattice.basis)) == {1}
+    assert max(np.abs(lattice.basis).sum(axis=1)) <= 8
