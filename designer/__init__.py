@@ -12,13 +12,13 @@ from designer.compare import Comparison, compare
 from designer.design import Design, design
 from designer.domain import Domain
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
+from designer.files.problem_file import read_problem
+from designer.files.spec import load
 from designer.guarantee import Guarantee
 from designer.mechanism import Mechanism
 from designer.optimality import Optimality
 from designer.problem import Problem
-from designer.problem_file import read_problem
 from designer.release import Release
-from designer.spec import load
 from designer.version import VERSION as __version__
 from designer.workload import Workload
 

@@ -20,16 +20,16 @@ import numpy as np
 
 from designer import progress
 from designer.compare import compare
-from designer.data_files import read_histogram
 from designer.design import FAMILIES, design
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
-from designer.json_text import plain, write_whole
-from designer.lattice_mechanism import LatticeMechanism
+from designer.files.data_files import read_histogram
+from designer.files.json_text import plain, write_whole
+from designer.files.problem_file import read_problem
+from designer.files.spec import load, to_spec
+from designer.lattice.mechanism import LatticeMechanism
 from designer.mechanism import Mechanism
-from designer.problem_file import read_problem
 from designer.release import Release
 from designer.report import certificate_words, design_summary, page, summary
-from designer.spec import load, to_spec
 from designer.specified import Specified
 from designer.version import VERSION
 

@@ -19,13 +19,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from designer.element_metrics import PerElement
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, count, frozen, shown
 from designer.guarantee import Guarantee
 from designer.mechanism import NOTIONS, budget_range
-from designer.metric_algebra import Combination, RootSumSquares, Scaled, Sum, root_sum_squares, scaled, sum_of
-from designer.presence import AddRemove, AppearOrChange
+from designer.metrics.algebra import Combination, RootSumSquares, Scaled, Sum, root_sum_squares, scaled, sum_of
+from designer.metrics.elements import PerElement
+from designer.metrics.presence import AddRemove, AppearOrChange
 from designer.relation import Metric, Relation
 
 RULES: dict[str, type[Combination]] = {"pure": Sum, "gaussian": RootSumSquares}

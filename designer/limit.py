@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designer.change_relations import InvariantDistance
 from designer.coordinates import moving_coordinates
 from designer.frozen import Floats
+from designer.invariants.changes import InvariantDistance
 from designer.problem import Problem
 
 # Differences beyond this many numbers are not written out for a bound that only informs.

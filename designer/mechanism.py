@@ -223,20 +223,20 @@ class Mechanism(Specified):
 
     def core(self) -> dict[str, Any]:
         """Everything that decides what the mechanism does."""
-        from designer.mechanism_spec import core
+        from designer.files.mechanism_spec import core
 
         return core(self)
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> Mechanism:
         """The mechanism of a spec, certified anew."""
-        from designer.mechanism_spec import from_core
+        from designer.files.mechanism_spec import from_core
 
         return from_core(core)
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """See `designer.mechanism_spec.settled_claim`."""
-        from designer.mechanism_spec import settled_claim
+        """See `designer.files.mechanism_spec.settled_claim`."""
+        from designer.files.mechanism_spec import settled_claim
 
         return settled_claim(self, claimed, proven)
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from designer.frozen import Floats, Immutable, frozen
 
 if TYPE_CHECKING:
-    from designer.change_relations import InvariantMetric
     from designer.invariants import Invariant
+    from designer.invariants.changes import InvariantMetric
 
 Indices = NDArray[np.intp]
 
@@ -141,7 +141,7 @@ class Metric(Relation):
 
     def __and__(self, invariant: Invariant) -> InvariantMetric:
         """The metric under an invariant: changes that keep the statistics, with their transport cost under the metric as budget."""
-        from designer.change_relations import InvariantMetric
+        from designer.invariants.changes import InvariantMetric
 
         return InvariantMetric(self, invariant, invariant.chosen_adjacency())
 
@@ -164,12 +164,12 @@ class Metric(Relation):
         return np.array(self.rectangle(slice(0, self.size), slice(0, self.size)))
 
     def __add__(self, other: object) -> Metric:
-        from designer.metric_algebra import sum_of
+        from designer.metrics.algebra import sum_of
 
         return sum_of(self, other) if isinstance(other, Metric) else NotImplemented
 
     def __mul__(self, factor: object) -> Metric:
-        from designer.metric_algebra import scaled
+        from designer.metrics.algebra import scaled
 
         return scaled(factor, self) if isinstance(factor, (int, float)) else NotImplemented
 

@@ -17,8 +17,8 @@ from designer.sampling.entropy import SeededEntropy, SystemEntropy
 
 if TYPE_CHECKING:
     from designer.invariants import Invariant
+    from designer.invariants.nearest_tables import NearestTable
     from designer.mechanism import Mechanism
-    from designer.nearest_tables import NearestTable
 
 # One text for every unusable count, so that the refusal says nothing about the data.
 UNUSABLE = "histogram: must hold one nonnegative whole number below 2^53 for each universe element; nothing was released."
@@ -34,8 +34,8 @@ class Release:
     fingerprint: str
 
     def consistent(self, invariant: Invariant, totals: object, **options: Any) -> NearestTable:
-        """The nearest table with published statistics, nonnegative and integer as asked: see `designer.nearest_tables.nearest_table`."""
-        from designer.nearest_tables import nearest_table
+        """The nearest table with published statistics, nonnegative and integer as asked: see `designer.invariants.nearest_tables.nearest_table`."""
+        from designer.invariants.nearest_tables import nearest_table
 
         return nearest_table(self, invariant, totals, **options)
 

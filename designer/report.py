@@ -7,7 +7,7 @@ from dataclasses import asdict
 import numpy as np
 
 from designer.design import Design
-from designer.json_text import plain
+from designer.files.json_text import plain
 from designer.mechanism import Mechanism
 from designer.specified import Specified
 

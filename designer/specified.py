@@ -10,9 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+from designer.files.json_text import canonical
 from designer.frozen import Immutable
 from designer.guarantee import Guarantee
-from designer.json_text import canonical
 from designer.optimality import Optimality
 
 
@@ -78,6 +78,6 @@ class Specified(Immutable, ABC):
 
     def save(self, path: str | Path) -> Path:
         """Write the spec, one JSON file, whole or not at all."""
-        from designer.spec import save
+        from designer.files.spec import save
 
         return save(self, Path(path))

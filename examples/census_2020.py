@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from designer import invariants
-from designer.invariant_analysis import ZCDP, Scope, allocation, under_invariant
+from designer.invariants.analysis import ZCDP, Scope, allocation, under_invariant
 from designer.pictures import figure
 from examples.reproduction import Result, show
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import design, load, read_problem
-from designer.data_files import numeric_column, read_table
+from designer.files.data_files import numeric_column, read_table
 from examples.reproduction import DATA, Result, show
 
 PROBLEM = DATA.parent / "us_cities.toml"

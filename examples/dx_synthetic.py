@@ -14,10 +14,10 @@ import numpy as np
 
 from designer import Problem, Workload, metrics
 from designer.frozen import Floats
-from designer.mwem import MWEM, mwem
 from designer.pictures import figure
-from designer.preprocessing import mwem_price, preprocess, small_db_price
-from designer.small_db import SmallDB, small_db
+from designer.synthetic.mwem import MWEM, mwem
+from designer.synthetic.preprocessing import mwem_price, preprocess, small_db_price
+from designer.synthetic.small_db import SmallDB, small_db
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, show
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import metrics
-from designer.data_files import numeric_column, read_table
+from designer.files.data_files import numeric_column, read_table
 from designer.frozen import Floats
 from designer.metrics import Metric
 from examples.dx_setting import draw_factors, improvement_factors

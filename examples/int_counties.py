@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer.data_files import numeric_column, read_table
+from designer.files.data_files import numeric_column, read_table
 from designer.sampling.discrete_laplace import DiscreteLaplace
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.zero_sum import PartitionLaplace

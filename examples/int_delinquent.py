@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, design, invariants
-from designer.data_files import numeric_column, read_table
+from designer.files.data_files import numeric_column, read_table
 from designer.invariants import Invariant
 from examples.int_setting import (
     Integers,

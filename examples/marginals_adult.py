@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from designer import metrics
-from designer.data_files import Table, read_table
 from designer.domain import Domain
+from designer.files.data_files import Table, read_table
 from designer.marginals import MarginalMechanism, MarginalRelease, MarginalWorkload, Presence, design_marginals
 from designer.pictures import figure
 from examples.reproduction import DATA, Result, show

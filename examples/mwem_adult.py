@@ -17,9 +17,9 @@ import numpy as np
 from designer import Mechanism, Problem, Workload, design, metrics
 from designer.domain import Domain
 from designer.frozen import Floats
-from designer.lipschitz_queries import LipschitzQueries
-from designer.mwem import MWEM, equal_shares, mwem
 from designer.pictures import figure
+from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.synthetic.mwem import MWEM, equal_shares, mwem
 from examples.reproduction import DATA, Result, show
 
 ALL = ("age_group", "marital_status", "race", "sex", "income")  # 840 cells, 710 queries

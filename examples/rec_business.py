@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from designer.data_files import numeric_column, read_table
+from designer.files.data_files import numeric_column, read_table
 from designer.frozen import Floats
-from designer.group_privacy import group_losses
-from designer.hierarchies import Hierarchy
 from designer.pictures import figure
-from designer.record_design import RecordDesign, design_records
-from designer.record_metrics import absolute_relative_error, gaussian_relative_error
-from designer.record_targets import COUNT, Accuracy, PriorRecords
+from designer.records.design import RecordDesign, design_records
+from designer.records.group_privacy import group_losses
+from designer.records.hierarchies import Hierarchy
+from designer.records.metrics import absolute_relative_error, gaussian_relative_error
+from designer.records.targets import COUNT, Accuracy, PriorRecords
 from examples.rec_setting import Places, draw_distribution, draw_errors, group_sums, noise_on_split_rows
 from examples.reproduction import DATA, Result, show
 

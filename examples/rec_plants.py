@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from designer.data_files import read_table
+from designer.files.data_files import read_table
 from designer.frozen import Floats
-from designer.hierarchies import Hierarchy
 from designer.pictures import figure
-from designer.policies import Constant, Policy, Sum
-from designer.record_design import RecordDesign, design_records
-from designer.record_metrics import absolute_relative_error, policy_losses
-from designer.record_targets import COUNT, Accuracy, PriorRecords
+from designer.records.design import RecordDesign, design_records
+from designer.records.hierarchies import Hierarchy
+from designer.records.metrics import absolute_relative_error, policy_losses
+from designer.records.policies import Constant, Policy, Sum
+from designer.records.targets import COUNT, Accuracy, PriorRecords
 from examples.rec_setting import (
     Places,
     draw_distribution,

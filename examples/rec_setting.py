@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.frozen import Floats
-from designer.policies import Splitting
+from designer.records.policies import Splitting
 
 Places = NDArray[np.int64]
 

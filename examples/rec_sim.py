@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from designer.frozen import Floats
-from designer.hierarchies import Hierarchy
 from designer.pictures import figure
-from designer.policies import GaussianSums
-from designer.record_design import RecordDesign, design_records
-from designer.record_metrics import absolute_relative_error, policy_losses
-from designer.record_targets import Accuracy, PriorRecords
-from designer.record_thresholds import SplitDesign, design_thresholds
+from designer.records.design import RecordDesign, design_records
+from designer.records.hierarchies import Hierarchy
+from designer.records.metrics import absolute_relative_error, policy_losses
+from designer.records.policies import GaussianSums
+from designer.records.targets import Accuracy, PriorRecords
+from designer.records.thresholds import SplitDesign, design_thresholds
 from examples.rec_setting import (
     Places,
     draw_distribution,

@@ -16,8 +16,8 @@ import numpy as np
 from designer import Workload, metrics
 from designer.frozen import Floats
 from designer.pictures import figure
-from designer.scores import AbsoluteError, Closeness, Linear, Score
 from designer.selection import Selection, largest_rate
+from designer.selection.scores import AbsoluteError, Closeness, Linear, Score
 from examples.dx_setting import universe
 from examples.reproduction import Result, show
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from designer.frozen import Floats
 from designer.pictures import figure
-from designer.policies import AsZcdp, GaussianSums, Policy, Splitting
-from designer.renyi import sharp_rho, student_divergence
+from designer.records.policies import AsZcdp, GaussianSums, Policy, Splitting
+from designer.records.renyi import sharp_rho, student_divergence
+from designer.records.slow_policies import StudentNoise, TransformedNoise
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.lazy_uniform import rational_ball
-from designer.slow_policies import StudentNoise, TransformedNoise
 from examples.reproduction import Result, show
 
 SMALLEST_CELL = 10_000

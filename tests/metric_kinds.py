@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from designer import Domain, metrics
 from designer.metrics import Metric
-from designer.presence import AppearOrChange
+from designer.metrics.presence import AppearOrChange
 from designer.relation import Relation
 
 DOMAIN = Domain.of({"sex": 2, "age": 3, "one": 1})

@@ -11,21 +11,21 @@ from metric_kinds import SPECIMENS as RELATIONS
 
 from designer import Problem, Workload, design, invariants, metrics
 from designer.domain import Domain
-from designer.fisher import Margins
-from designer.lipschitz_queries import LipschitzQueries
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
-from designer.mwem import MWEM
-from designer.odds_ratio_test import OddsRatioTest
-from designer.piecewise import from_distributions
-from designer.row_groups import RowGroups
-from designer.scores import AbsoluteError, Closeness, LargestError, Linear
+from designer.odds_ratio.fisher import Margins
+from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.promises.piecewise import from_distributions
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.selection import Selection
-from designer.small_db import SmallDB
+from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear
+from designer.selection.tabulated import Tabulated
 from designer.specified import Specified
-from designer.tabulated import Tabulated
-from designer.tradeoff import EpsilonDelta, Gaussian
+from designer.statistical_queries.row_groups import RowGroups
+from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.synthetic.mwem import MWEM
+from designer.synthetic.small_db import SmallDB
 
 TRIANGLE = [[0, 0.3, 1.1], [0.3, 0, 1.0], [1.1, 1.0, 0]]
 MARGINS = Margins((6, 4), (5, 5))

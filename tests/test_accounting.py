@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from designer import accounting as acc
-from designer.piecewise import from_distributions
-from designer.tradeoff import Gaussian
-from designer.tradeoff_order import Order, compare, shortfall
+from designer.promises import accounting as acc
+from designer.promises.order import Order, compare, shortfall
+from designer.promises.piecewise import from_distributions
+from designer.promises.tradeoff import Gaussian
 
 CENSUS = {"rho": Fraction("2.56"), "delta": 1e-10}
 

@@ -12,23 +12,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, accounting, invariants, metrics
-from designer.fisher import Margins
-from designer.lipschitz_queries import LipschitzQueries
+from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, invariants, metrics
+from designer.invariants.semi_adjacency import Conforming, semi_adjacency
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
-from designer.mwem import MWEM, equal_shares, mwem
-from designer.odds_ratio_test import OddsRatioTest
-from designer.piecewise import PiecewiseLinear, from_distributions, piecewise_below
-from designer.row_groups import RowGroups
-from designer.scores import LargestError, Linear
+from designer.odds_ratio.fisher import Margins
+from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.promises import accounting
+from designer.promises.piecewise import PiecewiseLinear, from_distributions, piecewise_below
+from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group
 from designer.selection import Selection, largest_rate
-from designer.semi_adjacency import Conforming, semi_adjacency
-from designer.small_db import SmallDB, small_db
+from designer.selection.scores import LargestError, Linear
+from designer.selection.tabulated import Tabulated
 from designer.statistical_queries import StatisticalQueries
-from designer.tabulated import Tabulated
-from designer.tradeoff import EpsilonDelta, Gaussian, Group
+from designer.statistical_queries.row_groups import RowGroups
+from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.synthetic.mwem import MWEM, equal_shares, mwem
+from designer.synthetic.small_db import SmallDB, small_db
 
 NAN, INF = math.nan, math.inf
 NO_NUMBER = [

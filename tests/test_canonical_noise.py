@@ -10,7 +10,8 @@ from flint import ctx
 from numpy.typing import NDArray
 from scipy import stats
 
-from designer.canonical_noise import (
+from designer.errors import InvalidProblem
+from designer.odds_ratio.canonical_noise import (
     CanonicalNoise,
     GaussianNoise,
     PiecewiseNoise,
@@ -19,11 +20,10 @@ from designer.canonical_noise import (
     enclosing_cell,
     is_canonical,
 )
-from designer.errors import InvalidProblem
-from designer.piecewise import from_distributions
+from designer.promises.piecewise import from_distributions
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.lazy_uniform import rational_ball
-from designer.tradeoff import EpsilonDelta, Gaussian
 from tests.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 LAWS: list[CanonicalNoise] = [

@@ -14,8 +14,8 @@ import pytest
 
 from designer import load
 from designer.cli import main
+from designer.files.spec import seal
 from designer.release import UNUSABLE
-from designer.spec import seal
 
 PROBLEM = """
 title = "Four towns"
@@ -370,8 +370,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_selection_is_verified_shown_reported_and_released(tmp_path, capsys):
     from designer import Workload, metrics
-    from designer.scores import Linear
     from designer.selection import Selection
+    from designer.selection.scores import Linear
 
     made = Selection.design(Linear(Workload(np.eye(3), queries=["a", "b", "c"])), metrics.uniform(3, 1.0))
     spec, counts = made.save(tmp_path / "choice.json"), tmp_path / "counts.csv"

@@ -16,11 +16,11 @@ import pytest
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, load, metrics
 from designer.design import FAMILIES
 from designer.error_bounds import error_bounds
+from designer.files.spec import to_spec
 from designer.grid import Grid
 from designer.limit import limit
 from designer.mechanism import Mechanism
 from designer.norms import weighted_l1
-from designer.spec import to_spec
 
 # Group privacy, which needs an invariant, is tested in test_semi_dp.py.
 PURE = tuple(f.name for f in FAMILIES if f.notion == "pure" and (not f.invariants_only or f.name == "projected_laplace"))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer.accounting import zcdp_epsilon
 from designer.errors import InvalidProblem
-from designer.group_privacy import (
+from designer.promises.accounting import zcdp_epsilon
+from designer.records.group_privacy import (
     advanced_group_loss,
     epsilon,
     group_loss,
@@ -21,8 +21,8 @@ from designer.group_privacy import (
     one_sided_loss,
     simple_group_loss,
 )
-from designer.policies import Constant, GaussianSums, LaplaceSums, Splitting
-from designer.renyi import gaussian_divergence
+from designer.records.policies import Constant, GaussianSums, LaplaceSums, Splitting
+from designer.records.renyi import gaussian_divergence
 
 losses = st.lists(st.fractions(0, 10**4, max_denominator=10**4), min_size=1, max_size=8)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer.errors import InvalidProblem
-from designer.hierarchies import Hierarchy
+from designer.records.hierarchies import Hierarchy
 
 
 def random_tree(rng: np.random.Generator, roots: int, levels: int, most: int) -> Hierarchy:

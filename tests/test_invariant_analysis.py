@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from designer import InvalidProblem, invariants
-from designer.invariant_analysis import (
+from designer.invariants.analysis import (
     ZCDP,
     Scope,
     ScopedPromise,
@@ -19,10 +19,10 @@ from designer.invariant_analysis import (
     semi_first,
     under_invariant,
 )
-from designer.piecewise import from_distributions
-from designer.semi_adjacency import Conforming
-from designer.tradeoff import EpsilonDelta, Gaussian
-from designer.tradeoff_order import Order, compare
+from designer.invariants.semi_adjacency import Conforming
+from designer.promises.order import Order, compare
+from designer.promises.piecewise import from_distributions
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
 
 STATES = invariants.partition(["Ohio", "Ohio", "Utah"])
 

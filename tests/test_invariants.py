@@ -12,13 +12,13 @@ import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants, load, metrics
 from designer.certificate import certify
-from designer.change_relations import LARGEST_TRANSPORT, InvariantChanges, InvariantMetric
 from designer.domain import Domain
 from designer.errors import DesignFailed, InvalidSpec, NotPrivate
-from designer.json_text import plain
+from designer.files.json_text import plain
+from designer.files.spec_parts import relation_from_spec
+from designer.invariants.changes import LARGEST_TRANSPORT, InvariantChanges, InvariantMetric
 from designer.norms import weighted_l1
 from designer.sensitivity import SensitivitySet
-from designer.spec_parts import relation_from_spec
 
 INTERSECTING = [[1, 1, 0, 0, 1], [0, 1, 1, 0, 0]]
 

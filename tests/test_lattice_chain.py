@@ -10,11 +10,11 @@ import pytest
 from goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, Problem, Workload, design, invariants, load
-from designer.lattice_mechanism import LatticeMechanism
+from designer.files.spec import seal
+from designer.lattice.mechanism import LatticeMechanism
 from designer.norms import Norm
 from designer.sampling import lattice_chain, lattice_choice
 from designer.sampling.lattice_chain import Assessment, ChainPlan, directions
-from designer.spec import seal
 from solvers.lattice import integer_kernel
 
 TABLE = invariants.margins((2, 3))

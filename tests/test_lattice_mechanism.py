@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, invariants, load, metrics
-from designer.lattice_mechanism import LatticeMechanism
+from designer.files.spec import seal
+from designer.lattice.mechanism import LatticeMechanism
 from designer.norms import Norm
-from designer.spec import seal
 
 SHAPES = [
     ("lattice_laplace", "l1"),

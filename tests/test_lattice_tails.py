@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants
-from designer.lattice_tails import (
+from designer.lattice.smooth_privacy import smooth_deviation
+from designer.lattice.tails import (
     cell_tail,
     definition_13_variance,
     mean_norm,
@@ -19,7 +20,6 @@ from designer.lattice_tails import (
     theorem_15_tail,
     theorem_constant,
 )
-from designer.smooth_privacy import smooth_deviation
 from solvers.lattice import integer_kernel
 
 FAILURE_PROBABILITY = 1e-6

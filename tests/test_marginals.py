@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from designer import Problem, Workload, design, load, metrics, spec
+from designer import Problem, Workload, design, load, metrics
 from designer.domain import Domain
 from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
+from designer.files import spec
 from designer.marginals import MarginalMechanism, MarginalWorkload, Presence, design_marginals
 from designer.marginals.residuals import residual, squared_norms, synthesis
 from designer.marginals.tables import INCONSISTENT, UNEQUAL, UNKNOWN

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from metric_kinds import DOMAIN, SPECIMENS, every_metric, with_origin
 
 from designer import Domain, Problem, Workload, design, load, metrics
-from designer.json_text import plain
+from designer.files.json_text import plain
+from designer.files.spec import to_spec
+from designer.files.spec_parts import RELATIONS, relation_from_spec
 from designer.mechanism import budget_range
 from designer.metrics import Metric
 from designer.relation import Relation, finite_pairs
-from designer.spec import to_spec
-from designer.spec_parts import RELATIONS, relation_from_spec
 from solvers.rational import root_below
 
 SCHEMA = json.loads((Path(__file__).parent.parent / "docs" / "spec.schema.json").read_text())

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import Domain, InvalidProblem, metrics
-from designer.json_text import plain
-from designer.point_metrics import EARTH_RADIUS_KM, Metric
+from designer.files.json_text import plain
+from designer.files.spec_parts import relation_from_spec
+from designer.metrics.points import EARTH_RADIUS_KM, Metric
 from designer.relation import Relation, finite_pairs
-from designer.spec_parts import relation_from_spec
 
 DOMAIN = Domain.of({"sex": 2, "age": 3, "one": 1})
 coordinates = st.floats(-1e3, 1e3).map(lambda v: round(v, 6))

@@ -13,12 +13,13 @@ from goodness_of_fit import p_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer import InvalidProblem, NotPrivate, Problem, Workload, metrics, spec
+from designer import InvalidProblem, NotPrivate, Problem, Workload, metrics
 from designer.domain import Domain
 from designer.errors import InvalidSpec
-from designer.lipschitz_queries import LipschitzQueries
-from designer.mwem import MWEM, equal_shares, mwem, theorem_8
+from designer.files import spec
 from designer.release import UNUSABLE
+from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.synthetic.mwem import MWEM, equal_shares, mwem, theorem_8
 from solvers.multiplicative_weights import distribution, replayed, updated
 
 FAILURE_PROBABILITY = 1e-6

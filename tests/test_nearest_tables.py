@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants
-from designer.nearest_tables import NearestTable, nearest_table
+from designer.invariants.nearest_tables import NearestTable, nearest_table
 from designer.release import Release
 from solvers.conforming_tables import Fibre
 from solvers.status import Status

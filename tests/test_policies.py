@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer.accounting import pure_rho
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.json_text import plain
-from designer.plain_policies import ceilings
-from designer.policies import (
+from designer.files.json_text import plain
+from designer.promises.accounting import pure_rho
+from designer.records.metrics import policy_min
+from designer.records.plain_policies import ceilings
+from designer.records.policies import (
     AsZcdp,
     Constant,
     GaussianSums,
@@ -30,8 +31,7 @@ from designer.policies import (
     Sum,
     policy_from_spec,
 )
-from designer.record_metrics import policy_min
-from designer.slow_policies import StudentNoise, StudentSum, TransformedNoise, TransformedSum
+from designer.records.slow_policies import StudentNoise, StudentSum, TransformedNoise, TransformedSum
 
 SPLIT = Splitting("1/2", {"a": 50, "b": "1/8"})
 GAUSS = GaussianSums.of_deviations({"a": 50, "b": "7.5"}, [3])

@@ -15,8 +15,8 @@ from scipy.optimize import linprog
 from designer import InvalidProblem, NotPrivate, Problem, Workload, metrics
 from designer.domain import Domain
 from designer.errors import DesignFailed
-from designer.lipschitz_queries import LipschitzQueries
-from designer.preprocessing import (
+from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.synthetic.preprocessing import (
     mwem_price,
     preprocess,
     records_of,

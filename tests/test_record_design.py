@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from designer.errors import InvalidProblem
-from designer.hierarchies import Hierarchy
-from designer.record_design import RecordDesign, design_records
-from designer.record_targets import COUNT, Accuracy, PriorRecords
-from designer.record_thresholds import SplitDesign, design_thresholds
+from designer.records.design import RecordDesign, design_records
+from designer.records.hierarchies import Hierarchy
+from designer.records.targets import COUNT, Accuracy, PriorRecords
+from designer.records.thresholds import SplitDesign, design_thresholds
 from solvers.ceiling_product import Product, ceiling, least_product, relaxed
 from solvers.least_load import least_load, proven_bound
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from designer.group_privacy import group_losses
-from designer.hierarchies import Hierarchy
+from designer.records.group_privacy import group_losses
+from designer.records.hierarchies import Hierarchy
 from examples import rec_business, rec_sim
 from examples.rec_business import Year
 from examples.rec_setting import noise_on_split_rows

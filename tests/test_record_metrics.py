@@ -9,9 +9,8 @@ import pytest
 from scipy import stats
 
 from designer.errors import InvalidProblem
-from designer.group_privacy import group_loss
-from designer.policies import Constant, GaussianSums, Splitting
-from designer.record_metrics import (
+from designer.records.group_privacy import group_loss
+from designer.records.metrics import (
     Losses,
     NoisySum,
     absolute_relative_error,
@@ -20,6 +19,7 @@ from designer.record_metrics import (
     policy_min,
     realized_losses,
 )
+from designer.records.policies import Constant, GaussianSums, Splitting
 
 RNG = np.random.default_rng(5)
 SIZE = 300

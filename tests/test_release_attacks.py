@@ -20,19 +20,19 @@ import numpy as np
 import pytest
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, invariants, metrics
-from designer.fisher import Margins
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
-from designer.mwem import mwem
-from designer.odds_ratio_test import OddsRatioTest
+from designer.odds_ratio.fisher import Margins
+from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.sampling import entropy
-from designer.scores import AbsoluteError, Linear
 from designer.selection import Selection
-from designer.small_db import small_db
+from designer.selection.scores import AbsoluteError, Linear
+from designer.selection.tabulated import Tabulated
 from designer.statistical_queries import StatisticalQueries
-from designer.tabulated import Tabulated
-from designer.tradeoff import EpsilonDelta, Gaussian
+from designer.synthetic.mwem import mwem
+from designer.synthetic.small_db import small_db
 
 # A count that no noise of these scales produces by chance twice.
 CANARY = 7_654_321

@@ -19,13 +19,14 @@ from flint import arb, ctx
 from goodness_of_fit import FAILURE_PROBABILITY, p_value
 from selection_by_definition import BY_DEFINITION, LAWS, ball
 
-from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Workload, metrics, spec
-from designer.json_text import canonical
+from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Workload, metrics
+from designer.files import spec
+from designer.files.json_text import canonical
 from designer.relation import Relation
 from designer.sampling.selection import ExponentialLaw
-from designer.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.selection import Selection, largest_rate
-from designer.tabulated import Tabulated
+from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear, Score
+from designer.selection.tabulated import Tabulated
 
 KINDS = ("linear", "absolute_error", "closeness", "largest_error")
 Histogram = tuple[int, ...]
@@ -334,7 +335,7 @@ def test_guarantee_says_what_matters() -> None:
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), 0.1, "best"), "unknown"),  # type: ignore[arg-type]
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), -0.1), "positive"),
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), 1e-200), "other units"),
-        (lambda: Selection(Workload.identity(3), metrics.uniform(3, 1.0), 0.1), "designer.scores"),  # type: ignore[arg-type]
+        (lambda: Selection(Workload.identity(3), metrics.uniform(3, 1.0), 0.1), "designer.selection.scores"),  # type: ignore[arg-type]
         (lambda: largest_rate(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), "best"), "unknown"),  # type: ignore[arg-type]
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), 0.5).shortfall_bound(0), "between 0 and 1"),
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), 0.5).shortfall_bound(0.1, 4), "4 of 3"),

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from designer.policies import AsZcdp, GaussianSums
+from designer.records.policies import AsZcdp, GaussianSums
+from designer.records.slow_policies import StudentNoise, TransformedNoise
 from designer.sampling.entropy import SeededEntropy
-from designer.slow_policies import StudentNoise, TransformedNoise
 
 LOG = TransformedNoise("log", 1000, "0.05")
 ROOT = TransformedNoise("root", 100, 3)

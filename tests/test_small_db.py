@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from goodness_of_fit import p_value
 
-from designer import InvalidProblem, NotPrivate, Problem, Workload, metrics, spec
+from designer import InvalidProblem, NotPrivate, Problem, Workload, metrics
 from designer.domain import Domain
 from designer.errors import DesignFailed, InvalidSpec
-from designer.lipschitz_queries import LipschitzQueries
+from designer.files import spec
 from designer.release import UNUSABLE
-from designer.small_db import Candidates, SmallDB, literal_size, proposition_1, small_db
-from designer.small_db_chain import simulate_chain
+from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.synthetic.small_db import Candidates, SmallDB, literal_size, proposition_1, small_db
+from designer.synthetic.small_db_chain import simulate_chain
 
 FAILURE_PROBABILITY = 1e-6
 PLACES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])

@@ -10,8 +10,8 @@ import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants
 from designer.composition import post_processing
-from designer.lattice_mechanism import LatticeMechanism
-from designer.smooth_privacy import (
+from designer.lattice.mechanism import LatticeMechanism
+from designer.lattice.smooth_privacy import (
     SmoothPrivacy,
     composed_lattice,
     composed_smooth,

@@ -31,8 +31,8 @@ from designer import (
     load,
     metrics,
 )
-from designer.json_text import canonical, plain
-from designer.spec import save, seal, to_spec
+from designer.files.json_text import canonical, plain
+from designer.files.spec import save, seal, to_spec
 
 SCHEMA = json.loads((Path(__file__).parent.parent / "docs" / "spec.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

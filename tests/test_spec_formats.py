@@ -17,9 +17,9 @@ from spec_specimens import specimens
 from test_spec import VALIDATOR, changed, delete, double, edits, get, leaves, put, read, resealed
 
 from designer import InvalidSpec, NotPrivate
-from designer.json_text import canonical
-from designer.odds_ratio_test import OddsRatioTest
-from designer.spec import FORMATS, _mechanism, _reading, to_spec
+from designer.files.json_text import canonical
+from designer.files.spec import FORMATS, _mechanism, _reading, to_spec
+from designer.odds_ratio.odds_ratio_test import OddsRatioTest
 
 NAMES = list(specimens())
 OTHER_THAN_ADDITIVE = [name for name in NAMES if not name.startswith("laplace")]
@@ -46,8 +46,8 @@ def test_every_format_and_every_kind_of_part_has_a_specimen() -> None:
             for value in node.values():
                 yield from kinds(value)
 
-    from designer.score_spec import EXTRA_KEYS, OF_FORMS
-    from designer.spec_parts import RELATIONS
+    from designer.files.spec_parts import RELATIONS
+    from designer.selection.spec import EXTRA_KEYS, OF_FORMS
 
     wanted = {
         *RELATIONS,

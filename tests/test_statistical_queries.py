@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, design, load, metrics
-from designer.image_universe import image_of
 from designer.relation import Metric
-from designer.row_groups import RowGroups
-from designer.separable import average_bounds, separable, worst_row_bias
 from designer.statistical_queries import Statistic, StatisticalQueries, Term
+from designer.statistical_queries.image_universe import image_of
+from designer.statistical_queries.row_groups import RowGroups
+from designer.statistical_queries.separable import average_bounds, separable, worst_row_bias
 from solvers.mcshane import Metric as Limits
 from solvers.mcshane import defect
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from designer import InvalidProblem, InvalidSpec, NotPrivate, spec
-from designer.json_text import canonical
+from designer import InvalidProblem, InvalidSpec, NotPrivate
+from designer.files import spec
+from designer.files.json_text import canonical
 from designer.tables import Average, Condition, Count, CountDistinct, Groups, Measure, Sum, TablePlan, UnitSplitting
 from tests.records_tables import firms, on_duckdb
 from tests.table_plans import EMP, FOUND, PAY, STATES, full_plan
@@ -135,7 +136,7 @@ def test_plans_need_no_engine(tmp_path: Path) -> None:
 import sys
 for name in ("ibis", "duckdb", "pyspark", "pandas", "pyarrow", "cvxpy"):
     sys.modules[name] = None
-from designer import spec
+from designer.files import spec
 from designer.tables import Count, Groups, TablePlan
 plan = TablePlan((Count("n", Groups(["state"], [["DE"]]), variance=2),))
 print(spec.load(plan.save(sys.argv[1])).loss({"state": "DE"}))

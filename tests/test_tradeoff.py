@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from designer.errors import InvalidProblem
-from designer.piecewise import PiecewiseLinear, from_distributions, from_lines, ladder, piecewise_above, piecewise_below
-from designer.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff, tradeoff_from_spec
-from designer.tradeoff_order import Order, Resolution, compare, compose, compose_below, power_below, shortfall, sign_changes
+from designer.promises.order import Order, Resolution, compare, compose, compose_below, power_below, shortfall, sign_changes
+from designer.promises.piecewise import (
+    PiecewiseLinear,
+    from_distributions,
+    from_lines,
+    ladder,
+    piecewise_above,
+    piecewise_below,
+)
+from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff, tradeoff_from_spec
 
 ALPHAS = np.linspace(0.0, 1.0, 401)
 HALF = Fraction(1, 2)
@@ -90,7 +97,7 @@ SMOOTH = [f for f in FUNCTIONS if not isinstance(f, Gaussian)]
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.words())
 def test_conventions_balls_and_axioms(f: Tradeoff) -> None:
-    from designer.balls import sharp
+    from designer.promises.balls import sharp
     from designer.sampling.lazy_uniform import rational_ball
 
     beta = f.type_two(ALPHAS)

@@ -14,14 +14,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy import integrate, optimize, stats
 
-from designer.balls import sharp
-from designer.canonical_noise import CanonicalNoise, GaussianNoise, PiecewiseNoise, Tulap
 from designer.errors import InvalidProblem
-from designer.fisher import Margins, fisher_p_value, fisher_test
-from designer.odds_ratio_test import UNUSABLE, OddsRatioTest
-from designer.piecewise import PiecewiseLinear, from_distributions
-from designer.tradeoff import EpsilonDelta, Gaussian, Tradeoff
-from designer.umpu import Laplace, LaplaceMean, NoisyCountTest, exceedance_ball, interval, lower_limit, p_value_above
+from designer.odds_ratio.canonical_noise import CanonicalNoise, GaussianNoise, PiecewiseNoise, Tulap
+from designer.odds_ratio.fisher import Margins, fisher_p_value, fisher_test
+from designer.odds_ratio.odds_ratio_test import UNUSABLE, OddsRatioTest
+from designer.odds_ratio.umpu import Laplace, LaplaceMean, NoisyCountTest, exceedance_ball, interval, lower_limit, p_value_above
+from designer.promises.balls import sharp
+from designer.promises.piecewise import PiecewiseLinear, from_distributions
+from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
 
 MARGINS = [Margins((10, 10), (10, 10)), Margins((30, 12), (15, 27)), Margins((3, 40), (20, 23)), Margins((1, 9), (1, 9))]
 PROMISES: list[Tradeoff] = [

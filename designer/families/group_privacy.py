@@ -11,12 +11,12 @@ from typing import Literal
 import numpy as np
 
 from designer import metrics
-from designer.change_relations import ChangeRelation, InvariantMetric
 from designer.coordinates import Coordinates
 from designer.errors import DesignFailed
 from designer.families.freeze import freeze
 from designer.families.limits import refuse_extreme, refuse_infinite
 from designer.frozen import Floats
+from designer.invariants.changes import ChangeRelation, InvariantMetric
 from designer.mechanism import Mechanism
 from designer.norms import Norm, Order
 from designer.problem import Problem

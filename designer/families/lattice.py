@@ -6,13 +6,13 @@ from typing import Literal
 
 import numpy as np
 
-from designer.change_relations import ChangeRelation, InvariantDistance
 from designer.coordinates import Coordinates, moving_coordinates
 from designer.errors import DesignFailed, InvalidProblem
 from designer.families.ellipsoid import covering, refuse_unusable
 from designer.families.freeze import scale_up_to_private
 from designer.families.k_norm import LARGEST_DIMENSION, spanning_pairs
-from designer.lattice_mechanism import Falloff, LatticeMechanism
+from designer.invariants.changes import ChangeRelation, InvariantDistance
+from designer.lattice.mechanism import Falloff, LatticeMechanism
 from designer.norms import MAX_SIMPLICES, Gauge, Norm
 from designer.problem import Problem
 from designer.sensitivity import SensitivitySet
@@ -47,7 +47,7 @@ def lattice_laplace(
 
 
 def _with_chain(made: LatticeMechanism, steps: int | None, lag: int | None, pairs: int | None) -> LatticeMechanism:
-    from designer.lattice_sampling import energy
+    from designer.lattice.sampling import energy
     from designer.sampling.lattice_chain import PAIRS, directions, planned
 
     moves = directions(made.relation.invariant.constraints, made.lattice)

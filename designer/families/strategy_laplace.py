@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer.change_relations import ChangeRelation
 from designer.coordinates import Coordinates, combination
 from designer.errors import DesignFailed
 from designer.families.freeze import Bound, freeze
 from designer.families.limits import measurable, refuse_infinite
 from designer.frozen import Floats, count
+from designer.invariants.changes import ChangeRelation
 from designer.mechanism import Mechanism
 from designer.norms import weighted_l1
 from designer.problem import Problem

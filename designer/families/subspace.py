@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 
 from designer import metrics
-from designer.change_relations import InvariantChanges
 from designer.coordinates import Coordinates
 from designer.errors import DesignFailed
 from designer.families.freeze import freeze
 from designer.families.group_privacy import weights_for_records
 from designer.families.projected import project
+from designer.invariants.changes import InvariantChanges
 from designer.mechanism import Falloff, Mechanism
 from designer.norms import Norm, Order
 from designer.problem import Problem

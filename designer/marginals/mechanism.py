@@ -13,9 +13,9 @@ import numpy as np
 from designer.certificate import PrivacyCertificate, Witness
 from designer.domain import Domain
 from designer.errors import InvalidProblem, InvalidSpec
+from designer.files.json_text import array, require_keys
 from designer.frozen import Floats, frozen
 from designer.guarantee import POST_PROCESSING, TIMING, Guarantee
-from designer.json_text import array, require_keys
 from designer.marginals.noise import ResidualNoise
 from designer.marginals.protection import Change, Presence, Protection, changes, from_spec, to_spec
 from designer.marginals.residuals import assemble, squared_synthesis

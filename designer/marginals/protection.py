@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from designer.domain import Domain
 from designer.errors import InvalidProblem
+from designer.files.json_text import array, require_keys
 from designer.frozen import Floats, positive
-from designer.json_text import array, require_keys
 from designer.marginals.subsets import Subsets
 from designer.metrics import Hamming, hamming
 from solvers.rational import dyadic_integers

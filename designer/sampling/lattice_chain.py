@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import DesignFailed, InvalidProblem
+from designer.files.json_text import require_keys
 from designer.frozen import count, shown
-from designer.json_text import require_keys
 from designer.sampling.entropy import SeededEntropy
 from solvers.chain import Chain, JumpLaw
 from solvers.convergence import VariationBound, r_hat, tuned_decay, variation_bound

@@ -9,8 +9,8 @@ from functools import reduce
 from typing import Any
 
 from designer.errors import InvalidProblem
+from designer.files.json_text import require_keys
 from designer.frozen import Immutable, shown
-from designer.json_text import require_keys
 
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 OPERATORS = ("present", "==", "!=", "in", *ORDERS)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from designer.errors import InvalidProblem
+from designer.files.json_text import require_keys
 from designer.frozen import Immutable, shown
-from designer.json_text import require_keys
 from designer.tables.key import Key
 from designer.tables.partition_selection import PartitionSelection
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from designer import policies
 from designer.errors import InvalidProblem
-from designer.policy import Policy
+from designer.records import policies
+from designer.records.policy import Policy
 from designer.tables.groups import Groups, Labels
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.quantile import Quantile

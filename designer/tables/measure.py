@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any
 
 from designer.errors import InvalidProblem
+from designer.files.json_text import require_keys
 from designer.frozen import Immutable
-from designer.json_text import require_keys
-from designer.tradeoff import rational
+from designer.promises.tradeoff import rational
 
 MOST_UNITS = 2**52  # below it floats hold every half, so that floor(v + 1/2) is a correctly rounded whole number
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from designer.balls import float_above, normal_cdf
 from designer.errors import InvalidProblem
+from designer.files.json_text import require_keys
 from designer.frozen import Immutable, count
-from designer.json_text import require_keys
+from designer.promises.balls import float_above, normal_cdf
+from designer.promises.tradeoff import rational
 from designer.sampling.discrete_gaussian import LARGEST_VARIANCE
 from designer.sampling.lazy_uniform import rational_ball
 from designer.tables.exact_sums import limbs
 from designer.tables.unit_splitting import UnitSplitting
-from designer.tradeoff import rational
 
 if TYPE_CHECKING:
     from flint import arb

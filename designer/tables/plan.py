@@ -8,11 +8,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from designer import policies
 from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
+from designer.files.json_text import require_keys
 from designer.guarantee import TIMING, Guarantee
-from designer.json_text import require_keys
-from designer.policy import Policy
+from designer.promises.tradeoff import rational
+from designer.records import policies
+from designer.records.policy import Policy
 from designer.specified import Specified
 from designer.tables.groups import Groups
 from designer.tables.loss_rate import rate_per_row, splitting_policy
@@ -21,7 +22,6 @@ from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, Query
 from designer.tables.query_file import query_from_spec, query_to_spec
 from designer.tables.unit_splitting import UnitSplitting
-from designer.tradeoff import rational
 from designer.version import VERSION
 
 if TYPE_CHECKING:

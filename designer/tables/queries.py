@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from designer.errors import InvalidProblem
 from designer.frozen import Immutable, shown
+from designer.promises.tradeoff import rational
 from designer.sampling.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
 from designer.tables.exact_sums import limbs, total
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
-from designer.tradeoff import rational
 
 Variances = Fraction | tuple[Fraction, ...]
 MOST_NAME = 200

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from designer.errors import InvalidSpec
-from designer.json_text import require_keys
+from designer.files.json_text import require_keys
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups
 from designer.tables.measure import Measure

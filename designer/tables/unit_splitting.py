@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import Any
 
 from designer.errors import InvalidProblem
+from designer.files.json_text import require_keys
 from designer.frozen import Immutable
-from designer.json_text import require_keys
+from designer.promises.tradeoff import rational
 from designer.tables.key import Key
 from designer.tables.measure import Measure
-from designer.tradeoff import rational
 
 Thresholds = tuple[Fraction, ...]
 

@@ -1,0 +1,161 @@
+"""Problem files: TOML in, `ProblemFile` out. The only parser; every refusal names file, key, value and remedy.
+
+[elements]  table = "cities.csv", names = ["name", "state"]          the universe, one row each (optional)
+[domain]    sex = ["F", "M"], age = 3                                 or a product of attributes (optional)
+[workload]  one of: matrix = "queries.csv" | columns = ["elevation"] | builder = "random" | predicates = {..} | marginals = [[..]]
+[relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01; or beside an invariant
+            epsilon alone, or epsilon and per_distance = "l1" | "l2"
+[invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv"; adjacency (optional)
+[problem]   loss, notion, records, weights                            (optional)
+[design]    family and its options                                    (optional)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from designer.errors import InvalidProblem
+from designer.files.data_files import read_matrix
+from designer.files.problem_relations import RelationReader
+from designer.problem import Problem
+from designer.workload import Workload
+
+SECTIONS: dict[str, set[str] | None] = {
+    "elements": {"table", "names"},
+    "domain": None,  # attribute names are free
+    "workload": {"matrix", "columns", "builder", "predicates", "marginals", "names", "queries", "size", "kind", "seed"},
+    "relation": None,  # keys are those of the metric, which lists them
+    "invariant": None,  # keys are those of the kind of invariant
+    "problem": {"loss", "notion", "records", "weights", "allow_vacuous"},
+    "design": None,  # options are those of the family, which checks them
+}
+WORKLOAD_KEYS: dict[str, set[str] | None] = {
+    **{kind: {kind, "names"} for kind in ("matrix", "columns", "predicates", "marginals")},
+    "builder": {"builder", "names", "size"},
+    "random": {"builder", "names", "size", "queries", "kind", "seed"},
+}
+
+
+@dataclass(frozen=True)
+class ProblemFile:
+    """A parsed problem file: the problem, the family asked for, its options, and the title."""
+
+    title: str
+    problem: Problem
+    family: str
+    options: dict[str, Any]
+
+
+def read_problem(path: str | Path) -> ProblemFile:
+    """Read a TOML problem file; paths in it are relative to it."""
+    return _Reader(Path(path)).read()
+
+
+class _Reader(RelationReader):
+    """One whole problem file being read."""
+
+    def read(self) -> ProblemFile:
+        self.check_keys()
+        section = self.data.get("problem", {})
+        self.get("problem", "allow_vacuous", bool, False)
+        try:
+            problem = Problem(self.workload(), self.relation(), **section)
+        except InvalidProblem as error:
+            raise error if str(error).startswith(str(self.path)) else InvalidProblem(f"{self.path}: {error}") from None
+        options = dict(self.data.get("design", {}))
+        family = options.pop("family", "auto")
+        if not isinstance(family, str):
+            raise self.refuse("design", "family", family, "name a family, or leave it out for the best that applies")
+        return ProblemFile(str(self.data.get("title", self.path.stem)), problem, family, options)
+
+    def check_keys(self) -> None:
+        for name, section in self.data.items():
+            if name == "title":
+                continue
+            if name not in SECTIONS:
+                raise InvalidProblem(
+                    f"{self.path}: [{name}] is unknown; the sections are {list(SECTIONS)}, and `title` before them."
+                )
+            if not isinstance(section, dict):
+                raise InvalidProblem(
+                    f"{self.path}: {name} = {section!r} should be a section: write [{name}] and its keys below."
+                )
+            known = WORKLOAD_KEYS.get(self.workload_kind(), SECTIONS[name]) if name == "workload" else SECTIONS[name]
+            for key in section:
+                if known is not None and key not in known:
+                    raise self.refuse(name, key, section[key], f"unknown key; [{name}] takes {sorted(known)}")
+        for name in ("workload", "relation"):
+            if name not in self.data:
+                raise InvalidProblem(f"{self.path}: section [{name}] is missing; a problem needs a workload and a relation.")
+
+    @cached_property
+    def size(self) -> int:
+        return self.workload().shape[1]
+
+    def workload_kind(self) -> str:
+        kinds = [k for k in ("matrix", "columns", "builder", "predicates", "marginals") if k in self.data["workload"]]
+        if len(kinds) != 1:
+            raise InvalidProblem(
+                f"{self.path}: [workload] has {kinds or 'no queries'}; give exactly one of matrix, columns, builder, predicates, marginals."
+            )
+        if kinds == ["builder"] and self.data["workload"]["builder"] == "random":
+            return "random"
+        return kinds[0]
+
+    def workload(self) -> Workload:
+        kind = self.workload_kind()
+        build: Callable[[], Workload] = getattr(self, f"_workload_{'builder' if kind == 'random' else kind}")
+        made = build()
+        names = self.get("workload", "names", list, None)
+        elements = self.element_names
+        if names is None and elements is None:
+            return made
+        return Workload(made.matrix, names or made.queries, elements or made.elements)
+
+    def universe_size(self) -> Any:
+        """Number of elements of the table or the domain; the mark of a missing value where there is neither."""
+        if "elements" in self.data:
+            return len(next(iter(self.table.values()), []))
+        return self.domain.size if "domain" in self.data else ...
+
+    def _workload_matrix(self) -> Workload:
+        return Workload(read_matrix(self.file("workload", "matrix")))
+
+    def _workload_columns(self) -> Workload:
+        return Workload(self.columns("workload", "columns"), queries=self.get("workload", "columns", list))
+
+    def _workload_predicates(self) -> Workload:
+        predicates = self.get("workload", "predicates", dict)
+        if not predicates or not all(isinstance(predicate, dict) for predicate in predicates.values()):
+            raise self.refuse("workload", "predicates", predicates, "give each query a table such as {age = [0, 1]}")
+        return Workload.predicates(self.domain, predicates)
+
+    def _workload_marginals(self) -> Workload:
+        subsets = self.get("workload", "marginals", list)
+        if not subsets or not all(isinstance(subset, list) and all(isinstance(a, str) for a in subset) for subset in subsets):
+            raise self.refuse("workload", "marginals", subsets, 'give lists of attributes such as [["age"], ["age", "sex"]]')
+        return Workload.marginals(self.domain, subsets)
+
+    def _workload_builder(self) -> Workload:
+        name = self.get("workload", "builder", str)
+        size = self.get("workload", "size", int, self.universe_size())
+        if name == "random":
+            queries, kind, seed = (
+                self.get("workload", *args) for args in (("queries", int), ("kind", str, "real"), ("seed", int))
+            )
+            return Workload.random(queries, size, kind, seed)
+        builders: dict[str, Callable[[int], Workload]] = {
+            "identity": Workload.identity,
+            "prefix": Workload.prefix,
+            "all_ranges": Workload.all_ranges,
+        }
+        if name not in builders:
+            raise self.refuse("workload", "builder", name, f"unknown; use one of {[*builders, 'random']}")
+        made = builders[name](size)
+        # Every element's own count is best called what the element is called.
+        named = self.element_names if name == "identity" and size == self.universe_size() else None
+        return made if named is None else Workload(made.matrix, named)

@@ -1,0 +1,97 @@
+"""The sections of a problem file, read with care: values of the right type, tables beside the file, refusals that name the place."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designer.domain import Domain
+from designer.errors import InvalidProblem
+from designer.files.data_files import Table, numeric_column, read_table
+from designer.frozen import Floats, shown
+
+
+class Sections:
+    """One problem file being read; knows the file's name for error messages."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InvalidProblem(f"{path}: cannot be read ({error.strerror}); give the path of a problem file.") from None
+        except (ValueError, RecursionError) as error:  # of tomllib, of the decoding, of numbers with thousands of digits
+            raise InvalidProblem(f"{path}: is not TOML ({error}); give a problem file.") from None
+
+    def refuse(self, section: str, key: str, value: object, remedy: str) -> InvalidProblem:
+        return InvalidProblem(f"{self.path}: [{section}] {key} = {shown(value)}: {remedy}.")
+
+    def get(self, section: str, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+        """A value of the right type, or the default when one is given."""
+        values = self.data.get(section, {})
+        if key not in values:
+            if default is ...:
+                raise InvalidProblem(f"{self.path}: [{section}] {key} is missing; give it, as {_type_words(kind)}.")
+            return default
+        value = values[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.refuse(section, key, value, f"should be {_type_words(kind)}")
+        return value
+
+    def file(self, section: str, key: str) -> Path:
+        return self.path.parent / str(self.get(section, key, str))
+
+    @cached_property
+    def domain(self) -> Domain:
+        if "domain" not in self.data:
+            raise InvalidProblem(f"{self.path}: section [domain] is missing; list the attributes and their values there.")
+        return Domain.of(self.data["domain"])
+
+    @cached_property
+    def table(self) -> Table:
+        if "elements" not in self.data:
+            raise InvalidProblem(
+                f"{self.path}: section [elements] is missing; name the table with one row for each universe element."
+            )
+        return read_table(self.file("elements", "table"))
+
+    @cached_property
+    def element_names(self) -> list[str] | None:
+        columns = self.get("elements", "names", list, [])
+        if not columns:
+            return list(self.domain.elements) if "domain" in self.data else None
+        for column in columns:
+            if not isinstance(column, str) or column not in self.table:
+                raise self.refuse("elements", "names", columns, f"the table has no column {column!r}, only {list(self.table)}")
+        return [", ".join(row) for row in zip(*(self.table[c] for c in columns), strict=True)]
+
+    def columns(self, section: str, key: str) -> Floats:
+        """The named numeric columns of the elements table, as rows."""
+        path = self.file("elements", "table") if "elements" in self.data else self.path
+        named = self.texts(section, key)
+        if not named:
+            raise self.refuse(section, key, named, "name at least one column")
+        return np.array([numeric_column(self.table, name, path) for name in named])
+
+    def texts(self, section: str, key: str) -> list[str]:
+        """A list of texts."""
+        listed: list[str] = self.get(section, key, list)
+        if not all(isinstance(entry, str) for entry in listed):
+            raise self.refuse(section, key, listed, "should be a list of texts in quotes")
+        return listed
+
+
+def _type_words(kind: type | tuple[type, ...]) -> str:
+    words = {
+        str: "a text in quotes",
+        int: "a whole number",
+        float: "a number",
+        list: "a list [..]",
+        dict: "a table {..}",
+        bool: "true or false",
+    }
+    return " or ".join(words[k] for k in (kind if isinstance(kind, tuple) else (kind,)))

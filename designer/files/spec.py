@@ -1,0 +1,170 @@
+"""Specs: one closed, versioned JSON file for a frozen object. Loading recomputes the object and its guarantee; claims are compared, not believed.
+
+The schema is published in docs/spec.schema.json. Infinity is written as "inf"; floats are written with the digits that bring the same
+float back; nothing in a file is executed or looked up by name beyond the closed lists in this module and `designer.files.spec_parts`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from designer.errors import InvalidSpec, NotPrivate
+from designer.files.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys, write_whole
+from designer.frozen import shown
+from designer.guarantee import Guarantee
+from designer.optimality import Optimality
+from designer.specified import Specified
+
+FORMAT_VERSION = 1
+
+# What a file may hold: its format, and the module and class that read it.
+FORMATS = {
+    "dp-designer/mechanism": ("designer.mechanism", "Mechanism"),
+    "dp-designer/lattice-mechanism": ("designer.lattice.mechanism", "LatticeMechanism"),
+    "dp-designer/marginals": ("designer.marginals.mechanism", "MarginalMechanism"),
+    "dp-designer/odds-ratio-test": ("designer.odds_ratio.odds_ratio_test", "OddsRatioTest"),
+    "dp-designer/mwem": ("designer.synthetic.mwem", "MWEM"),
+    "dp-designer/table-plan": ("designer.tables.plan", "TablePlan"),
+    "dp-designer/small-db": ("designer.synthetic.small_db", "SmallDB"),
+    "dp-designer/selection": ("designer.selection", "Selection"),
+}
+
+TOP_KEYS = {"format", "version", "mechanism", "guarantee", "certificate", "optimality", "provenance", "fingerprint", "seal"}
+
+
+def to_spec(mechanism: Specified) -> dict[str, Any]:
+    """The whole spec as plain data."""
+    body = {
+        "format": mechanism.format,
+        "version": FORMAT_VERSION,
+        "mechanism": mechanism.core(),
+        "guarantee": mechanism.guarantee.to_dict(),
+        "certificate": asdict(mechanism.privacy),
+        "optimality": None if mechanism.optimality is None else asdict(mechanism.optimality),
+        "provenance": dict(mechanism.provenance),
+        "fingerprint": mechanism.fingerprint,
+    }
+    spec: dict[str, Any] = plain(body)
+    return {**spec, "seal": seal(spec)}
+
+
+def seal(spec: Mapping[str, Any]) -> str:
+    """SHA-256 of the spec without its seal: shows accidental or careless alteration; the guarantee is recomputed besides."""
+    return hashlib.sha256(canonical({key: value for key, value in spec.items() if key != "seal"})).hexdigest()
+
+
+def save(mechanism: Specified, path: Path) -> Path:
+    """Write the spec beside its destination and move it there, so that a reader never sees half a file."""
+    return write_whole(path, json.dumps(to_spec(mechanism), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+
+
+def load(path: str | Path, *, size_limit: int = SIZE_LIMIT) -> Any:
+    """The mechanism of a spec file, of any kind in `FORMATS`, certified anew.
+
+    Raises `InvalidSpec` for a file that is not a spec, is over `size_limit` bytes, was altered, or claims what its mechanism does not
+    prove; `NotPrivate` when the mechanism in it breaks its own relation.
+    """
+    spec = read_json(Path(path), size_limit)
+    try:
+        return from_spec(spec)
+    except RecursionError:
+        raise InvalidSpec("spec: is nested far deeper than a spec is.") from None
+
+
+def from_spec(spec: dict[str, Any]) -> Any:
+    """The mechanism of a spec that was read; see `load`."""
+    require_keys(spec, TOP_KEYS, "spec")
+    if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] != FORMAT_VERSION:
+        raise InvalidSpec(
+            f"spec: format {shown(spec['format'])} version {shown(spec['version'])}; this program reads {sorted(FORMATS)} version {FORMAT_VERSION}."
+        )
+    if spec["seal"] != seal(spec):
+        raise InvalidSpec(
+            "seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the file."
+        )
+    mechanism: Specified = _reading("mechanism", lambda: _mechanism(spec))
+    if canonical(mechanism.core()) != canonical(spec["mechanism"]):
+        raise InvalidSpec("mechanism: is not written as this program writes it; design the mechanism again.")
+    _compare_claims(mechanism, spec)
+    return mechanism
+
+
+def _mechanism(spec: Mapping[str, Any]) -> Specified:
+    module, name = FORMATS[spec["format"]]
+    kind: type[Specified] = getattr(import_module(module), name)
+    optimality, provenance = _optimality_from_spec(spec["optimality"]), _provenance_from_spec(spec["provenance"])
+    return kind.from_core(spec["mechanism"]).annotated(provenance, optimality)
+
+
+def _reading(field: str, build: Callable[[], Any]) -> Any:
+    """Turn whatever goes wrong while rebuilding into one clear refusal."""
+    try:
+        return build()
+    except (InvalidSpec, NotPrivate):
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError) as error:
+        raise InvalidSpec(f"{field}: cannot be rebuilt ({type(error).__name__}: {error}).") from None
+
+
+def _optimality_from_spec(spec: Any) -> Optimality | None:
+    if spec is None:
+        return None
+    require_keys(spec, {"objective", "value", "lower_bound", "method"}, "optimality")
+    value, bound = spec["value"], spec["lower_bound"]
+    if not (isinstance(spec["objective"], str) and isinstance(spec["method"], str)):
+        raise InvalidSpec("optimality: objective and method must be texts.")
+    if not (type(value) is float and type(bound) is float and 0 <= bound <= value * (1 + 1e-9)):
+        raise InvalidSpec("optimality: value and lower_bound must be numbers, the bound from 0 to the value.")
+    return Optimality(**spec)
+
+
+def _provenance_from_spec(spec: Any) -> dict[str, Any]:
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "software": str, "family": str, "loss": str, "options": dict, "seconds": (int, float), "tried": dict,
+    }  # fmt: skip
+    known = isinstance(spec, dict) and all(isinstance(value, kinds.get(key, ())) for key, value in spec.items())
+    if not known or not all(isinstance(note, str) for note in spec.get("tried", {}).values()):
+        raise InvalidSpec(f"provenance: must hold nothing but {sorted(kinds)}, of the types that this program writes.")
+    return dict(spec)
+
+
+def _compare_claims(mechanism: Specified, spec: Mapping[str, Any]) -> None:
+    """Every claim of the file must be what its mechanism proves here and now."""
+    proven = {
+        "fingerprint": mechanism.fingerprint,
+        "guarantee": plain(Guarantee.from_dict(mechanism.guarantee.to_dict()).to_dict()),
+        "certificate": plain(asdict(mechanism.privacy)),
+    }
+    for name, value in proven.items():
+        claimed = spec[name]
+        if name == "guarantee" and isinstance(claimed, dict):
+            claimed = _proven_statement(claimed, value)
+        if name == "certificate" and isinstance(claimed, dict):
+            claimed = mechanism.settled_claim(claimed, value)
+        if canonical(claimed) != canonical(value):
+            raise InvalidSpec(f"{name}: the file claims something else than its mechanism proves; design the mechanism again.")
+
+
+def _proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+    """The version that designed may be another one, and budgets rounded to floats may differ between machines in the last digits."""
+    result = dict(claimed)
+    if re.fullmatch(r"dp-designer [0-9a-z.+]{1,40}", str(claimed.get("software"))):
+        result["software"] = proven["software"]
+    parameters = claimed.get("parameters")
+    if isinstance(parameters, dict):
+        result["parameters"] = {
+            key: proven["parameters"].get(key) if _same_float(value, proven["parameters"].get(key)) else value
+            for key, value in parameters.items()
+        }
+    return result
+
+
+def _same_float(one: Any, other: Any) -> bool:
+    return type(one) is float and type(other) is float and abs(one - other) <= 1e-9 * abs(other)

@@ -1,0 +1,294 @@
+"""Relations whose protected changes move several records at once: `u = Q v` for the changes v that an invariant leaves (SEMI section 4).
+
+The sensitivity space of a linear invariant is exact and finite: with the number of records public, the changes of the histogram between
+databases with equal statistics and at most `a` records apart are the integer v with `A v = 0` and `||v||_1 <= 2a` (docs/theory/invariants.md).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import DesignFailed, InvalidProblem
+from designer.frozen import Floats, count, frozen, positive, shown
+from designer.invariants import Distance, Integers, Invariant
+from designer.metrics import Metric
+from designer.relation import Block, Indices, Relation
+from solvers.rational import float_below, integer_rank, root_below
+
+CHANGES = 400_000
+# A transport between two multisets of r records is the best of r! assignments, each added up in rationals.
+LARGEST_TRANSPORT = 6
+
+
+class ChangeRelation(Relation):
+    """Protected changes v of the histogram written out, one of each pair +-v. Point m is `Q v_m`, and the last point is the origin."""
+
+    invariant: Invariant
+    adjacency: int
+    single_records = False
+
+    @property
+    def size(self) -> int:
+        return self.invariant.size
+
+    @cached_property
+    def changes(self) -> Integers:
+        """All v != 0 with `A v = 0` that move at most `adjacency` records, (M, N), in lexicographic order."""
+        from solvers.short_vectors import short_vectors
+
+        radius = 2 * self.adjacency if self.invariant.records_public else self.adjacency
+        found = short_vectors(self.invariant.constraints, radius, limit=CHANGES)
+        if not found.status.usable:
+            raise DesignFailed(
+                f"relation: the invariant leaves more than {CHANGES} changes of {self.adjacency} records; lower the adjacency or merge elements."
+            )
+        return found.vectors
+
+    @property
+    @abstractmethod
+    def budgets(self) -> Floats:
+        """Budget of each change, (M,)."""
+
+    def points(self, columns: NDArray[Any]) -> NDArray[Any]:
+        moved = self._sparse @ columns
+        return np.concatenate([moved, np.zeros((1, columns.shape[1]), dtype=moved.dtype)])
+
+    @cached_property
+    def _sparse(self) -> Any:
+        from scipy.sparse import csr_array
+
+        return csr_array(self.changes)
+
+    def exact_on(self, columns: NDArray[Any]) -> bool:
+        """Sums of at most 2a multiples of one step are floats while they stay below 2^53 steps."""
+        mantissas, exponents = np.frexp(columns)
+        whole = (mantissas * 2.0**53).astype(np.int64)
+        with np.errstate(divide="ignore"):
+            trailing = np.log2((whole & -whole).astype(float))
+        lowest = np.where(whole == 0, np.inf, exponents - 53 + trailing).min(axis=0, initial=np.inf)
+        largest = np.abs(columns).max(axis=0, initial=0.0)
+        with np.errstate(over="ignore"):
+            bound = np.abs(self.changes).sum(axis=1).max(initial=0) * largest
+        return bool((bound[largest > 0] < 2.0 ** (lowest[largest > 0] + 53)).all())
+
+    def blocks(self) -> Iterator[Block]:
+        here = np.arange(len(self.changes))
+        yield Block(here, np.full(len(here), len(here)), np.array(self.budgets))
+
+    def components(self) -> Indices:
+        return np.where(np.append(np.isfinite(self.budgets), True), 0, np.arange(len(self.changes) + 1))
+
+    @cached_property
+    def _public(self) -> Integers:
+        """The constraints or, where the protected changes span less than their kernel, all that these leave alone."""
+        from solvers.lattice import integer_kernel
+
+        protected = self._sparse[np.flatnonzero(np.isfinite(self.budgets))]
+        # V'V has the rank of V, and is small however many changes there are; dense integers took 7 s for the 88,425 of 10 x 10 tables.
+        gram = (protected.T @ protected).toarray()
+        fixed = integer_kernel(gram).basis
+        constraints = self.invariant.constraints
+        return constraints if integer_rank(constraints.tolist()) == len(fixed) else np.asarray(fixed, dtype=np.int64)
+
+    @cached_property
+    def spans_kernel(self) -> bool:
+        """Whether the protected changes reach every direction that the statistics leave open."""
+        return integer_rank(self._public.tolist()) == integer_rank(self.invariant.constraints.tolist())
+
+    def public_rows(self) -> Floats:
+        return self._public.astype(np.float64)
+
+    def unprotected(self) -> tuple[str, ...]:
+        apart = "No protected change moves some further statistics either, so those are published exactly too."
+        return _published(self.invariant) + (() if self.spans_kernel else (apart,))
+
+    def protected_unit(self) -> str:
+        return f"Up to {self.adjacency} records whose change leaves the invariant statistics as they are; nothing is claimed for more, or for other changes."
+
+    def facts(self) -> dict[str, float | int | None]:
+        return {"adjacency": self.adjacency}
+
+    def largest_budget(self) -> float:
+        return float(self.budgets.max(initial=0.0))
+
+    def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
+        change = self.changes[min(left, right)]
+        parts = [f"{int(change[i]):+d} {elements[i]}" for i in np.flatnonzero(change).tolist()]
+        return "the histogram changes by " + ", ".join(parts)
+
+    def _moved(self) -> str:
+        kind = "replaced" if self.invariant.records_public else "added or removed"
+        return f"Databases with the same {len(self.invariant.names)} invariant statistics and at most {self.adjacency} {kind} records"
+
+
+@dataclass(frozen=True, eq=False)
+class InvariantChanges(ChangeRelation):
+    """One budget for every change of at most `adjacency` records that keeps the statistics: (D_t, A_a, f)-DP of SEMI Definition 12."""
+
+    invariant: Invariant
+    adjacency: int
+    epsilon: float
+    kind = "invariant"
+
+    @property
+    def budgets(self) -> Floats:
+        return np.full(len(self.changes), self.epsilon)
+
+    def exact_budget(self, left: int, right: int) -> Fraction:
+        return Fraction(self.epsilon) * (left != right)
+
+    def words(self) -> str:
+        return f"{self._moved()} are told apart with budget {self.epsilon!r} (Semi-DP)."
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "invariant": self.invariant.to_spec(), "adjacency": self.adjacency, "epsilon": self.epsilon}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> InvariantChanges:
+        return cls(
+            Invariant.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"), positive(spec["epsilon"], "epsilon")
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class InvariantDistance(Relation):
+    """A budget of `epsilon` for every unit of distance between two databases with the same statistics, however far apart (INT Definition 2
+    with delta = 0): `b(v) = epsilon ||v||` for every v of the integer kernel. There are infinitely many changes, so only noise on the lattice
+    itself, which measures them by the same norm, is designed for it."""
+
+    invariant: Invariant
+    epsilon: float
+    distance: Distance
+    kind = "invariant_distance"
+    single_records = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.distance, str) or self.distance not in ("l1", "l2"):
+            raise InvalidProblem(f"per_distance: {shown(self.distance)} is unknown; use 'l1' or 'l2'.")
+
+    @property
+    def size(self) -> int:
+        return self.invariant.size
+
+    def is_vacuous(self) -> bool:
+        from solvers.lattice import integer_kernel
+
+        return integer_kernel(self.invariant.constraints).dimension == 0
+
+    def blocks(self) -> Iterator[Block]:
+        raise DesignFailed(
+            "relation: changes of every size are protected, infinitely many; use lattice_laplace or lattice_gaussian, or state an adjacency."
+        )
+
+    def exact_budget(self, left: int, right: int) -> Fraction | None:
+        raise DesignFailed("relation: its changes are not numbered; ask for the budget of a vector with `budget_of`.")
+
+    def budget_of(self, change: Sequence[int]) -> Fraction:
+        """`epsilon ||v||`, rounded down by less than 2^-80 (relative) for l2."""
+        whole = [int(c) for c in change]
+        length = Fraction(sum(map(abs, whole))) if self.distance == "l1" else root_below(Fraction(sum(c * c for c in whole)))
+        return Fraction(self.epsilon) * length
+
+    def public_rows(self) -> Floats:
+        return self.invariant.constraints.astype(np.float64)
+
+    def protected_unit(self) -> str:
+        return "All records together: any two databases with the same invariant statistics, at a budget that grows with their distance."
+
+    def unprotected(self) -> tuple[str, ...]:
+        return _published(self.invariant)
+
+    def facts(self) -> dict[str, float | int | None]:
+        return {"budget_per_unit_of_distance": self.epsilon}
+
+    def words(self) -> str:
+        return (
+            f"Databases with the same {len(self.invariant.names)} invariant statistics are told apart with budget {self.epsilon!r} for every "
+            f"unit of {self.distance} distance between their histograms (a replaced record: {'2' if self.distance == 'l1' else 'root 2'} units)."
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "invariant": self.invariant.to_spec(), "epsilon": self.epsilon, "distance": self.distance}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> InvariantDistance:
+        return cls(Invariant.from_spec(spec["invariant"]), positive(spec["epsilon"], "epsilon"), spec["distance"])
+
+
+def _published(invariant: Invariant) -> tuple[str, ...]:
+    """Sentences: which statistics are public."""
+    listed = ", ".join(invariant.names[:8]) + (" and more" if len(invariant.names) > 8 else "")
+    published = f"The invariant statistics are published exactly: {listed}. Databases that differ in them are not protected."
+    return (published, "The number of records is public.") if invariant.records_public else (published,)
+
+
+@dataclass(frozen=True, eq=False)
+class InvariantMetric(ChangeRelation):
+    """A metric and an invariant together: the budget of a change v is its optimal transport cost, the least `sum d(i, j)` over the ways
+    to move the records of v- to v+ one by one. With one budget for all pairs it is epsilon times the number of moved records."""
+
+    metric: Metric
+    invariant: Invariant
+    adjacency: int
+    kind = "metric_and_invariant"
+    budget_error = 1e-12
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.metric.size != self.invariant.size:
+            raise InvalidProblem(
+                f"metric & invariant: the metric speaks of {self.metric.size} elements, the invariant of {self.invariant.size}."
+            )
+        if not self.invariant.records_public:
+            raise InvalidProblem(
+                "metric & invariant: a metric speaks of replaced records; use an invariant with records_public=True."
+            )
+        if self.adjacency > LARGEST_TRANSPORT:
+            raise InvalidProblem(f"adjacency: {self.adjacency} records moved at once; at most {LARGEST_TRANSPORT} are costed.")
+
+    @cached_property
+    def budgets(self) -> Floats:
+        """Float transport costs, rounded down from the exact ones."""
+        costs = (self.exact_budget(m, len(self.changes)) for m in range(len(self.changes)))
+        return frozen(np.array([np.inf if cost is None else float_below(cost) for cost in costs]))
+
+    def exact_budget(self, left: int, right: int) -> Fraction | None:
+        change = self.changes[min(left, right)]
+        origins = np.repeat(np.arange(self.size), np.maximum(-change, 0))
+        targets = np.repeat(np.arange(self.size), np.maximum(change, 0))
+        cost = [[self.metric.exact_budget(int(i), int(j)) for j in targets] for i in origins]
+        sums = ([cost[i][j] for i, j in enumerate(order)] for order in permutations(range(len(targets))))
+        finite = [sum((c for c in terms if c is not None), Fraction(0)) for terms in sums if None not in terms]
+        return min(finite, default=None)
+
+    def largest_budget(self) -> float:
+        return float(self.budgets[np.isfinite(self.budgets)].max(initial=0.0))
+
+    def words(self) -> str:
+        return f"{self._moved()} are told apart with the transport cost of the moved records as budget; for one record: {self.metric.words()}"
+
+    def to_spec(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "metric": self.metric.to_spec(),
+            "invariant": self.invariant.to_spec(),
+            "adjacency": self.adjacency,
+        }
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> InvariantMetric:
+        from designer.files.spec_parts import relation_from_spec
+
+        metric = relation_from_spec(spec["metric"])
+        if not isinstance(metric, Metric):
+            raise InvalidProblem(f"metric & invariant: {metric.kind!r} is no metric.")
+        return cls(metric, Invariant.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"))

@@ -1,0 +1,364 @@
+"""Integer noise that keeps an invariant: `x + z` with z in the integer kernel of the constraints, at any scale (INT section 3; docs/theory/lattice.md).
+
+The released table is a table of integers with the published statistics of the data, whatever they are. The law of z falls off in a norm of z,
+exponentially or like a Gaussian, and privacy is the same one inequality as for every additive mechanism: `||v|| <= b` for every protected
+change v. All noise is drawn exactly; where that is not feasible a Markov chain may be asked for by name, and the guarantee says what it adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certificate import PrivacyCertificate, Witness, certify
+from designer.errors import DesignFailed, InvalidProblem
+from designer.frozen import Floats, count, frozen, shown
+from designer.guarantee import POST_PROCESSING, TIMING, Guarantee
+from designer.invariants.changes import ChangeRelation, InvariantDistance
+from designer.mechanism import SMALLEST_WEIGHT
+from designer.norms import Gauge, Norm
+from designer.optimality import Optimality
+from designer.release import Release, SimulatedNoise, counts
+from designer.sensitivity import SensitivitySet
+from designer.specified import Specified
+from designer.version import VERSION
+from designer.workload import Workload
+from solvers.rational import exact_rank
+
+if TYPE_CHECKING:
+    from designer.sampling.lattice_chain import Assessment, ChainPlan
+    from designer.sampling.lattice_choice import LatticeChoice, LatticeSampler
+    from solvers.lattice import Lattice
+
+Falloff = Literal["exponential", "gaussian"]
+SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
+PROPOSALS = 500_000
+
+THEOREMS = {
+    "exponential": (
+        "P(z) is proportional to exp(-||z||) on the integer kernel of the invariant, which contains every protected change v, so adding v changes "
+        "it by at most exp(||v||) <= exp(b) (triangle inequality; INT Theorem 10 for the norm of the distance itself)."
+    ),
+    "gaussian": (
+        "P(z) is proportional to exp(-||z||^2 / 2) on the integer kernel of the invariant, ||.|| Euclidean, so adding a kernel vector v has Renyi "
+        "divergence of every order alpha at most alpha ||v||^2 / 2 <= alpha b^2 / 2 (Poisson summation; docs/theory/lattice.md)."
+    ),
+}
+NOTIONS = {
+    "exponential": "Pure: for every protected change with budget b, every set of outputs has probabilities within a factor exp(b).",
+    "gaussian": (
+        "Zero-concentrated: for every protected change with budget b, the Renyi divergence of order alpha is at most alpha b^2 / 2, that is "
+        "b^2/2-zCDP for the change."
+    ),
+}
+WHOLE = (
+    "The released table is the true table plus integer noise, added in integers; it is checked to keep every invariant statistic before it "
+    "leaves. Answers to queries are computed from that table alone."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeMechanism(Specified):
+    """Releases the table `x + z` and the answers `Q (x + z)`.
+
+    workload: Q (K, N), asked of the released table. relation: what is hidden, under its invariant. norm: on the R cells listed in `cells`
+    (None: all N), which determine a vector of the kernel. falloff: "exponential", or "gaussian" with an l2 norm.
+    chain: None for exact noise; a plan draws from a Markov chain instead, and its estimated distance from the law enters the guarantee.
+    Construction certifies `norm(v) <= b` for every protected change v and raises `NotPrivate` otherwise; `DesignFailed` where no exact
+    sampler is feasible.
+    """
+
+    format = "dp-designer/lattice-mechanism"
+
+    family: str
+    workload: Workload
+    relation: ChangeRelation | InvariantDistance
+    norm: Norm
+    falloff: Falloff = "exponential"
+    cells: tuple[int, ...] | None = None
+    chain: ChainPlan | None = None
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.relation, (ChangeRelation, InvariantDistance)):
+            raise InvalidProblem("relation: integer noise on a lattice keeps an invariant; use one of designer.invariants.")
+        if self.falloff not in THEOREMS:
+            raise InvalidProblem(f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(THEOREMS)}.")
+        if self.falloff == "gaussian" and self.norm.order != "l2":
+            raise InvalidProblem(f"falloff: a gaussian fall-off needs an l2 norm, not {self.norm.order}; use exponential.")
+        size = self.relation.size
+        if self.workload.shape[1] != size:
+            raise InvalidProblem(f"relation: speaks of {size} elements, the workload of {self.workload.shape[1]}.")
+        here = tuple(range(size)) if self.cells is None else self.cells
+        if (
+            len(set(here)) != len(here)
+            or not all(type(c) is int and 0 <= c < size for c in here)
+            or len(here) != self.norm.dimension
+        ):
+            raise InvalidProblem(
+                f"cells: {shown(self.cells)} must name {self.norm.dimension} different elements, one for each coordinate of the norm."
+            )
+        self._require_norm()
+        if self.chain is not None and self.falloff == "gaussian":
+            raise InvalidProblem(
+                "chain: goes with an exponential fall-off, whose exact samplers may be infeasible; leave it out."
+            )
+        object.__setattr__(self, "privacy", self.verify().require())
+
+    def _require_norm(self) -> None:
+        """The norm must tell all kernel vectors apart: otherwise there is no law to draw from."""
+        weights = np.abs(np.atleast_2d(self.norm.map)).max(axis=0)
+        if not SMALLEST_WEIGHT <= weights.min() <= weights.max() <= 1 / SMALLEST_WEIGHT:
+            raise InvalidProblem(
+                f"norm.map: weights from {weights.min()} to {weights.max()}; every cell of a lattice mechanism gets noise, so give weights "
+                f"between {SMALLEST_WEIGHT} and {1 / SMALLEST_WEIGHT}."
+            )
+        if not self.lattice.dimension:
+            raise InvalidProblem(
+                "relation: the statistics determine the whole table, so there is nothing to protect or to release."
+            )
+        if isinstance(self.norm, Gauge) and self.norm.dimension != self.lattice.dimension:
+            raise InvalidProblem(
+                f"cells: a gauge on {self.norm.dimension} cells for a lattice of rank {self.lattice.dimension}; give as many cells as the rank."
+            )
+        image = np.atleast_2d(self.norm.factor) @ self.lattice.basis[:, self.columns].T.astype(np.float64)
+        if exact_rank(image) < self.lattice.dimension:
+            raise InvalidProblem("norm: is 0 on some change that keeps the invariant; measure it by more cells.")
+
+    @property
+    def columns(self) -> NDArray[np.intp]:
+        """The cells that the norm measures."""
+        return np.arange(self.relation.size) if self.cells is None else np.array(self.cells, dtype=np.intp)
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """The integer kernel of the constraints, with a reduced basis."""
+        from solvers.lattice import integer_kernel
+
+        return integer_kernel(self.relation.invariant.constraints)
+
+    @property
+    def dimension(self) -> int:
+        """The rank of the lattice."""
+        return self.lattice.dimension
+
+    def sensitivity(self) -> SensitivitySet:
+        """The protected changes, on the cells that the norm measures."""
+        return SensitivitySet.of(np.eye(self.relation.size)[self.columns], self.relation)
+
+    def verify(self) -> PrivacyCertificate:
+        """The privacy certificate, recomputed from the frozen numbers."""
+        if isinstance(self.relation, InvariantDistance):
+            return self._verify_distance(self.relation)
+        return certify(self.sensitivity(), self.norm, THEOREMS[self.falloff], self.workload.elements)
+
+    def _verify_distance(self, relation: InvariantDistance) -> PrivacyCertificate:
+        """`w ||v||_q <= epsilon ||v||_p` for every v, from `||v||_2 <= ||v||_1` and equal weights w: the worst ratio is w / epsilon."""
+        weights = {Fraction(float(w)) for w in self.norm.map.ravel()} if self.norm.map.ndim == 1 else set()
+        if self.cells is not None or len(weights) != 1 or self.norm.order not in ("l1", "l2"):
+            raise InvalidProblem(
+                "norm: a budget per distance is kept by an l1 or l2 norm with equal weights on all cells only."
+            )
+        if self.norm.order == "l1" and relation.distance == "l2":
+            raise InvalidProblem("norm: an l1 norm exceeds an l2 distance; use an l2 norm, or a budget per l1 distance.")
+        ratio = weights.pop() / Fraction(relation.epsilon)
+        arithmetic = "exact rationals: the norm is a multiple of the distance, or of a smaller one"
+        witness = Witness(0, 1, "any change of the table by one unit of distance", (), relation.epsilon)
+        return PrivacyCertificate(ratio <= 1, ratio, witness, 0, arithmetic, THEOREMS[self.falloff])
+
+    @cached_property
+    def choice(self) -> LatticeChoice:
+        """The exact sampler, how it was chosen and what was considered; or the chain that was asked for by name."""
+        from designer.lattice.sampling import chain_choice, exact_choice
+
+        return exact_choice(self) if self.chain is None else chain_choice(self, self.chain)
+
+    @cached_property
+    def assessment(self) -> Assessment | None:
+        """What is estimated about the chain, recomputed from its plan; None where the noise is exact."""
+        from designer.sampling.lattice_chain import LatticeChain
+
+        return self.sampler.assess(self.chain) if self.chain and isinstance(self.sampler, LatticeChain) else None
+
+    @cached_property
+    def sampler(self) -> LatticeSampler:
+        """The exact sampler; `DesignFailed` where none is feasible."""
+        if self.choice.sampler is None:
+            raise DesignFailed(
+                f"{self.family}: no exact sampler is feasible here: {' '.join(self.choice.considered)} Use an l2 norm or a Gaussian, or ask for chain=True."
+            )
+        return self.choice.sampler
+
+    def draw(self, size: int, seed: int | None = None) -> NDArray[np.int64]:
+        """Noise on the table, (size, N), for simulation only."""
+        from designer.sampling.entropy import SeededEntropy, SystemEntropy
+
+        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
+        return self.sampler.draw(count(size, "size"), entropy)
+
+    def sample_noise(self, size: int, seed: int | None = None) -> SimulatedNoise:
+        """`size` draws of the noise in the K answers, (size, K), stamped as not private."""
+        noise = np.asarray(self.draw(size, seed) @ self.workload.dense().T, dtype=np.float64).view(SimulatedNoise)
+        noise.stamp = f"simulation, not private: {size} draws, " + ("no seed" if seed is None else f"seed {seed}")
+        return noise
+
+    def release(self, histogram: object) -> LatticeRelease:
+        """The noisy table and the answers, for confidential counts. Spends the budget once."""
+        from designer.sampling.entropy import SystemEntropy
+
+        sampler = self.sampler
+        table = counts(histogram, self.relation.size)
+        noise = sampler.draw(1, SystemEntropy())[0]
+        noisy = [int(x) + int(z) for x, z in zip(table, noise, strict=True)]
+        constraints = self.relation.invariant.constraints
+        if any(sum(a * int(z) for a, z in zip(row, noise.tolist(), strict=True) if a) for row in constraints.tolist()):
+            raise RuntimeError(
+                "release: the noise does not keep the invariant; nothing was released. This is an error of the program."
+            )
+        with np.errstate(over="ignore", invalid="ignore"):  # of queries whose entries are near the largest float
+            answers = self.workload.dense() @ np.array(noisy, dtype=np.float64)
+        return LatticeRelease(
+            frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, tuple(noisy), self.workload.elements
+        )
+
+    def privacy_loss(self, change: object) -> Floats:
+        """`||v||` of a change of the table, (N,) or (M, N)."""
+        return self.norm(np.asarray(change, dtype=np.float64)[..., self.columns])
+
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest epsilon known such that every change of the largest budget is (epsilon, delta)-private, rounded up."""
+        from designer.promises.accounting import zcdp_epsilon
+
+        if isinstance(self.relation, InvariantDistance):
+            raise InvalidProblem(
+                "delta: the budget grows with the distance without end; ask for an adjacency first (`within`)."
+            )
+        if self.assessment is not None and delta < self.assessment.delta(self.relation.largest_budget()):
+            raise InvalidProblem(f"delta: {delta!r} is below what the chain adds, by its estimate; ask for more.")
+        budget = Fraction(self.relation.largest_budget())
+        return float(budget) if self.falloff == "exponential" else zcdp_epsilon(budget**2 / 2, delta)
+
+    @property
+    def simulated_draws(self) -> int:
+        """Draws behind the errors: as many as 500,000 proposals give, from 150 for a table that accepts few, or for a chain, to 20,000."""
+        rate = 0.0 if self.chain is not None else self.choice.acceptance
+        return min(SIMULATED_DRAWS, max(LEAST_DRAWS, int(PROPOSALS * rate)))
+
+    @cached_property
+    def _moments(self) -> tuple[Floats, Floats]:
+        """Simulated covariance and mean absolute value of the noise in the answers: no closed form is known on a lattice."""
+        noise = np.asarray(self.sample_noise(self.simulated_draws, seed=0))
+        return noise.T @ noise / len(noise), np.abs(noise).mean(axis=0)
+
+    def covariance(self) -> Floats:
+        """Covariance of the noise in the K answers, simulated by `simulated_draws`: 20,000 give variances to about 1 %."""
+        return self._moments[0]
+
+    def query_variances(self) -> Floats:
+        """Variance of each answer, simulated as `covariance` is; Gaussian noise has at most that of its continuous counterpart."""
+        return np.asarray(self._moments[0].diagonal())
+
+    def query_mean_absolutes(self) -> Floats:
+        """Expected absolute noise of each answer, simulated as `covariance` is."""
+        return self._moments[1]
+
+    def error(self, loss: str = "squared") -> float:
+        """Expected error of the noise, simulated as `covariance` is: see `Mechanism.error`."""
+        if loss not in ("squared", "absolute", "max"):
+            raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared", "absolute" or "max".')
+        if loss == "absolute":
+            return float(self.query_mean_absolutes().sum())
+        return float(self.query_variances().sum() if loss == "squared" else self.query_variances().max())
+
+    @property
+    def effective(self) -> Floats:
+        """The queries that are answered, which are those that were asked: noise on integers rounds nothing."""
+        return self.workload.dense()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        from designer.lattice.sampling import chain_notion, chain_parameters, sampling_words
+
+        law = "exp(-||z||)" if self.falloff == "exponential" else "exp(-||z||^2 / 2)"
+        shape = "a polytope gauge" if isinstance(self.norm, Gauge) else f"an {self.norm.order} norm"
+        return Guarantee(
+            unit=self.relation.protected_unit(),
+            relation=self.relation.words(),
+            unprotected=self.relation.unprotected(),
+            notion=NOTIONS[self.falloff] + chain_notion(self),
+            parameters={
+                "worst_ratio": float(self.privacy.worst_ratio or 0),
+                "dimension": self.dimension,
+                **self.relation.facts(),
+                **chain_parameters(self),
+            },
+            mechanism=f"Family {self.family}: integer noise on the kernel of the invariant, P(z) proportional to {law}, ||z|| {shape} of the table.",
+            sampling=sampling_words(self),
+            floating_point=WHOLE,
+            timing=TIMING,
+            post_processing=POST_PROCESSING,
+            software=f"dp-designer {VERSION}",
+            fingerprint=self.fingerprint,
+        )
+
+    def core(self) -> dict[str, Any]:
+        from designer.files.spec_parts import norm_to_spec, workload_to_spec
+
+        return {
+            "family": self.family,
+            "workload": workload_to_spec(self.workload),
+            "relation": self.relation.to_spec(),
+            "norm": norm_to_spec(self.norm),
+            "falloff": self.falloff,
+            "cells": None if self.cells is None else list(self.cells),
+            "chain": None if self.chain is None else self.chain.to_spec(),
+        }
+
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> LatticeMechanism:
+        from designer.files.json_text import require_keys
+        from designer.files.spec_parts import norm_from_spec, relation_from_spec, workload_from_spec
+        from designer.sampling.lattice_chain import ChainPlan
+
+        require_keys(core, {"family", "workload", "relation", "norm", "falloff", "cells", "chain"}, "mechanism")
+        return cls(
+            family=str(core["family"]),
+            workload=workload_from_spec(core["workload"]),
+            relation=relation_from_spec(core["relation"]),  # type: ignore[arg-type]  # the constructor checks it
+            norm=norm_from_spec(core["norm"]),
+            falloff=core["falloff"],
+            cells=None if core["cells"] is None else tuple(core["cells"]),
+            chain=None if core["chain"] is None else ChainPlan.from_spec(core["chain"]),
+        )
+
+    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+        """See `designer.files.mechanism_spec.settled_claim`."""
+        from designer.files.mechanism_spec import settled_claim
+
+        return claimed if isinstance(self.relation, InvariantDistance) else settled_claim(self, claimed, proven)
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeRelease(Release):
+    """A release whose `table`, integers with the invariant statistics of the data, answers the queries."""
+
+    table: tuple[int, ...] = ()
+    elements: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "table": dict(zip(self.elements, self.table, strict=True))}
+
+    def to_text(self) -> str:
+        """The table, a line for each element."""
+        width = max(map(len, self.elements))
+        return "\n".join(
+            ["Noisy table", *(f"{name:{width}}  {value:>16,}" for name, value in zip(self.elements, self.table, strict=True))]
+        )

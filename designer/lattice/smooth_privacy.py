@@ -1,0 +1,192 @@
+"""Privacy that fades with distance under an invariant (INT Definition 2), what it says about records, and what several releases keep.
+
+`P(M(x) in S) <= e^(eps r) P(M(x') in S) + delta (e^(eps r) - 1) / (e^eps - 1)`, r = ||x - x'||, for all x, x' with equal statistics.
+Derivations: docs/theory/lattice.md, section 7.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from designer.composition import joint_fingerprint
+from designer.errors import InvalidProblem
+from designer.frozen import count, positive, shown
+from designer.guarantee import Guarantee
+from designer.invariants import Distance, Invariant
+from designer.invariants.changes import ChangeRelation, InvariantChanges, InvariantDistance
+from designer.lattice.mechanism import NOTIONS, LatticeMechanism
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True)
+class SmoothPrivacy:
+    """(epsilon, delta) of INT Definition 2 in the l1 or l2 distance of histograms, for changes of length at least 1 (all integer ones)."""
+
+    epsilon: float
+    delta: float
+    distance: Distance
+
+    def __post_init__(self) -> None:
+        positive(self.epsilon, "epsilon")
+        if isinstance(self.delta, bool) or not isinstance(self.delta, (int, float)) or not 0 <= self.delta < math.inf:
+            raise InvalidProblem(f"delta: {shown(self.delta)} is no finite number of at least 0.")
+        if self.distance not in ("l1", "l2"):
+            raise InvalidProblem(f"distance: {self.distance!r} is unknown; use 'l1' or 'l2'.")
+
+    def at(self, length: float) -> tuple[float, float]:
+        """The epsilon and delta, as in ordinary (epsilon, delta)-privacy, for two databases that far apart.
+
+        >>> tuple(round(v, 6) for v in SmoothPrivacy(0.25, 1e-6, "l1").at(4.0))
+        (1.0, 6e-06)
+        """
+        if not 1 <= length < math.inf:
+            raise InvalidProblem(f"length: {length!r}; different integer histograms are at least 1 apart.")
+        growth = math.expm1(self.epsilon * length) / math.expm1(self.epsilon)
+        return self.epsilon * length, self.delta * growth
+
+    def for_records(self, records: int, replaced: bool = True) -> tuple[float, float]:
+        """(epsilon, delta) for databases that differ in at most that many records, whichever they are: the Semi-DP adjacency.
+
+        A replaced record moves 2 in l1, so epsilon is `2 a eps`; in l2 all may go from one cell to one other, `root 2 a`. Records added or
+        removed move 1 each.
+        """
+        a = count(records, "records")
+        unit = (2.0 if self.distance == "l1" else math.sqrt(2)) if replaced else 1.0
+        return self.at(a * unit)
+
+    def within(self, relation: ChangeRelation) -> tuple[float, float]:
+        """(epsilon, delta) for the changes that a relation lists: the longest of them that its invariant in fact leaves.
+
+        Sharper than `for_records`: three records of a table with fixed margins move no more than root 6 in l2, not root 18.
+        """
+        lengths = np.linalg.norm(relation.changes.astype(np.float64), ord=1 if self.distance == "l1" else 2, axis=1)
+        return self.at(float(lengths.max()) * (1 + 2.0**-50))
+
+
+def smooth_privacy(mechanism: LatticeMechanism, delta: float = 0.0) -> SmoothPrivacy:
+    """What a mechanism with a budget per distance keeps, in the form of INT Definition 2.
+
+    Exponential noise: its epsilon, and no delta (INT Theorem 10), or the estimated one of a chain. Gaussian noise with budget b for every
+    unit of distance, standard deviation 1/b: `epsilon = b root(2 log 1/delta) + b^2 / 2` for the delta asked for, whatever the dimension.
+    """
+    relation = mechanism.relation
+    if not isinstance(relation, InvariantDistance):
+        raise InvalidProblem("mechanism: has no budget per distance; design it under protect(epsilon, per_distance=...).")
+    if mechanism.falloff == "gaussian":
+        if not 0 < delta < 1:
+            raise InvalidProblem(f"delta: {delta!r}; Gaussian noise needs one between 0 and 1.")
+        return SmoothPrivacy(smooth_epsilon(relation.epsilon, delta), delta, relation.distance)
+    added = mechanism.guarantee.parameters.get("estimated_delta") or 0.0
+    return SmoothPrivacy(relation.epsilon, max(delta, float(added)), relation.distance)
+
+
+def smooth_epsilon(budget: float, delta: float) -> float:
+    """`b root(2 log 1/delta) + b^2 / 2`: INT Definition 2 of lattice Gaussian noise with standard deviation 1/b, rounded up.
+
+    The rho-zCDP of a change of length r, rho = (b r)^2 / 2, gives delta(r) = exp(-(eps r - rho)^2 / (4 rho)) at eps r; its logarithm grows
+    by at most eps/2 for every unit of r, what Definition 2 allows by eps, so r = 1 decides.
+    """
+    return (budget * math.sqrt(-2 * math.log(delta)) + budget**2 / 2) * (1 + 2.0**-48)
+
+
+def smooth_deviation(epsilon: float, delta: float) -> float:
+    """The least standard deviation for which `smooth_epsilon` gives at most epsilon: `(root(L) + root(L + 2 eps)) / (2 eps)`, L = 2 log 1/delta.
+
+    >>> round(smooth_deviation(0.25, 1e-6), 2), smooth_epsilon(1 / smooth_deviation(0.25, 1e-6), 1e-6) <= 0.25
+    (21.12, True)
+    """
+    least = -2 * math.log(delta)
+    return (math.sqrt(least) + math.sqrt(least + 2 * epsilon)) / (2 * epsilon) * (1 + 2.0**-46)
+
+
+def composed_smooth(*parts: SmoothPrivacy) -> SmoothPrivacy:
+    """What releases keep together on databases equivalent for all of them: epsilons and deltas add (INT Proposition 6).
+
+    The growth `(e^(eps r) - 1) / (e^eps - 1)` rises in eps for r >= 1, which integer histograms always are apart. Of different distances
+    the l1 distance, which is the larger, serves all.
+    """
+    if not parts:
+        raise InvalidProblem("parts: none is given; give at least one.")
+    distance: Distance = "l2" if all(part.distance == "l2" for part in parts) else "l1"
+    return SmoothPrivacy(_sum_above(part.epsilon for part in parts), _sum_above(part.delta for part in parts), distance)
+
+
+def joint_invariant(*invariants: Invariant) -> Invariant:
+    """All statistics of several invariants over the same elements: what x and x' share when they are equivalent for all of them."""
+    if not invariants or len({invariant.size for invariant in invariants}) > 1:
+        raise InvalidProblem("invariants: must speak of the same elements, and at least one must be given.")
+    rows, names = [], []
+    for invariant in invariants:
+        for row, name in zip(invariant.matrix.tolist(), invariant.names, strict=True):
+            if row not in rows:
+                rows.append(row)
+                names.append(name if name not in names else f"{name} ({len(rows)})")
+    return Invariant(np.array(rows), tuple(names), any(invariant.records_public for invariant in invariants))
+
+
+def joint_relation(
+    relations: Sequence[InvariantChanges | InvariantDistance], notion: str = "pure"
+) -> InvariantChanges | InvariantDistance:
+    """The relation that releases keep together: the joint invariant, and epsilons that add, or whose squares add for Gaussian noise.
+
+    Relations of few records keep the least of the adjacencies, and so do not mix with budgets per distance (`within` turns one
+    into the other).
+    """
+    if notion not in ("pure", "gaussian"):
+        raise InvalidProblem(f"notion: {notion!r} is unknown; use 'pure' or 'gaussian'.")
+    both = joint_invariant(*(relation.invariant for relation in relations))
+    epsilons = [relation.epsilon for relation in relations]
+    spent = _sum_above(epsilons) if notion == "pure" else math.hypot(*epsilons) * (1 + 2.0**-50)
+    distances = {relation.distance for relation in relations if isinstance(relation, InvariantDistance)}
+    if not distances:
+        # In l1: a replaced record moves 2, an added or removed one 1.
+        radius = min(
+            r.adjacency * (2 if r.invariant.records_public else 1) for r in relations if isinstance(r, InvariantChanges)
+        )
+        return InvariantChanges(both, count(radius // 2 if both.records_public else radius, "adjacency"), spent)
+    if any(isinstance(relation, InvariantChanges) for relation in relations):
+        raise InvalidProblem("relations: budgets per distance and for few records do not add; state one adjacency for all.")
+    return InvariantDistance(both, spent, "l2" if distances == {"l2"} else "l1")
+
+
+def composed_lattice(*mechanisms: LatticeMechanism) -> Guarantee:
+    """The statement for releases of several lattice mechanisms about the same records, published together (INT Proposition 6).
+
+    For post-processing (Proposition 7) see `designer.composition.post_processing`, which serves these statements as all others.
+    """
+    if not mechanisms or len({mechanism.falloff for mechanism in mechanisms}) > 1:
+        raise InvalidProblem("mechanisms: give at least one, and compose pure ones and gaussian ones apart.")
+    if any(mechanism.chain is not None for mechanism in mechanisms):
+        raise InvalidProblem("mechanisms: one draws from a chain; add its estimated delta by composed_smooth.")
+    relations = [mechanism.relation for mechanism in mechanisms]
+    if not all(isinstance(relation, (InvariantChanges, InvariantDistance)) for relation in relations):
+        raise InvalidProblem(
+            "mechanisms: one has a budget for each change; only equal budgets and budgets per distance compose here."
+        )
+    falloff, statements = mechanisms[0].falloff, [mechanism.guarantee for mechanism in mechanisms]
+    relation = joint_relation(relations, "pure" if falloff == "exponential" else "gaussian")  # type: ignore[arg-type]  # just checked
+    return replace(
+        statements[0],
+        unit=relation.protected_unit(),
+        relation=relation.words(),
+        unprotected=relation.unprotected(),
+        notion=NOTIONS[falloff],
+        parameters={"worst_ratio": max(float(m.privacy.worst_ratio or 0) for m in mechanisms), **relation.facts()},
+        mechanism="Together: " + " ".join(f"({m + 1}) {statement.mechanism}" for m, statement in enumerate(statements)),
+        fingerprint=joint_fingerprint("composition", [statement.fingerprint for statement in statements]),
+    )
+
+
+def _sum_above(values: Iterable[float]) -> float:
+    """The sum, rounded up."""
+    exact = sum((Fraction(value) for value in values), Fraction(0))
+    near = float(exact)
+    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)

@@ -1,0 +1,244 @@
+"""Relations in which a record may appear or disappear, and may also change by a metric: the number of records is protected too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from designer.errors import InvalidProblem
+from designer.frozen import Floats, count, frozen, positive, real_array, shown
+from designer.metrics.coordinates import Ordered
+from designer.metrics.elements import own_budgets
+from designer.metrics.nested import inner_words, metric_from_spec, require_metric
+from designer.metrics.triangle import ROUNDING
+from designer.relation import Block, Metric, Relation, rectangles
+
+MOST_ELEMENTS = 10**8
+
+
+@dataclass(frozen=True, eq=False)
+class AddRemove(Relation):
+    """A record of element i appears or disappears, with budget epsilon_i. The number of records is protected too."""
+
+    epsilons: Floats
+    kind = "add_remove"
+
+    @property
+    def size(self) -> int:
+        return len(self.epsilons)
+
+    def points(self, columns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.concatenate([columns, np.zeros_like(columns[:1])])
+
+    def blocks(self) -> Iterator[Block]:
+        yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(self.epsilons))
+
+    def exact_budget(self, left: int, right: int) -> Fraction | None:
+        epsilon = float(self.epsilons[min(left, right)])
+        return None if np.isinf(epsilon) else Fraction(epsilon)
+
+    def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
+        return f"a record of {elements[min(left, right)]} appears"
+
+    def words(self) -> str:
+        low, high = float(self.epsilons.min()), float(self.epsilons.max())
+        budget = (
+            f"budget {low!r}" if low == high else f"a budget of its own for each universe element, from {low!r} to {high!r}"
+        )
+        return f"One record may appear or disappear, with {budget}."
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "epsilons": self.epsilons}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> AddRemove:
+        return add_remove(len(spec["epsilons"]), spec["epsilons"])
+
+
+@dataclass(frozen=True, eq=False)
+class AppearOrChange(Relation):
+    """A record of element i appears or disappears with budget epsilon_i, or changes from i to j with budget d(i, j).
+
+    Together they are a metric on the elements and the origin, where a record is absent: `|epsilon_i - epsilon_j| <= d(i, j) <=
+    epsilon_i + epsilon_j`. With `closure`, budgets that are longer than a way round are taken for that way.
+    """
+
+    change: Metric
+    epsilons: Floats
+    closure: bool = False
+    kind = "appear_or_change"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_metric(self.change, "relation.change", len(self.epsilons))
+        object.__setattr__(self, "budget_error", self.change.budget_error + 2.0**-49)
+        if not self.closure:
+            self._require_consistent()
+
+    @property
+    def size(self) -> int:
+        return self.change.size
+
+    def points(self, columns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.concatenate([columns, np.zeros_like(columns[:1])])
+
+    @cached_property
+    def _presence_floats(self) -> Floats:
+        """Budget of each element to appear, the way through another element included where the closure is meant."""
+        if not self.closure:
+            return self.epsilons
+        ways = [
+            (self.change.rectangle(slice(i, i + 1), slice(0, self.size))[0] + self.epsilons).min() for i in range(self.size)
+        ]
+        return frozen(np.minimum(self.epsilons, np.array(ways)))
+
+    def blocks(self) -> Iterator[Block]:
+        """The given pairs, without those that cost less by a way round: its steps are shorter, and imply them."""
+        presence = self._presence_floats
+        for block in self.change.blocks():
+            right = presence[block.right]
+            around = presence[block.left] + right if block.paired else presence[block.left][:, None] + right
+            implied = self.closure & (block.budgets > around * (1 + 2.0**-50))
+            yield Block(block.left, block.right, np.where(implied, np.inf, block.budgets))
+        own = np.where(self.epsilons > presence * (1 + 2.0**-50), np.inf, self.epsilons)
+        yield Block(np.arange(self.size), np.full(self.size, self.size), own)
+
+    def _require_consistent(self) -> None:
+        """Raise `InvalidProblem` with three points that break the triangle inequality, the origin among them.
+
+        Distances in floats miss it by a few roundings; every pair is certified by itself anyway.
+        """
+        own = self.epsilons
+        for rows, columns in rectangles(self.size):
+            d = self.change.rectangle(rows, columns)
+            left, right = np.broadcast_arrays(own[rows, None], own[None, columns])
+            for longer, way, words in (
+                (d, left + right, "d({i}, {j}) = {a!r} is more than epsilon_{i} + epsilon_{j} = {b!r}"),
+                (left, d + right, "epsilon_{i} = {a!r} is more than d({i}, {j}) + epsilon_{j} = {b!r}"),
+                (right, d + left, "epsilon_{j} = {a!r} is more than d({i}, {j}) + epsilon_{i} = {b!r}"),
+            ):
+                broken = longer > way * (1 + ROUNDING)
+                if broken.any():
+                    i, j = (int(v) for v in np.argwhere(broken)[0])
+                    excess = words.format(i=rows.start + i, j=columns.start + j, a=float(longer[i, j]), b=float(way[i, j]))
+                    raise InvalidProblem(
+                        f"relation.epsilons: break the triangle inequality: {excess}. The way round already costs less; pass closure=True to "
+                        "accept what it implies."
+                    )
+
+    def _presence(self, element: int) -> Fraction | None:
+        """Budget of a record of `element` to appear: by itself or, in the closure, as another one that then changes."""
+        own = float(self.epsilons[element])
+        known = [] if np.isinf(own) else [Fraction(own)]
+        if self.closure:
+            for other in np.flatnonzero(np.isfinite(self.epsilons)).tolist():
+                budget = self.change.exact_budget(element, other)
+                known += [] if budget is None else [budget + Fraction(float(self.epsilons[other]))]
+        return min(known, default=None)
+
+    def exact_budget(self, left: int, right: int) -> Fraction | None:
+        if left == right:
+            return Fraction(0)
+        if self.size in (left, right):
+            return self._presence(min(left, right))
+        direct = self.change.exact_budget(left, right)
+        ends = [self._presence(left), self._presence(right)] if self.closure or direct is None else [None]
+        around = None if None in ends else sum(filter(None, ends), Fraction(0))
+        return min((budget for budget in (direct, around) if budget is not None), default=None)
+
+    def largest_budget(self) -> float:
+        presence = self._presence_floats
+        largest = float(presence[np.isfinite(presence)].max(initial=0.0))
+        if not self.closure:
+            return max(self.change.largest_budget(), largest)
+        for rows, columns in rectangles(self.size):
+            around = presence[rows, None] + presence[None, columns]
+            closed = np.minimum(self.change.rectangle(rows, columns), around)
+            np.fill_diagonal(closed, 0.0)
+            largest = max(largest, float(closed[np.isfinite(closed)].max(initial=0.0)))
+        return largest
+
+    def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
+        if self.size in (left, right):
+            return f"a record of {elements[min(left, right)]} appears"
+        return super().pair_words(left, right, elements)
+
+    def words(self) -> str:
+        low, high = float(self.epsilons.min()), float(self.epsilons.max())
+        closed = " (where a way round costs less, that cost)" if self.closure else ""
+        return (
+            f"One record may appear or disappear, with a budget from {low!r} to {high!r} by its element, or change by the rule that follows"
+            f"{closed}: {inner_words(self.change)}."
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "change": self.change.to_spec(), "epsilons": self.epsilons, "closure": self.closure}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> AppearOrChange:
+        return appear_or_change(metric_from_spec(spec["change"]), spec["epsilons"], closure=spec["closure"])
+
+
+def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
+    """One record appears or disappears; `epsilon` for all elements or a sequence with one for each (infinite: unprotected)."""
+    size = count(n, "n")
+    if size > MOST_ELEMENTS:
+        raise InvalidProblem(f"n: {shown(n)} elements are more than {MOST_ELEMENTS}; merge elements.")
+    if not isinstance(epsilon, (list, tuple)) and np.ndim(epsilon) == 0:
+        return AddRemove(frozen(np.full(size, positive(epsilon, "epsilon"))))
+    epsilons = real_array(epsilon, "epsilon", 1, allow_inf=True)
+    if len(epsilons) != size:
+        raise InvalidProblem(f"epsilon: {len(epsilons)} budgets for {size} elements; give one for each.")
+    return AddRemove(frozen(np.array([positive(e, f"epsilon[{i}]", allow_inf=True) for i, e in enumerate(epsilons)])))
+
+
+def appear_or_change(change: Metric, epsilon: float | Sequence[float] | Floats, *, closure: bool = False) -> AppearOrChange:
+    """A record appears or disappears with budget `epsilon` (one for all, or one for each element), or changes with the budget of `change`.
+
+    Unbounded data under a metric (DX section 5): the number of records is protected. The budgets must be a metric with the origin
+    added; otherwise the refusal names a way round that costs less, and `closure=True` accepts what it implies.
+
+    >>> from designer import metrics
+    >>> relation = appear_or_change(metrics.line([0, 1, 4], period=1, epsilon=1.0), 2.0)
+    >>> relation.exact_budget(0, 2), relation.exact_budget(0, 3)
+    (Fraction(4, 1), Fraction(2, 1))
+    """
+    size = require_metric(change, "relation.change").size
+    if not isinstance(closure, bool):
+        raise InvalidProblem(f"relation.closure: {closure!r} is neither True nor False; say whether the closure is accepted.")
+    several = isinstance(epsilon, (list, tuple)) or np.ndim(epsilon)
+    given = epsilon if several else np.full(size, positive(epsilon, "relation.epsilons"))
+    epsilons = own_budgets(given, "relation.epsilons")
+    if len(epsilons) != size:
+        raise InvalidProblem(f"relation.epsilons: {len(epsilons)} budgets for {size} elements; give one for each.")
+    return AppearOrChange(change, epsilons, closure)
+
+
+def number_of_records(n: int, epsilon: float) -> AppearOrChange:
+    """The relation of the total alone: records appear with budget `epsilon`, and changes of a record move nothing (budget 0).
+
+    A mechanism that keeps it, the noisy number of records, composes with others without spending anything of their change budgets.
+    """
+    nothing = Ordered(frozen(np.zeros(count(n, "n"))), 1.0, 1.0)
+    return AppearOrChange(nothing, frozen(np.full(n, positive(epsilon, "epsilon"))))
+
+
+def after_noisy_total(change: Metric, epsilon: float) -> AppearOrChange:
+    """What is guaranteed when part of the budget goes to the number of records and the rest to a mechanism that must know it.
+
+    The protocol: release m, the number of records with noise of budget `epsilon` for one more record; cut the list of records after m
+    entries, or fill it up to m with records of one fixed element; run a mechanism that is private under `change` for exactly m records.
+    Then a change i -> j keeps its budget d(i, j), and a record of element i that appears anywhere in the list costs
+    `epsilon + max_j d(i, j)`: m hides it, and behind m one record of the list becomes another (docs/theory/metrics.md, 5; DX section 5).
+    Records must be cut by their place in the list, not by their value. Budgets are rounded up.
+    """
+    size = require_metric(change, "change").size
+    farthest = [change.rectangle(slice(i, i + 1), slice(0, size))[0].max() for i in range(size)]
+    share = positive(epsilon, "epsilon")
+    # The closure takes back what rounding up adds beyond the triangle inequality; the true budgets keep it, so they are not above it.
+    return AppearOrChange(change, frozen((np.array(farthest) * (1 + 2 * change.budget_error) + share) * (1 + 2.0**-50)), True)

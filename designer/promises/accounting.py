@@ -1,0 +1,240 @@
+"""Conversions between privacy notions, each proven and rounded to the safe side: what is promised is never overstated.
+
+A name ends with the side it errs on where that is not the usual one. "epsilon", "delta" and "rho" that a mechanism is said to have are
+rounded up, a mu that a mechanism may be given is rounded down. Numbers go in as floats or Fractions at their exact value; logarithms of
+delta serve where delta underflows. Derivations: docs/theory/tradeoff.md, section 5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from designer.errors import InvalidProblem
+from designer.frozen import count, shown
+from designer.promises.balls import decided, exp_ball, float_above, float_below, normal_quantile
+from designer.promises.piecewise import PiecewiseLinear, from_lines, ladder
+from designer.promises.tradeoff import EpsilonDelta, Gaussian, rational, rational_from
+from designer.sampling.lazy_uniform import rational_ball
+
+if TYPE_CHECKING:
+    from flint import arb
+
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def gdp_delta(mu: object, epsilon: object) -> float:
+    """The least delta of mu-GDP at epsilon (Balle and Wang 2018, Theorem 8), rounded up.
+
+    >>> gdp_delta(1, 1)
+    0.12693673750664397
+    """
+    return Gaussian.of(mu).delta_at(rational_from(epsilon, "epsilon", 0))
+
+
+def gdp_log_delta(mu: object, epsilon: object) -> float:
+    """The natural logarithm of `gdp_delta`, rounded up: finite where delta itself is below every float."""
+    power, tradeoff = rational_from(epsilon, "epsilon", 0), Gaussian.of(mu)
+    return float_above(lambda: tradeoff.delta_ball(exp_ball(power)).log())
+
+
+def gdp_epsilon(mu: object, delta: object) -> float:
+    """The least epsilon >= 0 of mu-GDP at delta, rounded up: `delta_(mu)(epsilon) <= delta` is proven for the number returned."""
+    tradeoff, most = Gaussian.of(mu), _delta(delta)
+    return least_float(lambda epsilon: _at_most(lambda: tradeoff.delta_ball(exp_ball(Fraction(epsilon))), most), "epsilon")
+
+
+def gdp_mu(epsilon: object, delta: object) -> float:
+    """The largest mu such that mu-GDP implies (epsilon, delta), rounded down: calibrates Gaussian noise, sigma = sensitivity / mu."""
+    power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
+
+    def too_large(mu: float) -> bool:
+        return not _at_most(lambda: Gaussian.of(mu).delta_ball(exp_ball(power)), most)
+
+    return math.nextafter(least_float(too_large, "mu"), 0.0)
+
+
+def gdp_rho(mu: object) -> float:
+    """mu-GDP is `mu^2 / 2`-zCDP, rounded up; the converse is false."""
+    squared = rational_from(mu, "mu", 0) ** 2
+    return float_above(lambda: rational_ball(squared / 2))
+
+
+def zcdp_group_rho(rho: object, size: int) -> Fraction:
+    """rho-zCDP is `size^2 rho`-zCDP for groups of `size` (Bun and Steinke 2016, Prop. 27; SEMI Lemma 39), exactly.
+
+    >>> zcdp_group_rho("64/25", 2) == Fraction("10.24")
+    True
+    """
+    return rational_from(rho, "rho", 0) * count(size, "size") ** 2
+
+
+def zcdp_epsilon_bun_steinke(rho: object, delta: object) -> float:
+    """`rho + 2 sqrt(rho log(1 / delta))` (Bun and Steinke 2016, Prop. 3; SEMI Lemma 40), rounded up.
+
+    >>> round(zcdp_epsilon_bun_steinke("64/25", 1e-10), 5), round(zcdp_epsilon_bun_steinke("256/25", 1e-10), 5)
+    (17.91528, 40.95057)
+    """
+    budget, most = rational_from(rho, "rho", 0), _delta(delta)
+    return float_above(
+        lambda: rational_ball(budget) + 2 * (rational_ball(budget) * -rational_ball(most).log()).nonnegative_part().sqrt()
+    )
+
+
+def zcdp_delta_bun_steinke(rho: object, epsilon: object) -> float:
+    """`exp(-(epsilon - rho)^2 / (4 rho))` for epsilon >= rho, 1 below, rounded up."""
+    budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
+    if power < budget:
+        return 1.0
+    return 0.0 if budget == 0 else float_above(lambda: exp_ball(-((power - budget) ** 2) / (4 * budget)))
+
+
+def zcdp_delta(rho: object, epsilon: object) -> float:
+    """The smallest delta known to follow from rho-zCDP at epsilon >= 0, rounded up.
+
+    The least of: `exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1)` over orders a > 1 (Canonne, Kamath and Steinke 2020, Cor. 13;
+    every a proves a bound, so an a found in floats is as good as another), and total variation: `sqrt(rho / 2)` (Pinsker) and
+    `sqrt(1 - exp(-rho))` (Bretagnolle and Huber), both from the Kullback-Leibler divergence of at most rho.
+    """
+    budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
+    return min(1.0, float_above(lambda: _zcdp_delta_ball(budget, power))) if budget else 0.0
+
+
+def zcdp_log_delta(rho: object, epsilon: object) -> float:
+    """The natural logarithm of `zcdp_delta`, rounded up."""
+    budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
+    return min(0.0, float_above(lambda: _zcdp_delta_ball(budget, power).log())) if budget else -math.inf
+
+
+def zcdp_epsilon(rho: object, delta: object) -> float:
+    """The smallest epsilon >= 0 at which `zcdp_delta` is at most delta, rounded up."""
+    budget, most = rational_from(rho, "rho", 0), _delta(delta)
+    if not budget:
+        return 0.0
+    return least_float(lambda epsilon: _at_most(lambda: _zcdp_delta_ball(budget, Fraction(epsilon)), most), "epsilon")
+
+
+def zcdp_tradeoff_below(rho: object, steps: int = 60) -> PiecewiseLinear:
+    """A tradeoff function that every rho-zCDP mechanism has: the lines `1 - delta - e^epsilon alpha` of `zcdp_delta` and their mirror images.
+
+    epsilon runs in `steps` equal steps up to where Bun and Steinke's delta is 2^-40. It is a consequence of zCDP and does not imply it.
+    """
+    budget = rational_from(rho, "rho", 0)
+    lines = [(Fraction(1), Fraction(1))] if not budget else []
+    limit = float(budget) + 2 * math.sqrt(float(budget) * 40 * math.log(2))
+    for i, slope in enumerate(ladder(limit, steps) if budget else []):
+        # ladder rounds slopes up, so the delta proven at epsilon = limit i / steps is proven at the slope too.
+        height = 1 - Fraction(zcdp_delta(budget, Fraction(limit) * i / steps))
+        lines += [(slope, height), (1 / slope, height / slope)] if height > 0 else []
+    return from_lines(lines)
+
+
+def pure_rho(epsilon: object) -> float:
+    """Pure epsilon-privacy is `epsilon tanh(epsilon / 2)`-zCDP, rounded up; randomised response attains it.
+
+    At most the `epsilon^2 / 2` of Bun and Steinke 2016, Prop. 4, and at most epsilon. Derivation: docs/theory/tradeoff.md, section 5.
+    """
+    power = rational_from(epsilon, "epsilon", 0)
+    return float_above(lambda: rational_ball(power) * rational_ball(power / 2).tanh())
+
+
+def pure_mu(epsilon: object) -> float:
+    """Pure epsilon-privacy is mu-GDP for `mu = -2 Phi^-1(1 / (1 + e^epsilon))`, rounded up; no smaller mu does.
+
+    `f_epsilon >= G_mu` has to hold at the corner (c, c) of f_epsilon only, and G_mu has its fixed point at Phi(-mu / 2).
+    """
+    power = rational_from(epsilon, "epsilon", 0)
+    return float_above(lambda: -2 * normal_quantile(1 / (1 + exp_ball(power)))) if power else 0.0
+
+
+def pure_delta(epsilon: object, smaller: object) -> float:
+    """What epsilon-privacy is at a smaller epsilon: `(e^epsilon - e^smaller)_+ / (1 + e^epsilon)`, rounded up."""
+    return approximate_delta(epsilon, 0, smaller)
+
+
+def approximate_delta(epsilon: object, delta: object, other: object) -> float:
+    """The least delta that (epsilon, delta)-privacy implies at another epsilon, rounded up."""
+    power, target = rational_from(epsilon, "epsilon", 0), rational_from(other, "other", 0)
+    promise = EpsilonDelta(power, rational_from(delta, "delta", 0, 1))
+    if target >= power:
+        return float_above(lambda: rational_ball(promise.delta))
+    return promise.delta_at(target)
+
+
+def _delta(value: object) -> Fraction:
+    delta = rational(value, "delta")
+    if not 0 < delta < 1:
+        raise InvalidProblem(f"delta: {shown(float(delta))} must lie strictly between 0 and 1.")
+    return delta
+
+
+def _at_most(real: Callable[[], arb], bound: Fraction) -> bool:
+    """Is a real number proven to be at most a rational?"""
+
+    def question() -> bool | None:
+        ball, limit = real(), rational_ball(bound)
+        if ball <= limit:
+            return True
+        return False if ball > limit else None
+
+    return bool(decided(question))
+
+
+def least_float(holds: Callable[[float], bool], field: str) -> float:
+    """The least float >= 0 at which a property that stays true once it is true holds, by bisection on the floats themselves."""
+    if holds(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while not holds(high):
+        low, high = high, 2 * high
+        if high > 2.0**500:
+            raise InvalidProblem(f"{field}: no number below 2^500 satisfies these parameters; give less extreme ones.")
+    while low == 0.0 and high > 1e-300 and holds(high / 1024):
+        high /= 1024
+    low = max(low, high / 1024) if not holds(max(low, high / 1024)) else low
+    while (middle := low + (high - low) / 2) not in (low, high):
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _zcdp_delta_ball(rho: Fraction, epsilon: Fraction) -> arb:
+    order = Fraction(_best_order(float(rho), float(epsilon)))
+    a = rational_ball(order)
+    moments = exp_ball((order - 1) * (order * rho - epsilon)) / (a - 1) * (a * (1 - 1 / a).log()).exp()
+    variation = rational_ball(rho / 2).sqrt().min((1 - exp_ball(-rho)).sqrt())
+    best: arb = moments.min(variation)
+    return best
+
+
+def _best_order(rho: float, epsilon: float) -> float:
+    """The order a > 1 that minimises the logarithm of the bound, by golden section on log(a - 1), where it has one minimum."""
+
+    def bound(t: float) -> float:
+        a = 1 + math.exp(t)
+        return math.exp(t) * (a * rho - epsilon) + a * (t - math.log(a)) - t
+
+    # Orders beyond e^700 are no floats; of extreme rho and epsilon a worse order proves a worse bound.
+    widest = -math.log(rho) if rho > 0 else 700.0
+    low, high = -20.0, min(700.0, max(math.log(max(epsilon, 1.0)) + widest, widest / 2, math.log(2)) + 5)
+    for _ in range(80):
+        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        low, high = (low, right) if bound(left) < bound(right) else (left, high)
+    return 1 + math.exp(low)
+
+
+def zcdp_rho_below(epsilon: object, delta: object) -> float:
+    """The largest rho found such that rho-zCDP implies (epsilon, delta) by `zcdp_delta`, rounded down: calibrates a zCDP mechanism."""
+    power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
+
+    def too_large(rho: float) -> bool:
+        return rho > 0 and not _at_most(lambda: _zcdp_delta_ball(Fraction(rho), power), most)
+
+    return math.nextafter(least_float(too_large, "rho"), 0.0)
+
+
+def gdp_mu_of_rho_below(rho: object) -> float:
+    """The mu whose Gaussian is rho-zCDP, `sqrt(2 rho)`, rounded down."""
+    budget = rational_from(rho, "rho", 0)
+    return float_below(lambda: rational_ball(2 * budget).sqrt())

@@ -1,0 +1,218 @@
+"""Which of two promises is stronger, and what two releases promise together.
+
+`f >= g` everywhere is decided at finitely many places. Where f is piecewise linear: at its corners, because g is convex and lies below
+its own chords. Where g is: by its segments, because f >= a line of slope -s means `delta_f(log s) <= 1 - height`. Two Gaussians: by mu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from math import lcm
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import InvalidProblem
+from designer.frozen import count
+from designer.promises.balls import normal_cdf, sign
+from designer.promises.piecewise import PiecewiseLinear, below_tangents, ladder, piecewise_below
+from designer.promises.tradeoff import Gaussian, Tradeoff
+
+if TYPE_CHECKING:
+    from flint import arb
+
+
+class Order(Enum):
+    """The verdict on a pair of promises."""
+
+    EQUAL = "The two promises are the same."
+    STRONGER = "The first promise implies the second, and not the other way round."
+    WEAKER = "The second promise implies the first, and not the other way round."
+    INCOMPARABLE = "Neither promise implies the other."
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A verdict, and type I errors that witness it: where the first function is above the second, and where it is below."""
+
+    order: Order
+    above_at: float | Fraction | None
+    below_at: float | Fraction | None
+
+
+def compare(first: Tradeoff, second: Tradeoff) -> Comparison:
+    """The order of two tradeoff functions, with witnesses; exact for rational corners.
+
+    With irrational numbers, differences below the first 4096 bits count as ties.
+
+    >>> from designer.promises.tradeoff import EpsilonDelta
+    >>> compare(EpsilonDelta(1), EpsilonDelta(2)).order.name, compare(EpsilonDelta(1), Gaussian.of(1)).order.name
+    ('STRONGER', 'INCOMPARABLE')
+    """
+    below, above = shortfall(first, second), shortfall(second, first)
+    if below is None:
+        return Comparison(Order.EQUAL if above is None else Order.STRONGER, above, None)
+    return Comparison(Order.WEAKER if above is None else Order.INCOMPARABLE, above, below)
+
+
+def shortfall(first: Tradeoff, second: Tradeoff) -> float | Fraction | None:
+    """A type I error at which the first function is below the second, or None where it is nowhere: then the first promise implies the second."""
+    if first == second:
+        return None
+    if isinstance(first, PiecewiseLinear) and isinstance(second, PiecewiseLinear):
+        return next((alpha for alpha, beta in first.points if beta < second.exact(alpha)), None)
+    if first.kinks() is not None:
+        return _at_corners(first, second)
+    if second.kinks() is not None:
+        return _at_segments(first, second)
+    if isinstance(first, Gaussian) and isinstance(second, Gaussian):
+        return None if first.mu_squared <= second.mu_squared else 0.5
+    raise InvalidProblem(f"first: {first.words()} cannot be compared with {second.words()}.")
+
+
+def _corner(tradeoff: Tradeoff, place: int) -> tuple[arb, arb]:
+    kinks = tradeoff.kinks()
+    assert kinks is not None
+    return kinks[min(place, len(kinks) - 1)]
+
+
+def _corners(tradeoff: Tradeoff) -> int:
+    kinks = tradeoff.kinks()
+    assert kinks is not None
+    return len(kinks)
+
+
+def _at_corners(first: Tradeoff, second: Tradeoff) -> float | None:
+    def excess(place: int) -> arb:
+        alpha, beta = _corner(first, place)
+        return beta - second.ball(alpha, 1 - alpha)
+
+    for place in range(_corners(first)):
+        if sign(lambda place=place: excess(place)) < 0:  # type: ignore[misc]
+            return float(_corner(first, place)[0])
+    return None
+
+
+def _at_segments(first: Tradeoff, second: Tradeoff) -> float | None:
+    """`first` is a Gaussian: it touches its tangent of slope -s at `Phi(-log(s) / mu - mu / 2)`."""
+    assert isinstance(first, Gaussian)
+
+    def line(place: int) -> tuple[arb, arb]:
+        (left, high), (right, low) = _corner(second, place), _corner(second, place + 1)
+        slope = (high - low) / (right - left)
+        return slope, high + slope * left
+
+    def slack(place: int) -> arb:
+        slope, height = line(place)
+        return 1 - height - first.delta_ball(slope)
+
+    for place in range(_corners(second) - 1):
+        if float(line(place)[0]) > 0 and sign(lambda place=place: slack(place)) < 0:  # type: ignore[misc]
+            mu = first.mu_ball()
+            return 0.5 if first.trivial else float(normal_cdf(-line(place)[0].log() / mu - mu / 2))
+    return None
+
+
+def sign_changes(first: PiecewiseLinear, second: PiecewiseLinear) -> tuple[Fraction, ...]:
+    """The exact type I errors strictly inside (0, 1) at which the difference of two functions changes its sign.
+
+    Where the functions agree on an interval between, its left end is named.
+    """
+    alphas = sorted({*first.alphas, *second.alphas})
+    gaps = [(alpha, first.exact(alpha) - second.exact(alpha)) for alpha in alphas]
+    changes: list[Fraction] = []
+    last: tuple[Fraction, Fraction] | None = None
+    for alpha, gap in gaps:
+        if gap and last is not None and (gap > 0) != (last[1] > 0):
+            zeros = [a for a, g in gaps if last[0] < a < alpha and g == 0]
+            changes.append(zeros[0] if zeros else last[0] + (alpha - last[0]) * last[1] / (last[1] - gap))
+        if gap:
+            last = (alpha, gap)
+    return tuple(changes)
+
+
+def compose(first: Tradeoff, second: Tradeoff) -> Tradeoff:
+    """The tensor product, exactly: two Gaussians (`mu^2` add) or two piecewise linear functions. Others: see `compose_below`.
+
+    >>> compose(Gaussian.of(3), Gaussian.of(4)) == Gaussian.of(5)
+    True
+    """
+    if isinstance(first, Gaussian) and isinstance(second, Gaussian):
+        return Gaussian(first.mu_squared + second.mu_squared)
+    if isinstance(first, PiecewiseLinear) and isinstance(second, PiecewiseLinear):
+        return first @ second
+    raise InvalidProblem(
+        f"first: {first.words()} and {second.words()} have no exact composition here; use `compose_below`, which errs towards privacy."
+    )
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How finely composition below is computed: tangents at `steps` equal steps of epsilon, up to where delta is within `tail` of the
+    least it ever gets, or epsilon is 64. Corners are kept to 2^-bits.
+    """
+
+    tail: float = 1e-9
+    steps: int = 40
+    bits: int = 100
+
+    def slopes(self, delta: Callable[[float], float]) -> list[Fraction]:
+        """The slopes of the tangents to a function with this delta(epsilon), in floats: they decide how close the bound is, not its side."""
+        limit, never = 1 / 16, delta(700.0)
+        while limit < 64 and delta(limit) > never + self.tail:
+            limit *= 2**0.25
+        return ladder(limit, self.steps)
+
+    def below(self, tradeoff: Tradeoff) -> PiecewiseLinear:
+        """The lower bound of a function on these tangents; a piecewise linear one stays as it is."""
+        if isinstance(tradeoff, PiecewiseLinear):
+            return tradeoff
+        return piecewise_below(tradeoff, self.slopes(tradeoff.delta_at), self.bits)
+
+
+def compose_below(first: Tradeoff, second: Tradeoff, resolution: Resolution | None = None) -> PiecewiseLinear:
+    """A function proven to be at most the tensor product: that of lower bounds, because the product rises with both factors.
+
+    delta of a product of atoms (p, q) is `sum (q - slope p)_+`, summed in integers without sorting: 0.1 s for 80 by 80 atoms where
+    the exact product takes 2 s.
+    """
+    fine = resolution or Resolution()
+    left, right = fine.below(first), fine.below(second)
+    (p, q, whole), (r, s, other) = _integer_atoms(left), _integer_atoms(right)
+    null, alternative, total = np.outer(p, r).ravel(), np.outer(q, s).ravel(), whole * other
+    shares = np.array(null / total, dtype=float), np.array(alternative / total, dtype=float)
+
+    def gap(slope: Fraction) -> Fraction:
+        excess = alternative * slope.denominator - null * slope.numerator
+        return Fraction(int(excess[excess > 0].sum()), total * slope.denominator)
+
+    def delta(epsilon: float) -> float:
+        return float(np.maximum(0.0, shares[1] - np.exp(epsilon) * shares[0]).sum())
+
+    return below_tangents(gap, fine.slopes(delta), left.symmetric and right.symmetric, fine.bits)
+
+
+def _integer_atoms(function: PiecewiseLinear) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """The atoms as integers over one denominator."""
+    atoms = function.atoms()
+    whole = lcm(*(mass.denominator for atom in atoms for mass in atom))
+    p, q = (np.array([int(mass * whole) for mass in masses], dtype=object) for masses in zip(*atoms, strict=True))
+    return p, q, whole
+
+
+def power_below(tradeoff: Tradeoff, times: int, resolution: Resolution | None = None) -> PiecewiseLinear:
+    """A function proven to be at most the `times`-fold tensor power, by repeated squaring."""
+    fine = resolution or Resolution()
+    square, result = fine.below(tradeoff), None
+    remaining = count(times, "times")
+    while remaining:
+        if remaining % 2:
+            result = square if result is None else compose_below(result, square, fine)
+        remaining //= 2
+        square = compose_below(square, square, fine) if remaining else square
+    assert result is not None
+    return result

@@ -1,0 +1,387 @@
+"""Tradeoff functions: how well any test can tell two output distributions apart.
+
+One convention inside: `beta(alpha)`, the least type II error of tests whose type I error is at most alpha. It is convex, falls from
+beta(0) <= 1 to beta(1) = 0 and lies below 1 - alpha, which means no loss of privacy. A larger function is a stronger promise.
+Papers on group privacy and canonical noise write `f(x) = beta(1 - x)`, x the probability of not rejecting a true null. Both are methods
+here, `type_two` and `paper_convention`, and no argument switches one into the other. Derivations: docs/theory/tradeoff.md.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from designer.errors import InvalidProblem
+from designer.files.json_text import require_keys
+from designer.frozen import Floats, Immutable, count, shown
+from designer.promises.balls import exp_ball, float_above, normal_cdf, normal_quantile
+from designer.sampling.lazy_uniform import rational_ball
+
+if TYPE_CHECKING:
+    from flint import arb
+
+LARGEST = Fraction(2) ** 1000  # of the numbers given: its square root, and what is a little larger, are floats
+LARGEST_GROUP = 100  # finding the corners takes 4 s at 100 and grows with the cube
+
+
+def rational(value: object, field: str) -> Fraction:
+    """An exact rational from an integer, a finite float (taken at its exact value), a Fraction or a text such as "1/3" or "2.56".
+
+    >>> rational("1/3", "epsilon"), rational(0.5, "epsilon"), rational("2.56", "rho")
+    (Fraction(1, 3), Fraction(1, 2), Fraction(64, 25))
+    """
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399}|\.[0-9]{1,400})?", value):
+        return _moderate(Fraction(value), field)
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, np.integer, np.floating)):
+        raise InvalidProblem(
+            f"{field}: {shown(value)} is not a number; give an integer, a float, a Fraction or a text like '1/3'."
+        )
+    if isinstance(value, (float, np.floating)) and not np.isfinite(value):
+        raise InvalidProblem(f"{field}: {value} is not finite; give a finite number.")
+    return _moderate(Fraction(value.item() if isinstance(value, np.generic) else value), field)
+
+
+def _moderate(number: Fraction, field: str) -> Fraction:
+    if abs(number) > LARGEST:
+        raise InvalidProblem(f"{field}: is beyond 2^1000; give a smaller number.")
+    return number
+
+
+def rational_from(value: object, field: str, low: int, high: int | None = None) -> Fraction:
+    """A rational of at least `low` and at most `high`."""
+    number = rational(value, field)
+    if number < low or (high is not None and number > high):
+        upper = "" if high is None else f" and at most {high}"
+        raise InvalidProblem(f"{field}: {shown(float(number))} must be at least {low}{upper}.")
+    return number
+
+
+class Tradeoff(Immutable, ABC):
+    """A tradeoff function. `type_two` is exact up to float rounding; `ball` encloses it at the working precision."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def _floats(self, alpha: Floats, complement: Floats) -> Floats:
+        """beta(alpha) with `complement = 1 - alpha` given beside it, so that neither end of [0, 1] loses digits."""
+
+    @abstractmethod
+    def power(self, alpha: ArrayLike) -> Floats:
+        """`1 - beta(alpha)`, the power of the best test, with all its digits for alpha near 0. For a symmetric f it is f^-1 in the paper's convention."""
+
+    @abstractmethod
+    def ball(self, alpha: arb, complement: arb) -> arb:
+        """beta(alpha) as a ball, `complement = 1 - alpha` given beside it."""
+
+    @abstractmethod
+    def delta_ball(self, slope: arb) -> arb:
+        """`sup over alpha of 1 - beta(alpha) - slope alpha` as a ball: delta at epsilon = log(slope), in this direction."""
+
+    @abstractmethod
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data, `kind` first; `from_spec` inverts it."""
+
+    @abstractmethod
+    def words(self) -> str:
+        """The function in a few words."""
+
+    @property
+    def symmetric(self) -> bool:
+        """Is beta its own inverse, as it must be to protect both directions of a change?"""
+        return True
+
+    @property
+    @abstractmethod
+    def trivial(self) -> bool:
+        """Is it 1 - alpha, so that nothing at all may be learnt?"""
+
+    def kinks(self) -> tuple[tuple[arb, arb], ...] | None:
+        """(alpha, beta) of the corners from alpha = 0 to 1 where the function is piecewise linear, None where it is not."""
+        return None
+
+    def type_two(self, alpha: ArrayLike) -> Floats:
+        """beta(alpha): least type II error at type I error alpha, any shape."""
+        given = np.asarray(alpha, dtype=np.float64)
+        return self._floats(given, 1.0 - given)
+
+    def paper_convention(self, x: ArrayLike) -> Floats:
+        """`f(x) = beta(1 - x)`, accurate for x near 0: nondecreasing, at most x; group privacy is f o f o ..."""
+        given = np.asarray(x, dtype=np.float64)
+        return self._floats(1.0 - given, given)
+
+    def delta_at(self, epsilon: object) -> float:
+        """The least delta such that this promise implies (epsilon, delta), rounded up (Dong, Roth and Su 2022, Prop. 6)."""
+        power = rational(epsilon, "epsilon")
+        return float_above(lambda: self.delta_ball(exp_ball(power)))
+
+    def fixed_point(self) -> arb:
+        """The c with beta(c) = c (Lemma 36: f(1 - c) = c), as a ball."""
+        raise NotImplementedError
+
+    def group(self, size: int) -> Tradeoff:
+        """What is promised to groups of `size`: `f o ... o f` in the paper's convention (Dong, Roth and Su 2022, Theorem 2.14)."""
+        return self if count(size, "size") == 1 else Group(self, size)
+
+
+@dataclass(frozen=True)
+class EpsilonDelta(Tradeoff):
+    """`beta(alpha) = max(0, 1 - delta - e^epsilon alpha, e^-epsilon (1 - delta - alpha))`: (epsilon, delta)-privacy.
+
+    epsilon >= 0 and delta in [0, 1] are kept as exact rationals.
+
+    >>> EpsilonDelta(0, 0).type_two([0.0, 0.25]).tolist()
+    [1.0, 0.75]
+    >>> EpsilonDelta(1, 0).paper_convention(0.5) == EpsilonDelta(1, 0).type_two(0.5)
+    np.True_
+    """
+
+    kind = "epsilon_delta"
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", rational_from(self.epsilon, "epsilon", 0))
+        object.__setattr__(self, "delta", rational_from(self.delta, "delta", 0, 1))
+
+    def _floats(self, alpha: Floats, complement: Floats) -> Floats:
+        epsilon, delta = min(float(self.epsilon), 700.0), float(self.delta)
+        steep = (1.0 - delta) - np.exp(epsilon) * alpha
+        return np.asarray(np.maximum(0.0, np.maximum(steep, np.exp(-epsilon) * (complement - delta))))
+
+    def power(self, alpha: ArrayLike) -> Floats:
+        given = np.asarray(alpha, dtype=np.float64)
+        epsilon, delta = min(float(self.epsilon), 700.0), float(self.delta)
+        flat = 1.0 - np.exp(-epsilon) * (1.0 - delta - given)
+        return np.asarray(np.minimum(1.0, np.minimum(delta + np.exp(epsilon) * given, flat)))
+
+    def ball(self, alpha: arb, complement: arb) -> arb:
+        delta, slope = rational_ball(self.delta), exp_ball(self.epsilon)
+        best: arb = (1 - delta - slope * alpha).max((complement - delta) / slope)
+        return best.nonnegative_part()
+
+    def fixed_point(self) -> arb:
+        c: arb = rational_ball(1 - self.delta) / (1 + exp_ball(self.epsilon))
+        return c
+
+    def kinks(self) -> tuple[tuple[arb, arb], ...]:
+        c, most, one, zero = self.fixed_point(), rational_ball(1 - self.delta), *map(rational_ball, (Fraction(1), Fraction(0)))
+        last = () if self.delta == 0 else ((one, zero),)
+        return ((zero, most), (c, c), (most, zero), *last)
+
+    def delta_ball(self, slope: arb) -> arb:
+        return largest_gap(self.kinks(), slope)
+
+    @property
+    def trivial(self) -> bool:
+        return self.epsilon == 0 and self.delta == 0
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "epsilon": str(self.epsilon), "delta": str(self.delta)}
+
+    def words(self) -> str:
+        return f"f_(epsilon, delta) with epsilon = {float(self.epsilon)!r}, delta = {float(self.delta)!r}"
+
+
+def largest_gap(kinks: tuple[tuple[arb, arb], ...], slope: arb) -> arb:
+    """`max over kinks of 1 - beta - slope alpha`: a concave function of alpha is largest at a corner."""
+    from functools import reduce
+
+    gap: arb = reduce(lambda a, b: a.max(b), (1 - beta - slope * alpha for alpha, beta in kinks))
+    return gap
+
+
+@dataclass(frozen=True)
+class Gaussian(Tradeoff):
+    """`G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu)`, N(0, 1) against N(mu, 1). Kept: the exact rational mu^2, which compositions add.
+
+    >>> Gaussian.of(1.0).group(3) == Gaussian.of(3)
+    True
+    """
+
+    kind = "gaussian"
+
+    mu_squared: Fraction
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu_squared", rational_from(self.mu_squared, "mu_squared", 0))
+
+    @classmethod
+    def of(cls, mu: object) -> Gaussian:
+        """G_mu."""
+        return cls(rational_from(mu, "mu", 0) ** 2)
+
+    @property
+    def mu(self) -> float:
+        """mu, rounded to the nearest float."""
+        return float(np.sqrt(float(self.mu_squared)))
+
+    def mu_ball(self) -> arb:
+        """mu as a ball."""
+        root: arb = rational_ball(self.mu_squared).sqrt()
+        return root
+
+    def _floats(self, alpha: Floats, complement: Floats) -> Floats:
+        from scipy.special import ndtr, ndtri
+
+        # The smaller of the two numbers has the digits.
+        quantile = np.where(complement <= 0.5, ndtri(complement), -ndtri(alpha))
+        return np.asarray(ndtr(quantile - self.mu))
+
+    def power(self, alpha: ArrayLike) -> Floats:
+        from scipy.special import ndtr, ndtri
+
+        return np.asarray(ndtr(ndtri(np.asarray(alpha, dtype=np.float64)) + self.mu))
+
+    def ball(self, alpha: arb, complement: arb) -> arb:
+        from flint import arb
+
+        if alpha.is_zero() or complement.is_zero():
+            return arb(1) if alpha.is_zero() else arb(0)
+        quantile = normal_quantile(complement) if complement < 0.5 else -normal_quantile(alpha)
+        value = normal_cdf(quantile - self.mu_ball())
+        return value if value.is_finite() else arb(0.5, 0.5)
+
+    def fixed_point(self) -> arb:
+        return normal_cdf(-self.mu_ball() / 2)
+
+    def delta_ball(self, slope: arb) -> arb:
+        """Balle and Wang 2018, Theorem 8: `Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)`, which holds for every real eps."""
+        from flint import arb
+
+        if self.trivial:
+            return (1 - slope).nonnegative_part()
+        mu, epsilon = self.mu_ball(), slope.log()
+        gap: arb = normal_cdf(mu / 2 - epsilon / mu) - slope * normal_cdf(-mu / 2 - epsilon / mu)
+        return gap if gap.is_finite() else arb(0.5, 0.5)
+
+    @property
+    def trivial(self) -> bool:
+        return self.mu_squared == 0
+
+    def group(self, size: int) -> Gaussian:
+        return Gaussian(self.mu_squared * count(size, "size") ** 2)
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "mu_squared": str(self.mu_squared)}
+
+    def words(self) -> str:
+        return f"G_mu with mu = {self.mu!r}"
+
+
+@dataclass(frozen=True)
+class Group(Tradeoff):
+    """`f o ... o f`, `size` times in the paper's convention, of a symmetric f: the promise to groups, never below its bounds.
+
+    For f_epsilon it has a middle part of slope 1 that f_(size epsilon) lacks, so it is the stronger promise.
+
+    >>> pure = EpsilonDelta(1)
+    >>> bool(pure.group(2).type_two(0.2) > EpsilonDelta(2).type_two(0.2))
+    True
+    """
+
+    kind = "group"
+
+    base: Tradeoff
+    size: int
+
+    def __post_init__(self) -> None:
+        count(self.size, "size", least=2)
+        if not isinstance(self.base, EpsilonDelta) or self.size > LARGEST_GROUP:
+            raise InvalidProblem(
+                f"base: {shown(self.base)} in groups of {self.size}; groups of at most {LARGEST_GROUP} are built of "
+                "EpsilonDelta here, other tradeoff functions have a `group` method of their own."
+            )
+
+    def _floats(self, alpha: Floats, complement: Floats) -> Floats:
+        value = self.base._floats(alpha, complement)
+        for _ in range(self.size - 1):
+            value = self.base.paper_convention(value)
+        return value
+
+    def power(self, alpha: ArrayLike) -> Floats:
+        value = np.asarray(alpha, dtype=np.float64)
+        for _ in range(self.size):
+            value = self.base.power(value)
+        return value
+
+    def ball(self, alpha: arb, complement: arb) -> arb:
+        value = self.base.ball(alpha, complement)
+        for _ in range(self.size - 1):
+            value = self.base.ball(1 - value, value)
+        return value
+
+    def fixed_point(self) -> arb:
+        """F(-size/2) for any canonical noise F of the base: F(size x) is canonical for the group."""
+        value = self.base.fixed_point() if self.size % 2 else rational_ball(Fraction(1, 2))
+        for _ in range(self.size // 2):
+            value = self.base.ball(1 - value, value)
+        return value
+
+    def kinks(self) -> tuple[tuple[arb, arb], ...]:
+        """Where f o g bends: where g does, and where g meets a bend of f; `g^-1(v) = 1 - g(1 - v)` because g is symmetric."""
+        corners = base = self.base.kinks()
+        assert base is not None and corners is not None
+        inner: Tradeoff = self.base
+        for size in range(2, self.size + 1):
+            whole = Group(self.base, size)
+            # In the usual convention: g(1 - alpha) = v has alpha = beta_g(v), and bends of f are at x = 1 - alpha.
+            met = [inner.ball(1 - alpha, alpha) for alpha, _ in base]
+            alphas = sorted_balls([*(alpha for alpha, _ in corners), *met])
+            corners = tuple((alpha, whole.ball(alpha, 1 - alpha)) for alpha in alphas)
+            inner = whole
+        return corners
+
+    def delta_ball(self, slope: arb) -> arb:
+        return largest_gap(self.kinks(), slope)
+
+    @property
+    def trivial(self) -> bool:
+        return self.base.trivial
+
+    def group(self, size: int) -> Tradeoff:
+        return self.base.group(self.size * count(size, "size"))
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "base": self.base.to_spec(), "size": self.size}
+
+    def words(self) -> str:
+        return f"{self.size} times composed {self.base.words()}"
+
+
+def sorted_balls(balls: list[arb]) -> list[arb]:
+    """Balls in order, those that are not told apart as one that covers them."""
+    kept: list[arb] = []
+    for ball in sorted(balls, key=lambda b: float(b)):
+        if not kept or not ball.overlaps(kept[-1]):
+            kept.append(ball)
+        else:
+            kept[-1] = kept[-1].union(ball)
+    return kept
+
+
+def tradeoff_from_spec(spec: Any) -> Tradeoff:
+    """The tradeoff function of plain data, from a closed list of kinds."""
+    kind = spec.get("kind") if isinstance(spec, Mapping) else None
+    if kind == "epsilon_delta":
+        require_keys(spec, {"kind", "epsilon", "delta"}, "tradeoff")
+        return EpsilonDelta(spec["epsilon"], spec["delta"])
+    if kind == "gaussian":
+        require_keys(spec, {"kind", "mu_squared"}, "tradeoff")
+        return Gaussian(spec["mu_squared"])
+    if kind == "piecewise_linear":
+        from designer.promises.piecewise import PiecewiseLinear
+
+        require_keys(spec, {"kind", "alphas", "betas"}, "tradeoff")
+        return PiecewiseLinear(tuple(spec["alphas"]), tuple(spec["betas"]))
+    if kind == "group":
+        require_keys(spec, {"kind", "base", "size"}, "tradeoff")
+        return Group(tradeoff_from_spec(spec["base"]), spec["size"])
+    raise InvalidProblem(f"tradeoff.kind: {shown(kind)} is unknown; one of epsilon_delta, gaussian, piecewise_linear, group.")

@@ -1,0 +1,360 @@
+"""Every per-record policy, their compositions, and how they are read from plain data (docs/theory/records.md).
+
+>>> by_sector = Piecewise("sector", {"mining": Splitting(1, {"pay": 10}), "retail": Splitting(1, {"pay": 5})}, Constant(1))
+>>> total = Sum([Constant("1/4"), by_sector])
+>>> [total.exact({"sector": sector, "pay": 15}) for sector in ("mining", "retail", "other")]
+[Fraction(17, 4), Fraction(37, 4), Fraction(5, 4)]
+>>> policy_from_spec(total.to_spec()) == total
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from designer.errors import InvalidProblem, InvalidSpec
+from designer.files.json_text import require_keys
+from designer.frozen import Floats, shown
+from designer.records.plain_policies import Constant, GaussianSums, LaplaceSums, NoisySums, Splitting
+from designer.records.policy import Columns, Policy, Read, Unit, column, entry, length, parameter, raised, same_unit
+from solvers.rational import float_above
+
+__all__ = [
+    "AsZcdp",
+    "Constant",
+    "GaussianSums",
+    "LaplaceSums",
+    "Maximum",
+    "NoisySums",
+    "Piecewise",
+    "Policy",
+    "Scaled",
+    "Splitting",
+    "Sum",
+    "policy_from_spec",
+]
+
+# Sums of groups of scaled sums take five levels; deeper nests are mistakes, or files made to exhaust a reader.
+DEEPEST = 8
+Key = str | int
+
+
+class Compound(Policy):
+    """A policy made of others; all in one unit."""
+
+    def __post_init__(self) -> None:
+        same_unit(self.inner(), f"policy.{self.kind}")
+        if nesting(self) > DEEPEST:
+            raise InvalidProblem(
+                f"policy.{self.kind}: nests policies {nesting(self)} deep; at most {DEEPEST} levels are read back."
+            )
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for part in self.inner() for name in part.attributes))
+
+    @property
+    def unit(self) -> Unit:
+        return self.inner()[0].unit
+
+    def keys(self) -> dict[str, tuple[Key, ...]]:
+        known: dict[str, tuple[Key, ...]] = {}
+        for part in self.inner():
+            for name, values in part.keys().items():
+                known[name] = tuple(dict.fromkeys(known.get(name, ()) + values))
+        return known
+
+
+@dataclass(frozen=True)
+class Combined(Compound):
+    """Several policies, combined record by record."""
+
+    parts: tuple[Policy, ...]
+    sign: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parts, Sequence) or not self.parts or not all(isinstance(part, Policy) for part in self.parts):
+            raise InvalidProblem(f"policy.parts: {shown(self.parts)} is no list of at least one policy.")
+        object.__setattr__(self, "parts", tuple(self.parts))
+        super().__post_init__()
+
+    def inner(self) -> tuple[Policy, ...]:
+        return self.parts
+
+    def words(self) -> str:
+        return self.sign.join(f"({part.words()})" for part in self.parts)
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "parts": [part.to_spec() for part in self.parts]}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
+        return cls(tuple(map(read, _listed(spec["parts"], "policy.parts"))))
+
+
+@dataclass(frozen=True)
+class Sum(Combined):
+    """Sequential composition (Lemma 4.2): several releases about the same records cost the sum of their policies, adaptive or not."""
+
+    kind = "sum"
+    sign: ClassVar[str] = " + "
+
+    def exact(self, record: Mapping[str, object]) -> Fraction:
+        return sum((part.exact(record) for part in self.parts), Fraction(0))
+
+    def __call__(self, columns: Columns) -> Floats:
+        return raised(np.sum([part(columns) for part in self.parts], axis=0), len(self.parts))
+
+    def expression(self, table: Any) -> Any:
+        total = self.parts[0].expression(table)
+        for part in self.parts[1:]:
+            total = total + part.expression(table)
+        return total
+
+
+@dataclass(frozen=True)
+class Maximum(Combined):
+    """Parallel composition (Lemma 4.3): releases on disjoint parts of the data, a record being in one of them, cost the largest policy.
+
+    Where the part a record is in can be read from the record, `Piecewise` is sharper.
+    """
+
+    kind = "maximum"
+    sign: ClassVar[str] = " max "
+
+    def exact(self, record: Mapping[str, object]) -> Fraction:
+        return max(part.exact(record) for part in self.parts)
+
+    def __call__(self, columns: Columns) -> Floats:
+        return np.asarray(np.max([part(columns) for part in self.parts], axis=0))
+
+    def expression(self, table: Any) -> Any:
+        import ibis
+
+        return ibis.greatest(*(part.expression(table) for part in self.parts))
+
+
+@dataclass(frozen=True)
+class Scaled(Compound):
+    """`factor * P(r)`: the same release repeated, or a share of a budget."""
+
+    factor: Fraction
+    part: Policy
+    kind = "scaled"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", parameter(self.factor, "policy.factor"))
+        super().__post_init__()
+
+    def inner(self) -> tuple[Policy, ...]:
+        return (self.part,)
+
+    def exact(self, record: Mapping[str, object]) -> Fraction:
+        return self.factor * self.part.exact(record)
+
+    def __call__(self, columns: Columns) -> Floats:
+        with np.errstate(over="ignore"):
+            return raised(self.part(columns) * float_above(self.factor), 2)
+
+    def expression(self, table: Any) -> Any:
+        return self.part.expression(table) * float(self.factor)
+
+    def words(self) -> str:
+        return f"{self.factor} * ({self.part.words()})"
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "factor": self.factor, "part": self.part.to_spec()}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
+        return cls(spec["factor"], read(spec["part"]))
+
+
+@dataclass(frozen=True)
+class Piecewise(Compound):
+    """The policy of the group that a record's key names, `other` for every key that is not listed or missing.
+
+    It holds for mechanisms that treat the groups of a partition apart (Lemma 4.3): thresholds by industry, say. On an engine the keys must
+    be of the column's type.
+    """
+
+    attribute: str
+    groups: Mapping[Key, Policy]
+    other: Policy
+    kind = "piecewise"
+
+    def __post_init__(self) -> None:
+        listed = dict(self.groups) if isinstance(self.groups, Mapping) else {}
+        if not listed or any(isinstance(key, bool) or not isinstance(key, (str, int)) for key in listed):
+            raise InvalidProblem(f"policy.groups: {shown(self.groups)} is no mapping from texts or whole numbers to policies.")
+        object.__setattr__(self, "groups", Groups(listed))
+        super().__post_init__()
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.attribute, *super().attributes)))
+
+    def keys(self) -> dict[str, tuple[Key, ...]]:
+        inner = super().keys()
+        return {**inner, self.attribute: tuple(dict.fromkeys((*self.groups, *inner.get(self.attribute, ()))))}
+
+    def inner(self) -> tuple[Policy, ...]:
+        return (*self.groups.values(), self.other)
+
+    def exact(self, record: Mapping[str, object]) -> Fraction:
+        key = entry(record, self.attribute)
+        known = isinstance(key, (str, int, np.integer)) and key in self.groups
+        return (self.groups[key] if known else self.other).exact(record)  # type: ignore[index]
+
+    def __call__(self, columns: Columns) -> Floats:
+        place = {key: i for i, key in enumerate(self.groups)}
+        where = np.array([place.get(key, len(place)) for key in column(columns, self.attribute).tolist()], dtype=np.intp)
+        losses = np.empty(length(columns))
+        for i in np.unique(where).tolist():
+            rows = where == i
+            losses[rows] = self.inner()[i]({name: np.asarray(values)[rows] for name, values in columns.items()})
+        return losses
+
+    def expression(self, table: Any) -> Any:
+        import ibis
+
+        key = table[self.attribute]
+        return ibis.cases(
+            *((key == value, policy.expression(table)) for value, policy in self.groups.items()),
+            else_=self.other.expression(table),
+        )
+
+    def words(self) -> str:
+        cases = "; ".join(f"{policy.words()} where {self.attribute} = {key!r}" for key, policy in self.groups.items())
+        return f"[{cases}; {self.other.words()} otherwise]"
+
+    def to_spec(self) -> dict[str, Any]:
+        groups = [[key, policy.to_spec()] for key, policy in self.groups.items()]
+        return {"kind": self.kind, "attribute": self.attribute, "groups": groups, "other": self.other.to_spec()}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
+        pairs = _listed(spec["groups"], "policy.groups")
+        if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], (str, int)) for pair in pairs):
+            raise InvalidSpec("policy.groups: must be a list of pairs [key, policy].")
+        groups = {key: read(policy) for key, policy in pairs}
+        if len(groups) != len(pairs):
+            raise InvalidSpec("policy.groups: lists a key twice.")
+        return cls(spec["attribute"], groups, read(spec["other"]))
+
+
+class Groups(Mapping[Key, Policy]):
+    """The policies of a partition, frozen."""
+
+    def __init__(self, policies: Mapping[Key, Policy]) -> None:
+        self._policies = dict(policies)
+
+    def __getitem__(self, key: Key) -> Policy:
+        return self._policies[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._policies)
+
+    def __len__(self) -> int:
+        return len(self._policies)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._policies.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._policies)
+
+
+@dataclass(frozen=True)
+class AsZcdp(Compound):
+    """What a pure policy is under zCDP: `P(r) tanh(P(r) / 2)`, which is at most `P(r)^2 / 2` and at most `P(r)` (`accounting.pure_rho`)."""
+
+    part: Policy
+    kind = "as_zcdp"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.part, Policy) or self.part.unit != "pure":
+            raise InvalidProblem(f"policy.part: {shown(self.part)} is no policy in unit 'pure'; only such a one is converted.")
+        super().__post_init__()
+
+    @property
+    def unit(self) -> Unit:
+        return "zcdp"
+
+    def inner(self) -> tuple[Policy, ...]:
+        return (self.part,)
+
+    def exact(self, record: Mapping[str, object]) -> Fraction:
+        from designer.promises.accounting import pure_rho
+
+        loss = self.part.exact(record)
+        return Fraction(pure_rho(loss)) if loss < 2**9 else loss  # beyond, tanh is 1 in every digit of a float
+
+    def __call__(self, columns: Columns) -> Floats:
+        losses = self.part(columns)
+        with np.errstate(over="ignore"):
+            return np.minimum(raised(losses * np.tanh(losses / 2), 8), losses)
+
+    def expression(self, table: Any) -> Any:
+        import ibis
+
+        loss = self.part.expression(table)
+        power = (-ibis.least(loss, 500.0)).exp()  # some engines refuse to underflow
+        return loss * (1.0 - power) / (1.0 + power)
+
+    def words(self) -> str:
+        return f"P tanh(P / 2) with P = {self.part.words()}"
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "part": self.part.to_spec()}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
+        return cls(read(spec["part"]))
+
+
+def nesting(policy: Policy) -> int:
+    """How many levels of policies a policy holds, itself included."""
+    return 1 + max(map(nesting, policy.inner()), default=0)
+
+
+def _kinds() -> dict[str, type[Policy]]:
+    from designer.records.slow_policies import StudentSum, TransformedSum
+
+    listed: tuple[type[Policy], ...] = (
+        Constant,
+        Splitting,
+        GaussianSums,
+        LaplaceSums,
+        Sum,
+        Maximum,
+        Scaled,
+        Piecewise,
+        AsZcdp,
+        TransformedSum,
+        StudentSum,
+    )
+    return {cls.kind: cls for cls in listed}
+
+
+def policy_from_spec(spec: Any, levels: int = DEEPEST) -> Policy:
+    """A policy from plain data: of the closed list of kinds, with exactly the keys of its kind, every number checked again."""
+    kinds = _kinds()
+    if not isinstance(spec, dict) or not isinstance(spec.get("kind"), str) or spec["kind"] not in kinds:
+        raise InvalidSpec(f"policy.kind: {shown(spec)} names no kind of policy; one of {sorted(kinds)}.")
+    if not levels:
+        raise InvalidSpec(f"policy: nests policies more than {DEEPEST} deep.")
+    cls = kinds[spec["kind"]]
+    require_keys(spec, {"kind", *(f.name for f in fields(cls))}, f"policy of kind {cls.kind!r}")  # type: ignore[arg-type]
+    return cls.from_spec(spec, lambda part: policy_from_spec(part, levels - 1))
+
+
+def _listed(value: Any, field: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidSpec(f"{field}: {shown(value)} is no list.")
+    return value
