@@ -307,10 +307,18 @@ def test_a_table_of_scores_does_not_read_changes_of_several_records_as_changes_o
         Selection.design(table, relation)
 
 
+@pytest.mark.parametrize("integers", [[[0, 1, 2]], [[7, 7, 7]]])  # many sums, and one sum in many steps
 @pytest.mark.parametrize("size", [2**53 - 1, 10**6])
-def test_small_databases_are_not_listed_without_end(size: int) -> None:
-    queries = stand_ins([[0, 1, 2]], 0, 0.5)
+def test_small_databases_are_not_listed_without_end(size: int, integers: list[list[int]]) -> None:
+    queries = stand_ins(integers, 0, 0.5)
     start = time.perf_counter()
     with pytest.raises(DesignFailed, match="too many"):
         SmallDB(queries, 10, size)
     assert time.perf_counter() - start < 10
+
+
+def test_a_budget_per_distance_that_protects_nothing_is_refused() -> None:
+    fixed = invariants.linear([[1, 0], [0, 1]]).protect(1.0, per_distance="l1")
+    assert fixed.is_vacuous() and not TOTAL.protect(1.0, per_distance="l1").is_vacuous()
+    with pytest.raises(InvalidProblem, match="protects no change"):
+        Problem(Workload.identity(2), fixed)

@@ -310,3 +310,10 @@ def test_bias_is_not_designed_for_changes_of_several_records():
 def test_l1_of_the_histogram_is_at_most_twice_the_adjacency():
     sensitivity = SensitivitySet.of(np.eye(9), invariants.margins((3, 3)).protect(1.0, adjacency=3))
     assert sensitivity.worst(weighted_l1(np.ones(9)))[0] == 6.0
+
+
+def test_budgets_per_distance_are_epsilon_times_the_distance() -> None:
+    keeps = invariants.total(3)
+    assert keeps.protect(0.25, per_distance="l1").budget_of([3, -1, -2]) == Fraction(3, 2)
+    short = keeps.protect(0.25, per_distance="l2").budget_of([3, -1, -2])
+    assert short**2 <= Fraction(14, 16) < (short * (1 + Fraction(1, 2**70))) ** 2

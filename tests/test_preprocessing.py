@@ -16,6 +16,7 @@ from designer import InvalidProblem, NotPrivate, Problem, Workload, metrics
 from designer.domain import Domain
 from designer.errors import DesignFailed
 from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.synthetic.mwem import mwem
 from designer.synthetic.preprocessing import (
     mwem_price,
     preprocess,
@@ -24,6 +25,7 @@ from designer.synthetic.preprocessing import (
     theorem_6_price,
     theorem_8_price,
 )
+from designer.synthetic.small_db import small_db
 from examples.dx_setting import universe
 
 PRICES = (mwem_price, small_db_price, theorem_6_price, theorem_8_price)
@@ -201,3 +203,18 @@ def test_refusals() -> None:
     tiny = Problem(workload, relation, records=1)
     with pytest.raises(DesignFailed, match="constant answer"):
         preprocess(tiny, price).on_grid(tiny)
+
+
+@pytest.mark.parametrize("rounds", [1, 7, 60])
+def test_prices_are_the_bounds_of_the_mechanisms_that_they_are_for(rounds: int) -> None:
+    """A price knows c alone, the mechanism its own numbers: with P = Q and the same rounds they differ by grid steps only."""
+    p = Problem(Workload.random(4, 6, seed=3), metrics.uniform(6, 0.5), records=1000)
+    price, made = mwem_price(p, 0.1), mwem(p, rounds, "unbiased")
+    paid = price.heights[rounds - 1] + made.queries.constant * price.slopes[rounds - 1]
+    assert made.bound(0.1) == pytest.approx(paid, rel=1e-6)
+    small = small_db(p, 2, 0.5, exponent=-2)
+    due, c = small_db_price(p, 0.1), small.queries.constant
+    # The price counts 6^2 sequences of records, the bound their distinct answers; and rounding to the coarse grid changes R.
+    saved = 2 * c * math.log(36 / len(small.candidates.answers))
+    sampled = due.heights[1] * small.queries.spread / float(np.ptp(p.workload.dense(), axis=1).max())
+    assert small.bound(0.1) == pytest.approx(p.records * small.queries.bias + sampled + c * due.slopes[1] - saved)

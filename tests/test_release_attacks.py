@@ -281,6 +281,15 @@ def test_all_randomness_is_the_operating_system_s_and_none_is_kept(name: str, mo
     assert any(result != found[0][0] for result, _ in found[2:])
 
 
+@pytest.mark.parametrize("law", ["exponential", "permute_and_flip"])
+def test_simulated_choices_repeat_with_a_seed_only_and_say_so(law: str) -> None:
+    made = Selection.design(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), law)  # type: ignore[arg-type]
+    seeded = [made.simulate([1, 2, 3], 200, seed=5) for _ in range(2)]
+    free = [made.simulate([1, 2, 3], 200) for _ in range(2)]
+    assert (seeded[0].indices == seeded[1].indices).all() and (free[0].indices != free[1].indices).any()
+    assert seeded[0].stamp == "simulation, not private: 200 choices, seed 5" and free[0].stamp.endswith("no seed")
+
+
 def test_what_leaves_is_a_function_of_noisy_integers() -> None:
     """No low bits: every number that is computed from data is a whole number of public steps."""
     made = subjects()["mwem"].maker
