@@ -69,7 +69,7 @@ class MWEM(Specified):
         for name, known in (("selection", LAWS), ("output", OUTPUTS)):
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise InvalidProblem(f"{name}: {shown(getattr(self, name))} is unknown; use one of {sorted(known)}.")
-        require_exact(self.queries, self.records)
+        require_exact(self.queries)
         slowest = min(b for _, b in self.shares) * self.queries.rate * self.queries.step
         if slowest < SMALLEST_RATE:
             raise InvalidProblem(
@@ -237,7 +237,7 @@ def theorem_8(queries: LipschitzQueries, records: int, rounds: int) -> float:
     return learning + 10 * rounds * queries.constant * math.log(size) + records * queries.bias
 
 
-def require_exact(queries: LipschitzQueries, records: int) -> None:
+def require_exact(queries: LipschitzQueries) -> None:
     """Refuse queries whose floats, which the certificate reads, are not the integers that a release adds up, or that leave the floats."""
     if not isinstance(queries, LipschitzQueries):
         raise InvalidProblem(f"queries: {shown(queries)} are none; make them with `LipschitzQueries.on_grid`.")

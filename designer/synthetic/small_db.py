@@ -59,7 +59,7 @@ class SmallDB(Specified):
         object.__setattr__(self, "size", count(self.size, "size"))
         if not isinstance(self.selection, str) or self.selection not in LAWS:
             raise InvalidProblem(f"selection: {shown(self.selection)} is unknown; use one of {sorted(LAWS)}.")
-        require_exact(self.queries, self.records)
+        require_exact(self.queries)
         object.__setattr__(self, "privacy", self.queries.privacy.require())
         _ = self.candidates
 
