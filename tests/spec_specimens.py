@@ -8,16 +8,20 @@ from functools import cache
 
 import numpy as np
 from metric_kinds import SPECIMENS as RELATIONS
+from table_plans import full_plan
 
 from designer import Problem, Workload, design, invariants, metrics
 from designer.domain import Domain
+from designer.lattice.mechanism import LatticeMechanism
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
+from designer.norms import Norm
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.sampling.lattice_chain import ChainPlan
 from designer.selection import Selection
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear
 from designer.selection.tabulated import Tabulated
@@ -39,6 +43,8 @@ def lattices() -> dict[str, Specified]:
     square = Problem(Workload([[1, 0, 0.5, 0]]), tables.protect(0.5, 2))
     normal = Problem(Workload.identity(4), tables.protect(0.5, 2), notion="gaussian")
     costs = Problem(Workload.identity(3), metrics.from_matrix(TRIANGLE) & total.at(2))
+    walk = ChainPlan(steps=60, decay=0.5, lag=60, pairs=60)
+    moved = LatticeMechanism("mine", Workload.identity(4), tables.protect(0.5, 2), Norm(np.full(4, 0.125), "l1"), chain=walk)
     far = Problem(Workload.identity(4), tables.protect(0.5, per_distance="l2"))
     return {
         "lattice l1": design(pure, "lattice_laplace", shape="l1").mechanism,
@@ -46,6 +52,7 @@ def lattices() -> dict[str, Specified]:
         "lattice hull": design(pure, "lattice_laplace", shape="hull").mechanism,
         "lattice gaussian": design(normal, "lattice_gaussian", shape="ellipsoid").mechanism,
         "lattice metric": design(costs, "lattice_laplace", shape="l2").mechanism,
+        "lattice chain": moved,
         "lattice distance": design(far, "lattice_laplace", shape="l2").mechanism,
     }
 
@@ -120,4 +127,12 @@ def additive() -> dict[str, Specified]:
 @cache
 def specimens() -> dict[str, Specified]:
     """All of them, by name; the first word or two say the format."""
-    return {**lattices(), **marginals(), **odds_ratio_tests(), **synthetic(), **selections(), **additive()}
+    return {
+        "table plan": full_plan(),
+        **lattices(),
+        **marginals(),
+        **odds_ratio_tests(),
+        **synthetic(),
+        **selections(),
+        **additive(),
+    }

@@ -7,6 +7,7 @@ import json
 import random
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from promises import LOSSES, keeps_tradeoff
 from spec_specimens import specimens
 from test_spec import VALIDATOR, changed, delete, double, edits, get, leaves, put, read, resealed
 
-from designer import InvalidSpec, NotPrivate
+from designer import DesignFailed, InvalidSpec, NotPrivate
 from designer.files.json_text import canonical
 from designer.files.spec import FORMATS, _mechanism, _reading, to_spec
+from designer.lattice.mechanism import LatticeMechanism
 from designer.odds_ratio.odds_ratio_test import OddsRatioTest
 
 NAMES = list(specimens())
@@ -81,7 +83,8 @@ def test_unknown_and_missing_keys_are_refused_by_schema_and_loader(name: str, tm
     for path in leaves(spec):
         # The parts that all formats share are read by the same code: once for each format is enough.
         shared = path[:1] != ("mechanism",) and name not in FIRST_OF_FORMAT
-        if not isinstance(get(spec, path), dict) or path[:1] == ("provenance",) or shared:
+        # The keys of `own` are labels of groups.
+        if not isinstance(get(spec, path), dict) or path[:1] == ("provenance",) or shared or "own" in path:
             continue
         found = get(spec, path)
         extended = changed({"": spec}, ("", *path), put({**found, "extra": 1}))[""]
@@ -109,7 +112,7 @@ def test_structural_mutants_do_not_fit_the_schema(name: str) -> None:
     spec = spec_of(name)
     for path in leaves(spec):
         shared = path[:1] != ("mechanism",) and name not in FIRST_OF_FORMAT
-        if not path or path[0] == "provenance" or isinstance(get(spec, path[:-1]), list) or shared:
+        if not path or path[0] == "provenance" or isinstance(get(spec, path[:-1]), list) or shared or "own" in path[:-1]:
             continue
         assert not VALIDATOR.is_valid(changed(spec, path, double)), path
         assert not VALIDATOR.is_valid(changed(spec, path, put({"a": 1}))), path
@@ -166,7 +169,7 @@ def test_a_mutant_is_refused_or_keeps_the_promise_that_it_makes(name: str, tmp_p
         assert time.perf_counter() - start < 5, path
         if made is None:
             continue
-        assert made.privacy.holds and made.privacy.worst_ratio <= 1
+        assert made.privacy.holds and getattr(made.privacy, "worst_ratio", 0) <= 1
         assert made.guarantee.to_text()
         if isinstance(made, OddsRatioTest):
             assert keeps_tradeoff(mutant["mechanism"]["tradeoff"], made.law.cdf), path
@@ -192,6 +195,7 @@ WEAKER = {
     "lattice gaussian": (("norm", "map"), lambda v: [[w * 1.001 for w in row] for row in v]),
     "lattice metric": (("norm", "map"), lambda v: [w * 1.001 for w in v]),
     "lattice distance": (("norm", "map"), lambda v: [w * 1.001 for w in v]),
+    "lattice chain": (("norm", "map"), lambda v: [w * 1.001 for w in v]),
     "marginals attributes": (("precisions", 1), lambda v: v * 1.01),
     "marginals presence": (("precisions", 0), lambda v: v * 1.01),
     "mwem": (("shares", 0, 1), lambda v: "501/1000"),
@@ -235,3 +239,23 @@ def test_the_schema_names_every_format() -> None:
     assert set(schema["properties"]["format"]["enum"]) == set(FORMATS)
     assert {entry["if"]["properties"]["format"]["const"] for entry in schema["allOf"]} == set(FORMATS)
     jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize("decay", [1e-9, 0.9999999])
+def test_a_chain_that_never_moves_does_not_pass_for_one_that_has_converged(decay: float, tmp_path: Path) -> None:
+    """Coupled chains that stay at the origin meet at once: distance 0.05 was estimated, and the true table released."""
+    mutant = changed(spec_of("lattice chain"), ("mechanism", "chain", "decay"), put(decay))
+    with pytest.raises(InvalidSpec, match=r"chain\.decay"):
+        read(tmp_path, resealed(mutant))
+
+
+def test_a_chain_whose_estimate_promises_nothing_is_refused(tmp_path: Path) -> None:
+    spec = spec_of("lattice chain")
+    for key, value in (("steps", 1), ("pairs", 2)):
+        with pytest.raises(InvalidSpec, match="promises nothing"):
+            read(tmp_path, resealed(changed(spec, ("mechanism", "chain", key), put(value))))
+    made = specimens()["lattice chain"]
+    assert isinstance(made, LatticeMechanism) and made.chain is not None
+    short = replace(made, chain=replace(made.chain, steps=1))
+    with pytest.raises(DesignFailed, match="promises nothing"):
+        short.release([5, 5, 5, 5])

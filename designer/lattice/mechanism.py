@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from solvers.lattice import Lattice
 
 Falloff = Literal["exponential", "gaussian"]
+LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
 PROPOSALS = 500_000
 
@@ -111,7 +112,22 @@ class LatticeMechanism(Specified):
             raise InvalidProblem(
                 "chain: goes with an exponential fall-off, whose exact samplers may be infeasible; leave it out."
             )
+        if self.chain is not None and not LEAST_DECAY <= self.chain.decay <= LARGEST_DECAY:
+            raise InvalidProblem(
+                f"chain.decay: {self.chain.decay} is not from {LEAST_DECAY} to {LARGEST_DECAY}; a chain that stays where it starts passes for one that "
+                "has converged, and adds no noise."
+            )
         object.__setattr__(self, "privacy", self.verify().require())
+
+    def _require_promise(self) -> None:
+        """A chain whose estimate leaves nothing promised is refused."""
+        from designer.lattice.sampling import chain_parameters
+
+        delta = chain_parameters(self).get("estimated_delta")
+        if delta is not None and not delta < 1:
+            raise DesignFailed(
+                f"chain: its estimated delta is {delta:.3g}, which promises nothing; take more steps, or more pairs."
+            )
 
     def _require_norm(self) -> None:
         """The norm must tell all kernel vectors apart: otherwise there is no law to draw from."""
@@ -215,6 +231,7 @@ class LatticeMechanism(Specified):
         from designer.sampling.entropy import SystemEntropy
 
         sampler = self.sampler
+        self._require_promise()
         table = counts(histogram, self.relation.size)
         noise = sampler.draw(1, SystemEntropy())[0]
         noisy = [int(x) + int(z) for x, z in zip(table, noise, strict=True)]
@@ -329,7 +346,7 @@ class LatticeMechanism(Specified):
         from designer.sampling.lattice_chain import ChainPlan
 
         require_keys(core, {"family", "workload", "relation", "norm", "falloff", "cells", "chain"}, "mechanism")
-        return cls(
+        made = cls(
             family=str(core["family"]),
             workload=workload_from_spec(core["workload"]),
             relation=relation_from_spec(core["relation"]),  # type: ignore[arg-type]  # the constructor checks it
@@ -338,6 +355,8 @@ class LatticeMechanism(Specified):
             cells=None if core["cells"] is None else tuple(core["cells"]),
             chain=None if core["chain"] is None else ChainPlan.from_spec(core["chain"]),
         )
+        made._require_promise()
+        return made
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
         """See `designer.files.mechanism_spec.settled_claim`."""
