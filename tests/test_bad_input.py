@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, invariants, metrics
+from designer import DesignFailed, Domain, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, metrics
 from designer.invariants.semi_adjacency import Conforming, semi_adjacency
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
@@ -296,6 +296,31 @@ def test_sums_that_floats_round_away_prove_nothing() -> None:
         Selection.design(Linear(Workload([[1e16, -1, 1e16, 0], [0, 0, 0, 0]])), relation)
     exact = Selection.design(Linear(Workload([[2.0**50, -1, 2.0**50, 0], [0, 0, 0, 0]])), relation)
     assert exact.rate == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        metrics.euclidean([0.0, -0.0, 1.0]),
+        metrics.line([0.0, -0.0, 1.0], 1.0, 1.0),
+        metrics.from_matrix([[0, -0.0, 1], [-0.0, 0, 1], [1, 1, 0]]),
+        metrics.from_matrix([[0, -0.0, 1], [-0.0, 0, 1], [1, 1, 0]], closure=True),
+        metrics.great_circle([[0.0, 0.0], [0.0, -0.0], [5.0, 1.0]], 1.0),
+        metrics.appear_or_change(metrics.euclidean([0.0, -0.0, 1.0]), 1.0),
+        metrics.sum_of(metrics.euclidean([0.0, -0.0, 1.0]), metrics.line([-0.0, 0.0, 1.0], 1.0, 1.0)),
+        metrics.euclidean([0.0, -0.0, 1.0]) & TOTAL.at(1),
+        RowGroups((metrics.euclidean([0.0, -0.0, 1.0]),), ("a",)),
+    ],
+    ids=lambda relation: relation.kind,
+)
+def test_elements_at_distance_minus_zero_may_not_be_told_apart(relation: Any) -> None:
+    """u / -0 is -inf, which no maximum of ratios noticed: answers that tell 0 from -0 were certified with any noise."""
+    assert not any(np.signbit(block.budgets).any() for block in relation.blocks())
+    asked = Workload([[1.0, 0.0, 0.0]])
+    with pytest.raises((DesignFailed, NotPrivate)):
+        design(Problem(asked, relation), "laplace")
+    with pytest.raises(NotPrivate):
+        Selection(Linear(Workload([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])), relation, 0.01)
 
 
 def test_a_table_of_scores_does_not_read_changes_of_several_records_as_changes_of_one() -> None:

@@ -57,7 +57,7 @@ class Ordered(Metric):
 
     def blocks(self) -> Iterator[Block]:
         order = np.argsort(self.values, kind="stable").astype(np.intp)
-        yield Block(order[:-1], order[1:], np.diff(self.values[order]) * self.rate)
+        yield Block(order[:-1], order[1:], np.abs(np.diff(self.values[order])) * self.rate)
 
     def largest_budget(self) -> float:
         return float(np.ptp(self.values)) * self.rate

@@ -74,7 +74,7 @@ def from_matrix(d: object, *, closure: bool = False) -> Matrix:
     mechanism that honours the given budgets guarantees anyway: a change i -> k -> j costs at most d(i, k) + d(k, j).
     Errors name the offending entry. Time O(N^3) for the triangle inequality.
     """
-    given = real_array(d, "metric.matrix", 2, allow_inf=True)
+    given = real_array(d, "metric.matrix", 2, allow_inf=True) + 0.0  # no -0: a ratio to it would be -inf, and the best of all
     _require_semimetric(given)
     budgets = np.minimum(given, given.T)
     if closure:

@@ -61,7 +61,8 @@ class Line(Euclidean):
 
     def blocks(self) -> Iterator[Block]:
         order = np.argsort(self.places[:, 0], kind="stable").astype(np.intp)
-        budgets = np.diff(self.places[order, 0]) * self.per_unit
+        # Not -0 between -0 and 0: a ratio to it would be -inf, and the best of all.
+        budgets = np.abs(np.diff(self.places[order, 0])) * self.per_unit
         yield Block(order[:-1], order[1:], budgets)
 
     def largest_budget(self) -> float:
