@@ -137,7 +137,7 @@ def certify(
     for block, ratios in sensitivity.ratios(norm):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # Never 0: a pair without any budget has an infinite bound, and only the exact comparison of its points settles it.
-            slack = absolute / block.budgets
+            slack = absolute / np.abs(block.budgets)
             upper = np.where(np.isfinite(block.budgets), (ratios + slack) * (1 + 2 * relative), 0.0)
             lower = np.where(np.isfinite(ratios), (ratios - slack) * (1 - 2 * relative), 0.0)
         search.add(block, upper, lower)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from designer.frozen import Floats, Immutable, frozen
 
 if TYPE_CHECKING:
-    from designer.invariants import Invariant
     from designer.invariants.changes import InvariantMetric
 
 Indices = NDArray[np.intp]
@@ -139,10 +138,13 @@ class Relation(Immutable, ABC):
 class Metric(Relation):
     """A relation in which one record changes from element i to element j, with budget d(i, j); all budgets finite unless said otherwise."""
 
-    def __and__(self, invariant: Invariant) -> InvariantMetric:
+    def __and__(self, invariant: object) -> InvariantMetric:
         """The metric under an invariant: changes that keep the statistics, with their transport cost under the metric as budget."""
+        from designer.invariants import Invariant
         from designer.invariants.changes import InvariantMetric
 
+        if not isinstance(invariant, Invariant):
+            return NotImplemented
         return InvariantMetric(self, invariant, invariant.chosen_adjacency())
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:

@@ -74,7 +74,7 @@ class SensitivitySet:
             if wild:
                 lengths[np.isnan(lengths)] = np.inf
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                lengths /= block.budgets
+                lengths /= np.abs(block.budgets)  # never -0, whatever a relation yields
             if wild or not block.budgets.all():
                 lengths[np.isnan(lengths)] = 0.0
             yield block, lengths
@@ -96,7 +96,7 @@ class SensitivitySet:
                 right = column[block.right]
                 moves = np.abs(column[block.left] - right if block.paired else column[block.left][:, None] - right)
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    moves /= block.budgets
+                    moves /= np.abs(block.budgets)
                 largest[k] = np.fmax(largest[k], np.fmax.reduce(moves, axis=None, initial=0.0))
         return largest
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.frozen import Floats
+from designer.frozen import Floats, shown
 
 SIZE_LIMIT = 256 * 2**20
 
@@ -102,7 +102,7 @@ def array(value: Any, ndim: int, field: str) -> Floats:
         if item == "inf":
             return np.inf
         if isinstance(item, bool) or not isinstance(item, (int, float)):
-            raise InvalidSpec(f"{field}: {item!r} is not a number.")
+            raise InvalidSpec(f"{field}: {shown(item)} is not a number.")
         return float(item)
 
     array = np.array(number(value), dtype=np.float64)

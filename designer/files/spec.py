@@ -109,8 +109,8 @@ def _reading(field: str, build: Callable[[], Any]) -> Any:
         return build()
     except (InvalidSpec, NotPrivate):
         raise
-    except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError) as error:
-        raise InvalidSpec(f"{field}: cannot be rebuilt ({type(error).__name__}: {error}).") from None
+    except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError) as error:
+        raise InvalidSpec(f"{field}: cannot be rebuilt ({type(error).__name__}: {str(error)[:500]}).") from None
 
 
 def _optimality_from_spec(spec: Any) -> Optimality | None:

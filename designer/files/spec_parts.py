@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from designer import metrics
 from designer.errors import InvalidSpec
 from designer.files.json_text import array, canonical, require_keys
+from designer.frozen import shown
 from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
 from designer.norms import Gauge, Norm
 from designer.relation import Relation
@@ -55,7 +56,7 @@ RELATIONS: dict[str, type[Relation]] = {
 def relation_from_spec(spec: Any) -> Relation:
     if not isinstance(spec, dict) or spec.get("kind") not in RELATIONS:
         raise InvalidSpec(
-            f"relation.kind: {spec.get('kind') if isinstance(spec, dict) else spec!r} is unknown; one of {sorted(RELATIONS)}."
+            f"relation.kind: {shown(spec.get('kind') if isinstance(spec, dict) else spec)} is unknown; one of {sorted(RELATIONS)}."
         )
     restored = {key: _with_infinity(value) for key, value in spec.items()}
     relation = RELATIONS[spec["kind"]].from_spec(restored)

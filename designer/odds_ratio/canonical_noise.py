@@ -290,6 +290,8 @@ def is_canonical(noise: CanonicalNoise, points: list[Fraction]) -> bool:
                 raise InvalidProblem(f"points: {x} lies right of -1/2; give points left of it.")
             here, next_one = noise.ball(x), noise.ball(x + 1)
             moved = noise.tradeoff.ball(1 - next_one, next_one)
+            if not (here.is_finite() and next_one.is_finite() and moved.is_finite()):
+                return False  # a ball of everything overlaps with everything
             if not (moved.overlaps(here) and (noise.ball(-x) + here).overlaps(rational_ball(Fraction(1)))):
                 return False
     return True
