@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from designer.errors import InvalidSpec
+from designer.version import VERSION
 
 POST_PROCESSING = (
     "Anything computed from a release alone keeps the guarantee. Budgets of several releases about the same records add up pair by pair "
@@ -22,7 +23,7 @@ FLOATING_POINT = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """The statement that goes with every spec, release and report. All fields are sentences or plain data."""
 
@@ -35,8 +36,8 @@ class Guarantee:
     sampling: str
     floating_point: str
     timing: str
-    post_processing: str
-    software: str
+    post_processing: str = POST_PROCESSING
+    software: str = f"dp-designer {VERSION}"
     fingerprint: str
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,13 +14,12 @@ from designer.certificate import PrivacyCertificate, certify
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, frozen, positive, real_array
 from designer.grid import Grid
-from designer.guarantee import FLOATING_POINT, POST_PROCESSING, TIMING, Guarantee
+from designer.guarantee import FLOATING_POINT, TIMING, Guarantee
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
 from designer.relation import Relation
 from designer.sensitivity import SensitivitySet
 from designer.specified import Specified
-from designer.version import VERSION
 from designer.workload import Workload
 
 if TYPE_CHECKING:
@@ -82,6 +81,9 @@ class Mechanism(Specified):
             raise InvalidProblem(
                 f"falloff: a gaussian fall-off has a proof for l2 norms only, not for {self.norm.order}; use exponential."
             )
+        from designer.noise import require_sampler
+
+        require_sampler(self.norm, self.falloff)
         if self.relation.size != self.workload.shape[1]:
             raise InvalidProblem(
                 f"relation: speaks of {self.relation.size} elements, the workload of {self.workload.shape[1]}."
@@ -253,8 +255,6 @@ class Mechanism(Specified):
             sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
             floating_point=FLOATING_POINT,
             timing=TIMING,
-            post_processing=POST_PROCESSING,
-            software=f"dp-designer {VERSION}",
             fingerprint=self.fingerprint,
         )
 

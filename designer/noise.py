@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -94,19 +95,31 @@ def noise_for(norm: Norm, grid: Grid, falloff: str) -> Noise:
     if not len(heard):
         return Noise(None, heard, grid.steps, np.zeros((0, 0)), own_absolutes=np.zeros(0))
     steps = [grid.step(int(k)) for k in heard]
+    return _makers()[require_sampler(norm, falloff)](norm, heard, grid.steps, steps)
+
+
+Maker = Callable[[Norm, NDArray[np.intp], Floats, list[Fraction]], Noise]
+
+
+def require_sampler(norm: Norm, falloff: str) -> tuple[str, str, str]:
+    """The kind of norm and fall-off that an exact sampler serves; `InvalidProblem` where none does."""
     kind = ("gauge" if isinstance(norm, Gauge) else norm.order, "diagonal" if norm.map.ndim == 1 else "matrix", falloff)
-    makers: dict[tuple[str, str, str], Callable[[], Noise]] = {
-        ("l1", "diagonal", "exponential"): lambda: _laplace(norm, heard, grid.steps, steps),
-        ("l2", "diagonal", "gaussian"): lambda: _independent_gaussian(norm, heard, grid.steps, steps),
-        ("l2", "diagonal", "exponential"): lambda: _ellipsoid(norm, heard, grid.steps, steps, Falloff.EXPONENTIAL),
-        ("l2", "matrix", "exponential"): lambda: _ellipsoid(norm, heard, grid.steps, steps, Falloff.EXPONENTIAL),
-        ("l2", "matrix", "gaussian"): lambda: _ellipsoid(norm, heard, grid.steps, steps, Falloff.GAUSSIAN),
-        ("linf", "diagonal", "exponential"): lambda: _box(norm, heard, grid.steps, steps),
-        ("gauge", "matrix", "exponential"): lambda: _gauge(norm, heard, grid.steps, steps),
-    }
-    if kind not in makers:
+    if kind not in _makers():
         raise InvalidProblem(f"norm: no exact sampler for a {kind[1]} norm of order {kind[0]} with {falloff} fall-off.")
-    return makers[kind]()
+    return kind
+
+
+def _makers() -> dict[tuple[str, str, str], Maker]:
+    exponential, gaussian = partial(_ellipsoid, falloff=Falloff.EXPONENTIAL), partial(_ellipsoid, falloff=Falloff.GAUSSIAN)
+    return {
+        ("l1", "diagonal", "exponential"): _laplace,
+        ("l2", "diagonal", "gaussian"): _independent_gaussian,
+        ("l2", "diagonal", "exponential"): exponential,
+        ("l2", "matrix", "exponential"): exponential,
+        ("l2", "matrix", "gaussian"): gaussian,
+        ("linf", "diagonal", "exponential"): _box,
+        ("gauge", "matrix", "exponential"): _gauge,
+    }
 
 
 def _weights(norm: Norm, heard: NDArray[np.intp], steps: list[Fraction]) -> list[Fraction]:

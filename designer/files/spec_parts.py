@@ -54,6 +54,7 @@ RELATIONS: dict[str, type[Relation]] = {
 
 
 def relation_from_spec(spec: Any) -> Relation:
+    """The relation of a spec: one of `RELATIONS`, written as this program writes it; `InvalidSpec` otherwise."""
     if not isinstance(spec, dict) or spec.get("kind") not in RELATIONS:
         raise InvalidSpec(
             f"relation.kind: {shown(spec.get('kind') if isinstance(spec, dict) else spec)} is unknown; one of {sorted(RELATIONS)}."
@@ -79,6 +80,7 @@ def norm_to_spec(norm: Norm) -> dict[str, Any]:
 
 
 def norm_from_spec(spec: Any) -> Norm:
+    """The norm of a spec, a gauge or a map; the constructors check the numbers."""
     if isinstance(spec, dict) and spec.get("order") == "gauge":
         require_keys(spec, {"order", "differences", "budgets", "scale"}, "norm")
         scale = float(array(spec["scale"], 0, "norm.scale"))
@@ -88,6 +90,7 @@ def norm_from_spec(spec: Any) -> Norm:
 
 
 def workload_to_spec(workload: Workload) -> dict[str, Any]:
+    """A workload by its names and its matrix, or by compressed rows where it is sparse."""
     named = {"queries": list(workload.queries), "elements": list(workload.elements)}
     if isinstance(workload.matrix, np.ndarray):
         return {**named, "matrix": workload.matrix}
@@ -96,6 +99,7 @@ def workload_to_spec(workload: Workload) -> dict[str, Any]:
 
 
 def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
+    """The workload of a spec; compressed rows are checked before anything trusts them."""
     require_keys(spec, {"queries", "elements", "rows" if "rows" in spec else "matrix"}, "workload")
     if "matrix" in spec:
         return Workload(array(spec["matrix"], 2, "workload.matrix"), spec["queries"], spec["elements"])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from designer.certificate import PrivacyCertificate, Witness, certify
 from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats, count, frozen, shown
-from designer.guarantee import POST_PROCESSING, TIMING, Guarantee
+from designer.guarantee import TIMING, Guarantee
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.mechanism import SMALLEST_WEIGHT
 from designer.norms import Gauge, Norm
@@ -27,7 +27,6 @@ from designer.optimality import Optimality
 from designer.release import Release, SimulatedNoise, counts
 from designer.sensitivity import SensitivitySet
 from designer.specified import Specified
-from designer.version import VERSION
 from designer.workload import Workload
 from solvers.rational import exact_rank
 
@@ -321,8 +320,6 @@ class LatticeMechanism(Specified):
             sampling=sampling_words(self),
             floating_point=WHOLE,
             timing=TIMING,
-            post_processing=POST_PROCESSING,
-            software=f"dp-designer {VERSION}",
             fingerprint=self.fingerprint,
         )
 

@@ -15,7 +15,7 @@ from designer.domain import Domain
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.files.json_text import array, require_keys
 from designer.frozen import Floats, frozen
-from designer.guarantee import POST_PROCESSING, TIMING, Guarantee
+from designer.guarantee import TIMING, Guarantee
 from designer.marginals.noise import ResidualNoise
 from designer.marginals.protection import Change, Presence, Protection, changes, from_spec, to_spec
 from designer.marginals.residuals import assemble, squared_synthesis
@@ -24,7 +24,6 @@ from designer.marginals.workload import MarginalWorkload, positions
 from designer.mechanism import NOTIONS
 from designer.optimality import Optimality
 from designer.specified import Specified
-from designer.version import VERSION
 from solvers.rational import root_above
 
 if TYPE_CHECKING:
@@ -198,8 +197,6 @@ class MarginalMechanism(Specified):
             sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
             floating_point=INTEGERS,
             timing=TIMING,
-            post_processing=POST_PROCESSING,
-            software=f"dp-designer {VERSION}",
             fingerprint=self.fingerprint,
         )
 

@@ -14,14 +14,13 @@ from designer.certificate import PrivacyCertificate, Witness
 from designer.errors import InvalidProblem, NotPrivate
 from designer.files.json_text import require_keys
 from designer.frozen import count, probability, shown
-from designer.guarantee import POST_PROCESSING, Guarantee
+from designer.guarantee import Guarantee
 from designer.odds_ratio.canonical_noise import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.umpu import NoisyCountTest, interval, p_value_above
 from designer.promises.tradeoff import Tradeoff, tradeoff_from_spec
 from designer.sampling.entropy import SystemEntropy
 from designer.specified import Specified
-from designer.version import VERSION
 
 THEOREM = "Cho and Awan, Theorem 37; Awan and Vadhan 2023, Theorem 3.9; docs/theory/tradeoff.md, section 7"
 # One text for every unusable table, so that the refusal says nothing about the data.
@@ -153,8 +152,6 @@ class OddsRatioTest(Specified):
             sampling="Exact: random bits of the operating system, drawn until ball arithmetic proves between which grid points the noise lies.",
             floating_point=f"The statistic is an integer multiple of 2^-{self.exponent}, the exact real statistic rounded down.",
             timing="The number of random bits and of search steps depends on the noise; the time of a release is not covered.",
-            post_processing=POST_PROCESSING,
-            software=f"dp-designer {VERSION}",
             fingerprint=self.fingerprint,
         )
 

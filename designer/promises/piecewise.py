@@ -346,13 +346,6 @@ def rounded_below(function: PiecewiseLinear, bits: int) -> PiecewiseLinear:
     return _through(lower_hull(_lowest(corners)))
 
 
-def _delta_above(tradeoff: Tradeoff, slope: Fraction, bits: int) -> Fraction:
-    if isinstance(tradeoff, PiecewiseLinear):
-        exact = tradeoff.exact_delta(slope)
-        return Fraction(-((-exact * 2**bits).__floor__()), 2**bits)
-    return fraction_above(lambda: tradeoff.delta_ball(rational_ball(slope)), bits)
-
-
 def piecewise_above(tradeoff: Tradeoff, alphas: Iterable[object], bits: int = 160) -> PiecewiseLinear:
     """A piecewise linear function proven to be at least the given one: chords through its points at `alphas`, rounded up."""
     inside = sorted({ZERO, ONE, *(rational_from(a, "alphas", 0, 1) for a in alphas)})

@@ -51,7 +51,8 @@ def draw_permute_and_flip(scores: Sequence[Exact], entropy: Entropy, factor: Exa
 class ExponentialLaw:
     """`P(r)` proportional to `exp(factor * scores[r])`, exact rationals; draws invert one uniform number, nothing is rejected.
 
-    Every draw takes one word of entropy, whatever the scores, and further words with probability below `m 2^-62`. ValueError without candidates, for scores that are not exact rationals, or for a negative factor.
+    Every draw takes one word of entropy, whatever the scores, and further words with probability below `m 2^-62`. ValueError without
+    candidates, for scores that are not exact rationals, or for a negative factor.
 
     >>> ExponentialLaw([0, 1]).pmf().round(4).tolist()
     [0.2689, 0.7311]

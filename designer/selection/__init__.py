@@ -16,7 +16,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.files.json_text import require_keys
 from designer.files.spec_parts import relation_from_spec
 from designer.frozen import Floats, count, positive, probability, shown
-from designer.guarantee import POST_PROCESSING, Guarantee
+from designer.guarantee import Guarantee
 from designer.mechanism import NOTIONS, budget_range
 from designer.norms import Norm
 from designer.relation import Relation
@@ -27,7 +27,6 @@ from designer.selection.scores import Score
 from designer.selection.spec import score_from_spec
 from designer.sensitivity import SensitivitySet
 from designer.specified import Specified
-from designer.version import VERSION
 from designer.workload import Workload
 
 LawName = Literal["exponential", "permute_and_flip"]
@@ -188,14 +187,12 @@ class Selection(Specified):
                 "largest_finite_budget": most,
                 "worst_ratio": float(self.privacy.worst_ratio),
                 "rate": self.rate,
-                "connected_components": int(self.relation.components().max()) + 1,
+                **self.relation.facts(),
             },
             mechanism=f"{LAW_WORDS[self.law]}; {len(self.score.candidates)} public candidates; the score is {self.score.words()}.",
             sampling=SAMPLING,
             floating_point=NUMBERS,
             timing=TIMING,
-            post_processing=POST_PROCESSING,
-            software=f"dp-designer {VERSION}",
             fingerprint=self.fingerprint,
         )
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from designer.certificate import PrivacyCertificate
 from designer.frozen import Floats
-from designer.guarantee import POST_PROCESSING, Guarantee
+from designer.guarantee import Guarantee
 from designer.mechanism import NOTIONS, budget_range
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.version import VERSION
 
 FLOATING_POINT = (
     "Scores and measurements are exact integers in steps of a grid fixed at design time, probabilities exact. The synthetic histogram and its "
@@ -83,25 +82,21 @@ class SyntheticSimulation(Synthetic):
 def statement(queries: LipschitzQueries, privacy: PrivacyCertificate, mechanism: str, fingerprint: str) -> Guarantee:
     """What a synthetic-data mechanism promises; `mechanism` says in words what it does."""
     least, most = budget_range(queries.relation)
-    connected = queries.relation.components()
     assert privacy.worst_ratio is not None
     return Guarantee(
         unit="The value of one record, as the relation says; nothing is claimed for groups beyond adding budgets.",
         relation=queries.relation.words(),
-        unprotected=("The number of records is public.",)
-        + (("Changes between different connected components of the relation are not protected.",) if connected.any() else ()),
+        unprotected=queries.relation.unprotected(),
         notion=NOTIONS["exponential"],
         parameters={
             "smallest_budget": least,
             "largest_finite_budget": most,
             "worst_ratio": float(privacy.worst_ratio),
-            "connected_components": int(connected.max()) + 1,
+            **queries.relation.facts(),
         },
         mechanism=mechanism,
         sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
         floating_point=FLOATING_POINT,
         timing=TIMING,
-        post_processing=POST_PROCESSING,
-        software=f"dp-designer {VERSION}",
         fingerprint=fingerprint,
     )

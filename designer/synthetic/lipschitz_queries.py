@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from designer.certificate import PrivacyCertificate, certify
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
+from designer.families.freeze import scale_up_to_private
 from designer.files.json_text import array, require_keys
 from designer.files.spec_parts import relation_from_spec, workload_from_spec, workload_to_spec
-from designer.frozen import Floats, Immutable, count, frozen
+from designer.frozen import Floats, Immutable, count, frozen, shown
 from designer.grid import Grid
 from designer.norms import Norm
 from designer.relation import Metric, Relation
@@ -27,6 +28,9 @@ THEOREM = (
     "|P_k x - public number| moves by no more, so a choice with rate s / (2 c), c = max c_k, costs s d(i, j), a discrete Laplace "
     "measurement of row k with rate s / c_k costs s d(i, j), and costs add up (docs/theory/synthetic.md, 2)."
 )
+
+
+FARTHEST = 400  # squares of answers to 2^53 records, and of their inverses, are floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +70,26 @@ class LipschitzQueries(Immutable):
             raise InvalidProblem(
                 "workload: no protected change moves an answer, so nothing needs hiding; publish the answers as they are."
             )
+        self._require_exact()
         for name in ("integers", "weights"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         object.__setattr__(self, "privacy", self.verify().require())
+
+    def _require_exact(self) -> None:
+        """The floats that the certificate reads must be the integers that a release adds up, and none may leave the floats."""
+        if (
+            self.integers.dtype != np.int64
+            or not -(2**52) <= self.integers.min() <= self.integers.max() <= 2**52
+            or type(self.exponent) is not int
+            or abs(self.exponent) > FARTHEST
+        ):
+            raise InvalidProblem(
+                f"queries: need whole numbers up to 2^52 in steps of 2^-{FARTHEST} to 2^{FARTHEST}; choose units in which answers are moderate."
+            )
+        if not self.weights.min() >= 2.0 ** (-2 * FARTHEST):
+            raise InvalidProblem(
+                f"queries.weights: the constant is above 2^{2 * FARTHEST}, or a weight is not positive; choose units in which budgets are moderate."
+            )
 
     @classmethod
     def on_grid(cls, workload: Workload, relation: Relation, matrix: Floats, exponent: int) -> Self:
@@ -86,7 +107,7 @@ class LipschitzQueries(Immutable):
             )
         with np.errstate(divide="ignore"):
             norm = Norm(1 / alone, "linf")
-        return cls(workload, relation, integers, exponent, norm.divided(_allowance(rounded, norm)).map)
+        return cls(workload, relation, integers, exponent, norm.divided(scale_up_to_private(rounded, norm)).map)
 
     @property
     def norm(self) -> Norm:
@@ -155,16 +176,10 @@ class LipschitzQueries(Immutable):
         return cls(workload, relation, np.array(rows, dtype=np.int64), exponent, weights)
 
 
-def _allowance(sensitivity: SensitivitySet, norm: Norm) -> float:
-    """A factor above 1 that lets the float scan of the certificate settle every pair: where all pairs tie, exact arithmetic would take hours.
-
-    Constants are found in floats to a few units in the last place; four times what the scan allows for covers both.
-    """
-    least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in sensitivity.relation.blocks())
-    scan = (
-        sensitivity.relation.budget_error + (2 * norm.dimension + 8) * 2.0**-50 + norm.image_error(sensitivity.points) / least
-    )
-    return 1 + 4 * scan + 2.0**-40
+def require_queries(queries: object) -> None:
+    """Refuse anything but queries that proved themselves."""
+    if not isinstance(queries, LipschitzQueries):
+        raise InvalidProblem(f"queries: {shown(queries)} are none; make them with `LipschitzQueries.on_grid`.")
 
 
 def public_records(records: object) -> int:

@@ -22,7 +22,7 @@ from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.specified import Specified
 from designer.synthetic import LAWS, Round, SyntheticRelease, SyntheticSimulation, statement
-from designer.synthetic.lipschitz_queries import LipschitzQueries, public_records, read_core, whole_histogram
+from designer.synthetic.lipschitz_queries import LipschitzQueries, public_records, read_core, require_queries, whole_histogram
 from solvers.multiplicative_weights import distribution, replayed, updated
 
 Shares = tuple[tuple[Fraction, Fraction], ...]
@@ -33,7 +33,6 @@ OUTPUTS = {
 }
 PASSES = 30
 MOST_ROUNDS = 10_000
-FARTHEST = 400  # squares of answers to 2^53 records, and of their inverses, are floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +68,7 @@ class MWEM(Specified):
         for name, known in (("selection", LAWS), ("output", OUTPUTS)):
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise InvalidProblem(f"{name}: {shown(getattr(self, name))} is unknown; use one of {sorted(known)}.")
-        require_exact(self.queries)
+        require_queries(self.queries)
         slowest = min(b for _, b in self.shares) * self.queries.rate * self.queries.step
         if slowest < SMALLEST_RATE:
             raise InvalidProblem(
@@ -235,26 +234,6 @@ def theorem_8(queries: LipschitzQueries, records: int, rounds: int) -> float:
     largest = float(np.abs(queries.values).max())
     learning = 2 * records * largest * math.sqrt(math.log(elements) / rounds)
     return learning + 10 * rounds * queries.constant * math.log(size) + records * queries.bias
-
-
-def require_exact(queries: LipschitzQueries) -> None:
-    """Refuse queries whose floats, which the certificate reads, are not the integers that a release adds up, or that leave the floats."""
-    if not isinstance(queries, LipschitzQueries):
-        raise InvalidProblem(f"queries: {shown(queries)} are none; make them with `LipschitzQueries.on_grid`.")
-    integers, exponent = queries.integers, queries.exponent
-    if (
-        integers.dtype != np.int64
-        or int(np.abs(integers).max()) > 2**52
-        or type(exponent) is not int
-        or abs(exponent) > FARTHEST
-    ):
-        raise InvalidProblem(
-            f"queries: need whole numbers up to 2^52 in steps of 2^-{FARTHEST} to 2^{FARTHEST}; choose units in which answers are moderate."
-        )
-    if not queries.rate >= Fraction(2) ** (-2 * FARTHEST):
-        raise InvalidProblem(
-            f"queries.weights: the constant is above 2^{2 * FARTHEST}; choose units in which budgets are moderate."
-        )
 
 
 def equal_shares(rounds: int, choice: Fraction = Fraction(1, 2)) -> Shares:

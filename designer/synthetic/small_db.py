@@ -22,8 +22,14 @@ from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.specified import Specified
 from designer.synthetic import LAWS, SyntheticRelease, SyntheticSimulation, statement
-from designer.synthetic.lipschitz_queries import LipschitzQueries, public_records, read_core, whole_histogram
-from designer.synthetic.mwem import FARTHEST, require_exact
+from designer.synthetic.lipschitz_queries import (
+    FARTHEST,
+    LipschitzQueries,
+    public_records,
+    read_core,
+    require_queries,
+    whole_histogram,
+)
 
 Integers = NDArray[np.int64]
 
@@ -59,7 +65,7 @@ class SmallDB(Specified):
         object.__setattr__(self, "size", count(self.size, "size"))
         if not isinstance(self.selection, str) or self.selection not in LAWS:
             raise InvalidProblem(f"selection: {shown(self.selection)} is unknown; use one of {sorted(LAWS)}.")
-        require_exact(self.queries)
+        require_queries(self.queries)
         object.__setattr__(self, "privacy", self.queries.privacy.require())
         _ = self.candidates
 

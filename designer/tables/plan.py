@@ -22,7 +22,6 @@ from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, Query
 from designer.tables.query_file import query_from_spec, query_to_spec
 from designer.tables.unit_splitting import UnitSplitting
-from designer.version import VERSION
 
 if TYPE_CHECKING:
     from designer.tables.release import TableRelease, TableSimulation
@@ -253,7 +252,6 @@ class TablePlan(Specified):
                 "Anything computed from a release alone keeps the guarantee. Policies of several releases about the same records add up; a group of "
                 "records loses at most (sum of sqrt(P(r)))^2."
             ),
-            software=f"dp-designer {VERSION}",
             fingerprint=self.fingerprint,
         )
 
