@@ -50,12 +50,13 @@ def smith_transforms(matrix: ArrayLike) -> tuple[Integers, Integers, Integers]:
     """
     form = integer_matrix("matrix", matrix)
     left, right = (np.eye(n, dtype=int).astype(object) for n in form.shape)
-    while _off_diagonal(form):
+    while True:  # one round at least: it moves the zeros of a diagonal matrix to its end
         form, step = hermite_form(form)
         left = step @ left
         transposed, step = hermite_form(form.T)
         form, right = transposed.T, right @ step.T
-    return left, form, right
+        if not _off_diagonal(form):
+            return left, form, right
 
 
 def _off_diagonal(form: Integers) -> bool:

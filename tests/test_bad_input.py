@@ -96,7 +96,7 @@ def chooser() -> Selection:
 
 
 @cache
-def tester() -> OddsRatioTest:
+def odds_tester() -> OddsRatioTest:
     return OddsRatioTest(MARGINS, PURE)
 
 
@@ -204,7 +204,7 @@ CASES: dict[str, tuple[Callable[[Any], object], list[Any]]] = {
     "test adjacency": (lambda v: OddsRatioTest(MARGINS, PURE, v), [*NO_COUNT, 0, 1, 4]),
     "test noise": (lambda v: OddsRatioTest(MARGINS, PURE, noise=v), NO_CHOICE),
     "test exponent": (lambda v: OddsRatioTest(MARGINS, PURE, exponent=v), [*NO_COUNT, 0, 65]),
-    "test confidence": (lambda v: tester().release([[3, 3], [2, 2]]).interval(v), [*NO_NUMBER, 0, 1]),
+    "test confidence": (lambda v: odds_tester().release([[3, 3], [2, 2]]).interval(v), [*NO_NUMBER, 0, 1]),
     "test too wide": (lambda v: OddsRatioTest(MARGINS, v, noise="piecewise"), [EpsilonDelta("1/100000"), Gaussian.of("1/100000"), EpsilonDelta("1/1000000").group(100)]),
     "test too wide for 64 bits": (lambda v: OddsRatioTest(MARGINS, v), [EpsilonDelta("1/" + "9" * 300), EpsilonDelta("1/" + "9" * 300, "1/100"), Gaussian("1/" + "9" * 300)]),
     "test without a promise": (lambda v: OddsRatioTest(MARGINS, v), [EpsilonDelta("9" * 300), EpsilonDelta(0, 1), Gaussian("9" * 300), PiecewiseLinear(("0", "1"), ("0", "0"))]),
@@ -275,10 +275,8 @@ def stand_ins(integers: Any, exponent: int, weight: float) -> LipschitzQueries:
     ],
 )
 def test_queries_whose_floats_are_not_their_integers_are_refused(integers: Any, exponent: int, weight: float) -> None:
-    queries = stand_ins(integers, exponent, weight)
-    for make in (lambda: MWEM(queries, 10, equal_shares(1)), lambda: SmallDB(queries, 10, 2)):
-        with pytest.raises(InvalidProblem, match="2\\^52"):
-            make()
+    with pytest.raises(InvalidProblem, match="2\\^52"):
+        stand_ins(integers, exponent, weight)
 
 
 def test_measurements_too_wide_for_64_bits_are_refused_before_any_release() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -284,7 +285,7 @@ def test_a_release_shows_and_saves_no_true_value(
     assert code == 0
     for text in (out, err, (folder / "release.json").read_text(), run(capsys, "report", "spec.json")[1]):
         for canary in [*map(str, CANARIES), *truth]:
-            assert canary not in text
+            assert not re.search(rf"(?<![\d.]){re.escape(canary)}(?!\d)", text)  # noise of 0.04 makes 12.0 to 12.04
     saved = json.loads((folder / "release.json").read_text())
     for answer, true, deviation in zip(saved["answers"].values(), truth, np.sqrt(made.query_variances()), strict=True):
         assert 0 < abs(answer - float(true)) < 60 * deviation

@@ -9,7 +9,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -55,6 +55,7 @@ def test_kernel_holds_exactly_the_integer_solutions(rows: list[list[int]]) -> No
 
 
 @given(matrices)
+@example([[0, 0], [0, 1]])  # diagonal already, with its zero first
 @settings(max_examples=60, deadline=None)
 def test_normal_forms(rows: list[list[int]]) -> None:
     matrix = np.array(rows, dtype=object)
@@ -69,6 +70,7 @@ def test_normal_forms(rows: list[list[int]]) -> None:
     assert (left @ matrix @ right == diagonal).all() and not any(x and i != j for (i, j), x in np.ndenumerate(diagonal))
     assert {abs(round(np.linalg.det(side.astype(float)))) for side in (left, right)} == {1}
     kernel = integer_kernel(matrix)
+    assert not (matrix @ right[:, matrix.shape[1] - kernel.dimension :]).any()
     if kernel.dimension:
         spanned = Lattice.generated_by(right.T[matrix.shape[1] - kernel.dimension :])
         assert spanned.squared_determinant == kernel.squared_determinant and kernel.contains(spanned.basis).all()
