@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from designer.invariants.changes import InvariantMetric
 
 Indices = NDArray[np.intp]
+Read = Callable[[Any], "Relation"]
 
 # Pairs per block: 2^21 float64 distances fill 16 MB, which keeps a scan of 2e8 pairs in cache and far below 1 GB.
 BLOCK_PAIRS = 1 << 21
@@ -86,8 +87,8 @@ class Relation(Immutable, ABC):
 
     @classmethod
     @abstractmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Relation:
-        """The relation from plain data."""
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Relation:
+        """The relation from plain data; `read` turns the data of an inner relation into one."""
 
     def points(self, columns: NDArray[Any]) -> NDArray[Any]:
         """The points whose protected pairs differ by sensitivity vectors, from `columns` of shape (N, R)."""

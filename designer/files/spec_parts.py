@@ -60,7 +60,7 @@ def relation_from_spec(spec: Any) -> Relation:
             f"relation.kind: {shown(spec.get('kind') if isinstance(spec, dict) else spec)} is unknown; one of {sorted(RELATIONS)}."
         )
     restored = {key: _with_infinity(value) for key, value in spec.items()}
-    relation = RELATIONS[spec["kind"]].from_spec(restored)
+    relation = RELATIONS[spec["kind"]].from_spec(restored, relation_from_spec)
     if canonical(relation.to_spec()) != canonical(spec):
         raise InvalidSpec(f"relation: the entries {sorted(spec)} do not describe a relation of kind {spec['kind']!r} exactly.")
     return relation

@@ -21,7 +21,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats, count, frozen, positive, shown
 from designer.invariants import Distance, Integers, Invariant
 from designer.metrics import Metric
-from designer.relation import Block, Indices, Relation
+from designer.relation import Block, Indices, Read, Relation
 from solvers.rational import float_below, integer_rank, root_below
 
 CHANGES = 400_000
@@ -153,7 +153,7 @@ class InvariantChanges(ChangeRelation):
         return {"kind": self.kind, "invariant": self.invariant.to_spec(), "adjacency": self.adjacency, "epsilon": self.epsilon}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> InvariantChanges:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantChanges:
         return cls(
             Invariant.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"), positive(spec["epsilon"], "epsilon")
         )
@@ -220,7 +220,7 @@ class InvariantDistance(Relation):
         return {"kind": self.kind, "invariant": self.invariant.to_spec(), "epsilon": self.epsilon, "distance": self.distance}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> InvariantDistance:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantDistance:
         return cls(Invariant.from_spec(spec["invariant"]), positive(spec["epsilon"], "epsilon"), spec["distance"])
 
 
@@ -285,10 +285,8 @@ class InvariantMetric(ChangeRelation):
         }
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> InvariantMetric:
-        from designer.files.spec_parts import relation_from_spec
-
-        metric = relation_from_spec(spec["metric"])
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantMetric:
+        metric = read(spec["metric"])
         if not isinstance(metric, Metric):
             raise InvalidProblem(f"metric & invariant: {metric.kind!r} is no metric.")
         return cls(metric, Invariant.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"))

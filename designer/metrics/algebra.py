@@ -29,7 +29,7 @@ from designer.metrics.nested import (
     require_metric,
     require_metrics,
 )
-from designer.relation import Block, Indices, Metric
+from designer.relation import Block, Indices, Metric, Read
 from solvers.rational import root_below
 
 
@@ -75,8 +75,8 @@ class Scaled(Metric):
         return {"kind": self.kind, "factor": self.factor, "part": self.part.to_spec()}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Scaled:
-        return cls(positive(spec["factor"], "metric.factor"), metric_from_spec(spec["part"]))
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Scaled:
+        return cls(positive(spec["factor"], "metric.factor"), metric_from_spec(spec["part"], read))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +148,8 @@ class Combination(Metric):
         return {"kind": self.kind, "parts": [part.to_spec() for part in self.parts]}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
-        return cls(tuple(map(metric_from_spec, spec["parts"])))
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
+        return cls(tuple(metric_from_spec(part, read) for part in spec["parts"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +271,8 @@ class Restricted(Metric):
         return {"kind": self.kind, "part": self.part.to_spec(), "elements": self.elements}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Restricted:
-        return restriction(metric_from_spec(spec["part"]), spec["elements"])
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Restricted:
+        return restriction(metric_from_spec(spec["part"], read), spec["elements"])
 
 
 def sum_of(*parts: Metric) -> Sum:

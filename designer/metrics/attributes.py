@@ -18,7 +18,7 @@ from designer.errors import InvalidProblem
 from designer.frozen import Floats, positive, shown
 from designer.metrics.elements import Instance, PerElement, broken_minimum, broken_words, own_budgets
 from designer.metrics.nested import clipped, inner_words, metric_from_spec, relabelled, require_metric
-from designer.relation import BLOCK_PAIRS, Block, Indices, Metric, Relation, finite_pairs
+from designer.relation import BLOCK_PAIRS, Block, Indices, Metric, Read, Relation, finite_pairs
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Hamming(Metric):
         }
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Hamming:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Hamming:
         domain = Domain(tuple(spec["attributes"]), tuple(tuple(v) for v in spec["values"]))
         return hamming(domain, dict(zip(spec["attributes"], spec["budgets"], strict=True)))
 
@@ -181,9 +181,9 @@ class Product(Metric):
         }
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Product:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Product:
         domain = Domain(tuple(spec["attributes"]), tuple(tuple(v) for v in spec["values"]))
-        return cls(domain, tuple(map(metric_from_spec, spec["parts"])))
+        return cls(domain, tuple(metric_from_spec(part, read) for part in spec["parts"]))
 
 
 def attribute_lines(domain: Domain, axis: int) -> Indices:

@@ -18,7 +18,7 @@ from designer.metrics.elements import Partition, Uniform, partition, uniform
 from designer.metrics.graphs import Graph, graph
 from designer.metrics.nested import LARGEST_BUDGET, LEAST_BUDGET, clipped, inner_words, metric_from_spec, require_metric
 from designer.metrics.points import euclidean
-from designer.relation import BLOCK_PAIRS, Block, Indices, Metric, Relation, rectangles
+from designer.relation import BLOCK_PAIRS, Block, Indices, Metric, Read, Relation, rectangles
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +115,8 @@ class Threshold(Metric):
         }  # fmt: skip
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Threshold:
-        return blowfish(metric_from_spec(spec["ground"]), spec["threshold"], spec["epsilon"])
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Threshold:
+        return blowfish(metric_from_spec(spec["ground"], read), spec["threshold"], spec["epsilon"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +167,8 @@ class SmoothThreshold(Metric):
         }  # fmt: skip
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> SmoothThreshold:
-        return smooth_threshold(metric_from_spec(spec["ground"]), spec["threshold"], spec["epsilon"])
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> SmoothThreshold:
+        return smooth_threshold(metric_from_spec(spec["ground"], read), spec["threshold"], spec["epsilon"])
 
 
 def blowfish(points: object, threshold: float, epsilon: float) -> Threshold:

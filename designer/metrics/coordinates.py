@@ -14,7 +14,7 @@ from designer.errors import InvalidProblem
 from designer.frozen import Floats, positive, real_array, shown
 from designer.metrics.nested import LARGEST_BUDGET, LEAST_BUDGET
 from designer.metrics.points import euclidean, require_measurable
-from designer.relation import Block, Metric
+from designer.relation import Block, Metric, Read
 
 EPOCH = date(2000, 1, 1)
 MICROSECONDS_A_DAY = 86_400_000_000
@@ -75,7 +75,7 @@ class Ordered(Metric):
         return {"kind": self.kind, "values": self.values, "period": self.period, "epsilon": self.epsilon, "unit": self.unit}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Ordered:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Ordered:
         values = real_array(spec["values"], "metric.values", 1)
         return cls(values, positive(spec["period"], "metric.period"), positive(spec["epsilon"], "metric.epsilon"), spec["unit"])
 
@@ -122,7 +122,7 @@ class Chebyshev(Metric):
         return {"kind": self.kind, "points": self.places, "per_unit": self.per_unit}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Metric:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Metric:
         return chebyshev(spec["points"], spec["per_unit"])
 
 
@@ -138,7 +138,7 @@ class Manhattan(Chebyshev):
         return sum(self._moves(left, right), Fraction(0)) * Fraction(self.per_unit)
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Metric:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Metric:
         return manhattan(spec["points"], spec["per_unit"])
 
 

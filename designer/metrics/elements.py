@@ -12,7 +12,7 @@ import numpy as np
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, count, positive, real_array
 from designer.metrics.nested import LARGEST_BUDGET, LEAST_BUDGET, relabelled
-from designer.relation import BLOCK_PAIRS, Block, Indices, Metric
+from designer.relation import BLOCK_PAIRS, Block, Indices, Metric, Read
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Uniform(Metric):
         return {"kind": self.kind, "elements": self.elements, "epsilon": self.epsilon}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Uniform:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Uniform:
         return uniform(spec["elements"], spec["epsilon"])
 
 
@@ -88,7 +88,7 @@ class PerElement(Metric):
         return {"kind": self.kind, "epsilons": self.epsilons}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> PerElement:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> PerElement:
         return per_element(spec["epsilons"])
 
 
@@ -161,7 +161,7 @@ class Instance(Metric):
         return {"kind": self.kind, "epsilons": self.epsilons, "closure": self.closure}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Instance:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Instance:
         return instance(spec["epsilons"], closure=spec["closure"])
 
 
@@ -207,7 +207,7 @@ class Partition(Metric):
         return {"kind": self.kind, "labels": list(self.labels), "epsilon": self.epsilon}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Partition:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Partition:
         return partition(spec["labels"], spec["epsilon"])
 
 

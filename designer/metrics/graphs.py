@@ -17,7 +17,7 @@ import numpy as np
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, count, frozen, positive, shown
 from designer.metrics.nested import LARGEST_BUDGET, LEAST_BUDGET
-from designer.relation import Block, Indices, Metric, Relation, rectangles
+from designer.relation import Block, Indices, Metric, Read, Relation, rectangles
 from solvers.rational import dyadic_integers
 
 MOST_NODES = 10**6  # 0.7 s
@@ -142,7 +142,7 @@ class Graph(Metric):
         return {"kind": self.kind, "nodes": self.nodes, "edges": self.edges, "weights": self.weights, "per_edge": self.per_edge}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Graph:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Graph:
         edges = [(*edge, weight) for edge, weight in zip(spec["edges"], spec["weights"], strict=True)]
         return graph(edges, per_edge=spec["per_edge"], nodes=spec["nodes"])
 

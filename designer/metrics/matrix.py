@@ -12,7 +12,7 @@ import numpy as np
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, frozen, real_array
 from designer.metrics.triangle import implied_pairs, require_triangle_inequality, shortest_paths
-from designer.relation import Block, Indices, Metric, Relation
+from designer.relation import Block, Indices, Metric, Read, Relation
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Matrix(Metric):
         return {"kind": self.kind, "budgets": self.given if closed else self.budgets, "closure": closed}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Matrix:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Matrix:
         return from_matrix(spec["budgets"], closure=spec["closure"])
 
 

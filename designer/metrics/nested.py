@@ -10,7 +10,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.frozen import Floats, shown
-from designer.relation import Indices, Metric, Relation
+from designer.relation import Indices, Metric, Read, Relation
 
 # A sum of scaled products of graphs takes four levels; deeper nests are mistakes, or files made to exhaust a reader.
 DEEPEST = 8
@@ -74,11 +74,9 @@ def require_metrics(values: object, field: str) -> tuple[Metric, ...]:
     return tuple(require_metric(value, f"{field}[{i}]", first.size) for i, value in enumerate(listed))
 
 
-def metric_from_spec(spec: Any) -> Metric:
+def metric_from_spec(spec: Any, read: Read) -> Metric:
     """A nested metric from plain data: of the closed list of kinds, and no relation that is not a metric."""
-    from designer.files.spec_parts import relation_from_spec  # it lists every kind, the ones that nest among them
-
-    relation = relation_from_spec(spec)
+    relation = read(spec)
     if not isinstance(relation, Metric):
         raise InvalidSpec(f"relation.kind: {relation.kind!r} is not a metric and does not go inside one.")
     return relation

@@ -11,7 +11,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, positive, real_array
-from designer.relation import Block, Metric
+from designer.relation import Block, Metric, Read
 from solvers.rational import root_below
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius R1 of the IUGG
@@ -51,7 +51,7 @@ class Euclidean(Metric):
         return {"kind": self.kind, "points": self.places, "per_unit": self.per_unit}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Metric:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Metric:
         return euclidean(spec["points"], spec["per_unit"])
 
 
@@ -122,7 +122,7 @@ class GreatCircle(Metric):
         return {"kind": self.kind, "points": self.places, "per_km": self.per_km}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> GreatCircle:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> GreatCircle:
         return great_circle(spec["points"], spec["per_km"])
 
 

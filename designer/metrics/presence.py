@@ -16,7 +16,7 @@ from designer.metrics.coordinates import Ordered
 from designer.metrics.elements import own_budgets
 from designer.metrics.nested import inner_words, metric_from_spec, require_metric
 from designer.metrics.triangle import ROUNDING
-from designer.relation import Block, Metric, Relation, rectangles
+from designer.relation import Block, Metric, Read, Relation, rectangles
 
 MOST_ELEMENTS = 10**8
 
@@ -56,7 +56,7 @@ class AddRemove(Relation):
         return {"kind": self.kind, "epsilons": self.epsilons}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> AddRemove:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> AddRemove:
         return add_remove(len(spec["epsilons"]), spec["epsilons"])
 
 
@@ -180,8 +180,8 @@ class AppearOrChange(Relation):
         return {"kind": self.kind, "change": self.change.to_spec(), "epsilons": self.epsilons, "closure": self.closure}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> AppearOrChange:
-        return appear_or_change(metric_from_spec(spec["change"]), spec["epsilons"], closure=spec["closure"])
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> AppearOrChange:
+        return appear_or_change(metric_from_spec(spec["change"], read), spec["epsilons"], closure=spec["closure"])
 
 
 def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.frozen import count, names, shown
 from designer.norms import Norm
-from designer.relation import Block, Metric, Relation
+from designer.relation import Block, Metric, Read, Relation
 from designer.selection.norms import Range
 from designer.selection.scores import Integers, Score
 from designer.workload import Workload
@@ -158,11 +158,9 @@ class Neighbours(Relation):
         return {"kind": self.kind, "base": self.base.to_spec(), "records": self.records}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Neighbours:
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Neighbours:
         """From plain data."""
-        from designer.files.spec_parts import relation_from_spec
-
-        return cls(relation_from_spec(spec["base"]), count(spec["records"], "records"))
+        return cls(read(spec["base"]), count(spec["records"], "records"))
 
 
 def histograms(elements: int, records: int) -> Iterator[Histogram]:

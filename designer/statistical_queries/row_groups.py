@@ -16,7 +16,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.frozen import names, shown
-from designer.relation import Block, Indices, Metric, Relation
+from designer.relation import Block, Indices, Metric, Read, Relation
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,5 @@ class RowGroups(Relation):
         return {"kind": self.kind, "names": list(self.names), "parts": [part.to_spec() for part in self.parts]}
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> RowGroups:
-        from designer.files.spec_parts import relation_from_spec  # it lists every kind, this one among them
-
-        return cls(tuple(relation_from_spec(part) for part in spec["parts"]), tuple(spec["names"]))  # type: ignore[misc]
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> RowGroups:
+        return cls(tuple(read(part) for part in spec["parts"]), tuple(spec["names"]))  # type: ignore[misc]
