@@ -6,15 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.domain import Domain
 from designer.frozen import Floats, Immutable, frozen
-
-if TYPE_CHECKING:
-    from designer.invariants.changes import InvariantMetric
 
 Indices = NDArray[np.intp]
 Read = Callable[[Any], "Relation"]
@@ -139,14 +137,10 @@ class Relation(Immutable, ABC):
 class Metric(Relation):
     """A relation in which one record changes from element i to element j, with budget d(i, j); all budgets finite unless said otherwise."""
 
-    def __and__(self, invariant: object) -> InvariantMetric:
-        """The metric under an invariant: changes that keep the statistics, with their transport cost under the metric as budget."""
-        from designer.invariants import Invariant
-        from designer.invariants.changes import InvariantMetric
-
-        if not isinstance(invariant, Invariant):
-            return NotImplemented
-        return InvariantMetric(self, invariant, invariant.chosen_adjacency())
+    @property
+    def common_domain(self) -> Domain | None:
+        """The domain over whose attributes the metric is a sum of budgets, where it is one."""
+        return None
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
         """Float budgets of `rows x columns`."""

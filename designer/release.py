@@ -16,8 +16,8 @@ from designer.guarantee import Guarantee
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 
 if TYPE_CHECKING:
-    from designer.invariants import Invariant
     from designer.invariants.nearest_tables import NearestTable
+    from designer.invariants.statistics import Statistics
     from designer.mechanism import Mechanism
 
 # One text for every unusable count, so that the refusal says nothing about the data.
@@ -33,7 +33,7 @@ class Release:
     guarantee: Guarantee
     fingerprint: str
 
-    def consistent(self, invariant: Invariant, totals: object, **options: Any) -> NearestTable:
+    def consistent(self, invariant: Statistics, totals: object, **options: Any) -> NearestTable:
         """The nearest table with published statistics, nonnegative and integer as asked: see `designer.invariants.nearest_tables.nearest_table`."""
         from designer.invariants.nearest_tables import nearest_table
 

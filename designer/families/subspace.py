@@ -40,7 +40,7 @@ def subspace_mechanism(problem: Problem) -> Mechanism:
     weights = weights_for_records(problem, metrics.uniform(relation.size, relation.epsilon), order)
     norm = Norm(weights, order)
     spent = relation.epsilon * problem.sensitivity().worst(norm)[0] * ROOM
-    honest = replace(problem, relation=relation.invariant.protect(max(spent, relation.epsilon), relation.adjacency))
+    honest = replace(problem, relation=replace(relation, epsilon=max(spent, relation.epsilon)))
     heard = np.isfinite(weights)
     family = "subspace_laplace" if pure else "subspace_gaussian"
     falloff: Falloff = "exponential" if pure else "gaussian"

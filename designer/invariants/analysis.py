@@ -15,8 +15,8 @@ from typing import Any
 
 from designer.errors import InvalidProblem
 from designer.frozen import count, shown
-from designer.invariants import Invariant
 from designer.invariants.semi_adjacency import Conforming
+from designer.invariants.statistics import Statistics
 from designer.promises.accounting import zcdp_epsilon, zcdp_epsilon_bun_steinke, zcdp_group_rho
 from designer.promises.order import Order, compare, compose
 from designer.promises.tradeoff import Tradeoff, rational
@@ -55,7 +55,7 @@ class Scope:
     in the statistics of `invariant` (None: all databases). conforming: the databases where they are written out."""
 
     adjacency: int
-    invariant: Invariant | None = None
+    invariant: Statistics | None = None
     conforming: Conforming | None = None
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class Scope:
         return f"databases that agree in {len(self.invariant.names)} published statistics, up to {self.adjacency} records apart"
 
 
-def _follows(statistics: Invariant | None, known: Invariant | None) -> bool:
+def _follows(statistics: Statistics | None, known: Statistics | None) -> bool:
     """Are the statistics a linear function of those that are known?"""
     if statistics is None:
         return True
@@ -110,7 +110,7 @@ class ScopedPromise:
 def under_invariant(promise: Promise, scope: Scope) -> ScopedPromise:
     """What a mechanism that promises `promise` for one replaced record promises within a scope (SEMI Proposition 15, Corollary 18).
 
-    >>> from designer.invariants import partition
+    >>> from designer.invariants.statistics import partition
     >>> states = partition(["Ohio", "Ohio", "Utah"])
     >>> under_invariant(ZCDP.of("2.56"), Scope(states.semi_adjacency_bound, states)).promise.words()
     '10.24-zCDP'
@@ -143,7 +143,7 @@ def compare_promises(first: ScopedPromise, second: ScopedPromise) -> Verdict:
 
     >>> from designer.promises.tradeoff import Gaussian
     >>> group = ScopedPromise(Scope(2), Gaussian.of(2))
-    >>> semi = under_invariant(Gaussian.of(1), Scope(2, Invariant([[1, 1, 0]], ("t",))))
+    >>> semi = under_invariant(Gaussian.of(1), Scope(2, Statistics([[1, 1, 0]], ("t",))))
     >>> compare_promises(group, semi).order.name
     'STRONGER'
     """

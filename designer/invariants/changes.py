@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats, count, frozen, positive, shown
-from designer.invariants import Distance, Integers, Invariant
+from designer.invariants.statistics import Distance, Integers, Statistics
 from designer.metrics import Metric
 from designer.relation import Block, Indices, Read, Relation
 from solvers.rational import float_below, integer_rank, root_below
@@ -32,7 +32,7 @@ LARGEST_TRANSPORT = 6
 class ChangeRelation(Relation):
     """Protected changes v of the histogram written out, one of each pair +-v. Point m is `Q v_m`, and the last point is the origin."""
 
-    invariant: Invariant
+    invariant: Statistics
     adjacency: int
     single_records = False
 
@@ -134,7 +134,7 @@ class ChangeRelation(Relation):
 class InvariantChanges(ChangeRelation):
     """One budget for every change of at most `adjacency` records that keeps the statistics: (D_t, A_a, f)-DP of SEMI Definition 12."""
 
-    invariant: Invariant
+    invariant: Statistics
     adjacency: int
     epsilon: float
     kind = "invariant"
@@ -155,7 +155,7 @@ class InvariantChanges(ChangeRelation):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantChanges:
         return cls(
-            Invariant.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"), positive(spec["epsilon"], "epsilon")
+            Statistics.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"), positive(spec["epsilon"], "epsilon")
         )
 
 
@@ -165,7 +165,7 @@ class InvariantDistance(Relation):
     with delta = 0): `b(v) = epsilon ||v||` for every v of the integer kernel. There are infinitely many changes, so only noise on the lattice
     itself, which measures them by the same norm, is designed for it."""
 
-    invariant: Invariant
+    invariant: Statistics
     epsilon: float
     distance: Distance
     kind = "invariant_distance"
@@ -221,10 +221,10 @@ class InvariantDistance(Relation):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantDistance:
-        return cls(Invariant.from_spec(spec["invariant"]), positive(spec["epsilon"], "epsilon"), spec["distance"])
+        return cls(Statistics.from_spec(spec["invariant"]), positive(spec["epsilon"], "epsilon"), spec["distance"])
 
 
-def _published(invariant: Invariant) -> tuple[str, ...]:
+def _published(invariant: Statistics) -> tuple[str, ...]:
     """Sentences: which statistics are public."""
     listed = ", ".join(invariant.names[:8]) + (" and more" if len(invariant.names) > 8 else "")
     published = f"The invariant statistics are published exactly: {listed}. Databases that differ in them are not protected."
@@ -237,7 +237,7 @@ class InvariantMetric(ChangeRelation):
     to move the records of v- to v+ one by one. With one budget for all pairs it is epsilon times the number of moved records."""
 
     metric: Metric
-    invariant: Invariant
+    invariant: Statistics
     adjacency: int
     kind = "metric_and_invariant"
     budget_error = 1e-12
@@ -289,4 +289,4 @@ class InvariantMetric(ChangeRelation):
         metric = read(spec["metric"])
         if not isinstance(metric, Metric):
             raise InvalidProblem(f"metric & invariant: {metric.kind!r} is no metric.")
-        return cls(metric, Invariant.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"))
+        return cls(metric, Statistics.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"))

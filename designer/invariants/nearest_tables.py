@@ -15,7 +15,7 @@ import numpy as np
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, count, frozen, real_array
 from designer.guarantee import Guarantee
-from designer.invariants import Integers, Invariant
+from designer.invariants.statistics import Integers, Statistics
 
 if TYPE_CHECKING:
     from designer.release import Release
@@ -54,7 +54,7 @@ class NearestTable:
 
 def nearest_table(
     release: Release,
-    invariant: Invariant,
+    invariant: Statistics,
     totals: object,
     *,
     nonnegative: bool = True,
@@ -104,7 +104,7 @@ def nearest_table(
     )
 
 
-def _public(invariant: Invariant, totals: object, records: int | None) -> tuple[Integers, Floats]:
+def _public(invariant: Statistics, totals: object, records: int | None) -> tuple[Integers, Floats]:
     sums = real_array(totals, "totals", 1)
     if len(sums) != len(invariant.matrix) or (sums != np.rint(sums)).any():
         raise InvalidProblem(f"totals: {len(sums)} values; give the {len(invariant.matrix)} published whole numbers.")

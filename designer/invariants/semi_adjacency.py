@@ -16,7 +16,8 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.frozen import shown
-from designer.invariants import Integers, Invariant
+from designer.invariants.invariant import Invariant
+from designer.invariants.statistics import Integers
 from solvers.conforming_tables import Fibre
 
 Reading = Literal["literal", "worst_case", "bound"]

@@ -18,8 +18,9 @@ from designer.composition import joint_fingerprint
 from designer.errors import InvalidProblem
 from designer.frozen import count, positive, shown
 from designer.guarantee import Guarantee
-from designer.invariants import Distance, Invariant
 from designer.invariants.changes import ChangeRelation, InvariantChanges, InvariantDistance
+from designer.invariants.invariant import Invariant
+from designer.invariants.statistics import Distance, Statistics
 from designer.lattice.mechanism import NOTIONS, LatticeMechanism
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def composed_smooth(*parts: SmoothPrivacy) -> SmoothPrivacy:
     return SmoothPrivacy(_sum_above(part.epsilon for part in parts), _sum_above(part.delta for part in parts), distance)
 
 
-def joint_invariant(*invariants: Invariant) -> Invariant:
+def joint_invariant(*invariants: Statistics) -> Invariant:
     """All statistics of several invariants over the same elements: what x and x' share when they are equivalent for all of them."""
     if not invariants or len({invariant.size for invariant in invariants}) > 1:
         raise InvalidProblem("invariants: must speak of the same elements, and at least one must be given.")

@@ -18,7 +18,7 @@ from designer.domain import Domain
 from designer.errors import InvalidProblem
 from designer.files.json_text import canonical
 from designer.frozen import Floats, count, frozen, positive
-from designer.metrics.attributes import Hamming, Product, attribute_lines
+from designer.metrics.attributes import attribute_lines
 from designer.metrics.nested import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
@@ -57,6 +57,10 @@ class Scaled(Metric):
     def blocks(self) -> Iterator[Block]:
         for block in self.part.blocks():
             yield Block(block.left, block.right, clipped(clipped(block.budgets) * self.factor))
+
+    @property
+    def common_domain(self) -> Domain | None:
+        return self.part.common_domain
 
     def components(self) -> Indices:
         return self.part.components()
@@ -168,8 +172,13 @@ class Sum(Combination):
         return sum(budgets, Fraction(0))
 
     def blocks(self) -> Iterator[Block]:
-        domain = _common_domain(self)
+        domain = self.common_domain
         yield from super().blocks() if domain is None else self._single_changes(domain)
+
+    @property
+    def common_domain(self) -> Domain | None:
+        domains = {part.common_domain for part in self.parts}
+        return domains.pop() if len(domains) == 1 else None
 
     def _single_changes(self, domain: Domain) -> Iterator[Block]:
         """All changes of one attribute: a change of several is, in every part at once, the sum of its single ones."""
@@ -181,7 +190,7 @@ class Sum(Combination):
                 yield Block(left, right, np.repeat(table[value, :value], lines.shape[1]))
 
     def largest_budget(self) -> float:
-        domain = _common_domain(self)
+        domain = self.common_domain
         if domain is None:
             return super().largest_budget()
         tables = [self._on_first_line(attribute_lines(domain, axis)) for axis in range(len(domain.attributes))]
@@ -325,12 +334,3 @@ def _opened(kind: type[Combination], parts: Sequence[Metric]) -> tuple[Metric, .
 def _multiple(metric: Metric) -> tuple[float, Metric]:
     """A metric as a factor times a metric that is not a multiple itself."""
     return (metric.factor, metric.part) if isinstance(metric, Scaled) and not isinstance(metric.part, Scaled) else (1.0, metric)
-
-
-def _common_domain(metric: Metric) -> Domain | None:
-    """The domain over whose attributes a metric is a sum, where it is one."""
-    if isinstance(metric, (Hamming, Product)):
-        return metric.domain
-    inner = (metric.part,) if isinstance(metric, Scaled) else metric.parts if isinstance(metric, Sum) else ()
-    domains = {_common_domain(part) for part in inner}
-    return domains.pop() if len(domains) == 1 else None

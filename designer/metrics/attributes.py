@@ -34,6 +34,10 @@ class Hamming(Metric):
     def size(self) -> int:
         return self.domain.size
 
+    @property
+    def common_domain(self) -> Domain:
+        return self.domain
+
     def rectangle(self, rows: slice, columns: slice) -> Floats:
         codes = np.unravel_index(np.arange(self.size), self.domain.shape)
         total = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
@@ -123,6 +127,10 @@ class Product(Metric):
     @property
     def size(self) -> int:
         return self.domain.size
+
+    @property
+    def common_domain(self) -> Domain:
+        return self.domain
 
     @cached_property
     def _tables(self) -> list[Floats]:

@@ -1,0 +1,81 @@
+"""Statistics of a histogram that are published exactly: integer linear forms with names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import InvalidProblem
+from designer.frozen import Immutable, count, frozen, names, shown
+
+Integers = NDArray[np.int64]
+Distance = Literal["l1", "l2"]
+LARGEST_ENTRY = 2**31
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics(Immutable):
+    """The statistics `A x` of a histogram x, A = `matrix` (p, N) of integers, with a name for each row.
+
+    records_public: the number of records is among what is known, so that adjacent databases differ by replaced records; otherwise they
+    differ by added and removed ones. groups: p of SEMI Theorem 16, the number of disjoint groups of features whose joint counts are
+    published, which bounds the semi-adjacency by p + 1; None where the theorem says nothing.
+    """
+
+    matrix: Integers
+    names: tuple[str, ...]
+    records_public: bool = True
+    groups: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrix", frozen(_integers(self.matrix)))
+        object.__setattr__(self, "names", names(self.names, len(self.matrix), "invariant.names", "t"))
+
+    @property
+    def size(self) -> int:
+        """N, the number of universe elements."""
+        return int(self.matrix.shape[1])
+
+    @property
+    def constraints(self) -> Integers:
+        """All rows that a protected change must leave alone: those of `matrix` and, where the number of records is public, their total."""
+        total = np.ones((1, self.size), dtype=np.int64)
+        return np.concatenate([self.matrix, total]) if self.records_public else self.matrix
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_spec() == other.to_spec() if isinstance(other, Statistics) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.matrix.tobytes()))
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data; `from_spec` inverts it."""
+        return {
+            "rows": self.matrix.tolist(),
+            "names": list(self.names),
+            "records_public": self.records_public,
+            "groups": self.groups,
+        }
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> Self:
+        """From plain data."""
+        if type(spec["records_public"]) is not bool:
+            raise InvalidProblem(f"invariant.records_public: {shown(spec['records_public'])} is neither true nor false.")
+        groups = None if spec["groups"] is None else count(spec["groups"], "invariant.groups", least=0)
+        return cls(spec["rows"], tuple(spec["names"]), spec["records_public"], groups)
+
+
+def _integers(matrix: object) -> Integers:
+    try:
+        given = np.asarray(matrix)
+    except ValueError:
+        raise InvalidProblem("invariant.matrix: rows differ in length; give one integer for each element in each.") from None
+    if given.ndim != 2 or not given.size:
+        raise InvalidProblem(f"invariant.matrix: has shape {given.shape}; give a row of integers for each statistic.")
+    if given.dtype.kind not in "biuf" or not (given == np.floor(given)).all() or not (np.abs(given) < LARGEST_ENTRY).all():
+        raise InvalidProblem("invariant.matrix: entries must be whole numbers below 2^31; multiply a row by its denominator.")
+    return given.astype(np.int64)
