@@ -15,6 +15,7 @@ from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.mechanism import Falloff, LatticeMechanism
 from designer.norms import MAX_SIMPLICES, Gauge, Norm
 from designer.problem import Problem
+from designer.sampling.lattice_chain import PAIRS, directions, planned
 from designer.sensitivity import SensitivitySet
 from designer.workload import Workload
 from solvers.facets import HullFailed
@@ -47,11 +48,8 @@ def lattice_laplace(
 
 
 def _with_chain(made: LatticeMechanism, steps: int | None, lag: int | None, pairs: int | None) -> LatticeMechanism:
-    from designer.lattice.sampling import energy
-    from designer.sampling.lattice_chain import PAIRS, directions, planned
-
     moves = directions(made.relation.invariant.constraints, made.lattice)
-    plan = planned(moves, energy(made), steps, lag, PAIRS if pairs is None else pairs)
+    plan = planned(moves, made.law.energy(), steps, lag, PAIRS if pairs is None else pairs)
     result = LatticeMechanism(made.family, made.workload, made.relation, made.norm, made.falloff, made.cells, plan)
     _ = result.assessment
     return result

@@ -11,29 +11,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.certificate import PrivacyCertificate, Witness, certify
 from designer.errors import DesignFailed, InvalidProblem
+from designer.files.json_text import require_keys
+from designer.files.spec_parts import norm_from_spec, norm_to_spec, relation_from_spec, workload_from_spec, workload_to_spec
 from designer.frozen import Floats, count, frozen, shown
 from designer.guarantee import TIMING, Guarantee
 from designer.invariants.changes import ChangeRelation, InvariantDistance
+from designer.lattice.sampling import LatticeLaw, chain_notion, chain_parameters, sampling_words
 from designer.mechanism import SMALLEST_WEIGHT
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
+from designer.promises.accounting import zcdp_epsilon
 from designer.release import Release, SimulatedNoise, counts
+from designer.sampling.entropy import SeededEntropy, SystemEntropy
+from designer.sampling.lattice_chain import Assessment, ChainPlan, LatticeChain
+from designer.sampling.lattice_choice import LatticeChoice, LatticeSampler
 from designer.sensitivity import SensitivitySet
 from designer.specified import Specified
 from designer.workload import Workload
+from solvers.lattice import Lattice, integer_kernel
 from solvers.rational import exact_rank
-
-if TYPE_CHECKING:
-    from designer.sampling.lattice_chain import Assessment, ChainPlan
-    from designer.sampling.lattice_choice import LatticeChoice, LatticeSampler
-    from solvers.lattice import Lattice
 
 Falloff = Literal["exponential", "gaussian"]
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
@@ -120,9 +123,7 @@ class LatticeMechanism(Specified):
 
     def _require_promise(self) -> None:
         """A chain whose estimate leaves nothing promised is refused."""
-        from designer.lattice.sampling import chain_parameters
-
-        delta = chain_parameters(self).get("estimated_delta")
+        delta = chain_parameters(self.assessment, self.relation).get("estimated_delta")
         if delta is not None and not delta < 1:
             raise DesignFailed(
                 f"chain: its estimated delta is {delta:.3g}, which promises nothing; take more steps, or more pairs."
@@ -156,8 +157,6 @@ class LatticeMechanism(Specified):
     @cached_property
     def lattice(self) -> Lattice:
         """The integer kernel of the constraints, with a reduced basis."""
-        from solvers.lattice import integer_kernel
-
         return integer_kernel(self.relation.invariant.constraints)
 
     @property
@@ -192,15 +191,18 @@ class LatticeMechanism(Specified):
     @cached_property
     def choice(self) -> LatticeChoice:
         """The exact sampler, how it was chosen and what was considered; or the chain that was asked for by name."""
-        from designer.lattice.sampling import chain_choice, exact_choice
+        if self.chain is not None:
+            return self.law.chain(self.chain)
+        return self.law.gaussian() if self.falloff == "gaussian" else self.law.exponential()
 
-        return exact_choice(self) if self.chain is None else chain_choice(self, self.chain)
+    @property
+    def law(self) -> LatticeLaw:
+        """The law of the noise, from which samplers are made."""
+        return LatticeLaw(self.norm, self.relation, self.lattice, self.columns, self.cells is None)
 
     @cached_property
     def assessment(self) -> Assessment | None:
         """What is estimated about the chain, recomputed from its plan; None where the noise is exact."""
-        from designer.sampling.lattice_chain import LatticeChain
-
         return self.sampler.assess(self.chain) if self.chain and isinstance(self.sampler, LatticeChain) else None
 
     @cached_property
@@ -214,8 +216,6 @@ class LatticeMechanism(Specified):
 
     def draw(self, size: int, seed: int | None = None) -> NDArray[np.int64]:
         """Noise on the table, (size, N), for simulation only."""
-        from designer.sampling.entropy import SeededEntropy, SystemEntropy
-
         entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
         return self.sampler.draw(count(size, "size"), entropy)
 
@@ -227,8 +227,6 @@ class LatticeMechanism(Specified):
 
     def release(self, histogram: object) -> LatticeRelease:
         """The noisy table and the answers, for confidential counts. Spends the budget once."""
-        from designer.sampling.entropy import SystemEntropy
-
         sampler = self.sampler
         self._require_promise()
         table = counts(histogram, self.relation.size)
@@ -251,8 +249,6 @@ class LatticeMechanism(Specified):
 
     def epsilon_at(self, delta: float) -> float:
         """The smallest epsilon known such that every change of the largest budget is (epsilon, delta)-private, rounded up."""
-        from designer.promises.accounting import zcdp_epsilon
-
         if isinstance(self.relation, InvariantDistance):
             raise InvalidProblem(
                 "delta: the budget grows with the distance without end; ask for an adjacency first (`within`)."
@@ -301,31 +297,27 @@ class LatticeMechanism(Specified):
 
     @property
     def guarantee(self) -> Guarantee:
-        from designer.lattice.sampling import chain_notion, chain_parameters, sampling_words
-
         law = "exp(-||z||)" if self.falloff == "exponential" else "exp(-||z||^2 / 2)"
         shape = "a polytope gauge" if isinstance(self.norm, Gauge) else f"an {self.norm.order} norm"
         return Guarantee(
             unit=self.relation.protected_unit(),
             relation=self.relation.words(),
             unprotected=self.relation.unprotected(),
-            notion=NOTIONS[self.falloff] + chain_notion(self),
+            notion=NOTIONS[self.falloff] + ("" if self.assessment is None else chain_notion(self.relation)),
             parameters={
                 "worst_ratio": float(self.privacy.worst_ratio or 0),
                 "dimension": self.dimension,
                 **self.relation.facts(),
-                **chain_parameters(self),
+                **chain_parameters(self.assessment, self.relation),
             },
             mechanism=f"Family {self.family}: integer noise on the kernel of the invariant, P(z) proportional to {law}, ||z|| {shape} of the table.",
-            sampling=sampling_words(self),
+            sampling=sampling_words(self.chain, self.assessment),
             floating_point=WHOLE,
             timing=TIMING,
             fingerprint=self.fingerprint,
         )
 
     def core(self) -> dict[str, Any]:
-        from designer.files.spec_parts import norm_to_spec, workload_to_spec
-
         return {
             "family": self.family,
             "workload": workload_to_spec(self.workload),
@@ -338,10 +330,6 @@ class LatticeMechanism(Specified):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> LatticeMechanism:
-        from designer.files.json_text import require_keys
-        from designer.files.spec_parts import norm_from_spec, relation_from_spec, workload_from_spec
-        from designer.sampling.lattice_chain import ChainPlan
-
         require_keys(core, {"family", "workload", "relation", "norm", "falloff", "cells", "chain"}, "mechanism")
         made = cls(
             family=str(core["family"]),

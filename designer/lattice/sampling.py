@@ -2,65 +2,108 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.invariants.changes import InvariantDistance
-from designer.norms import Gauge
-from designer.sampling.lattice_chain import ChainPlan, Energy, chain_sampler, directions
+from designer.invariants.changes import ChangeRelation, InvariantDistance
+from designer.noise import gauge_grid
+from designer.norms import Gauge, Norm
+from designer.sampling.lattice_chain import Assessment, ChainPlan, Energy, chain_sampler, directions
 from designer.sampling.lattice_choice import Ellipsoid, LatticeChoice, Polytope, lattice_sampler_for
 from designer.sampling.lattice_gaussian import LatticeGaussian
 from solvers.chain import l1_energy, l2_energy
-
-if TYPE_CHECKING:
-    from designer.lattice.mechanism import LatticeMechanism
+from solvers.lattice import Lattice
 
 EXACT = "Exact: random bits of the operating system, compared with probabilities in exact arithmetic."
 
 
-def exact_choice(mechanism: LatticeMechanism) -> LatticeChoice:
-    """The exact sampler of the mechanism's law; its `sampler` is None where none is feasible."""
-    norm, constraints, lattice = mechanism.norm, mechanism.relation.invariant.constraints, mechanism.lattice
-    if mechanism.falloff == "gaussian":
-        return _gaussian(mechanism)
-    if isinstance(norm, Gauge):
-        return lattice_sampler_for(constraints, _polytope(mechanism, norm), 1, lattice)
-    if _equal_weights(mechanism) and norm.order != "linf":
-        return lattice_sampler_for(constraints, norm.order, Fraction(float(norm.map[0])), lattice)
-    if norm.order == "l2":
-        return lattice_sampler_for(constraints, Ellipsoid(_factor(mechanism)), 1, lattice)
-    raise InvalidProblem(
-        f"norm: no exact sampler for this {norm.order} norm on a lattice; use equal l1 weights, l2 or a gauge, or ask for a chain."
-    )
+@dataclass(frozen=True)
+class LatticeLaw:
+    """`P(z)` proportional to `exp(-||z||)`, or `exp(-||z||^2 / 2)`, on the integer kernel of an invariant's constraints.
+
+    norm: on the cells `columns` (R,), which determine a vector of the kernel. whole: the norm is on all cells. lattice: the kernel.
+    """
+
+    norm: Norm
+    relation: ChangeRelation | InvariantDistance
+    lattice: Lattice
+    columns: NDArray[np.intp]
+    whole: bool
+
+    @property
+    def constraints(self) -> NDArray[np.int64]:
+        """The rows that noise must leave alone."""
+        return self.relation.invariant.constraints
+
+    @property
+    def equal_weights(self) -> bool:
+        """Whether every cell weighs the same."""
+        weights = self.norm.map
+        return self.whole and weights.ndim == 1 and len(set(weights.tolist())) == 1
+
+    def exponential(self) -> LatticeChoice:
+        """The exact sampler of the exponential fall-off; its `sampler` is None where none is feasible."""
+        norm = self.norm
+        if isinstance(norm, Gauge):
+            return lattice_sampler_for(self.constraints, self._polytope(norm), 1, self.lattice)
+        if self.equal_weights and norm.order != "linf":
+            return lattice_sampler_for(self.constraints, norm.order, Fraction(float(norm.map[0])), self.lattice)
+        if norm.order == "l2":
+            return lattice_sampler_for(self.constraints, Ellipsoid(self._factor()), 1, self.lattice)
+        raise InvalidProblem(
+            f"norm: no exact sampler for this {norm.order} norm on a lattice; use equal l1 weights, l2 or a gauge, or ask for a chain."
+        )
+
+    def gaussian(self) -> LatticeChoice:
+        """The exact sampler of the Gaussian fall-off."""
+        columns = list(zip(*self._factor(), strict=True))
+        precision = np.array([[sum(a * b for a, b in zip(u, v, strict=True)) for v in columns] for u in columns], dtype=object)
+        diagonal = set(precision.diagonal())
+        if self.whole and len(diagonal) == 1 and self.norm.map.ndim == 1:
+            sampler = LatticeGaussian.isotropic(self.lattice, 1 / diagonal.pop())
+        else:
+            sampler = LatticeGaussian.ellipsoid(self.lattice, precision)
+        return LatticeChoice("nearest plane, Gaussian", 1.0, sampler, ("Klein's proposal with an exact acceptance.",))
+
+    def chain(self, plan: ChainPlan) -> LatticeChoice:
+        """The chain that the plan asks for."""
+        moves = directions(self.constraints, self.lattice)
+        words = f"A Markov chain of {plan.steps} steps along {len(moves)} short vectors was asked for by name."
+        return LatticeChoice("chain", 1.0, chain_sampler(moves, self.energy(), plan), (words,))
+
+    def energy(self) -> Energy:
+        """`||z||` of rows, in floats."""
+        columns, norm = self.columns, self.norm
+        if self.equal_weights and norm.order in ("l1", "l2"):  # twice as fast a step
+            return (l1_energy if norm.order == "l1" else l2_energy)(float(norm.map[0]))
+        return lambda z: np.asarray(norm(z[:, columns].astype(np.float64)))
+
+    def _factor(self) -> list[list[Fraction]]:
+        """The norm's map as a matrix of rationals on all N cells."""
+        full = np.zeros((len(np.atleast_2d(self.norm.factor)), self.relation.size))
+        full[:, self.columns] = self.norm.factor
+        return [[Fraction(float(w)) for w in row] for row in full]
+
+    def _polytope(self, norm: Gauge) -> Polytope:
+        """The gauge's body lifted from the measured cells into the span of the lattice."""
+        grid = gauge_grid(norm, (Fraction(1),) * norm.dimension)
+        lift = _lift(self.lattice.basis, self.columns)
+        vertices = [
+            [sum((c * r for c, r in zip(vertex, column, strict=True)), Fraction(0)) for column in lift]
+            for vertex in grid.vertices
+        ]
+        place = {cell: k for k, cell in enumerate(self.columns.tolist())}
+        facets = [[row[place[j]] if j in place else Fraction(0) for j in range(self.relation.size)] for row in grid.facets]
+        return Polytope(vertices, grid.simplices, facets)
 
 
-def _equal_weights(mechanism: LatticeMechanism) -> bool:
-    weights = mechanism.norm.map
-    return mechanism.cells is None and weights.ndim == 1 and len(set(weights.tolist())) == 1
-
-
-def chain_choice(mechanism: LatticeMechanism, plan: ChainPlan) -> LatticeChoice:
-    """The chain that the plan asks for."""
-    moves = directions(mechanism.relation.invariant.constraints, mechanism.lattice)
-    words = f"A Markov chain of {plan.steps} steps along {len(moves)} short vectors was asked for by name."
-    return LatticeChoice("chain", 1.0, chain_sampler(moves, energy(mechanism), plan), (words,))
-
-
-def energy(mechanism: LatticeMechanism) -> Energy:
-    """`||z||` of rows, in floats."""
-    columns, norm = mechanism.columns, mechanism.norm
-    if _equal_weights(mechanism) and norm.order in ("l1", "l2"):  # twice as fast a step
-        return (l1_energy if norm.order == "l1" else l2_energy)(float(norm.map[0]))
-    return lambda z: np.asarray(norm(z[:, columns].astype(np.float64)))
-
-
-def sampling_words(mechanism: LatticeMechanism) -> str:
+def sampling_words(plan: ChainPlan | None, found: Assessment | None) -> str:
     """The sentence of the guarantee about how noise is drawn."""
-    plan, found = mechanism.chain, mechanism.assessment
     if plan is None or found is None:
         return EXACT
     return (
@@ -71,25 +114,22 @@ def sampling_words(mechanism: LatticeMechanism) -> str:
     )
 
 
-def chain_notion(mechanism: LatticeMechanism) -> str:
-    """What is added to the notion of privacy by noise that is not exact."""
-    if mechanism.assessment is None:
-        return ""
+def chain_notion(relation: ChangeRelation | InvariantDistance) -> str:
+    """What is added to the notion of privacy by the noise of a chain."""
     text = (
         " Approximate, because the noise is: for every set S of outputs and every protected change, "
         "P(x + v)(S) <= exp(b) P(x)(S) + (1 + exp(b)) tau, where tau, the distance of the chain's law, is estimated and not proven."
     )
-    if not isinstance(mechanism.relation, InvariantDistance):
+    if not isinstance(relation, InvariantDistance):
         return text
     return text + (
         " In the form of INT Definition 2, delta (exp(epsilon r) - 1) / (exp(epsilon) - 1) at distance r, with the estimated delta below, "
-        f"since every change has r at least {_least_length(mechanism.relation):.6g}."
+        f"since every change has r at least {_least_length(relation):.6g}."
     )
 
 
-def chain_parameters(mechanism: LatticeMechanism) -> dict[str, float | int | None]:
+def chain_parameters(found: Assessment | None, relation: ChangeRelation | InvariantDistance) -> dict[str, float | int | None]:
     """The estimates as numbers, named as estimates."""
-    found, relation = mechanism.assessment, mechanism.relation
     if found is None:
         return {}
     delta = (
@@ -105,39 +145,6 @@ def _least_length(relation: InvariantDistance) -> float:
     if not relation.invariant.records_public:
         return 1.0
     return 2.0 if relation.distance == "l1" else 2**0.5
-
-
-def _gaussian(mechanism: LatticeMechanism) -> LatticeChoice:
-    columns = list(zip(*_factor(mechanism), strict=True))
-    precision = np.array([[sum(a * b for a, b in zip(u, v, strict=True)) for v in columns] for u in columns], dtype=object)
-    diagonal = set(precision.diagonal())
-    isotropic = mechanism.cells is None and len(diagonal) == 1 and mechanism.norm.map.ndim == 1
-    if isotropic:
-        sampler = LatticeGaussian.isotropic(mechanism.lattice, 1 / diagonal.pop())
-    else:
-        sampler = LatticeGaussian.ellipsoid(mechanism.lattice, precision)
-    return LatticeChoice("nearest plane, Gaussian", 1.0, sampler, ("Klein's proposal with an exact acceptance.",))
-
-
-def _factor(mechanism: LatticeMechanism) -> list[list[Fraction]]:
-    """The norm's map as a matrix of rationals on all N cells."""
-    full = np.zeros((len(np.atleast_2d(mechanism.norm.factor)), mechanism.relation.size))
-    full[:, mechanism.columns] = mechanism.norm.factor
-    return [[Fraction(float(w)) for w in row] for row in full]
-
-
-def _polytope(mechanism: LatticeMechanism, norm: Gauge) -> Polytope:
-    """The gauge's body lifted from the measured cells into the span of the lattice."""
-    from designer.noise import gauge_grid
-
-    grid = gauge_grid(norm, (Fraction(1),) * norm.dimension)
-    lift = _lift(mechanism.lattice.basis, mechanism.columns)
-    vertices = [
-        [sum((c * r for c, r in zip(vertex, column, strict=True)), Fraction(0)) for column in lift] for vertex in grid.vertices
-    ]
-    place = {cell: k for k, cell in enumerate(mechanism.columns.tolist())}
-    facets = [[row[place[j]] if j in place else Fraction(0) for j in range(mechanism.relation.size)] for row in grid.facets]
-    return Polytope(vertices, grid.simplices, facets)
 
 
 def _lift(basis: NDArray[Any], columns: NDArray[np.intp]) -> list[list[Fraction]]:
