@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.files.json_text import plain
 from designer.promises.accounting import pure_rho
+from designer.records.kinds import policy_from_spec
 from designer.records.metrics import policy_min
 from designer.records.plain_policies import ceilings
 from designer.records.policies import (
@@ -29,7 +30,6 @@ from designer.records.policies import (
     Scaled,
     Splitting,
     Sum,
-    policy_from_spec,
 )
 from designer.records.slow_policies import StudentNoise, StudentSum, TransformedNoise, TransformedSum
 

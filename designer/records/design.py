@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +22,10 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats, Immutable, frozen, positive
 from designer.optimality import Optimality
 from designer.records.hierarchies import Hierarchy
+from designer.records.policies import GaussianSums
 from designer.records.targets import COUNT, Accuracy, PriorRecords
 from solvers.least_load import least_load
 from solvers.solution import Solution
-
-if TYPE_CHECKING:
-    from designer.records.policies import GaussianSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +95,6 @@ class RecordDesign(Immutable):
 
     def policy(self, group: str | None = None) -> GaussianSums:
         """The exact policy, of the records of one finest group where noise differs between groups."""
-        from designer.records.policies import GaussianSums
-
         if group is None and not self.uniform:
             raise InvalidProblem("group: noise differs between groups; name one of the finest, each has its own policy.")
         leaf = int(np.flatnonzero(~self.hierarchy.inner)[0]) if group is None else self.hierarchy.place[group]

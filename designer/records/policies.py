@@ -1,24 +1,21 @@
-"""Every per-record policy, their compositions, and how they are read from plain data (docs/theory/records.md).
+"""Every per-record policy and their compositions (docs/theory/records.md).
 
 >>> by_sector = Piecewise("sector", {"mining": Splitting(1, {"pay": 10}), "retail": Splitting(1, {"pay": 5})}, Constant(1))
 >>> total = Sum([Constant("1/4"), by_sector])
 >>> [total.exact({"sector": sector, "pay": 15}) for sector in ("mining", "retail", "other")]
 [Fraction(17, 4), Fraction(37, 4), Fraction(5, 4)]
->>> policy_from_spec(total.to_spec()) == total
-True
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.files.json_text import require_keys
 from designer.frozen import Floats, shown
 from designer.records.plain_policies import Constant, GaussianSums, LaplaceSums, NoisySums, Splitting
 from designer.records.policy import Columns, Policy, Read, Unit, column, entry, length, parameter, raised, same_unit
@@ -36,7 +33,6 @@ __all__ = [
     "Scaled",
     "Splitting",
     "Sum",
-    "policy_from_spec",
 ]
 
 # Sums of groups of scaled sums take five levels; deeper nests are mistakes, or files made to exhaust a reader.
@@ -321,37 +317,6 @@ class AsZcdp(Compound):
 def nesting(policy: Policy) -> int:
     """How many levels of policies a policy holds, itself included."""
     return 1 + max(map(nesting, policy.inner()), default=0)
-
-
-def _kinds() -> dict[str, type[Policy]]:
-    from designer.records.slow_policies import StudentSum, TransformedSum
-
-    listed: tuple[type[Policy], ...] = (
-        Constant,
-        Splitting,
-        GaussianSums,
-        LaplaceSums,
-        Sum,
-        Maximum,
-        Scaled,
-        Piecewise,
-        AsZcdp,
-        TransformedSum,
-        StudentSum,
-    )
-    return {cls.kind: cls for cls in listed}
-
-
-def policy_from_spec(spec: Any, levels: int = DEEPEST) -> Policy:
-    """A policy from plain data: of the closed list of kinds, with exactly the keys of its kind, every number checked again."""
-    kinds = _kinds()
-    if not isinstance(spec, dict) or not isinstance(spec.get("kind"), str) or spec["kind"] not in kinds:
-        raise InvalidSpec(f"policy.kind: {shown(spec)} names no kind of policy; one of {sorted(kinds)}.")
-    if not levels:
-        raise InvalidSpec(f"policy: nests policies more than {DEEPEST} deep.")
-    cls = kinds[spec["kind"]]
-    require_keys(spec, {"kind", *(f.name for f in fields(cls))}, f"policy of kind {cls.kind!r}")  # type: ignore[arg-type]
-    return cls.from_spec(spec, lambda part: policy_from_spec(part, levels - 1))
 
 
 def _listed(value: Any, field: str) -> list[Any]:

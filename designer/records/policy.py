@@ -68,7 +68,7 @@ class Policy(Immutable, ABC):
 
     @abstractmethod
     def to_spec(self) -> dict[str, Any]:
-        """Plain data, `kind` first; `policies.policy_from_spec` inverts it."""
+        """Plain data, `kind` first; `kinds.policy_from_spec` inverts it."""
 
     @classmethod
     @abstractmethod

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +19,9 @@ from designer.errors import InvalidProblem
 from designer.frozen import Floats, Immutable, count, positive, shown
 from designer.optimality import Optimality
 from designer.records.design import RecordDesign
+from designer.records.policies import Constant, Splitting, Sum
 from designer.records.targets import COUNT, PriorRecords
-
-if TYPE_CHECKING:
-    from designer.records.policies import Sum
+from solvers.ceiling_product import Product, least_product
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +58,6 @@ class SplitDesign(Immutable):
 
     def policy(self) -> Sum:
         """The published policy: splitting for everything asked on split rows, and a constant for the counts of records before."""
-        from designer.records.policies import Constant, Splitting, Sum
-
         exact = self.design.policy()
         loss = Fraction(self.split_rows) + sum(Fraction(T) ** 2 / (2 * exact.variances[a]) for a, T in self.thresholds.items())
         split = Splitting(loss, {a: Fraction(T) for a, T in self.thresholds.items()})
@@ -114,8 +110,6 @@ def design_thresholds(
     split_rows: c, 0 where nothing counts split rows. most_rows: no prior record may be split into more. points: sums over more prior records
     are solved on that many, grouped by size, and the bound then speaks of those alone.
     """
-    from solvers.ceiling_product import Product, least_product
-
     if not design.uniform:
         raise InvalidProblem(
             "design: noise differs between groups; design the thresholds of each group from a design of its own."

@@ -1,0 +1,48 @@
+"""The closed list of policies, and how one is read from plain data.
+
+>>> from designer.records.policies import Constant, Splitting, Sum
+>>> total = Sum([Constant("1/4"), Splitting(1, {"pay": 10})])
+>>> policy_from_spec(total.to_spec()) == total
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from designer.errors import InvalidSpec
+from designer.files.json_text import require_keys
+from designer.frozen import shown
+from designer.records.plain_policies import Constant, GaussianSums, LaplaceSums, Splitting
+from designer.records.policies import DEEPEST, AsZcdp, Maximum, Piecewise, Scaled, Sum
+from designer.records.policy import Policy
+from designer.records.slow_policies import StudentSum, TransformedSum
+
+POLICIES: dict[str, type[Policy]] = {
+    cls.kind: cls
+    for cls in (
+        Constant,
+        Splitting,
+        GaussianSums,
+        LaplaceSums,
+        Sum,
+        Maximum,
+        Scaled,
+        Piecewise,
+        AsZcdp,
+        TransformedSum,
+        StudentSum,
+    )
+}
+
+
+def policy_from_spec(spec: Any, levels: int = DEEPEST) -> Policy:
+    """A policy from plain data: of the closed list of kinds, with exactly the keys of its kind, every number checked again."""
+    if not isinstance(spec, dict) or not isinstance(spec.get("kind"), str) or spec["kind"] not in POLICIES:
+        raise InvalidSpec(f"policy.kind: {shown(spec)} names no kind of policy; one of {sorted(POLICIES)}.")
+    if not levels:
+        raise InvalidSpec(f"policy: nests policies more than {DEEPEST} deep.")
+    cls = POLICIES[spec["kind"]]
+    require_keys(spec, {"kind", *(f.name for f in fields(cls))}, f"policy of kind {cls.kind!r}")  # type: ignore[arg-type]
+    return cls.from_spec(spec, lambda part: policy_from_spec(part, levels - 1))
