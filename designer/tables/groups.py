@@ -9,6 +9,7 @@ from typing import Any
 from designer.errors import InvalidProblem
 from designer.files.json_text import require_keys
 from designer.frozen import Immutable, shown
+from designer.records.values import label
 from designer.tables.key import Key
 from designer.tables.partition_selection import PartitionSelection
 
@@ -115,6 +116,14 @@ def nested_codes(column: str, lengths: Sequence[int], codes: Sequence[str]) -> t
 def _labels(key: Any, columns: int) -> Labels:
     if isinstance(key, str) or not isinstance(key, Sequence) or len(key) != columns:
         raise InvalidProblem(f"keys: {shown(key)} is not a row of {columns} labels.")
-    if not all(isinstance(label, (str, int)) for label in key):
-        raise InvalidProblem(f"keys: {shown(key)} holds something else than texts and whole numbers.")
-    return tuple(str(label).lower() if isinstance(label, bool) else str(label) for label in key)
+    texts = tuple(_label(entry) for entry in key)
+    if None in texts:
+        raise InvalidProblem(f"keys: {shown(key)} holds a missing value; list texts, whole numbers, booleans or dates.")
+    return texts  # type: ignore[return-value]
+
+
+def _label(entry: object) -> str | None:
+    try:
+        return label(entry, "keys")
+    except InvalidProblem:
+        raise InvalidProblem(f"keys: {shown(entry)} is no text, whole number, boolean or date.") from None
