@@ -64,13 +64,13 @@ def numbers(groups: Groups, queries: Sequence[Additive], table: Any) -> Numbers:
 
 
 def cell_counts(query: Quantile, table: Any) -> Mapping[Labels, NDArray[np.int64]]:
-    """For every group with records: how many lie in each cell between the candidates."""
+    """For every group with values: how many lie in each cell between the candidates; missing ones lie in none."""
     from designer.tables.condition import all_met
 
     _require_table(table)
-    keys, met = query.groups.expressions(table), all_met(query.where, table)
-    rows = table.select(**keys, cell=query.cell(table), **({} if met is None else {"met": met}))
-    rows = rows if met is None else rows.filter(rows.met)
+    keys = query.groups.expressions(table)
+    rows = table.select(**keys, cell=query.cell(table), met=all_met(query.population, table))
+    rows = rows.filter(rows.met)
     grouped = rows.group_by([*keys, "cell"]).agg(amount=rows.count())
     found = _computed(_with_labels(grouped, keys))
     counts: dict[Labels, NDArray[np.int64]] = {}

@@ -240,7 +240,7 @@ class Sum(Additive):
 class Average(Query):
     """`AVG(measure)`: a noisy sum over a noisy count, both released (`name.sum`, `name.count`); the losses of the two add up.
 
-    Missing values count as 0 in the sum and as records in the count; `where=[Condition(column, "present")]` leaves them out, as SQL does.
+    Records whose value is missing (NULL, NaN) count in neither, as in SQL, and cost nothing.
     """
 
     measure: Measure | None = None
@@ -259,8 +259,12 @@ class Average(Query):
         """The two noisy numbers it is made of."""
         return (
             Sum(f"{self.name}.sum", self.groups, self.where, self.variance, self.measure),
-            Count(f"{self.name}.count", self.groups, self.where, self.count_variance),
+            Count(f"{self.name}.count", self.groups, self._counted, self.count_variance),
         )
+
+    @property
+    def _counted(self) -> tuple[Condition, ...]:
+        return self.where if self.measure is None else with_value(self.where, self.measure)
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         return sum((part.loss(record) for part in self.parts), Fraction(0))
@@ -272,6 +276,12 @@ class Average(Query):
         sums, counts = (part.to_spec() for part in self.parts)
         own = {"measure": sums["measure"], "variance": sums["variance"], "count_variance": counts["variance"]}
         return {**super().to_spec(), **own}
+
+
+def with_value(where: tuple[Condition, ...], measure: Measure) -> tuple[Condition, ...]:
+    """The conditions, and that the measured value is present."""
+    present = Condition(measure.column, "present")
+    return where if present in where else (*where, present)
 
 
 def variance_for(threshold: object, rho: object) -> Fraction:
