@@ -24,16 +24,19 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
 
 def octets(column: Any) -> Any:
     """The UTF-8 of a text column of an Ibis table; InvalidProblem on engines of which it is not known how to compare texts byte by byte."""
-    engine = engine_of(column)
+    return _octets(column, engine_of(column))
+
+
+def _octets(text: Any, engine: str) -> Any:
     if engine in CASTS:
-        return column.cast("binary")
+        return text.cast("binary")
     if engine not in FUNCTIONS:
         known = ", ".join(sorted((*CASTS, *FUNCTIONS)))
         raise InvalidProblem(
             f"records: it is not known how {engine} compares texts byte by byte; move the table to one of {known}."
         )
     name, *constants = FUNCTIONS[engine]
-    return _function(name, len(constants))(column, *constants)
+    return _function(name, len(constants))(text, *constants)
 
 
 def engine_of(column: Any) -> str:
@@ -47,16 +50,16 @@ def engine_of(column: Any) -> str:
     raise InvalidProblem("records: the table lives on no engine, or on several; connect to one and pass a table of it.")
 
 
-def octets_of(text: str) -> Any:
-    """The UTF-8 of a constant, to compare columns of octets with."""
+def octets_of(text: str, column: Any) -> Any:
+    """The UTF-8 of a constant on the engine of a column, to compare octets with; by the same function, because engines write constant bytes in different ways."""
     import ibis
 
-    return ibis.literal(text.encode(), "binary")
+    return _octets(ibis.literal(text, "string"), engine_of(column))
 
 
 def is_among(column: Any, texts: Iterable[str]) -> Any:
     """Which texts of a column are, byte for byte, among some constants; missing where the text is."""
-    return octets(column).isin([octets_of(text) for text in texts])
+    return octets(column).isin([octets_of(text, column) for text in texts])
 
 
 def text_of(octets: Any) -> str | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ ibis = pytest.importorskip("ibis")
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
 
+CONTEXT = Context(prec=60)
 EMP, X = Measure("emp"), Measure("x", "1/2", lower=-1000)
 X_GROUPS = Groups(["k"], [["a"], ["7"], ["-1"], ["true"], ["false"], ["2020-02-29"], ["é"]])
 SPLITTING = UnitSplitting([X], [5], "k", {"a": [2], "7": [3]})
@@ -230,3 +232,37 @@ def test_pieces_refuse_keys_of_another_type_than_theirs() -> None:
         with pytest.raises(InvalidProblem, match="'k'"):
             policy({"k": np.array([key], dtype=object)})
     assert codes({"k": np.array([1, 2, None, math.nan], dtype=object)}).tolist() == [3, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(4, 1), (9, 4), (15, 2), (18, 3), (18, 17), (30, 12), (38, 20), (38, 30)])
+def test_decimals_of_any_width_are_measured_and_compared_as_here(precision: int, scale: int) -> None:
+    """Next to halves of a step, where one rounding more would show, and next to whole numbers."""
+    generator = np.random.default_rng(precision * 100 + scale)
+    most = 10 ** min(precision - scale, 7)
+    halves = [Fraction(int(n), 4) for n in generator.integers(-4 * most, 4 * most, 300)]
+    grid = [round(x * 10**scale) + int(d) for x, d in zip(halves, generator.integers(-2, 3, 300), strict=True)]
+    values = [Decimal(n).scaleb(-scale, CONTEXT) for n in [*grid, 5 * 10**scale, 0] if abs(n) < 10**precision]
+    table = ibis.memtable(pa.table({"x": pa.array([*values, None], type=pa.decimal128(precision, scale))}))
+    for measure in (X, Measure("x"), Measure("x", "0.01", lower=-(10**6))):
+        found = table.select(u=measure.expression(table)).to_pyarrow()["u"].to_pylist()
+        assert found == [measure.units(x) for x in [*values, None]]
+    for op in ("==", "!=", "<", "<=", ">", ">=", "present"):
+        condition = Condition("x", op, None if op == "present" else 5)
+        found = table.select(met=condition.expression(table)).to_pyarrow()["met"].to_pylist()
+        assert found == [condition.meets({"x": x}) for x in [*values, None]]
+
+
+def test_whole_numbers_of_any_width_are_compared_as_here() -> None:
+    values = {
+        "int8": [-128, 127, 5],
+        "uint8": [255, 5, 0],
+        "int64": [2**63 - 1, -(2**63), 2**53 - 1],
+        "uint64": [2**64 - 1, 5, 0],
+    }
+    values |= {"float32": [5.0, 2.0**24, math.inf], "float64": [5.0, 2.0**53, -math.inf], "bool_": [True, False, None]}
+    for kind, given in values.items():
+        table = ibis.memtable(pa.table({"x": pa.array([*given, None], type=getattr(pa, kind)())}))
+        for op, value in product(("==", "!=", "<", "<=", ">", ">="), (5, 1, -1, 300, 2**24 + 1, 1 - 2**53, 2**53 - 1)):
+            condition = Condition("x", op, value)
+            found = table.select(met=condition.expression(table)).to_pyarrow()["met"].to_pylist()
+            assert found == [condition.meets({"x": x}) for x in [*given, None]]

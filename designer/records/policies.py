@@ -237,7 +237,7 @@ class Piecewise(Compound):
         named = octets(key) if key.type().is_string() else key
         return ibis.cases(
             *(
-                (named == (octets_of(value) if isinstance(value, str) else value), part.expression(table))
+                (named == (octets_of(value, key) if isinstance(value, str) else value), part.expression(table))
                 for value, part in self.groups.items()
             ),
             else_=self.other.expression(table),

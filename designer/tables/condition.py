@@ -124,7 +124,10 @@ def floats(column: Any) -> Any:
 def _comparable(column: Any) -> Any:
     """A column that compares with whole numbers exactly: engines would round the number to a 32-bit float, or to a boolean."""
     kind = column.type()
-    return column.cast("float64") if kind.is_floating() else column.cast("int64") if kind.is_boolean() else column
+    wider = (
+        "float64" if kind.is_floating() else "int64" if kind.is_boolean() else "decimal(38, 0)" if kind.is_uint64() else None
+    )
+    return column if wider is None else column.cast(wider)
 
 
 def all_met(where: Sequence[Condition], table: Any) -> Any | None:

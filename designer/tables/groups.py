@@ -95,7 +95,7 @@ class Groups(Immutable):
         columns = [key.octets(table) for key in self.columns]
         listed = [self._is_listed(columns[: d + 1]) for d in range(len(columns))]
         return {
-            f"k{i}": known.ifelse(column, octets_of(OTHERS))
+            f"k{i}": known.ifelse(column, octets_of(OTHERS, column))
             for i, (column, known) in enumerate(zip(columns, listed, strict=True))
         }
 
@@ -105,10 +105,10 @@ class Groups(Immutable):
 
         children: dict[Labels, list[Any]] = {}
         for stem in sorted(stem for stem in self.stems if len(stem) == len(columns)):
-            children.setdefault(stem[:-1], []).append(octets_of(stem[-1]))
+            children.setdefault(stem[:-1], []).append(octets_of(stem[-1], columns[-1]))
         branches = []
         for parent, labels in children.items():
-            here = [column == octets_of(text) for column, text in zip(columns, parent, strict=False)]
+            here = [column == octets_of(text, column) for column, text in zip(columns, parent, strict=False)]
             branches.append((reduce(operator.and_, here, ibis.literal(True)), columns[-1].isin(labels).fill_null(False)))
         return ibis.cases(*branches, else_=False) if branches else ibis.literal(False)
 

@@ -144,7 +144,8 @@ class UnitSplitting(Immutable):
             return defaults
         found, own = self.by.octets(table), self._own_units
         cases = [
-            [(found == octets_of(text), ibis.literal(Ts[k], "int64")) for text, Ts in own.items()] for k in range(len(defaults))
+            [(found == octets_of(text, found), ibis.literal(Ts[k], "int64")) for text, Ts in own.items()]
+            for k in range(len(defaults))
         ]
         return [ibis.cases(*branches, else_=default) for branches, default in zip(cases, defaults, strict=True)]
 
