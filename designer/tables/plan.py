@@ -14,6 +14,7 @@ from designer.guarantee import TIMING, Guarantee
 from designer.promises.tradeoff import rational
 from designer.records import policies
 from designer.records.policy import Policy
+from designer.records.values import entry
 from designer.specified import Specified
 from designer.tables.groups import Groups
 from designer.tables.loss_rate import rate_per_row, splitting_policy
@@ -152,7 +153,7 @@ class TablePlan(Specified):
         return {
             **record,
             **labels,
-            **{measure.column: measure.units(record.get(measure.column)) * measure.step for measure in self.measures},
+            **{measure.column: measure.units(entry(record, measure.column)) * measure.step for measure in self.measures},
         }
 
     @cached_property
