@@ -6,7 +6,7 @@ not settle `<= 1`, are then evaluated in exact rational arithmetic. So the verdi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -22,6 +22,7 @@ from solvers.rational import float_above
 # Pairs whose float bound already proves <= 1 are evaluated exactly only up to this many, fewer where a norm takes many products; the
 # others are covered by their bound. Where all pairs tie (identity queries, N = 64, one budget) 512 would take 5 s.
 EXACT_PAIRS, EXACT_PRODUCTS = 512, 100_000
+NOTHING_MOVES = "no protected change moves anything that is released, so the promise is kept whatever is published"
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,14 @@ class _Search:
             self.infinite, self.pair = True, (left, right)
         elif not self.infinite and length / budget > self.best:
             self.best, self.pair = length / budget, (left, right)
+
+
+def moves_nothing(certificate: PrivacyCertificate, sensitivity: Callable[[], SensitivitySet]) -> bool:
+    """Whether no protected change moves what is released, so that the promise is kept by anything, true answers among it."""
+    if certificate.worst_ratio == 0:
+        return True
+    # Without a witness the ratio is that of an error bound, and equal points settle it.
+    return certificate.witness is None and bool(sensitivity().silent_coordinates().all())
 
 
 def rounding_error(sensitivity: SensitivitySet, norm: Norm) -> float:

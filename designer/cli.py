@@ -29,7 +29,7 @@ from designer.files.spec import load, to_spec
 from designer.lattice.mechanism import LatticeMechanism
 from designer.mechanism import Mechanism
 from designer.release import Release
-from designer.report import certificate_words, design_summary, page, summary
+from designer.report import cautions, certificate_words, design_summary, page, summary
 from designer.specified import Specified
 from designer.version import VERSION
 
@@ -83,6 +83,8 @@ def parser() -> argparse.ArgumentParser:
         made.add_argument("file", type=Path, help=target)
         made.add_argument("--json", action="store_true", help="print JSON for machines")
         made.set_defaults(run=run)
+        if "spec" in target:
+            made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
         return made
 
     names = ", ".join(family.name for family in FAMILIES)
@@ -129,9 +131,9 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
 
 
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
-    mechanism = load(options.file)
+    mechanism = _loaded(options)
     released = _released(mechanism, options)
-    data = released.to_dict()
+    data = {**released.to_dict(), **_cautions(mechanism)}
     if options.output:
         write_whole(options.output, json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n")
     if isinstance(mechanism, Mechanism):
@@ -140,7 +142,12 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         answers = [released.to_text()]
     else:
         answers = [json.dumps(plain({key: data[key] for key in data if key != "guarantee"}), indent=1, ensure_ascii=False)]
-    return "\n".join([*answers, "", released.guarantee.to_text()]), data
+    return "\n".join([*cautions(mechanism), *answers, "", released.guarantee.to_text()]), data
+
+
+def _cautions(mechanism: Specified) -> dict[str, Any]:
+    """What readers of JSON must not miss; nothing where every answer gets noise."""
+    return {key: value for key in ("vacuous", "exact") if (value := getattr(mechanism, key))}
 
 
 def _released(mechanism: Specified, options: argparse.Namespace) -> Any:
@@ -165,7 +172,7 @@ def _answer_lines(mechanism: Mechanism, released: Release) -> list[str]:
     width = max(len(name) for name in released.queries)
     deviations = np.sqrt(mechanism.query_variances())
     lines = [
-        f"{name:{width}}  {_rounded(a, s):>24}  +- {s:,.4g}"
+        f"{name:{width}}  {_rounded(a, s):>24}  {f'+- {s:,.4g}' if s else 'EXACT, no noise'}"
         for name, a, s in zip(released.queries, released.answers, deviations, strict=True)
     ]
     return ["Noisy answers, with the standard deviation of their noise", *lines]
@@ -179,7 +186,7 @@ def _rounded(answer: float, deviation: float) -> str:
 
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:
-    mechanism = load(options.file)
+    mechanism = _loaded(options)
     if not isinstance(mechanism, (Mechanism, LatticeMechanism)):
         raise InvalidProblem(f"{options.file}: holds no additive mechanism, so there is no noise to draw; use release.")
     noise = mechanism.sample_noise(options.size, options.seed)
@@ -194,14 +201,20 @@ def _sample(options: argparse.Namespace) -> tuple[str, Any]:
     return "\n".join([noise.stamp, *lines]), data
 
 
+def _loaded(options: argparse.Namespace) -> Any:
+    """The mechanism of the spec that a command is about."""
+    return load(options.file, allow_vacuous=options.allow_vacuous)
+
+
 def _verify(options: argparse.Namespace) -> tuple[str, Any]:
-    mechanism = load(options.file)
-    data = {**asdict(mechanism.privacy), "fingerprint": mechanism.fingerprint}
-    return f"{options.file}: holds. {certificate_words(mechanism)}", data
+    mechanism = _loaded(options)
+    data = {**asdict(mechanism.privacy), "fingerprint": mechanism.fingerprint, **_cautions(mechanism)}
+    verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
+    return "\n".join([*cautions(mechanism), f"{options.file}: {verdict}. {certificate_words(mechanism)}"]), data
 
 
 def _report(options: argparse.Namespace) -> tuple[str, Any]:
-    text = page(load(options.file))
+    text = page(_loaded(options))
     if options.output:
         write_whole(options.output, text)
         return f"Written to {options.output}.", {"path": str(options.output)}
@@ -220,7 +233,7 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
             "family": file.family,
         }
         return "\n".join(f"{key:10}{value}" for key, value in data.items()), data
-    mechanism = load(options.file)
+    mechanism = _loaded(options)
     return summary(mechanism), to_spec(mechanism)
 
 

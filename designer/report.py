@@ -14,11 +14,25 @@ from designer.specified import Specified
 ROWS_SHOWN = 12
 
 
+def cautions(made: Specified) -> list[str]:
+    """Lines that must not be missed: that the object hides nothing, and which answers it publishes without noise."""
+    listed = ", ".join(made.exact[:ROWS_SHOWN]) + (
+        f" and {len(made.exact) - ROWS_SHOWN} more" if len(made.exact) > ROWS_SHOWN else ""
+    )
+    return [*made.warning, *([f"EXACT, without any noise: {listed}."] if listed else [])]
+
+
 def summary(made: Specified) -> str:
     """What a frozen object does and what proves it, in a dozen lines."""
     if isinstance(made, Mechanism):
         return mechanism_summary(made)
-    return "\n".join([made.guarantee.to_text(), "Certificate: " + certificate_words(made)])
+    return "\n".join(
+        [
+            *cautions(made),
+            made.guarantee.to_text(),
+            f"Certificate{' (empty)' if made.vacuous else ''}: {certificate_words(made)}",
+        ]
+    )
 
 
 def certificate_words(made: Specified) -> str:
@@ -44,6 +58,7 @@ def page(made: Specified) -> str:
     provenance = [f"- {key}: {value}" for key, value in made.provenance.items()]
     return "\n".join(
         [
+            *_caution_paragraphs(made),
             f"# {type(made).__name__} {made.fingerprint[:12]}",
             *("", "## Guarantee", "", "```", made.guarantee.to_text(), "```"),
             *("", "## Privacy certificate", "", *certificate),
@@ -77,11 +92,12 @@ def mechanism_summary(mechanism: Mechanism) -> str:
     worst = "no protected change moves an answer" if certificate.witness is None else f"attained at {certificate.witness.words}"
     return "\n".join(
         [
+            *cautions(mechanism),
             f"Workload:    {queries} queries over {elements} universe elements",
             f"Relation:    {mechanism.relation.words()}",
             f"Mechanism:   {mechanism.family}; expected total squared error {mechanism.error():.6g}",
             *_noise_lines(mechanism),
-            f"Certificate: holds; worst loss / budget {float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {worst}",
+            f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget {float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {worst}",
             f"             {certificate.arithmetic}",
             f"Fingerprint: {mechanism.fingerprint}",
         ]
@@ -100,11 +116,18 @@ def _noise_lines(mechanism: Mechanism) -> list[str]:
     return shown + ([f"  ... and {len(deviations) - ROWS_SHOWN} more"] if len(deviations) > ROWS_SHOWN else [])
 
 
+def _caution_paragraphs(made: Specified) -> list[str]:
+    return [line for caution in cautions(made) for line in (f"**{caution}**", "")]
+
+
 def mechanism_report(mechanism: Mechanism) -> str:
     """A page: the guarantee, the noise of every query, the certificate, optimality and provenance."""
     certificate = mechanism.privacy
     deviations = np.sqrt(mechanism.query_variances())
-    noise = [f"| {name} | {s:.6g} |" for name, s in zip(mechanism.workload.queries, deviations, strict=True)]
+    noise = [
+        f"| {name} | {f'{s:.6g}' if s else 'none: exact'} |"
+        for name, s in zip(mechanism.workload.queries, deviations, strict=True)
+    ]
     optimality = ["No claim of optimality."]
     if mechanism.optimality is not None:
         best = mechanism.optimality
@@ -118,6 +141,7 @@ def mechanism_report(mechanism: Mechanism) -> str:
     )
     return "\n".join(
         [
+            *_caution_paragraphs(mechanism),
             f"# Mechanism {mechanism.fingerprint[:12]}",
             "",
             "## Guarantee",
@@ -136,7 +160,7 @@ def mechanism_report(mechanism: Mechanism) -> str:
             "",
             "## Privacy certificate",
             "",
-            f"Holds. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over {certificate.pairs:,} pairs. {certificate.arithmetic}.",
+            f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over {certificate.pairs:,} pairs. {certificate.arithmetic}.",
             *witness,
             certificate.theorem,
             "",

@@ -57,7 +57,15 @@ def freeze(
     norm = shape(rounded)
     norm = norm.divided(scale_up_to_private(rounded, norm))
     made = Mechanism(
-        family, problem.workload, problem.relation, norm, grid, falloff, coordinates.measured, coordinates.reconstruction
+        family,
+        problem.workload,
+        problem.relation,
+        norm,
+        grid,
+        falloff,
+        coordinates.measured,
+        coordinates.reconstruction,
+        allow_vacuous=problem.allow_vacuous,
     )
     if bound is None:
         return made

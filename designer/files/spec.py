@@ -65,20 +65,21 @@ def save(mechanism: Specified, path: Path) -> Path:
     return write_whole(path, json.dumps(to_spec(mechanism), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
 
 
-def load(path: str | Path, *, size_limit: int = SIZE_LIMIT) -> Any:
+def load(path: str | Path, *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False) -> Any:
     """The mechanism of a spec file, of any kind in `FORMATS`, certified anew.
 
+    allow_vacuous: load a mechanism that hides nothing, too, if its spec says that this was asked for.
     Raises `InvalidSpec` for a file that is not a spec, is over `size_limit` bytes, was altered, or claims what its mechanism does not
-    prove; `NotPrivate` when the mechanism in it breaks its own relation.
+    prove; `NotPrivate` when the mechanism in it breaks its own relation, or hides nothing.
     """
     spec = read_json(Path(path), size_limit)
     try:
-        return from_spec(spec)
+        return from_spec(spec, allow_vacuous=allow_vacuous)
     except RecursionError:
         raise InvalidSpec("spec: is nested far deeper than a spec is.") from None
 
 
-def from_spec(spec: dict[str, Any]) -> Any:
+def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Any:
     """The mechanism of a spec that was read; see `load`."""
     require_keys(spec, TOP_KEYS, "spec")
     if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] != FORMAT_VERSION:
@@ -93,6 +94,10 @@ def from_spec(spec: dict[str, Any]) -> Any:
     if canonical(mechanism.core()) != canonical(spec["mechanism"]):
         raise InvalidSpec("mechanism: is not written as this program writes it; design the mechanism again.")
     _compare_claims(mechanism, spec)
+    if mechanism.vacuous and not allow_vacuous:
+        raise NotPrivate(
+            f"spec: the mechanism hides nothing: {mechanism.vacuous}. If that is meant, pass allow_vacuous=True (--allow-vacuous)."
+        )
     return mechanism
 
 

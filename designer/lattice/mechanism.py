@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certificate import PrivacyCertificate, Witness, certify
+from designer.certificate import PrivacyCertificate, Witness, certify, moves_nothing
 from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats, count, frozen, shown
 from designer.guarantee import TIMING, Guarantee
@@ -117,6 +117,14 @@ class LatticeMechanism(Specified):
                 "has converged, and adds no noise."
             )
         object.__setattr__(self, "privacy", self.verify().require())
+        if moves_nothing(self.privacy, self.sensitivity):
+            raise InvalidProblem("relation: protects no change at all; an invariant may need a larger adjacency.")
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The names of the answers that no vector of the lattice moves; the table itself gets noise."""
+        moved = np.abs(self.workload.dense() @ self.lattice.basis.T.astype(np.float64)).max(axis=1)
+        return tuple(name for name, noise in zip(self.workload.queries, moved, strict=True) if not noise)
 
     def _require_promise(self) -> None:
         """A chain whose estimate leaves nothing promised is refused."""

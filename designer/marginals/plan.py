@@ -28,13 +28,19 @@ MARGIN = 1 - 2.0**-40
 
 
 def design_marginals(
-    workload: MarginalWorkload, protection: Protection, loss: Loss = "squared", *, tolerance: float | None = None
+    workload: MarginalWorkload,
+    protection: Protection,
+    loss: Loss = "squared",
+    *,
+    tolerance: float | None = None,
+    allow_vacuous: bool = False,
 ) -> MarginalMechanism:
     """The Gaussian mechanism of least loss among all that answer these marginals without bias, certified.
 
     protection: `metrics.hamming(domain, budgets)`, a budget for each attribute (infinite: unprotected) with the number of records public,
     or `Presence(epsilon)`. loss: "squared" (total) or "max", of variances times the workload's weights.
     tolerance: relative gap, 1e-9 for "squared" and 1e-6 for "max" unless given. Time depends on the number of subsets only.
+    allow_vacuous: accept tables that no protected change moves, which are all published exactly; they are refused otherwise.
 
     >>> from designer import metrics
     >>> from designer.domain import Domain
@@ -52,7 +58,7 @@ def design_marginals(
     start = time.perf_counter()
     reached = (1e-9 if loss == "squared" else 1e-6) if tolerance is None else probability(tolerance, "tolerance")
     precisions, optimality = _planned(workload, protection, loss, reached)
-    made = MarginalMechanism(workload, protection, precisions)
+    made = MarginalMechanism(workload, protection, precisions, allow_vacuous=allow_vacuous)
     provenance = {
         "software": f"dp-designer {VERSION}",
         "family": "residual",

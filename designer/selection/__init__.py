@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certificate import PrivacyCertificate, certify
+from designer.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.errors import DesignFailed, InvalidProblem
 from designer.files.json_text import require_keys
 from designer.files.spec_parts import relation_from_spec
@@ -89,6 +89,10 @@ class Selection(Specified):
             raise InvalidProblem(f"rate: {rate} is not between {LEAST_RATE} and {1 / LEAST_RATE}; choose other units of score.")
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "privacy", self.verify().require())
+        if moves_nothing(self.privacy, self.sensitivity):
+            raise InvalidProblem(
+                f"relation: protects nothing in the scores: {NOTHING_MOVES}; give budgets to changes that move them."
+            )
 
     @classmethod
     def design(cls, score: Score, relation: Relation, law: LawName = "exponential", constant: Constant = "range") -> Selection:
