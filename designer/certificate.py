@@ -15,6 +15,7 @@ import numpy as np
 from designer.errors import NotPrivate
 from designer.frozen import Floats
 from designer.norms import Norm
+from designer.printing import printed
 from designer.relation import Block
 from designer.sensitivity import SensitivitySet
 from solvers.rational import float_above
@@ -27,13 +28,16 @@ NOTHING_MOVES = "no protected change moves anything that is released, so the pro
 
 @dataclass(frozen=True)
 class Witness:
-    """A protected pair: point indices, the pair in words, its difference u and its budget b (rounded to floats for reading)."""
+    """A protected pair: point indices, the pair in words fit to print, its difference u and its budget b (rounded to floats for reading)."""
 
     left: int
     right: int
     words: str
     difference: tuple[float, ...]
     budget: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", printed(self.words))
 
 
 @dataclass(frozen=True)

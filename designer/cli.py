@@ -28,6 +28,7 @@ from designer.files.problem_file import read_problem
 from designer.files.spec import load, to_spec
 from designer.lattice.mechanism import LatticeMechanism
 from designer.mechanism import Mechanism
+from designer.printing import one_line, printed
 from designer.release import Release
 from designer.report import cautions, certificate_words, design_summary, page, summary
 from designer.specified import Specified
@@ -47,12 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             text, data = options.run(options)
         print(json.dumps(plain(data), allow_nan=False) if options.json else _printable(text), flush=True)
     except (DesignFailed, NotPrivate, InvalidSpec, InvalidProblem) as error:
-        print(_printable(f"dp-designer: {error}"), file=sys.stderr)
+        print(one_line(f"dp-designer: {error}"), file=sys.stderr)
         return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
     except BrokenPipeError:  # the reader, such as `head`, had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        print(f"dp-designer: {error.filename or 'file'}: {error.strerror}", file=sys.stderr)
+        print(one_line(f"dp-designer: {error.filename or 'file'}: {error.strerror}"), file=sys.stderr)
         return 2
     except MemoryError:
         print(
@@ -116,7 +117,7 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
     made = design(file.problem, options.family) if options.family else design(file.problem, file.family, **file.options)
     saved = made.mechanism.save(options.output) if options.output else None
     text = design_summary(file.title, made) + (
-        f"\nSaved to {saved}." if saved else "\nNot saved: give -o SPEC.json to keep it."
+        f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it."
     )
     return text, to_spec(made.mechanism)
 
@@ -124,9 +125,9 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_problem(options.file)
     result = compare(file.problem, options.family)
-    text = f"{file.title}\n\n{result.to_markdown()}"
+    text = f"{printed(file.title)}\n\n{result.to_markdown()}"
     if options.plot:
-        text += f"\nDrawn to {result.plot(options.plot)}.\n"
+        text += f"\nDrawn to {printed(result.plot(options.plot))}.\n"
     return text.rstrip(), {"title": file.title, "rows": result.rows}
 
 
@@ -169,11 +170,12 @@ def _released(mechanism: Specified, options: argparse.Namespace) -> Any:
 
 
 def _answer_lines(mechanism: Mechanism, released: Release) -> list[str]:
-    width = max(len(name) for name in released.queries)
+    names = list(map(printed, released.queries))
+    width = max(map(len, names))
     deviations = np.sqrt(mechanism.query_variances())
     lines = [
         f"{name:{width}}  {_rounded(a, s):>24}  {f'+- {s:,.4g}' if s else 'EXACT, no noise'}"
-        for name, a, s in zip(released.queries, released.answers, deviations, strict=True)
+        for name, a, s in zip(names, released.answers, deviations, strict=True)
     ]
     return ["Noisy answers, with the standard deviation of their noise", *lines]
 
@@ -194,7 +196,7 @@ def _sample(options: argparse.Namespace) -> tuple[str, Any]:
         np.save(options.output, np.asarray(noise))
     expected, seen = np.sqrt(mechanism.query_variances()), np.asarray(noise).std(axis=0)
     lines = [
-        f"{name}: standard deviation {e:.6g} expected, {s:.6g} in the draws"
+        f"{printed(name)}: standard deviation {e:.6g} expected, {s:.6g} in the draws"
         for name, e, s in zip(mechanism.workload.queries, expected, seen, strict=True)
     ]
     data = {"stamp": noise.stamp, "expected": expected, "drawn": seen, "queries": list(mechanism.workload.queries)}
@@ -210,14 +212,14 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism = _loaded(options)
     data = {**asdict(mechanism.privacy), "fingerprint": mechanism.fingerprint, **_cautions(mechanism)}
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
-    return "\n".join([*cautions(mechanism), f"{options.file}: {verdict}. {certificate_words(mechanism)}"]), data
+    return "\n".join([*cautions(mechanism), f"{printed(options.file)}: {verdict}. {certificate_words(mechanism)}"]), data
 
 
 def _report(options: argparse.Namespace) -> tuple[str, Any]:
     text = page(_loaded(options))
     if options.output:
         write_whole(options.output, text)
-        return f"Written to {options.output}.", {"path": str(options.output)}
+        return f"Written to {printed(options.output)}.", {"path": str(options.output)}
     return text, {"markdown": text}
 
 
@@ -232,7 +234,7 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
             "relation": file.problem.relation.words(),
             "family": file.family,
         }
-        return "\n".join(f"{key:10}{value}" for key, value in data.items()), data
+        return "\n".join(f"{key:10}{printed(value)}" for key, value in data.items()), data
     mechanism = _loaded(options)
     return summary(mechanism), to_spec(mechanism)
 

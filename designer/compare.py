@@ -13,6 +13,7 @@ from designer.design import FAMILIES, Design, design, family_named
 from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats
 from designer.limit import Limit, limit
+from designer.printing import in_markdown
 from designer.problem import Problem
 from designer.progress import track
 
@@ -126,4 +127,4 @@ def _row(made: Design, reference: Floats | None, least: Limit | None) -> dict[st
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else in_markdown(value)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from designer.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.errors import InvalidProblem
+from designer.families.names import ADDITIVE_FAMILIES, require_family
 from designer.frozen import Floats, frozen, positive, real_array
 from designer.grid import Grid
 from designer.guarantee import FLOATING_POINT, TIMING, Guarantee
@@ -58,7 +59,7 @@ NOTIONS = {
 class Mechanism(Specified):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
 
-    workload: what was asked, Q (K, N). relation: what is hidden. norm, falloff: the noise, on R measured coordinates.
+    family: one of `designer.families.names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is hidden. norm, falloff: the noise, on R measured coordinates.
     grid: the steps of M and z. measured: M before rounding, (R, N); None for Q itself. reconstruction: (K, R), None for the identity.
     allow_vacuous: accept a mechanism that hides nothing; such a mechanism is refused otherwise.
     Construction certifies `norm(u) <= b` for every protected difference u of M, and raises `NotPrivate` otherwise.
@@ -79,6 +80,7 @@ class Mechanism(Specified):
     allow_vacuous: bool = False
 
     def __post_init__(self) -> None:
+        require_family(self.family, ADDITIVE_FAMILIES)
         if self.falloff not in THEOREMS:
             raise InvalidProblem(f"falloff: {self.falloff!r} is unknown; use one of {sorted(THEOREMS)}.")
         if self.falloff == "gaussian" and self.norm.order != "l2":

@@ -80,7 +80,7 @@ def test_what_a_distance_between_laws_adds_holds_and_cannot_be_less():
 
 def test_budgets_of_few_records_carry_their_delta():
     relation = TABLE.protect(1.0, 2)
-    mechanism = LatticeMechanism("mine", Workload.identity(6), relation, Norm(np.full(6, 0.25), "l1"), chain=PLAN)
+    mechanism = LatticeMechanism("custom", Workload.identity(6), relation, Norm(np.full(6, 0.25), "l1"), chain=PLAN)
     delta = mechanism.guarantee.parameters["estimated_delta"]
     assert delta == pytest.approx((1 + np.e) * mechanism.assessment.high)
     assert mechanism.epsilon_at(2 * delta) == 1.0

@@ -177,8 +177,8 @@ def test_altered_specs_are_refused(path, value, tmp_path):
 def test_too_little_noise_is_no_mechanism():
     relation = invariants.margins((2, 2)).protect(1.0)
     with pytest.raises(NotPrivate, match=r"1\.00"):
-        LatticeMechanism("mine", Workload.identity(4), relation, Norm(np.full(4, 0.25 * (1 + 1e-9)), "l1"))
-    LatticeMechanism("mine", Workload.identity(4), relation, Norm(np.full(4, 0.25), "l1"))
+        LatticeMechanism("custom", Workload.identity(4), relation, Norm(np.full(4, 0.25 * (1 + 1e-9)), "l1"))
+    LatticeMechanism("custom", Workload.identity(4), relation, Norm(np.full(4, 0.25), "l1"))
 
 
 @pytest.mark.parametrize(

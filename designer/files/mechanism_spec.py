@@ -52,7 +52,7 @@ def from_core(body: Mapping[str, Any]) -> Mechanism:
     if not all(type(e) is int and abs(e) < 2000 for e in body["grid"]):
         raise InvalidSpec(f"grid: {body['grid'][:4]} ... must be whole exponents of two.")
     return Mechanism(
-        family=str(body["family"]),
+        family=body["family"],
         workload=workload_from_spec(body["workload"]),
         relation=relation_from_spec(body["relation"]),
         norm=norm_from_spec(body["norm"]),

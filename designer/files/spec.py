@@ -47,7 +47,7 @@ def to_spec(mechanism: Specified) -> dict[str, Any]:
         "mechanism": mechanism.core(),
         "guarantee": mechanism.guarantee.to_dict(),
         "certificate": asdict(mechanism.privacy),
-        "optimality": None if mechanism.optimality is None else asdict(mechanism.optimality),
+        "optimality": None if mechanism.optimality is None else mechanism.optimality.to_dict(),
         "provenance": dict(mechanism.provenance),
         "fingerprint": mechanism.fingerprint,
     }
@@ -127,7 +127,7 @@ def _optimality_from_spec(spec: Any) -> Optimality | None:
         raise InvalidSpec("optimality: objective and method must be texts.")
     if not (type(value) is float and type(bound) is float and 0 <= bound <= value * (1 + 1e-9)):
         raise InvalidSpec("optimality: value and lower_bound must be numbers, the bound from 0 to the value.")
-    return Optimality(**spec)
+    return Optimality(**spec, verified=False)
 
 
 def _provenance_from_spec(spec: Any) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def _compare_claims(mechanism: Specified, spec: Mapping[str, Any]) -> None:
     for name, value in proven.items():
         claimed = spec[name]
         if name == "guarantee" and isinstance(claimed, dict):
-            claimed = _proven_statement(claimed, value)
+            claimed = _proven_statement(plain(Guarantee.from_dict(claimed).to_dict()), value)
         if name == "certificate" and isinstance(claimed, dict):
             claimed = mechanism.settled_claim(claimed, value)
         if canonical(claimed) != canonical(value):

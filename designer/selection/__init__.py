@@ -19,6 +19,7 @@ from designer.frozen import Floats, count, positive, probability, shown
 from designer.guarantee import Guarantee
 from designer.mechanism import NOTIONS, budget_range
 from designer.norms import Norm
+from designer.printing import printed
 from designer.relation import Relation
 from designer.release import counts
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
@@ -220,7 +221,7 @@ class Choice:
 
     def to_text(self) -> str:
         """The choice in a line."""
-        return f"Chosen: {self.choice}"
+        return f"Chosen: {printed(self.choice)}"
 
 
 @dataclass(frozen=True, eq=False)
