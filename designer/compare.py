@@ -70,7 +70,8 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each query; IF(Q)
     of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of `designer.limit`, which no unbiased
-    mechanism can beat, over the loss; it is not defined for biased designs.
+    mechanism can beat at databases from which every protected change is possible, over the loss; it is not defined for biased designs, nor where
+    fewer records are public than make every change possible.
     """
     names = (
         [f.name for f in FAMILIES if f.notion == problem.notion and f.concerns(problem)]

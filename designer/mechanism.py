@@ -133,8 +133,15 @@ class Mechanism(Specified):
     @cached_property
     def vacuous(self) -> str | None:
         if moves_nothing(self.privacy, self.sensitivity):
-            return NOTHING_MOVES
+            return None if self._answers_by_constants else NOTHING_MOVES
         return NO_NOISE if len(self.exact) == self.workload.shape[0] else None
+
+    @property
+    def _answers_by_constants(self) -> bool:
+        """Whether a biased design answers queries that protected changes move by numbers that depend on the number of records alone."""
+        asked = SensitivitySet.of(self.workload.dense(), self.relation)
+        one = self.relation.facts().get("connected_components") == 1
+        return self.measured is not None and one and not asked.silent_coordinates().all()
 
     @property
     def exact(self) -> tuple[str, ...]:

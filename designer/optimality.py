@@ -10,6 +10,17 @@ from designer.printing import printed
 from solvers.solution import relative_gap
 
 
+def bounded(objective: str, value: float, lower_bound: float, method: str, rounding: float = 0.0) -> Optimality:
+    """The claim that a value is at least its bound. A bound above the value by up to `rounding` is the value, by more an `ArithmeticError`: then
+    one of them is wrong, and nothing that rests on either may be shown."""
+    if not lower_bound <= value + rounding:
+        raise ArithmeticError(
+            f"optimality: the bound {lower_bound!r} exceeds the value {value!r} that was reached by more than rounding, {rounding!r}; "
+            "this is an error of the program."
+        )
+    return Optimality(objective, value, min(lower_bound, value), method)
+
+
 @dataclass(frozen=True)
 class Optimality:
     """`value` of the objective at the design, and `lower_bound` that no design of the same family can beat.

@@ -8,6 +8,7 @@ import numpy as np
 
 from designer.design import Design
 from designer.files.json_text import plain
+from designer.limit import Limit
 from designer.mechanism import Mechanism
 from designer.optimality import Optimality
 from designer.printing import in_markdown, printed
@@ -94,12 +95,19 @@ def design_summary(title: str, made: Design) -> str:
             f"Optimality:  {made.optimality.value:.6g} reached, at least {made.optimality.lower_bound:.6g} needed (gap {made.optimality.gap:.1e})"
         )
         lines.append(f"             minimised: {made.optimality.objective}")
-    if made.efficiency is not None:
+    if made.efficiency is not None and made.limit is not None:
         lines.append(
-            f"Efficiency:  {made.efficiency:.3f}: no unbiased mechanism, of any kind, has less than this part of the loss"
+            f"Efficiency:  {made.efficiency:.3f}: no unbiased mechanism, of any kind, has less than this part of the loss, {_where(made.limit)}"
         )
     lines.append(f"Time:        {made.seconds:.2f} s")
     return "\n".join(lines)
+
+
+def _where(limit: Limit) -> str:
+    """The databases of which a limit speaks."""
+    if not limit.records:
+        return "at any database"
+    return f"at databases from which every protected change is possible; from {limit.records} records on there are some"
 
 
 def mechanism_summary(mechanism: Mechanism) -> str:

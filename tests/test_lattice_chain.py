@@ -139,7 +139,12 @@ def test_moves_of_a_table_are_its_basic_moves():
         (lambda: ChainPlan(10**6, 0.5, 10), "at most"),
         (
             lambda: LatticeMechanism(
-                "m", Workload.identity(6), TABLE.protect(1.0, per_distance="l2"), Norm(np.ones(6), "l2"), "gaussian", chain=PLAN
+                "custom",
+                Workload.identity(6),
+                TABLE.protect(1.0, per_distance="l2"),
+                Norm(np.ones(6), "l2"),
+                "gaussian",
+                chain=PLAN,
             ),
             "exponential fall-off",
         ),

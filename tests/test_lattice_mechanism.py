@@ -205,21 +205,21 @@ def test_too_little_noise_is_no_mechanism():
         (lambda: invariants.total(3).protect(1.0, per_distance="l3"), InvalidProblem, "per_distance"),
         (
             lambda: LatticeMechanism(
-                "m", Workload.identity(4), invariants.margins((2, 2)).protect(1.0), Norm(np.ones((1, 1)), "l2"), cells=(9,)
+                "custom", Workload.identity(4), invariants.margins((2, 2)).protect(1.0), Norm(np.ones((1, 1)), "l2"), cells=(9,)
             ),
             InvalidProblem,
             "cells",
         ),
         (
             lambda: LatticeMechanism(
-                "m", Workload.identity(3), invariants.total(3).protect(1.0), Norm(np.ones((1, 1)), "l2"), cells=(0,)
+                "custom", Workload.identity(3), invariants.total(3).protect(1.0), Norm(np.ones((1, 1)), "l2"), cells=(0,)
             ),
             InvalidProblem,
             "is 0 on some change",
         ),
         (
             lambda: LatticeMechanism(
-                "m", Workload.identity(2), invariants.total(2).protect(1.0), Norm(np.array([0.1, np.inf]), "l1")
+                "custom", Workload.identity(2), invariants.total(2).protect(1.0), Norm(np.array([0.1, np.inf]), "l1")
             ),
             InvalidProblem,
             "every cell",

@@ -165,7 +165,7 @@ def test_exact_answers_beside_noisy_ones_are_named_loudly(tmp_path: Path, capsys
     counts.write_text("count\n" + "7\n" * 4)
     for command in (["verify"], ["report"], ["show"], ["release", "--histogram", str(counts)]):
         assert main([command[0], str(spec), *command[1:]]) == 0
-        assert "EXACT, without any noise: <=e1, <=e3." in capsys.readouterr().out, command
+        assert "EXACT, without any noise: <=e1, <=e3." in capsys.readouterr().out.replace("\\", ""), command
 
 
 def test_exact_answers_of_a_reconstruction_are_named() -> None:

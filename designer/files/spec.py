@@ -20,6 +20,7 @@ from designer.files.json_text import SIZE_LIMIT, canonical, plain, read_json, re
 from designer.frozen import shown
 from designer.guarantee import Guarantee
 from designer.optimality import Optimality
+from designer.printing import printed
 from designer.specified import Specified
 
 FORMAT_VERSION = 1
@@ -150,11 +151,20 @@ def _compare_claims(mechanism: Specified, spec: Mapping[str, Any]) -> None:
     for name, value in proven.items():
         claimed = spec[name]
         if name == "guarantee" and isinstance(claimed, dict):
-            claimed = _proven_statement(plain(Guarantee.from_dict(claimed).to_dict()), value)
+            claimed = _proven_statement(_as_printed(claimed), value)
         if name == "certificate" and isinstance(claimed, dict):
             claimed = mechanism.settled_claim(claimed, value)
         if canonical(claimed) != canonical(value):
             raise InvalidSpec(f"{name}: the file claims something else than its mechanism proves; design the mechanism again.")
+
+
+def _as_printed(claimed: Any) -> Any:
+    """A claim with its texts as they are printed now; older files hold names as they are."""
+    if isinstance(claimed, str):
+        return printed(claimed)
+    if isinstance(claimed, dict):
+        return {key: _as_printed(value) for key, value in claimed.items()}
+    return [_as_printed(value) for value in claimed] if isinstance(claimed, list) else claimed
 
 
 def _proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from designer.frozen import Floats, probability, shown
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.protection import Protection, changes, load_matrix
 from designer.marginals.workload import MarginalWorkload
-from designer.optimality import Optimality
+from designer.optimality import Optimality, bounded
 from designer.version import VERSION
 from solvers.budget_shares import minimise_cost
 from solvers.solution import Solution
@@ -88,7 +88,9 @@ def _planned(workload: MarginalWorkload, protection: Protection, loss: Loss, tol
     worst = max(change.load(precisions) for change in found)
     precisions[moved] *= float(1 / max(worst, Fraction(1, 2))) * MARGIN
     value = float((costs @ (1 / precisions[moved])).max())
-    return precisions, Optimality(OBJECTIVES[loss], value, min(value, solution.lower_bound), solution.method)
+    return precisions, bounded(
+        OBJECTIVES[loss], value, solution.lower_bound, solution.method, value * (len(moved) + 16) * 2.0**-50
+    )
 
 
 def _scaled_rows(costs: object, weights: Floats) -> object:
