@@ -111,14 +111,16 @@ def _left_out(problem: Problem, made: Mechanism) -> float:
     """What answering the part of the queries that the reconstruction leaves out would cost, relative to the loss.
 
     Laplace noise for K answers that move by at most r standard deviations of theirs per budget, from a part t of all budgets, costs
-    `2 (K r / t)^2` of the variances; with `t = (K r)^(2/3)` all together is at most `(1 - t)^-2 + 2 t <= 1 + 6 t`, while t is small.
+    `2 (K r / t)^2` of the variances; with `t = (K r)^(2/3)` all together is at most `(1 - t)^-2 + 2 t <= 1 + 6 t` for t up to 0.1.
     """
     if made.reconstruction is None:
         return 0.0
-    off = np.abs(problem.workload.dense() - made.reconstruction @ made.target).max(axis=1)
+    left = problem.workload.dense() - made.reconstruction @ made.target
+    off = 2 * np.abs(made.relation.points(left.T)).max(axis=0)
     deviations = np.sqrt(made.query_variances())
-    r = float((off[deviations > 0] / deviations[deviations > 0]).max(initial=0.0)) * 2 / _least_budget(made.relation)
-    return 6.0 * (len(off) * r) ** (2 / 3)
+    r = float((off[deviations > 0] / deviations[deviations > 0]).max(initial=0.0)) / _least_budget(made.relation)
+    share = (len(off) * r) ** (2 / 3)
+    return 6 * share if share < 0.1 else np.inf
 
 
 def _least_budget(relation: Relation) -> float:
