@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.json_text import require_keys
 from designer.guarantee import TIMING, Guarantee
+from designer.printing import printed
 from designer.promises.tradeoff import rational
 from designer.records import policies
 from designer.records.policy import Policy
@@ -51,6 +52,9 @@ class PolicyCertificate:
     rho_per_split_row: str | None
     arithmetic: str
     theorem: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", tuple(map(printed, self.terms)))
 
     def require(self) -> PolicyCertificate:
         """Itself when it holds; otherwise NotPrivate."""
