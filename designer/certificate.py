@@ -6,7 +6,7 @@ not settle `<= 1`, are then evaluated in exact rational arithmetic. So the verdi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -15,6 +15,7 @@ import numpy as np
 from designer.errors import NotPrivate
 from designer.frozen import Floats
 from designer.norms import Norm
+from designer.printing import printed
 from designer.relation import Block
 from designer.sensitivity import SensitivitySet
 from solvers.rational import float_above
@@ -22,17 +23,21 @@ from solvers.rational import float_above
 # Pairs whose float bound already proves <= 1 are evaluated exactly only up to this many, fewer where a norm takes many products; the
 # others are covered by their bound. Where all pairs tie (identity queries, N = 64, one budget) 512 would take 5 s.
 EXACT_PAIRS, EXACT_PRODUCTS = 512, 100_000
+NOTHING_MOVES = "no protected change moves anything that is released, so the promise is kept whatever is published"
 
 
 @dataclass(frozen=True)
 class Witness:
-    """A protected pair: point indices, the pair in words, its difference u and its budget b (rounded to floats for reading)."""
+    """A protected pair: point indices, the pair in words fit to print, its difference u and its budget b (rounded to floats for reading)."""
 
     left: int
     right: int
     words: str
     difference: tuple[float, ...]
     budget: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", printed(self.words))
 
 
 @dataclass(frozen=True)
@@ -119,6 +124,14 @@ class _Search:
             self.infinite, self.pair = True, (left, right)
         elif not self.infinite and length / budget > self.best:
             self.best, self.pair = length / budget, (left, right)
+
+
+def moves_nothing(certificate: PrivacyCertificate, sensitivity: Callable[[], SensitivitySet]) -> bool:
+    """Whether no protected change moves what is released, so that the promise is kept by anything, true answers among it."""
+    if certificate.worst_ratio == 0:
+        return True
+    # Without a witness the ratio is that of an error bound, and equal points settle it.
+    return certificate.witness is None and bool(sensitivity().silent_coordinates().all())
 
 
 def rounding_error(sensitivity: SensitivitySet, norm: Norm) -> float:

@@ -28,8 +28,9 @@ from designer.files.problem_file import read_problem
 from designer.files.spec import load, to_spec
 from designer.lattice.mechanism import LatticeMechanism
 from designer.mechanism import Mechanism
+from designer.printing import one_line, printed
 from designer.release import Release
-from designer.report import certificate_words, design_summary, page, summary
+from designer.report import cautions, certificate_words, design_summary, page, summary
 from designer.specified import Specified
 from designer.version import VERSION
 
@@ -47,12 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             text, data = options.run(options)
         print(json.dumps(plain(data), allow_nan=False) if options.json else _printable(text), flush=True)
     except (DesignFailed, NotPrivate, InvalidSpec, InvalidProblem) as error:
-        print(_printable(f"dp-designer: {error}"), file=sys.stderr)
+        print(one_line(f"dp-designer: {error}"), file=sys.stderr)
         return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
     except BrokenPipeError:  # the reader, such as `head`, had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        print(f"dp-designer: {error.filename or 'file'}: {error.strerror}", file=sys.stderr)
+        print(one_line(f"dp-designer: {error.filename or 'file'}: {error.strerror}"), file=sys.stderr)
         return 2
     except MemoryError:
         print(
@@ -83,6 +84,8 @@ def parser() -> argparse.ArgumentParser:
         made.add_argument("file", type=Path, help=target)
         made.add_argument("--json", action="store_true", help="print JSON for machines")
         made.set_defaults(run=run)
+        if "spec" in target:
+            made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
         return made
 
     names = ", ".join(family.name for family in FAMILIES)
@@ -114,7 +117,7 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
     made = design(file.problem, options.family) if options.family else design(file.problem, file.family, **file.options)
     saved = made.mechanism.save(options.output) if options.output else None
     text = design_summary(file.title, made) + (
-        f"\nSaved to {saved}." if saved else "\nNot saved: give -o SPEC.json to keep it."
+        f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it."
     )
     return text, to_spec(made.mechanism)
 
@@ -122,16 +125,16 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_problem(options.file)
     result = compare(file.problem, options.family)
-    text = f"{file.title}\n\n{result.to_markdown()}"
+    text = f"{printed(file.title)}\n\n{result.to_markdown()}"
     if options.plot:
-        text += f"\nDrawn to {result.plot(options.plot)}.\n"
+        text += f"\nDrawn to {printed(result.plot(options.plot))}.\n"
     return text.rstrip(), {"title": file.title, "rows": result.rows}
 
 
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
-    mechanism = load(options.file)
+    mechanism = _loaded(options)
     released = _released(mechanism, options)
-    data = released.to_dict()
+    data = {**released.to_dict(), **_cautions(mechanism)}
     if options.output:
         write_whole(options.output, json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n")
     if isinstance(mechanism, Mechanism):
@@ -140,7 +143,12 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         answers = [released.to_text()]
     else:
         answers = [json.dumps(plain({key: data[key] for key in data if key != "guarantee"}), indent=1, ensure_ascii=False)]
-    return "\n".join([*answers, "", released.guarantee.to_text()]), data
+    return "\n".join([*cautions(mechanism), *answers, "", released.guarantee.to_text()]), data
+
+
+def _cautions(mechanism: Specified) -> dict[str, Any]:
+    """What readers of JSON must not miss; nothing where every answer gets noise."""
+    return {key: value for key in ("vacuous", "exact") if (value := getattr(mechanism, key))}
 
 
 def _released(mechanism: Specified, options: argparse.Namespace) -> Any:
@@ -162,11 +170,12 @@ def _released(mechanism: Specified, options: argparse.Namespace) -> Any:
 
 
 def _answer_lines(mechanism: Mechanism, released: Release) -> list[str]:
-    width = max(len(name) for name in released.queries)
+    names = list(map(printed, released.queries))
+    width = max(map(len, names))
     deviations = np.sqrt(mechanism.query_variances())
     lines = [
-        f"{name:{width}}  {_rounded(a, s):>24}  +- {s:,.4g}"
-        for name, a, s in zip(released.queries, released.answers, deviations, strict=True)
+        f"{name:{width}}  {_rounded(a, s):>24}  {f'+- {s:,.4g}' if s else 'EXACT, no noise'}"
+        for name, a, s in zip(names, released.answers, deviations, strict=True)
     ]
     return ["Noisy answers, with the standard deviation of their noise", *lines]
 
@@ -179,7 +188,7 @@ def _rounded(answer: float, deviation: float) -> str:
 
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:
-    mechanism = load(options.file)
+    mechanism = _loaded(options)
     if not isinstance(mechanism, (Mechanism, LatticeMechanism)):
         raise InvalidProblem(f"{options.file}: holds no additive mechanism, so there is no noise to draw; use release.")
     noise = mechanism.sample_noise(options.size, options.seed)
@@ -187,24 +196,30 @@ def _sample(options: argparse.Namespace) -> tuple[str, Any]:
         np.save(options.output, np.asarray(noise))
     expected, seen = np.sqrt(mechanism.query_variances()), np.asarray(noise).std(axis=0)
     lines = [
-        f"{name}: standard deviation {e:.6g} expected, {s:.6g} in the draws"
+        f"{printed(name)}: standard deviation {e:.6g} expected, {s:.6g} in the draws"
         for name, e, s in zip(mechanism.workload.queries, expected, seen, strict=True)
     ]
     data = {"stamp": noise.stamp, "expected": expected, "drawn": seen, "queries": list(mechanism.workload.queries)}
     return "\n".join([noise.stamp, *lines]), data
 
 
+def _loaded(options: argparse.Namespace) -> Any:
+    """The mechanism of the spec that a command is about."""
+    return load(options.file, allow_vacuous=options.allow_vacuous)
+
+
 def _verify(options: argparse.Namespace) -> tuple[str, Any]:
-    mechanism = load(options.file)
-    data = {**asdict(mechanism.privacy), "fingerprint": mechanism.fingerprint}
-    return f"{options.file}: holds. {certificate_words(mechanism)}", data
+    mechanism = _loaded(options)
+    data = {**asdict(mechanism.privacy), "fingerprint": mechanism.fingerprint, **_cautions(mechanism)}
+    verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
+    return "\n".join([*cautions(mechanism), f"{printed(options.file)}: {verdict}. {certificate_words(mechanism)}"]), data
 
 
 def _report(options: argparse.Namespace) -> tuple[str, Any]:
-    text = page(load(options.file))
+    text = page(_loaded(options))
     if options.output:
         write_whole(options.output, text)
-        return f"Written to {options.output}.", {"path": str(options.output)}
+        return f"Written to {printed(options.output)}.", {"path": str(options.output)}
     return text, {"markdown": text}
 
 
@@ -219,8 +234,8 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
             "relation": file.problem.relation.words(),
             "family": file.family,
         }
-        return "\n".join(f"{key:10}{value}" for key, value in data.items()), data
-    mechanism = load(options.file)
+        return "\n".join(f"{key:10}{printed(value)}" for key, value in data.items()), data
+    mechanism = _loaded(options)
     return summary(mechanism), to_spec(mechanism)
 
 

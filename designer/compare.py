@@ -13,6 +13,7 @@ from designer.design import FAMILIES, Design, design, family_named
 from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats
 from designer.limit import Limit, limit
+from designer.printing import in_markdown
 from designer.problem import Problem
 from designer.progress import track
 
@@ -69,7 +70,8 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each query; IF(Q)
     of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of `designer.limit`, which no unbiased
-    mechanism can beat, over the loss; it is not defined for biased designs.
+    mechanism can beat at databases from which every protected change is possible, over the loss; it is not defined for biased designs, nor where
+    fewer records are public than make every change possible.
     """
     names = (
         [f.name for f in FAMILIES if f.notion == problem.notion and f.concerns(problem)]
@@ -126,4 +128,4 @@ def _row(made: Design, reference: Floats | None, least: Limit | None) -> dict[st
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else in_markdown(value)

@@ -15,7 +15,7 @@ import numpy as np
 from designer.certificate import PrivacyCertificate
 from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import positive
-from designer.limit import limit
+from designer.limit import Limit, limit
 from designer.mechanism import Mechanism
 from designer.optimality import Optimality
 from designer.problem import Problem
@@ -167,9 +167,16 @@ class Design:
 
     @cached_property
     def efficiency(self) -> float | None:
-        """The limit of all unbiased mechanisms over the loss, at most 1; None where no limit is known or the design is biased."""
-        least = None if self.is_biased else limit(self.problem)
-        return None if least is None or not self.loss else least.value / self.loss
+        """The limit of all unbiased mechanisms, at databases from which every protected change is possible, over the loss, at most 1.
+
+        None where no limit is known, where fewer records are public than make every change possible, and for biased designs.
+        """
+        return None if self.limit is None or not self.loss else self.limit.value / self.loss
+
+    @cached_property
+    def limit(self) -> Limit | None:
+        """The limit behind the efficiency; None for biased designs and where none is known."""
+        return None if self.is_biased else limit(self.problem)
 
     @property
     def error(self) -> float:

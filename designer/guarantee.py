@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from designer.errors import InvalidSpec
+from designer.printing import printed
 from designer.version import VERSION
 
 POST_PROCESSING = (
@@ -25,7 +26,10 @@ FLOATING_POINT = (
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """The statement that goes with every spec, release and report. All fields are sentences or plain data."""
+    """The statement that goes with every spec, release and report. All fields are sentences or plain data.
+
+    Sentences hold names that files chose: they are kept as `printed` writes them, so that none begins a line of its own.
+    """
 
     unit: str
     relation: str
@@ -39,6 +43,12 @@ class Guarantee:
     post_processing: str = POST_PROCESSING
     software: str = f"dp-designer {VERSION}"
     fingerprint: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unprotected", tuple(map(printed, self.unprotected)))
+        for field in fields(self):
+            if isinstance(text := getattr(self, field.name), str):
+                object.__setattr__(self, field.name, printed(text))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a spec."""
@@ -54,7 +64,7 @@ class Guarantee:
 
     def to_text(self) -> str:
         """A page to read."""
-        budget = ", ".join(f"{name.replace('_', ' ')} {value!r}" for name, value in self.parameters.items())
+        budget = ", ".join(f"{printed(name.replace('_', ' '))} {value!r}" for name, value in self.parameters.items())
         lines = [
             ("Protects", self.unit),
             ("Relation", self.relation),

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certificate import PrivacyCertificate, certify
+from designer.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.errors import InvalidProblem
+from designer.families.names import ADDITIVE_FAMILIES, require_family
 from designer.frozen import Floats, frozen, positive, real_array
 from designer.grid import Grid
 from designer.guarantee import FLOATING_POINT, TIMING, Guarantee
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from designer.release import Release, SimulatedNoise
 
 SMALLEST_WEIGHT = 1e-140
+UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
+NO_NOISE = "no answer gets any noise, so every one is published exactly"
 Falloff = Literal["exponential", "gaussian"]
 
 THEOREMS = {
@@ -56,8 +59,9 @@ NOTIONS = {
 class Mechanism(Specified):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
 
-    workload: what was asked, Q (K, N). relation: what is hidden. norm, falloff: the noise, on R measured coordinates.
+    family: one of `designer.families.names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is hidden. norm, falloff: the noise, on R measured coordinates.
     grid: the steps of M and z. measured: M before rounding, (R, N); None for Q itself. reconstruction: (K, R), None for the identity.
+    allow_vacuous: accept a mechanism that hides nothing; such a mechanism is refused otherwise.
     Construction certifies `norm(u) <= b` for every protected difference u of M, and raises `NotPrivate` otherwise.
     """
 
@@ -73,8 +77,10 @@ class Mechanism(Specified):
     reconstruction: Floats | None = None
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    allow_vacuous: bool = False
 
     def __post_init__(self) -> None:
+        require_family(self.family, ADDITIVE_FAMILIES)
         if self.falloff not in THEOREMS:
             raise InvalidProblem(f"falloff: {self.falloff!r} is unknown; use one of {sorted(THEOREMS)}.")
         if self.falloff == "gaussian" and self.norm.order != "l2":
@@ -99,6 +105,7 @@ class Mechanism(Specified):
         self._require_shapes()
         object.__setattr__(self, "integers", frozen(self.grid.integers(self.target)))
         object.__setattr__(self, "privacy", self.verify().require())
+        self.require_substance()
 
     def _require_shapes(self) -> None:
         queries, elements = self.workload.shape
@@ -122,6 +129,28 @@ class Mechanism(Specified):
 
     integers: NDArray[np.int64] = field(init=False, repr=False)
     privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    @cached_property
+    def vacuous(self) -> str | None:
+        if moves_nothing(self.privacy, self.sensitivity):
+            return None if self._answers_by_constants else NOTHING_MOVES
+        return NO_NOISE if len(self.exact) == self.workload.shape[0] else None
+
+    @property
+    def _answers_by_constants(self) -> bool:
+        """Whether a biased design answers queries that protected changes move by numbers that depend on the number of records alone."""
+        asked = SensitivitySet.of(self.workload.dense(), self.relation)
+        one = self.relation.facts().get("connected_components") == 1
+        return self.measured is not None and one and not asked.silent_coordinates().all()
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The names of the answers that no noise reaches, up to the rounding of the reconstruction."""
+        noisy = ~self.norm.silent
+        if self.reconstruction is not None:
+            reach = np.abs(self.reconstruction)
+            noisy = reach[:, noisy].max(axis=1, initial=0.0) > UNHEARD * reach.max(axis=1)
+        return tuple(name for name, noise in zip(self.workload.queries, noisy, strict=True) if not noise)
 
     @property
     def target(self) -> Floats:
@@ -274,7 +303,7 @@ class Mechanism(Specified):
             for name, quiet in zip(self.workload.queries, self.norm.silent, strict=False)
             if quiet and self.measured is None
         ]
-        statements = []
+        statements = list(self.warning)
         if silent:
             listed = ", ".join(silent[:8]) + (" and more" if len(silent) > 8 else "")
             statements.append(f"Published exactly, because no protected change moves them: {listed}.")

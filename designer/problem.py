@@ -26,7 +26,8 @@ class Problem:
     loss: "squared" (sum of expected squared errors), "absolute" (sum of expected absolute errors) or "max" (the largest expected squared
     error of a query). weights: positive, one for each query, multiply the queries' losses (for "max": their squared errors).
     records: the number of records n where it is public; biased designs and error bounds use it.
-    allow_vacuous: accept a relation that protects nothing; such a problem is refused otherwise.
+    allow_vacuous: accept a relation that protects nothing, and mechanisms that hide nothing because no protected change moves an answer; they
+    are refused otherwise. Their specs say so, and are loaded only with the same option.
     """
 
     workload: Workload

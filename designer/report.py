@@ -8,17 +8,34 @@ import numpy as np
 
 from designer.design import Design
 from designer.files.json_text import plain
+from designer.limit import Limit
 from designer.mechanism import Mechanism
+from designer.optimality import Optimality
+from designer.printing import in_markdown, printed
 from designer.specified import Specified
 
 ROWS_SHOWN = 12
+
+
+def cautions(made: Specified) -> list[str]:
+    """Lines that must not be missed: that the object hides nothing, and which answers it publishes without noise."""
+    listed = ", ".join(map(printed, made.exact[:ROWS_SHOWN])) + (
+        f" and {len(made.exact) - ROWS_SHOWN} more" if len(made.exact) > ROWS_SHOWN else ""
+    )
+    return [*made.warning, *([f"EXACT, without any noise: {listed}."] if listed else [])]
 
 
 def summary(made: Specified) -> str:
     """What a frozen object does and what proves it, in a dozen lines."""
     if isinstance(made, Mechanism):
         return mechanism_summary(made)
-    return "\n".join([made.guarantee.to_text(), "Certificate: " + certificate_words(made)])
+    return "\n".join(
+        [
+            *cautions(made),
+            made.guarantee.to_text(),
+            f"Certificate{' (empty)' if made.vacuous else ''}: {certificate_words(made)}",
+        ]
+    )
 
 
 def certificate_words(made: Specified) -> str:
@@ -32,7 +49,7 @@ def certificate_words(made: Specified) -> str:
             f"Worst ratio of loss to budget over {certificate.pairs:,} pairs: {float(certificate.worst_ratio or 0)!r} ({worst}).\n"
             f"{certificate.arithmetic}\nFingerprint {made.fingerprint}"
         )
-    values = "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in plain(asdict(made.privacy)).items())
+    values = "\n".join(f"{name.replace('_', ' ')}: {printed(value)}" for name, value in plain(asdict(made.privacy)).items())
     return f"{values}\nFingerprint {made.fingerprint}"
 
 
@@ -40,20 +57,36 @@ def page(made: Specified) -> str:
     """A page in Markdown: the guarantee, the certificate and where the object comes from."""
     if isinstance(made, Mechanism):
         return mechanism_report(made)
-    certificate = [f"- {name.replace('_', ' ')}: {value}" for name, value in plain(asdict(made.privacy)).items()]
-    provenance = [f"- {key}: {value}" for key, value in made.provenance.items()]
+    certificate = [f"- {name.replace('_', ' ')}: {in_markdown(value)}" for name, value in plain(asdict(made.privacy)).items()]
     return "\n".join(
         [
+            *_caution_paragraphs(made),
             f"# {type(made).__name__} {made.fingerprint[:12]}",
             *("", "## Guarantee", "", "```", made.guarantee.to_text(), "```"),
             *("", "## Privacy certificate", "", *certificate),
-            *("", "## Provenance", "", *provenance, ""),
+            *("", "## Provenance", "", *_provenance_lines(made), ""),
         ]
     )
 
 
+def optimality_words(best: Optimality | None) -> str:
+    """A claim of optimality in Markdown; that of a file is its own note, without a gap, which would pass for a proof."""
+    if best is None:
+        return "No claim of optimality."
+    asked, how = in_markdown(best.objective), in_markdown(best.method)
+    if not best.verified:
+        return f"The file's own note, not verified: minimised {asked}; reached {best.value:.8g}, at least {best.lower_bound:.8g} ({how})."
+    return f"Minimised: {asked}. Reached {best.value:.8g}; no design of its kind reaches less than {best.lower_bound:.8g} (gap {best.gap:.1e}, {how})."
+
+
+def _provenance_lines(made: Specified) -> list[str]:
+    notes = [f"- {in_markdown(key)}: {in_markdown(value)}" for key, value in made.provenance.items()]
+    return ["Notes of the maker, not verified:", "", *notes]
+
+
 def design_summary(title: str, made: Design) -> str:
     """What was designed, how good it is, and what proves it."""
+    title = printed(title)
     lines = [title, "=" * len(title), summary(made.mechanism)]
     if not isinstance(made.mechanism, Mechanism):
         lines.append(f"Error:       expected total squared error {made.error:.6g} of the answers")
@@ -62,12 +95,19 @@ def design_summary(title: str, made: Design) -> str:
             f"Optimality:  {made.optimality.value:.6g} reached, at least {made.optimality.lower_bound:.6g} needed (gap {made.optimality.gap:.1e})"
         )
         lines.append(f"             minimised: {made.optimality.objective}")
-    if made.efficiency is not None:
+    if made.efficiency is not None and made.limit is not None:
         lines.append(
-            f"Efficiency:  {made.efficiency:.3f}: no unbiased mechanism, of any kind, has less than this part of the loss"
+            f"Efficiency:  {made.efficiency:.3f}: no unbiased mechanism, of any kind, has less than this part of the loss, {_where(made.limit)}"
         )
     lines.append(f"Time:        {made.seconds:.2f} s")
     return "\n".join(lines)
+
+
+def _where(limit: Limit) -> str:
+    """The databases of which a limit speaks."""
+    if not limit.records:
+        return "at any database"
+    return f"at databases from which every protected change is possible; from {limit.records} records on there are some"
 
 
 def mechanism_summary(mechanism: Mechanism) -> str:
@@ -77,11 +117,12 @@ def mechanism_summary(mechanism: Mechanism) -> str:
     worst = "no protected change moves an answer" if certificate.witness is None else f"attained at {certificate.witness.words}"
     return "\n".join(
         [
+            *cautions(mechanism),
             f"Workload:    {queries} queries over {elements} universe elements",
-            f"Relation:    {mechanism.relation.words()}",
+            f"Relation:    {printed(mechanism.relation.words())}",
             f"Mechanism:   {mechanism.family}; expected total squared error {mechanism.error():.6g}",
             *_noise_lines(mechanism),
-            f"Certificate: holds; worst loss / budget {float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {worst}",
+            f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget {float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {worst}",
             f"             {certificate.arithmetic}",
             f"Fingerprint: {mechanism.fingerprint}",
         ]
@@ -90,34 +131,37 @@ def mechanism_summary(mechanism: Mechanism) -> str:
 
 def _noise_lines(mechanism: Mechanism) -> list[str]:
     deviations = np.sqrt(mechanism.query_variances())
-    width = min(40, max(len(name) for name in mechanism.workload.queries))
+    names = list(map(printed, mechanism.workload.queries))
+    width = min(40, max(map(len, names)))
     shown = [
         f"  {name:{width}} noise of standard deviation {s:,.6g}"
         if s
         else f"  {name:{width}} published exactly: no protected change moves it"
-        for name, s in list(zip(mechanism.workload.queries, deviations, strict=True))[:ROWS_SHOWN]
+        for name, s in list(zip(names, deviations, strict=True))[:ROWS_SHOWN]
     ]
     return shown + ([f"  ... and {len(deviations) - ROWS_SHOWN} more"] if len(deviations) > ROWS_SHOWN else [])
+
+
+def _caution_paragraphs(made: Specified) -> list[str]:
+    return [line for caution in cautions(made) for line in (f"**{in_markdown(caution)}**", "")]
 
 
 def mechanism_report(mechanism: Mechanism) -> str:
     """A page: the guarantee, the noise of every query, the certificate, optimality and provenance."""
     certificate = mechanism.privacy
     deviations = np.sqrt(mechanism.query_variances())
-    noise = [f"| {name} | {s:.6g} |" for name, s in zip(mechanism.workload.queries, deviations, strict=True)]
-    optimality = ["No claim of optimality."]
-    if mechanism.optimality is not None:
-        best = mechanism.optimality
-        optimality = [
-            f"Minimised: {best.objective}. Reached {best.value:.8g}; no scales reach less than {best.lower_bound:.8g} (gap {best.gap:.1e}, {best.method})."
-        ]
+    noise = [
+        f"| {in_markdown(name)} | {f'{s:.6g}' if s else 'none: exact'} |"
+        for name, s in zip(mechanism.workload.queries, deviations, strict=True)
+    ]
     witness = (
         []
         if certificate.witness is None
-        else [f"The worst pair: {certificate.witness.words}, budget {certificate.witness.budget:.8g}."]
+        else [f"The worst pair: {in_markdown(certificate.witness.words)}, budget {certificate.witness.budget:.8g}."]
     )
     return "\n".join(
         [
+            *_caution_paragraphs(mechanism),
             f"# Mechanism {mechanism.fingerprint[:12]}",
             "",
             "## Guarantee",
@@ -136,17 +180,17 @@ def mechanism_report(mechanism: Mechanism) -> str:
             "",
             "## Privacy certificate",
             "",
-            f"Holds. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over {certificate.pairs:,} pairs. {certificate.arithmetic}.",
+            f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over {certificate.pairs:,} pairs. {certificate.arithmetic}.",
             *witness,
             certificate.theorem,
             "",
             "## Optimality",
             "",
-            *optimality,
+            optimality_words(mechanism.optimality),
             "",
             "## Provenance",
             "",
-            *[f"- {key}: {value}" for key, value in mechanism.provenance.items()],
+            *_provenance_lines(mechanism),
             "",
         ]
     )

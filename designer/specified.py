@@ -10,8 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+from designer.errors import InvalidProblem
 from designer.files.json_text import canonical
-from designer.frozen import Immutable
+from designer.frozen import Immutable, shown
 from designer.guarantee import Guarantee
 from designer.optimality import Optimality
 
@@ -25,6 +26,7 @@ class Specified(Immutable, ABC):
 
     format: ClassVar[str]
     privacy: Any
+    allow_vacuous: bool = False
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = MappingProxyType({})
 
@@ -45,6 +47,36 @@ class Specified(Immutable, ABC):
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The names of the answers that are published without any noise."""
+        return ()
+
+    @cached_property
+    def vacuous(self) -> str | None:
+        """Why the promise hides nothing, in words; None where it hides something."""
+        return None
+
+    def require_substance(self) -> None:
+        """Refuse an object that hides nothing, unless that was asked for by name."""
+        if type(self.allow_vacuous) is not bool:
+            raise InvalidProblem(f"allow_vacuous: {shown(self.allow_vacuous)} is neither True nor False.")
+        if self.vacuous and not self.allow_vacuous:
+            raise InvalidProblem(
+                f"mechanism: hides nothing: {self.vacuous}; give some change that moves an answer a finite budget, or pass allow_vacuous=True "
+                "if that is meant."
+            )
+
+    @property
+    def warning(self) -> tuple[str, ...]:
+        """The sentence that goes before everything that is said about an object that hides nothing; none for any other."""
+        return (f"WARNING: this hides nothing: {self.vacuous}.",) if self.vacuous else ()
+
+    @property
+    def flag(self) -> dict[str, bool]:
+        """What a core says about an object that hides nothing; nothing about any other."""
+        return {"vacuous": True} if self.vacuous else {}
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
         """A file's certificate `claimed`, with what may honestly differ between machines replaced by the `proven` values."""

@@ -44,7 +44,7 @@ def lattices() -> dict[str, Specified]:
     normal = Problem(Workload.identity(4), tables.protect(0.5, 2), notion="gaussian")
     costs = Problem(Workload.identity(3), metrics.from_matrix(TRIANGLE) & total.at(2))
     walk = ChainPlan(steps=60, decay=0.5, lag=60, pairs=60)
-    moved = LatticeMechanism("mine", Workload.identity(4), tables.protect(0.5, 2), Norm(np.full(4, 0.125), "l1"), chain=walk)
+    moved = LatticeMechanism("custom", Workload.identity(4), tables.protect(0.5, 2), Norm(np.full(4, 0.125), "l1"), chain=walk)
     far = Problem(Workload.identity(4), tables.protect(0.5, per_distance="l2"))
     return {
         "lattice l1": design(pure, "lattice_laplace", shape="l1").mechanism,

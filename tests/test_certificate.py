@@ -192,10 +192,10 @@ def test_raw_solver_points_pass_only_when_they_are_private(seed: int) -> None:
             <= 1
         )
         if private:
-            assert Mechanism("raw", made.workload, made.relation, weighted_l1(weights), grid).privacy.holds
+            assert Mechanism("custom", made.workload, made.relation, weighted_l1(weights), grid).privacy.holds
         else:
             with pytest.raises(NotPrivate):
-                Mechanism("raw", made.workload, made.relation, weighted_l1(weights), grid)
+                Mechanism("custom", made.workload, made.relation, weighted_l1(weights), grid)
 
 
 def test_no_constructor_path_leads_around_the_certificate() -> None:
@@ -237,7 +237,7 @@ def test_copies_are_frozen_and_unpickling_certifies_again() -> None:
 def test_arrays_given_to_the_constructor_are_copied() -> None:
     good = design(problem(), "laplace").mechanism
     shape, exponents, measured = good.norm.map.copy(), list(good.grid.exponents), good.workload.dense().copy()
-    made = Mechanism("x", good.workload, good.relation, Norm(shape, "l1"), Grid(exponents), measured=measured)
+    made = Mechanism("custom", good.workload, good.relation, Norm(shape, "l1"), Grid(exponents), measured=measured)
     shape *= 2
     exponents[0] += 5
     measured *= 2

@@ -342,7 +342,7 @@ def test_names_from_files_cannot_write_to_the_terminal(folder: Path, capsys: pyt
         code, out, _ = run(capsys, *arguments)
         assert code == 0
         assert not set(out) & {"\x1b", "\x07", "\u202e"}
-        assert "\\x1b[2Jheight" in out
+        assert "\\x1b[2Jheight" in out.replace("\\\\", "\\").replace("\\[", "[")  # Markdown escapes both marks
 
 
 def test_output_survives_an_encoding_without_the_names(folder: Path) -> None:

@@ -80,7 +80,7 @@ def test_what_a_distance_between_laws_adds_holds_and_cannot_be_less():
 
 def test_budgets_of_few_records_carry_their_delta():
     relation = TABLE.protect(1.0, 2)
-    mechanism = LatticeMechanism("mine", Workload.identity(6), relation, Norm(np.full(6, 0.25), "l1"), chain=PLAN)
+    mechanism = LatticeMechanism("custom", Workload.identity(6), relation, Norm(np.full(6, 0.25), "l1"), chain=PLAN)
     delta = mechanism.guarantee.parameters["estimated_delta"]
     assert delta == pytest.approx((1 + np.e) * mechanism.assessment.high)
     assert mechanism.epsilon_at(2 * delta) == 1.0
@@ -139,7 +139,12 @@ def test_moves_of_a_table_are_its_basic_moves():
         (lambda: ChainPlan(10**6, 0.5, 10), "at most"),
         (
             lambda: LatticeMechanism(
-                "m", Workload.identity(6), TABLE.protect(1.0, per_distance="l2"), Norm(np.ones(6), "l2"), "gaussian", chain=PLAN
+                "custom",
+                Workload.identity(6),
+                TABLE.protect(1.0, per_distance="l2"),
+                Norm(np.ones(6), "l2"),
+                "gaussian",
+                chain=PLAN,
             ),
             "exponential fall-off",
         ),

@@ -177,8 +177,8 @@ def test_altered_specs_are_refused(path, value, tmp_path):
 def test_too_little_noise_is_no_mechanism():
     relation = invariants.margins((2, 2)).protect(1.0)
     with pytest.raises(NotPrivate, match=r"1\.00"):
-        LatticeMechanism("mine", Workload.identity(4), relation, Norm(np.full(4, 0.25 * (1 + 1e-9)), "l1"))
-    LatticeMechanism("mine", Workload.identity(4), relation, Norm(np.full(4, 0.25), "l1"))
+        LatticeMechanism("custom", Workload.identity(4), relation, Norm(np.full(4, 0.25 * (1 + 1e-9)), "l1"))
+    LatticeMechanism("custom", Workload.identity(4), relation, Norm(np.full(4, 0.25), "l1"))
 
 
 @pytest.mark.parametrize(
@@ -205,21 +205,21 @@ def test_too_little_noise_is_no_mechanism():
         (lambda: invariants.total(3).protect(1.0, per_distance="l3"), InvalidProblem, "per_distance"),
         (
             lambda: LatticeMechanism(
-                "m", Workload.identity(4), invariants.margins((2, 2)).protect(1.0), Norm(np.ones((1, 1)), "l2"), cells=(9,)
+                "custom", Workload.identity(4), invariants.margins((2, 2)).protect(1.0), Norm(np.ones((1, 1)), "l2"), cells=(9,)
             ),
             InvalidProblem,
             "cells",
         ),
         (
             lambda: LatticeMechanism(
-                "m", Workload.identity(3), invariants.total(3).protect(1.0), Norm(np.ones((1, 1)), "l2"), cells=(0,)
+                "custom", Workload.identity(3), invariants.total(3).protect(1.0), Norm(np.ones((1, 1)), "l2"), cells=(0,)
             ),
             InvalidProblem,
             "is 0 on some change",
         ),
         (
             lambda: LatticeMechanism(
-                "m", Workload.identity(2), invariants.total(2).protect(1.0), Norm(np.array([0.1, np.inf]), "l1")
+                "custom", Workload.identity(2), invariants.total(2).protect(1.0), Norm(np.array([0.1, np.inf]), "l1")
             ),
             InvalidProblem,
             "every cell",

@@ -49,7 +49,9 @@ def coarse(family: str, name: str, fineness: float = 0.5) -> Mechanism:
     grid = Grid(exponents)
     on_grid = SensitivitySet.of(grid.values(grid.integers(fine.target)), fine.relation)
     norm = fine.norm.divided(scale_up_to_private(on_grid, fine.norm))
-    return Mechanism(family, fine.workload, fine.relation, norm, grid, fine.falloff, fine.measured, fine.reconstruction)
+    return Mechanism(
+        family, fine.workload, fine.relation, norm, grid, fine.falloff, fine.measured, fine.reconstruction, allow_vacuous=True
+    )
 
 
 def lattice(made: Mechanism, radius: float) -> np.ndarray:

@@ -31,8 +31,10 @@ from designer import (
     load,
     metrics,
 )
+from designer.cli import main
 from designer.files.json_text import canonical, plain
 from designer.files.spec import save, seal, to_spec
+from designer.report import page
 
 SCHEMA = json.loads((Path(__file__).parent.parent / "docs" / "spec.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -88,14 +90,14 @@ def resealed(spec: dict[str, Any]) -> dict[str, Any]:
 def read(folder: Path, spec: Any) -> Mechanism:
     path = folder / "altered.json"
     path.write_text(json.dumps(spec), encoding="utf-8")
-    return load(path)
+    return load(path, allow_vacuous=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_round_trip(kind: str, tmp_path: Path) -> None:
     made = mechanisms()[kind]
     path = made.save(tmp_path / "spec.json")
-    twin = load(path)
+    twin = load(path, allow_vacuous=kind == "vacuous")
     assert twin == made
     assert twin.fingerprint == made.fingerprint
     assert (twin.workload, twin.norm.map.tolist(), twin.grid) == (made.workload, made.norm.map.tolist(), made.grid)
@@ -284,6 +286,35 @@ def test_a_larger_epsilon_under_the_old_words_is_refused(tmp_path: Path) -> None
     spec["mechanism"]["norm"]["map"] = [w if w == "inf" else w * 1000 for w in spec["mechanism"]["norm"]["map"]]
     with pytest.raises(InvalidSpec, match="claims something else than its mechanism proves"):
         read(tmp_path, resealed(spec))
+
+
+def test_optimality_and_provenance_of_a_file_are_shown_as_its_own_notes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing recomputes them: whoever seals a file anew may write what he likes."""
+    made = mechanisms()["matrix"]
+    assert made.optimality is not None and made.optimality.verified
+    spec = to_spec(made)
+    spec["optimality"] |= {"lower_bound": spec["optimality"]["value"]}
+    spec["provenance"]["family"] = "proven optimal by hand"
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(resealed(spec)))
+    twin = load(path)
+    assert twin.optimality is not None and not twin.optimality.verified and twin.optimality.gap == INF
+    for command in ("report", "show", "verify"):
+        assert main([command, str(path)]) == 0
+        text = capsys.readouterr().out
+        assert "gap" not in text and "no scales reach less" not in text
+    assert main(["report", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert said.index("## Optimality\n\nThe file's own note, not verified:") < said.index(
+        "## Provenance\n\nNotes of the maker, not verified:"
+    )
+    assert (
+        twin.save(tmp_path / "again.json").read_bytes()
+        == made.annotated(twin.provenance, twin.optimality).save(path).read_bytes()
+    )
+    assert not load(tmp_path / "again.json").optimality.verified and "gap" in page(made)
 
 
 def test_another_pair_that_attains_the_worst_ratio_is_a_witness_too(tmp_path: Path) -> None:

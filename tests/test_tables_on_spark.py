@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from designer.tables import Measure, Quantile, UnitSplitting
+from designer.tables import Condition, CountDistinct, Groups, Key, Measure, Quantile, Sum, UnitSplitting
 from designer.tables.aggregates import cell_counts, numbers
 from tests.records_tables import AWKWARD, columns, firms, on_duckdb
 from tests.table_plans import LARGE, PAY, STATES, everything
+from tests.test_table_collations import TEXTS
 
 ibis = pytest.importorskip("ibis")
 pyspark = pytest.importorskip("pyspark")
@@ -95,3 +96,25 @@ def test_a_release_on_spark(table: Any) -> None:
     release = everything().release(table)
     assert release["jobs"].values.shape == (4,)
     assert release.fingerprint == everything().fingerprint
+
+
+@pytest.mark.parametrize("kind", ["string", "string collate UTF8_LCASE", "string collate UNICODE_CI_AI"])
+def test_texts_are_told_apart_by_bytes(spark: Any, tmp_path: Path, kind: str) -> None:
+    """Groups, conditions and distinct counts, under collations that call 'a', 'A' and 'á' one text."""
+    import pyarrow as pa
+
+    rows = [{"k": text, "emp": 10**6 + i} for i, text in enumerate(TEXTS)] + [{"k": "a", "emp": 1}, {"k": None, "emp": 5}]
+    plain = as_table(spark, pa.Table.from_pylist(rows), tmp_path / "texts.parquet")
+    spark._session.sql(f"select cast(k as {kind}) as k, emp from {plain.get_name()}").createOrReplaceTempView("texts")
+    there = spark.table("texts")
+    for level in (Groups(["k"], [["a"]]), Groups([Key("k", 1)], [["a"]]), Groups()):
+        where = (Condition("k", "!=", "A"),)
+        queries = (Sum("s", level, where, 1, Measure("emp")), CountDistinct("d", level, variance=1, of="k"))
+        expected: dict[Any, list[int]] = {}
+        for row in rows:
+            label = tuple(key.label(row) for key in level.columns)
+            if None not in label:
+                met = where[0].meets(row) * row["emp"]
+                distinct = {r["k"] for r in rows if tuple(key.label(r) for key in level.columns) == label} - {None}
+                expected[label] = [expected.get(label, [0])[0] + met, len(distinct)]
+        assert numbers(level, queries, there) == expected

@@ -65,9 +65,11 @@ def test_large_constants_in_a_query_are_designed_or_refused(offset: float) -> No
     except DesignFailed as refusal:
         assert offset > 1e9
         assert "subtract a constant" in str(refusal) or "choose" in str(refusal)
+    except InvalidProblem as refusal:
+        assert np.ptp(problem.workload.dense()) == 0  # 1e300 + 2 is 1e300
+        assert "hides nothing" in str(refusal)
     else:
-        silent = np.ptp(problem.workload.dense()) == 0  # 1e300 + 2 is 1e300
-        assert made.mechanism.scales[0] == pytest.approx(0 if silent else 2, rel=1e-3)
+        assert made.mechanism.scales[0] == pytest.approx(2, rel=1e-3)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -181,7 +183,8 @@ def test_no_baseline_beats_the_optimum_and_every_certificate_holds() -> None:
         relation = (metrics.euclidean(places), metrics.uniform(n, 0.3), metrics.add_remove(n, generator.random(n) + 0.1))[
             round_number % 3
         ]
-        problem = Problem(Workload(matrix), relation, loss=("squared", "absolute", "max")[round_number % 2])
+        loss = ("squared", "absolute", "max")[round_number % 2]
+        problem = Problem(Workload(matrix), relation, loss=loss, allow_vacuous=True)  # some of the matrices are 0
         rows = {row["family"]: row for row in compare(problem, FAMILIES).rows}
         assert all(row["worst_ratio"] <= 1 for row in rows.values())
         best = rows["laplace"][problem.loss]
@@ -191,7 +194,7 @@ def test_no_baseline_beats_the_optimum_and_every_certificate_holds() -> None:
 def test_not_private_is_not_silenced() -> None:
     with pytest.raises(NotPrivate, match=r"Widen the noise .* or raise the budget"):
         designer.Mechanism(
-            "x",
+            "custom",
             Workload.identity(2),
             metrics.uniform(2, 1.0),
             designer.norms.weighted_l1([1.0, 1.0]),

@@ -74,7 +74,7 @@ def test_engine_and_python_agree_on_every_value(kind: str, values: list[Any], me
 def test_decimals_are_rounded_to_steps() -> None:
     table = ibis.memtable(pa.table({"pay": pa.array([Decimal("12.345"), None, Decimal("-1")], type=pa.decimal128(20, 3))}))
     assert table.select(u=PAY.expression(table)).to_pyarrow()["u"].to_pylist() == [1235, 0, 0]
-    assert [PAY.units(value) for value in (Decimal("12.345"), "text", True)] == [1235, 0, 0]
+    assert PAY.units(Decimal("12.345")) == 1235
 
 
 record = st.fixed_dictionaries(

@@ -16,7 +16,7 @@ from designer.frozen import Floats
 from designer.grid import Grid
 from designer.mechanism import Mechanism
 from designer.norms import Norm
-from designer.optimality import Optimality
+from designer.optimality import bounded
 from designer.problem import Problem
 from designer.relation import Relation
 from designer.sensitivity import SensitivitySet
@@ -57,14 +57,75 @@ def freeze(
     norm = shape(rounded)
     norm = norm.divided(scale_up_to_private(rounded, norm))
     made = Mechanism(
-        family, problem.workload, problem.relation, norm, grid, falloff, coordinates.measured, coordinates.reconstruction
+        family,
+        problem.workload,
+        problem.relation,
+        norm,
+        grid,
+        falloff,
+        coordinates.measured,
+        coordinates.reconstruction,
+        allow_vacuous=problem.allow_vacuous,
     )
     if bound is None:
         return made
+    value = _loss(problem, made)
+    rounding = rounding_of(problem, made) if bound.lower > value else 0.0
+    claim = bounded(bound.objective, value, bound.lower, bound.method, rounding)
+    return made.annotated(made.provenance, claim)
+
+
+def _loss(problem: Problem, made: Mechanism) -> float:
     absolutes = made.query_mean_absolutes() if problem.loss == "absolute" else None
-    value = problem.loss_of(made.query_variances(), absolutes)
-    # The noise on a grid is slightly narrower than the continuous noise that the bound speaks of.
-    return made.annotated(made.provenance, Optimality(bound.objective, value, min(bound.lower, value), bound.method))
+    return problem.loss_of(made.query_variances(), absolutes)
+
+
+def rounding_of(problem: Problem, made: Mechanism) -> float:
+    """How far the loss of a mechanism on a grid may lie below that of continuous noise for the queries before they were rounded.
+
+    With the norm divided by `1 + eta` the noise is private for the unrounded queries, `eta = max ||u - u'|| / b`, u' on the grid. On a grid of
+    steps h the variance of Laplace noise is less by at most h^2 / 6, its mean absolute value by h (`0 <= 1/r^2 - 1/(4 sinh^2(r/2)) <= 1/12`,
+    `0 <= 1/r - 1/sinh r <= 1` for a rate r per step); twice h of every coordinate, with its part in the answer, is allowed for noise of any shape.
+    What a reconstruction leaves out of the queries, and the floats that added the loss up, come on top.
+    """
+    heard = ~made.norm.silent
+    steps = np.where(heard, made.grid.steps, 0.0)
+    coarse = 2 * (steps if made.reconstruction is None else np.abs(made.reconstruction) @ steps)
+    power = 1 if problem.loss == "absolute" else 2
+    loss = _loss(problem, made)
+    floats = (len(heard) + len(coarse) + 16) * 2.0**-50
+    relative = (1 + _beyond_budgets(made)) ** power * (1 + _left_out(problem, made)) - 1 + floats
+    return float(loss * relative + (1 + relative) * problem.loss_of(coarse**2, coarse))
+
+
+def _beyond_budgets(made: Mechanism) -> float:
+    """eta: the largest part of a budget that rounding to the grid may hide from the certificate."""
+    off = np.where(made.norm.silent[:, None], 0.0, made.grid.values(made.integers) - made.target)
+    if not off.any():
+        return 0.0
+    longest = float(made.norm(made.relation.points(off.T)).max(initial=0.0))
+    return 2 * longest / _least_budget(made.relation)
+
+
+def _left_out(problem: Problem, made: Mechanism) -> float:
+    """What answering the part of the queries that the reconstruction leaves out would cost, relative to the loss.
+
+    Laplace noise for K answers that move by at most r standard deviations of theirs per budget, from a part t of all budgets, costs
+    `2 (K r / t)^2` of the variances; with `t = (K r)^(2/3)` all together is at most `(1 - t)^-2 + 2 t <= 1 + 6 t` for t up to 0.1.
+    """
+    if made.reconstruction is None:
+        return 0.0
+    left = problem.workload.dense() - made.reconstruction @ made.target
+    off = 2 * np.abs(made.relation.points(left.T)).max(axis=0)
+    deviations = np.sqrt(made.query_variances())
+    r = float((off[deviations > 0] / deviations[deviations > 0]).max(initial=0.0)) / _least_budget(made.relation)
+    share = (len(off) * r) ** (2 / 3)
+    return 6 * share if share < 0.1 else np.inf
+
+
+def _least_budget(relation: Relation) -> float:
+    """The least positive budget; infinite where there is none."""
+    return min((float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in relation.blocks()), default=np.inf)
 
 
 def _refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scales: Floats) -> None:
@@ -91,7 +152,7 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     if worst == 0.0:
         return 1.0
     # An error of the float scan on the length of a pair weighs most at the smallest budget.
-    least = min(float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in sensitivity.relation.blocks())
+    least = _least_budget(sensitivity.relation)
     # Where many pairs tie, floats must settle them: K = 300 equal coordinates would otherwise ask for every pair in rationals.
     margin = 1 + max(MARGIN, 4 * rounding_error(sensitivity, norm))
     safe = (worst + 2 * (sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least)) * margin

@@ -18,6 +18,7 @@ from designer.families.strategy_laplace import protected_changes
 from designer.frozen import Floats, positive
 from designer.mechanism import Mechanism
 from designer.norms import weighted_l1
+from designer.optimality import bounded
 from designer.problem import Problem
 from designer.relation import Relation
 from solvers.biconvex import fit_rows_jointly
@@ -70,9 +71,9 @@ def laplace_joint(problem: Problem, objective: str = "squared", delta: float = 0
         problem, "laplace_joint", Coordinates(fitted, None, heard), scales, lambda _: weighted_l1(weights), "exponential"
     )
     achieved = _achieved(problem, made, loss, root)
-    from designer.optimality import Optimality
-
-    return made.annotated({}, Optimality(words, achieved, min(bound, achieved), method))
+    # The frozen rows and scales are a feasible point of the program itself: only floats separate its value from the bound.
+    rounding = achieved * (fitted.size + 16) * 2.0**-50
+    return made.annotated({}, bounded(words, achieved, bound, method, rounding))
 
 
 def _variation(problem: Problem, rows: Floats) -> Floats:

@@ -54,6 +54,7 @@ def project(mechanism: Mechanism) -> Mechanism:
         mechanism.falloff,
         measured,
         reconstruction,
+        allow_vacuous=mechanism.allow_vacuous,
     )
 
 

@@ -111,6 +111,15 @@ def array(value: Any, ndim: int, field: str) -> Floats:
     return array
 
 
+def flagged_vacuous(core: Any, keys: set[str]) -> bool:
+    """Whether a core says that what it describes hides nothing; refused where its keys are others than `keys` and that flag."""
+    if isinstance(core, Mapping) and "vacuous" in core:
+        require_keys(core, {*keys, "vacuous"}, "mechanism")
+        return core["vacuous"] is True
+    require_keys(core, keys, "mechanism")
+    return False
+
+
 def require_keys(data: Any, keys: set[str], field: str) -> None:
     """Refuse anything but an object with exactly these keys; `field` names it in the message."""
     if not isinstance(data, dict) or set(data) != keys:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from designer.certificate import Witness, attains
 from designer.errors import InvalidSpec
-from designer.files.json_text import array, require_keys
+from designer.files.json_text import array, flagged_vacuous
 from designer.files.spec_parts import norm_from_spec, norm_to_spec, relation_from_spec, workload_from_spec, workload_to_spec
 from designer.grid import Grid
 from designer.mechanism import Mechanism
@@ -42,16 +42,17 @@ def core(mechanism: Mechanism) -> dict[str, Any]:
         "falloff": mechanism.falloff,
         "measured": mechanism.measured,
         "reconstruction": mechanism.reconstruction,
+        **mechanism.flag,
     }
 
 
 def from_core(body: Mapping[str, Any]) -> Mechanism:
     """The mechanism of a core, certified anew."""
-    require_keys(body, CORE_KEYS, "mechanism")
+    allowed = flagged_vacuous(body, CORE_KEYS)
     if not all(type(e) is int and abs(e) < 2000 for e in body["grid"]):
         raise InvalidSpec(f"grid: {body['grid'][:4]} ... must be whole exponents of two.")
     return Mechanism(
-        family=str(body["family"]),
+        family=body["family"],
         workload=workload_from_spec(body["workload"]),
         relation=relation_from_spec(body["relation"]),
         norm=norm_from_spec(body["norm"]),
@@ -59,6 +60,7 @@ def from_core(body: Mapping[str, Any]) -> Mechanism:
         falloff=body["falloff"],
         measured=None if body["measured"] is None else array(body["measured"], 2, "measured"),
         reconstruction=None if body["reconstruction"] is None else array(body["reconstruction"], 2, "reconstruction"),
+        allow_vacuous=allowed,
     )
 
 

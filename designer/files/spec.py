@@ -20,6 +20,7 @@ from designer.files.json_text import SIZE_LIMIT, canonical, plain, read_json, re
 from designer.frozen import shown
 from designer.guarantee import Guarantee
 from designer.optimality import Optimality
+from designer.printing import printed
 from designer.specified import Specified
 
 FORMAT_VERSION = 1
@@ -47,7 +48,7 @@ def to_spec(mechanism: Specified) -> dict[str, Any]:
         "mechanism": mechanism.core(),
         "guarantee": mechanism.guarantee.to_dict(),
         "certificate": asdict(mechanism.privacy),
-        "optimality": None if mechanism.optimality is None else asdict(mechanism.optimality),
+        "optimality": None if mechanism.optimality is None else mechanism.optimality.to_dict(),
         "provenance": dict(mechanism.provenance),
         "fingerprint": mechanism.fingerprint,
     }
@@ -65,20 +66,21 @@ def save(mechanism: Specified, path: Path) -> Path:
     return write_whole(path, json.dumps(to_spec(mechanism), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
 
 
-def load(path: str | Path, *, size_limit: int = SIZE_LIMIT) -> Any:
+def load(path: str | Path, *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False) -> Any:
     """The mechanism of a spec file, of any kind in `FORMATS`, certified anew.
 
+    allow_vacuous: load a mechanism that hides nothing, too, if its spec says that this was asked for.
     Raises `InvalidSpec` for a file that is not a spec, is over `size_limit` bytes, was altered, or claims what its mechanism does not
-    prove; `NotPrivate` when the mechanism in it breaks its own relation.
+    prove; `NotPrivate` when the mechanism in it breaks its own relation, or hides nothing.
     """
     spec = read_json(Path(path), size_limit)
     try:
-        return from_spec(spec)
+        return from_spec(spec, allow_vacuous=allow_vacuous)
     except RecursionError:
         raise InvalidSpec("spec: is nested far deeper than a spec is.") from None
 
 
-def from_spec(spec: dict[str, Any]) -> Any:
+def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Any:
     """The mechanism of a spec that was read; see `load`."""
     require_keys(spec, TOP_KEYS, "spec")
     if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] != FORMAT_VERSION:
@@ -93,6 +95,10 @@ def from_spec(spec: dict[str, Any]) -> Any:
     if canonical(mechanism.core()) != canonical(spec["mechanism"]):
         raise InvalidSpec("mechanism: is not written as this program writes it; design the mechanism again.")
     _compare_claims(mechanism, spec)
+    if mechanism.vacuous and not allow_vacuous:
+        raise NotPrivate(
+            f"spec: the mechanism hides nothing: {mechanism.vacuous}. If that is meant, pass allow_vacuous=True (--allow-vacuous)."
+        )
     return mechanism
 
 
@@ -122,7 +128,7 @@ def _optimality_from_spec(spec: Any) -> Optimality | None:
         raise InvalidSpec("optimality: objective and method must be texts.")
     if not (type(value) is float and type(bound) is float and 0 <= bound <= value * (1 + 1e-9)):
         raise InvalidSpec("optimality: value and lower_bound must be numbers, the bound from 0 to the value.")
-    return Optimality(**spec)
+    return Optimality(**spec, verified=False)
 
 
 def _provenance_from_spec(spec: Any) -> dict[str, Any]:
@@ -145,11 +151,20 @@ def _compare_claims(mechanism: Specified, spec: Mapping[str, Any]) -> None:
     for name, value in proven.items():
         claimed = spec[name]
         if name == "guarantee" and isinstance(claimed, dict):
-            claimed = _proven_statement(claimed, value)
+            claimed = _proven_statement(_as_printed(claimed), value)
         if name == "certificate" and isinstance(claimed, dict):
             claimed = mechanism.settled_claim(claimed, value)
         if canonical(claimed) != canonical(value):
             raise InvalidSpec(f"{name}: the file claims something else than its mechanism proves; design the mechanism again.")
+
+
+def _as_printed(claimed: Any) -> Any:
+    """A claim with its texts as they are printed now; older files hold names as they are."""
+    if isinstance(claimed, str):
+        return printed(claimed)
+    if isinstance(claimed, dict):
+        return {key: _as_printed(value) for key, value in claimed.items()}
+    return [_as_printed(value) for value in claimed] if isinstance(claimed, list) else claimed
 
 
 def _proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certificate import PrivacyCertificate, Witness, certify
+from designer.certificate import PrivacyCertificate, Witness, certify, moves_nothing
 from designer.errors import DesignFailed, InvalidProblem
+from designer.families.names import LATTICE_FAMILIES, require_family
 from designer.files.json_text import require_keys
 from designer.files.spec_parts import norm_from_spec, norm_to_spec, relation_from_spec, workload_from_spec, workload_to_spec
 from designer.frozen import Floats, count, frozen, shown
@@ -27,6 +28,7 @@ from designer.lattice.sampling import LatticeLaw, chain_notion, chain_parameters
 from designer.mechanism import SMALLEST_WEIGHT
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
+from designer.printing import printed
 from designer.promises.accounting import zcdp_epsilon
 from designer.release import Release, SimulatedNoise, counts
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
@@ -91,6 +93,7 @@ class LatticeMechanism(Specified):
     privacy: PrivacyCertificate = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        require_family(self.family, LATTICE_FAMILIES)
         if not isinstance(self.relation, (ChangeRelation, InvariantDistance)):
             raise InvalidProblem("relation: integer noise on a lattice keeps an invariant; use one of designer.invariants.")
         if self.falloff not in THEOREMS:
@@ -120,6 +123,14 @@ class LatticeMechanism(Specified):
                 "has converged, and adds no noise."
             )
         object.__setattr__(self, "privacy", self.verify().require())
+        if moves_nothing(self.privacy, self.sensitivity):
+            raise InvalidProblem("relation: protects no change at all; an invariant may need a larger adjacency.")
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The names of the answers that no vector of the lattice moves; the table itself gets noise."""
+        moved = np.abs(self.workload.dense() @ self.lattice.basis.T.astype(np.float64)).max(axis=1)
+        return tuple(name for name, noise in zip(self.workload.queries, moved, strict=True) if not noise)
 
     def _require_promise(self) -> None:
         """A chain whose estimate leaves nothing promised is refused."""
@@ -332,7 +343,7 @@ class LatticeMechanism(Specified):
     def from_core(cls, core: Mapping[str, Any]) -> LatticeMechanism:
         require_keys(core, {"family", "workload", "relation", "norm", "falloff", "cells", "chain"}, "mechanism")
         made = cls(
-            family=str(core["family"]),
+            family=core["family"],
             workload=workload_from_spec(core["workload"]),
             relation=relation_from_spec(core["relation"]),  # type: ignore[arg-type]  # the constructor checks it
             norm=norm_from_spec(core["norm"]),
@@ -362,7 +373,8 @@ class LatticeRelease(Release):
 
     def to_text(self) -> str:
         """The table, a line for each element."""
-        width = max(map(len, self.elements))
+        names = list(map(printed, self.elements))
+        width = max(map(len, names))
         return "\n".join(
-            ["Noisy table", *(f"{name:{width}}  {value:>16,}" for name, value in zip(self.elements, self.table, strict=True))]
+            ["Noisy table", *(f"{name:{width}}  {value:>16,}" for name, value in zip(names, self.table, strict=True))]
         )

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from designer.certificate import PrivacyCertificate, Witness
+from designer.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
 from designer.domain import Domain
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.files.json_text import array, require_keys
+from designer.files.json_text import array, flagged_vacuous
 from designer.frozen import Floats, frozen
 from designer.guarantee import TIMING, Guarantee
 from designer.marginals.noise import ResidualNoise
@@ -48,7 +48,7 @@ class MarginalMechanism(Specified):
 
     workload: the tables. protection: what is hidden, `metrics.hamming(domain, budgets)` or `Presence(epsilon)`.
     precisions: (M,), one for each of `workload.measured`; infinite where no protected change moves the residual, which is then published
-    exactly. Construction certifies `sum_A s_A length_A <= b^2` for every protected change, and raises `NotPrivate` otherwise.
+    exactly. allow_vacuous: accept tables that are all published exactly; they are refused otherwise. Construction certifies `sum_A s_A length_A <= b^2` for every protected change, and raises `NotPrivate` otherwise.
     """
 
     format = "dp-designer/marginals"
@@ -58,6 +58,7 @@ class MarginalMechanism(Specified):
     precisions: Floats
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    allow_vacuous: bool = False
     noise: ResidualNoise = field(init=False, repr=False)
     privacy: PrivacyCertificate = field(init=False, repr=False)
 
@@ -70,6 +71,18 @@ class MarginalMechanism(Specified):
         object.__setattr__(self, "precisions", frozen(precisions))
         object.__setattr__(self, "noise", ResidualNoise(self.workload, self.precisions))
         object.__setattr__(self, "privacy", self.verify().require())
+        self.require_substance()
+
+    @cached_property
+    def vacuous(self) -> str | None:
+        return None if self.changes and np.isfinite(self.precisions).any() else NOTHING_MOVES
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The tables that are published without noise, by the names of their attributes."""
+        noisy = self.workload.cell_variances @ np.isfinite(self.precisions)
+        subsets = zip(self.workload.subsets.tuples(), noisy, strict=True)
+        return tuple(" x ".join(self.workload.names(subset)) or "total" for subset, noise in subsets if not noise)
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate: the largest `||u|| / b` over the kinds of protected changes, recomputed in exact rationals."""
@@ -167,18 +180,20 @@ class MarginalMechanism(Specified):
             "weights": self.workload.weights,
             "protection": to_spec(self.protection),
             "precisions": self.precisions,
+            **self.flag,
         }
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> MarginalMechanism:
-        require_keys(core, {"attributes", "values", "subsets", "weights", "protection", "precisions"}, "mechanism")
+        allowed = flagged_vacuous(core, {"attributes", "values", "subsets", "weights", "protection", "precisions"})
         if not all(type(text) is str for names in (core["attributes"], *core["values"]) for text in names):
             raise InvalidSpec("attributes: names and values must be texts.")
         domain = Domain(tuple(core["attributes"]), tuple(tuple(values) for values in core["values"]))
         if not all(type(i) is int and 0 <= i < len(domain.attributes) for subset in core["subsets"] for i in subset):
             raise InvalidSpec(f"subsets: must hold positions from 0 to {len(domain.attributes) - 1}.")
         workload = MarginalWorkload(domain, Subsets.of(core["subsets"]), array(core["weights"], 1, "weights"))
-        return cls(workload, from_spec(core["protection"], domain), array(core["precisions"], 1, "precisions"))
+        precisions = array(core["precisions"], 1, "precisions")
+        return cls(workload, from_spec(core["protection"], domain), precisions, allow_vacuous=allowed)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -218,4 +233,4 @@ class MarginalMechanism(Specified):
         names = zip(self.workload.domain.attributes, self.protection.budgets, strict=True)
         free = ", ".join(repr(name) for name, budget in names if np.isinf(budget))
         told = f"Unprotected attributes, with tables over them alone published exactly: {free}."
-        return ("The number of records is public.", *((told,) if free else ()))
+        return (*self.warning, "The number of records is public.", *((told,) if free else ()))

@@ -13,7 +13,7 @@ from designer.frozen import Floats, probability, shown
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.protection import Protection, changes, load_matrix
 from designer.marginals.workload import MarginalWorkload
-from designer.optimality import Optimality
+from designer.optimality import Optimality, bounded
 from designer.version import VERSION
 from solvers.budget_shares import minimise_cost
 from solvers.solution import Solution
@@ -28,13 +28,19 @@ MARGIN = 1 - 2.0**-40
 
 
 def design_marginals(
-    workload: MarginalWorkload, protection: Protection, loss: Loss = "squared", *, tolerance: float | None = None
+    workload: MarginalWorkload,
+    protection: Protection,
+    loss: Loss = "squared",
+    *,
+    tolerance: float | None = None,
+    allow_vacuous: bool = False,
 ) -> MarginalMechanism:
     """The Gaussian mechanism of least loss among all that answer these marginals without bias, certified.
 
     protection: `metrics.hamming(domain, budgets)`, a budget for each attribute (infinite: unprotected) with the number of records public,
     or `Presence(epsilon)`. loss: "squared" (total) or "max", of variances times the workload's weights.
     tolerance: relative gap, 1e-9 for "squared" and 1e-6 for "max" unless given. Time depends on the number of subsets only.
+    allow_vacuous: accept tables that no protected change moves, which are all published exactly; they are refused otherwise.
 
     >>> from designer import metrics
     >>> from designer.domain import Domain
@@ -52,7 +58,7 @@ def design_marginals(
     start = time.perf_counter()
     reached = (1e-9 if loss == "squared" else 1e-6) if tolerance is None else probability(tolerance, "tolerance")
     precisions, optimality = _planned(workload, protection, loss, reached)
-    made = MarginalMechanism(workload, protection, precisions)
+    made = MarginalMechanism(workload, protection, precisions, allow_vacuous=allow_vacuous)
     provenance = {
         "software": f"dp-designer {VERSION}",
         "family": "residual",
@@ -82,7 +88,9 @@ def _planned(workload: MarginalWorkload, protection: Protection, loss: Loss, tol
     worst = max(change.load(precisions) for change in found)
     precisions[moved] *= float(1 / max(worst, Fraction(1, 2))) * MARGIN
     value = float((costs @ (1 / precisions[moved])).max())
-    return precisions, Optimality(OBJECTIVES[loss], value, min(value, solution.lower_bound), solution.method)
+    return precisions, bounded(
+        OBJECTIVES[loss], value, solution.lower_bound, solution.method, value * (len(moved) + 16) * 2.0**-50
+    )
 
 
 def _scaled_rows(costs: object, weights: Floats) -> object:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.domain import Domain
+from designer.engine_text import octets, text_of
 from designer.errors import InvalidProblem
 from designer.marginals.workload import MarginalWorkload, positions
 from designer.release import UNUSABLE, counts
@@ -54,11 +55,19 @@ def tables_of_database(workload: MarginalWorkload, table: Any) -> Tables:
         label = "records"
         while label in columns:
             label += "_"
-        groups = table.group_by(list(names)).agg(**{label: table.count()}) if names else table.agg(**{label: table.count()})
+        rows = table.select(**{name: _told_apart(table[name]) for name in names}) if names else table
+        groups = rows.group_by(list(names)).agg(**{label: rows.count()}) if names else rows.agg(**{label: rows.count()})
         found = groups.to_pyarrow().to_pydict()
-        codes = [_codes(workload.domain, axis, found[name]) for axis, name in zip(subset, names, strict=True)]
+        codes = [_codes(workload.domain, axis, map(text_of, found[name])) for axis, name in zip(subset, names, strict=True)]
         result[subset] = _counted(workload, subset, codes, np.array(found[label], dtype=np.int64))
     return result
+
+
+def _told_apart(column: Any) -> Any:
+    """A column whose groups have one label each: texts by their bytes, zeros without their sign."""
+    if column.type().is_floating():
+        return (column == 0).ifelse(0.0, column)
+    return octets(column) if column.type().is_string() else column
 
 
 def tables_of_counts(workload: MarginalWorkload, given: Mapping[Sequence[str], Any]) -> Tables:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats, Immutable, frozen, positive
-from designer.optimality import Optimality
+from designer.optimality import Optimality, bounded
 from designer.records.hierarchies import Hierarchy
 from designer.records.policies import GaussianSums
 from designer.records.targets import COUNT, Accuracy, PriorRecords
@@ -254,7 +254,7 @@ def _solve(program: _Program, tolerance: float) -> RecordDesign:
     words = f"{program.prior.form} of weight times exact policy over {len(program.prior.values)} prior records"
     return replace(
         program.freeze(candidates[values.index(value)]),
-        optimality=Optimality(words, value, min(value, bound), method),
+        optimality=bounded(words, value, bound, method, value * (program.loads.shape[1] + 16) * 2.0**-50),
         schemes={name: float((program.loads @ p.ravel()).max()) for name, p in schemes.items()},
     )
 

@@ -21,7 +21,8 @@ class Hierarchy(Immutable):
     """A forest of n groups, sorted by level: the roots first, then their children, and so on.
 
     parents: (n,), the place of every group's parent, -1 for roots. labels: n distinct texts.
-    The true value of a group is the sum over its children. The groups are public: they must not be read off confidential data.
+    The true value of a group is the sum over its children: where these are not all, one more child stands for all others
+    (`designer.tables.hierarchy` adds it, `designer.tables.tree` checks it). The groups are public: they must not be read off confidential data.
 
     >>> tree = Hierarchy.of(["NJ", "NJ", "NY"], ["Essex", "Bergen", "Kings"], top="US")
     >>> tree.labels

@@ -15,10 +15,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from designer.engine_text import octets, octets_of
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.frozen import Floats, shown
 from designer.records.plain_policies import Constant, GaussianSums, LaplaceSums, NoisySums, Splitting
-from designer.records.policy import Columns, Policy, Read, Unit, column, entry, length, parameter, raised, same_unit
+from designer.records.policy import Columns, Policy, Read, Unit, column, length, parameter, raised, same_unit
+from designer.records.values import entry, is_missing, is_whole
 from solvers.rational import float_above
 
 __all__ = [
@@ -175,8 +177,8 @@ class Scaled(Compound):
 class Piecewise(Compound):
     """The policy of the group that a record's key names, `other` for every key that is not listed or missing.
 
-    It holds for mechanisms that treat the groups of a partition apart (Lemma 4.3): thresholds by industry, say. On an engine the keys must
-    be of the column's type.
+    It holds for mechanisms that treat the groups of a partition apart (Lemma 4.3): thresholds by industry, say. A key of another type than all
+    listed ones is refused; texts are compared by their bytes. On an engine the keys must be of the column's type.
     """
 
     attribute: str
@@ -203,25 +205,37 @@ class Piecewise(Compound):
         return (*self.groups.values(), self.other)
 
     def exact(self, record: Mapping[str, object]) -> Fraction:
-        key = entry(record, self.attribute)
-        known = isinstance(key, (str, int, np.integer)) and key in self.groups
-        return (self.groups[key] if known else self.other).exact(record)  # type: ignore[index]
+        return self.inner()[self._places([entry(record, self.attribute)])[0]].exact(record)
 
     def __call__(self, columns: Columns) -> Floats:
-        place = {key: i for i, key in enumerate(self.groups)}
-        where = np.array([place.get(key, len(place)) for key in column(columns, self.attribute).tolist()], dtype=np.intp)
+        where = np.array(self._places(column(columns, self.attribute).tolist()), dtype=np.intp)
         losses = np.empty(length(columns))
         for i in np.unique(where).tolist():
             rows = where == i
             losses[rows] = self.inner()[i]({name: np.asarray(values)[rows] for name, values in columns.items()})
         return losses
 
+    def _places(self, keys: Sequence[object]) -> list[int]:
+        """The place of each key's policy, those of missing and unlisted keys last; a key of another type than the listed ones is refused."""
+        place, kinds = {key: i for i, key in enumerate(self.groups)}, {type(key) for key in self.groups}
+        for key in keys:
+            kind = int if is_whole(key) else str if isinstance(key, str) else None
+            if type(key) not in kinds and kind not in kinds and not is_missing(key):
+                raise InvalidProblem(
+                    f"record[{self.attribute!r}]: is of type {type(key).__name__}, the listed keys are not; convert it."
+                )
+        return [len(place) if is_missing(key) else place.get(key, len(place)) for key in keys]  # type: ignore[call-overload]
+
     def expression(self, table: Any) -> Any:
         import ibis
 
         key = table[self.attribute]
+        named = octets(key) if key.type().is_string() else key
         return ibis.cases(
-            *((key == value, policy.expression(table)) for value, policy in self.groups.items()),
+            *(
+                (named == (octets_of(value, key) if isinstance(value, str) else value), part.expression(table))
+                for value, part in self.groups.items()
+            ),
             else_=self.other.expression(table),
         )
 

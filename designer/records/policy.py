@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, Immutable, shown
 from designer.promises.tradeoff import rational
+from designer.records.values import entry, number
 
 Unit = Literal["zcdp", "pure"]
 Columns = Mapping[str, NDArray[Any]]
@@ -142,19 +143,11 @@ def bracketed(number: Fraction) -> str:
 
 def magnitude(record: Mapping[str, object], attribute: str) -> Fraction:
     """`|r_a|` of one record, 0 where it is missing."""
-    value = entry(record, attribute)
-    if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
+    value = number(entry(record, attribute), attribute)
+    if value is None:
         return Fraction(0)
-    return abs(
-        Fraction(value) if isinstance(value, Decimal) and value.is_finite() else rational(value, f"record[{attribute!r}]")
-    )
-
-
-def entry(record: Mapping[str, object], attribute: str) -> object:
-    """A value of a record."""
-    if attribute not in record:
-        raise InvalidProblem(f"record: has no {attribute!r}, which the policy reads; it has {shown(sorted(record))}.")
-    return record[attribute]
+    finite = isinstance(value, Decimal) and value.is_finite()
+    return abs(Fraction(value) if finite else rational(value, f"record[{attribute!r}]"))
 
 
 def column(columns: Columns, attribute: str) -> NDArray[Any]:
@@ -166,15 +159,16 @@ def column(columns: Columns, attribute: str) -> NDArray[Any]:
 
 def magnitudes(values: NDArray[Any]) -> Floats:
     """`|values|` as floats next to the exact numbers (relative error at most 2^-53), 0 where missing."""
+    if values.dtype.kind not in "iufO":
+        raise InvalidProblem(f"columns: one of type {values.dtype} holds no numbers; convert it.")
     floats = np.array([_float(value) for value in values.tolist()]) if values.dtype.kind == "O" else values.astype(np.float64)
     return np.abs(np.where(np.isnan(floats), 0.0, floats))
 
 
 def _float(value: Any) -> float:
-    if value is None:
-        return 0.0
+    given = value if type(value) in (int, float) else number(value, "columns")
     try:
-        return float(value)
+        return 0.0 if given is None else float(given)
     except OverflowError:
         return np.inf
 
@@ -193,10 +187,20 @@ def measure(table: Any, attribute: str) -> Any:
     """`|r_a|` as a float expression of an Ibis table, 0 where it is missing, cut at 1e60."""
     import ibis
 
-    given = table[attribute]
+    given = numeric(table, attribute)
     floats = given.cast("float64").abs().coalesce(0.0)
     numbers = floats.isnan().ifelse(0.0, floats) if given.type().is_floating() else floats
     return ibis.least(numbers, LARGEST_MEASURE)
+
+
+def numeric(table: Any, attribute: str) -> Any:
+    """A column of numbers of an Ibis table; InvalidProblem, by the schema alone, where there is none of that name."""
+    if attribute not in table.columns:
+        raise InvalidProblem(f"records: the table has no column {attribute!r}; rename one.")
+    kind = table[attribute].type()
+    if not (kind.is_integer() or kind.is_floating() or kind.is_decimal()):
+        raise InvalidProblem(f"records: column {attribute!r} is of type {kind}; a measure is a column of numbers.")
+    return table[attribute]
 
 
 def same_unit(parts: Iterable[Policy], field: str) -> Unit:

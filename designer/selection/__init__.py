@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certificate import PrivacyCertificate, certify
+from designer.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.errors import DesignFailed, InvalidProblem
 from designer.files.json_text import require_keys
 from designer.files.spec_parts import relation_from_spec
@@ -19,6 +19,7 @@ from designer.frozen import Floats, count, positive, probability, shown
 from designer.guarantee import Guarantee
 from designer.mechanism import NOTIONS, budget_range
 from designer.norms import Norm
+from designer.printing import printed
 from designer.relation import Relation
 from designer.release import counts
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
@@ -89,6 +90,10 @@ class Selection(Specified):
             raise InvalidProblem(f"rate: {rate} is not between {LEAST_RATE} and {1 / LEAST_RATE}; choose other units of score.")
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "privacy", self.verify().require())
+        if moves_nothing(self.privacy, self.sensitivity):
+            raise InvalidProblem(
+                f"relation: protects nothing in the scores: {NOTHING_MOVES}; give budgets to changes that move them."
+            )
 
     @classmethod
     def design(cls, score: Score, relation: Relation, law: LawName = "exponential", constant: Constant = "range") -> Selection:
@@ -216,7 +221,7 @@ class Choice:
 
     def to_text(self) -> str:
         """The choice in a line."""
-        return f"Chosen: {self.choice}"
+        return f"Chosen: {printed(self.choice)}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from designer.families.freeze import freeze
 from designer.frozen import Floats, positive
 from designer.mechanism import Mechanism
 from designer.norms import weighted_l1
-from designer.optimality import Optimality
+from designer.optimality import bounded
 from designer.relation import Indices
 from designer.statistical_queries import StatisticalQueries
 from solvers.lipschitz import MAXIMUM, fit_uniformly
@@ -72,7 +72,9 @@ def separable(queries: StatisticalQueries, n: float) -> Mechanism:
     made = freeze(problem, "separable", Coordinates(rows, None, heard), scales, lambda _: weighted_l1(weights), "exponential")
     value = average_bounds(queries, made, records).bias[0] + float(made.scales.sum()) / records
     bound = math.fsum(fit.lower_bound for fit in fits) / records
-    return made.annotated({}, Optimality(OBJECTIVE, value, min(bound, value), "closed form: McShane extension, best break"))
+    # The frozen rows and scales are a feasible point of the program itself: only floats separate its value from the bound.
+    rounding = value * (rows.size + 16) * 2.0**-50
+    return made.annotated({}, bounded(OBJECTIVE, value, bound, "closed form: McShane extension, best break", rounding))
 
 
 def statistic_of_each_group(queries: StatisticalQueries) -> list[int]:

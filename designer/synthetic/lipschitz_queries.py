@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certificate import PrivacyCertificate, certify
+from designer.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.families.freeze import scale_up_to_private
 from designer.files.json_text import array, require_keys
@@ -74,6 +74,10 @@ class LipschitzQueries(Immutable):
         for name in ("integers", "weights"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
         object.__setattr__(self, "privacy", self.verify().require())
+        if moves_nothing(self.privacy, self.sensitivity):
+            raise InvalidProblem(
+                f"queries: the relation protects nothing in them: {NOTHING_MOVES}; give budgets to changes that move them."
+            )
 
     def _require_exact(self) -> None:
         """The floats that the certificate reads must be the integers that a release adds up, and none may leave the floats."""

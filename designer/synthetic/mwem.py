@@ -87,6 +87,11 @@ class MWEM(Specified):
         return replace(proof, worst_ratio=worst, holds=worst is not None and worst <= 1)
 
     @property
+    def exact(self) -> tuple[str, ...]:
+        """The names of the queries that are measured without noise when they are chosen."""
+        return tuple(name for name, w in zip(self.queries.workload.queries, self.queries.weights, strict=True) if math.isinf(w))
+
+    @property
     def rounds(self) -> int:
         """T."""
         return len(self.shares)

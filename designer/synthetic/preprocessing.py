@@ -14,7 +14,7 @@ import numpy as np
 
 from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats, frozen, positive, shown
-from designer.optimality import Optimality
+from designer.optimality import Optimality, bounded
 from designer.problem import Problem
 from designer.synthetic.lipschitz_queries import LipschitzQueries, public_records
 from solvers.mcshane import Envelope, Metric, defect, least_at_breaks
@@ -150,7 +150,7 @@ def preprocess(problem: Problem, price: Price, constant: str | float = "optimal"
     c = _chosen(envelope, constant, best.point)
     rows = np.array([_row(metric, q, c) for q in problem.workload.dense()])
     value = n * envelope(c) + price(c)
-    note = Optimality("n max |P - Q| + price of c (DX program 8)", value, min(best.lower_bound, value), best.method)
+    note = bounded("n max |P - Q| + price of c (DX program 8)", value, best.lower_bound, best.method, value * 2.0**-46)
     return Preprocessed(c, frozen(rows), envelope(c), note)
 
 

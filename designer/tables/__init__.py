@@ -1,7 +1,7 @@
 """Per-record private releases of tables of any size: plans of queries, with their policies, run where the records live."""
 
 from designer.tables.condition import Condition
-from designer.tables.groups import Groups, hierarchy, nested_codes
+from designer.tables.groups import OTHERS, Groups, hierarchy, nested_codes, tree
 from designer.tables.key import Key
 from designer.tables.measure import Measure
 from designer.tables.partition_selection import PartitionSelection
@@ -12,6 +12,6 @@ from designer.tables.release import Answer, TableRelease
 from designer.tables.unit_splitting import UnitSplitting
 
 __all__ = [
-    "Answer", "Average", "Condition", "Count", "CountDistinct", "Groups", "Key", "Measure", "PartitionSelection", "PolicyCertificate", "Quantile", "Sum",
-    "TablePlan", "TableRelease", "UnitSplitting", "hierarchy", "nested_codes", "variance_for",
+    "OTHERS", "Answer", "Average", "Condition", "Count", "CountDistinct", "Groups", "Key", "Measure", "PartitionSelection", "PolicyCertificate", "Quantile", "Sum",
+    "TablePlan", "TableRelease", "UnitSplitting", "hierarchy", "nested_codes", "tree", "variance_for",
 ]  # fmt: skip

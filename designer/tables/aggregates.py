@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.engine_text import text_of
 from designer.errors import InvalidProblem
 from designer.tables.exact_sums import total
 from designer.tables.groups import Groups, Labels
@@ -43,8 +44,7 @@ def aggregation(groups: Groups, queries: Sequence[Additive], table: Any) -> Any:
     if not keys:
         return rows.agg(**named)
     grouped = rows.group_by(list(keys)).agg(**named)
-    # Labels become texts after the aggregation: few rows, and integers group faster.
-    return grouped.mutate(**{name: grouped[name].cast("string") for name in keys})
+    return _with_labels(grouped, keys)
 
 
 def numbers(groups: Groups, queries: Sequence[Additive], table: Any) -> Numbers:
@@ -64,19 +64,24 @@ def numbers(groups: Groups, queries: Sequence[Additive], table: Any) -> Numbers:
 
 
 def cell_counts(query: Quantile, table: Any) -> Mapping[Labels, NDArray[np.int64]]:
-    """For every group with records: how many lie in each cell between the candidates."""
+    """For every group with values: how many lie in each cell between the candidates; missing ones lie in none."""
     from designer.tables.condition import all_met
 
     _require_table(table)
-    keys, met = query.groups.expressions(table), all_met(query.where, table)
-    rows = table.select(**keys, cell=query.cell(table), **({} if met is None else {"met": met}))
-    rows = rows if met is None else rows.filter(rows.met)
+    keys = query.groups.expressions(table)
+    rows = table.select(**keys, cell=query.cell(table), met=all_met(query.population, table))
+    rows = rows.filter(rows.met)
     grouped = rows.group_by([*keys, "cell"]).agg(amount=rows.count())
-    found = _computed(grouped.mutate(**{name: grouped[name].cast("string") for name in keys}))
+    found = _computed(_with_labels(grouped, keys))
     counts: dict[Labels, NDArray[np.int64]] = {}
     for row, labels in _labelled(query.groups, found):
         counts.setdefault(labels, no_counts(query))[int(found["cell"][row])] += int(found["amount"][row])
     return counts
+
+
+def _with_labels(grouped: Any, keys: Mapping[str, Any]) -> Any:
+    """Labels become texts, or the bytes of texts, after the aggregation: few rows, and integers group faster."""
+    return grouped.mutate(**{name: grouped[name].cast("string") for name, key in keys.items() if not key.type().is_binary()})
 
 
 def no_counts(query: Quantile) -> NDArray[np.int64]:
@@ -97,10 +102,10 @@ def _computed(expression: Any) -> dict[str, list[Any]]:
 
 def _labelled(groups: Groups, found: Mapping[str, Sequence[Any]]) -> list[tuple[int, Labels]]:
     """Rows with all their labels present."""
-    columns = [found[f"k{i}"] for i in range(len(groups.columns))]
+    columns = [list(map(text_of, found[f"k{i}"])) for i in range(len(groups.columns))]
     rows = range(len(next(iter(found.values()))))
     labelled = [(row, tuple(column[row] for column in columns)) for row in rows]
-    return [(row, labels) for row, labels in labelled if None not in labels]
+    return [(row, labels) for row, labels in labelled if None not in labels]  # type: ignore[misc]
 
 
 def _require_table(table: Any) -> None:

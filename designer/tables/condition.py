@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
+from designer.engine_text import is_among
 from designer.errors import InvalidProblem
 from designer.files.json_text import require_keys
 from designer.frozen import Immutable, shown
+from designer.records.values import Number, entry, is_missing, label, number
 
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 OPERATORS = ("present", "==", "!=", "in", *ORDERS)
@@ -51,32 +55,49 @@ class Condition(Immutable):
         return self.value if isinstance(self.value, tuple) else (self.value,)
 
     def meets(self, record: Mapping[str, Any]) -> bool:
-        """Does a public or hypothetical record meet it?"""
-        given = record.get(self.column)
-        if given is None or given != given:
-            return False
-        if self.op == "present":
-            return True
+        """Does a public or hypothetical record meet it? InvalidProblem where the record lacks the column, or holds another type."""
+        given = entry(record, self.column)
+        if is_missing(given) or not self.values:
+            return not is_missing(given)
+        value = self._text(given) if isinstance(self.values[0], str) else self._number(given)
         if self.op in ORDERS:
-            return bool(ORDERS[self.op](given, self.value))
-        return bool((given in self.values) != (self.op == "!="))
+            return bool(ORDERS[self.op](value, self.value))
+        return (value in self.values) != (self.op == "!=")
+
+    def _number(self, given: object) -> Number | None:
+        """Booleans count as 0 and 1, as they do on engines."""
+        return number(int(given) if isinstance(given, (bool, np.bool_)) else given, self.column)
+
+    def _text(self, given: object) -> str | None:
+        if not isinstance(given, str):
+            raise InvalidProblem(
+                f"record[{self.column!r}]: a {type(given).__name__} is no text; the condition compares with {shown(self.value)}."
+            )
+        return label(given, self.column)
 
     def expression(self, table: Any) -> Any:
         """The same as a boolean column of an Ibis table, never missing."""
         if self.column not in table.columns:
             raise InvalidProblem(f"records: the table has no column {self.column!r}; rename one.")
         column, kind = table[self.column], table[self.column].type()
-        if self.values and kind.is_string() != isinstance(self.values[0], str):
+        if self.values and not self._compares(kind):
             raise InvalidProblem(
                 f"records: column {self.column!r} is of type {kind}; the condition compares with {shown(self.value)}."
             )
-        present = column.notnull() & ~column.isnan() if kind.is_floating() else column.notnull()
+        real = kind.is_floating() or kind.is_decimal()
+        present = column.notnull() & ~column.cast("float64").isnan() if real else column.notnull()
         if self.op == "present":
             return present
         if self.op in ORDERS:
-            return present & ORDERS[self.op](column, self.value).fill_null(False)
-        among = column.isin(self.values).fill_null(False)
-        return present & (~among if self.op == "!=" else among)
+            return present & ORDERS[self.op](_comparable(column), self.value).fill_null(False)
+        among = is_among(column, map(str, self.values)) if kind.is_string() else _comparable(column).isin(self.values)
+        return present & (~among if self.op == "!=" else among).fill_null(False)
+
+    def _compares(self, kind: Any) -> bool:
+        """Is a column of the type of the values: texts, or numbers and booleans?"""
+        if isinstance(self.values[0], str):
+            return bool(kind.is_string())
+        return bool(kind.is_integer() or kind.is_floating() or kind.is_decimal() or kind.is_boolean())
 
     def words(self) -> str:
         return f"{self.column} is present" if self.op == "present" else f"{self.column} {self.op} {self.value!r}"
@@ -88,6 +109,25 @@ class Condition(Immutable):
     def from_spec(cls, spec: Mapping[str, Any]) -> Condition:
         require_keys(spec, {"column", "op", "value"}, "where")
         return cls(spec["column"], spec["op"], spec["value"])
+
+
+def floats(column: Any) -> Any:
+    """A column of numbers as 64-bit floats, each the nearest one.
+
+    Decimals of more than 15 digits go through their texts: engines read texts correctly, but divide such decimals with two roundings.
+    """
+    kind = column.type()
+    long = kind.is_decimal() and (kind.precision is None or kind.precision > 15)
+    return (column.cast("string") if long else column).cast("float64")
+
+
+def _comparable(column: Any) -> Any:
+    """A column that compares with whole numbers exactly: engines would round the number to a 32-bit float, or to a boolean."""
+    kind = column.type()
+    wider = (
+        "float64" if kind.is_floating() else "int64" if kind.is_boolean() else "decimal(38, 0)" if kind.is_uint64() else None
+    )
+    return column if wider is None else column.cast(wider)
 
 
 def all_met(where: Sequence[Condition], table: Any) -> Any | None:

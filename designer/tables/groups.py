@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from designer.engine_text import octets_of
 from designer.errors import InvalidProblem
 from designer.files.json_text import require_keys
 from designer.frozen import Immutable, shown
+from designer.records.hierarchies import Hierarchy
+from designer.records.values import label
 from designer.tables.key import Key
 from designer.tables.partition_selection import PartitionSelection
 
 Labels = tuple[str, ...]
+OTHERS = "(all others)"  # as the last labels of a key: what no key lists there, missing values among it
 
 
 @dataclass(frozen=True)
 class Groups(Immutable):
     """Which groups are answered: `keys`, a public list (rows of labels), or those that a private `selection` finds.
 
-    Listed groups without records are answered like all others, noise around 0; records of unlisted groups count nowhere. Records with a
-    missing key belong to no group. Without columns there is one group, everybody.
+    Listed groups without records are answered like all others, noise around 0; records of unlisted groups count nowhere, records with a
+    missing key neither, unless a key ends in `OTHERS`: `["DE", OTHERS]` is all of DE that no key lists, `[OTHERS, OTHERS]` all that is in no
+    listed state. Without columns there is one group, everybody.
 
     >>> Groups(["state", Key("naics", 2)], keys=[["DE", 11], ["DE", 23]]).keys
     (('DE', '11'), ('DE', '23'))
+    >>> Groups(["state"], keys=[["DE"], [OTHERS]]).label({"state": "RI"})
+    ('(all others)',)
     """
 
     columns: tuple[Key, ...] = ()
@@ -46,14 +58,26 @@ class Groups(Immutable):
         labels = None if keys is None else tuple(_labels(key, len(columns)) for key in keys)
         if labels is not None and (not labels or len(set(labels)) != len(labels)):
             raise InvalidProblem("keys: none, or one of them twice; list every group once.")
+        if any(a == OTHERS != b for key in labels or () for a, b in pairwise(key)):
+            raise InvalidProblem(f"keys: a label below all others, {OTHERS!r}; end the key in it.")
         for name, value in (("columns", columns), ("keys", labels), ("selection", selection)):
             object.__setattr__(self, name, value)
 
     def label(self, record: Mapping[str, Any]) -> Labels | None:
         """The group of a public or hypothetical record; None where it belongs to none that is, or may be, answered."""
         labels = tuple(key.label(record) for key in self.columns)
-        known = None not in labels and (self.selection is not None or labels in self.place)
-        return labels if known else None  # type: ignore[return-value]
+        if self.selection is not None:
+            return None if None in labels else labels  # type: ignore[return-value]
+        depth = 0
+        while depth < len(labels) and labels[: depth + 1] in self.stems:
+            depth += 1
+        group = (*labels[:depth], *(OTHERS,) * (len(labels) - depth))
+        return group if group in self.place else None  # type: ignore[return-value]
+
+    @cached_property
+    def stems(self) -> frozenset[Labels]:
+        """The beginnings of listed keys, before all others."""
+        return frozenset(key[:d] for key in self.keys or () for d in range(1, len(key) + 1) if key[d - 1] != OTHERS)
 
     @property
     def place(self) -> dict[Labels, int]:
@@ -66,14 +90,40 @@ class Groups(Immutable):
 
     def expressions(self, table: Any) -> dict[str, Any]:
         """Key columns `k0, k1, ...` of an Ibis table."""
-        return {f"k{i}": key.expression(table) for i, key in enumerate(self.columns)}
+        if not any(OTHERS in key for key in self.keys or ()):
+            return {f"k{i}": key.expression(table) for i, key in enumerate(self.columns)}
+        columns = [key.octets(table) for key in self.columns]
+        listed = [self._is_listed(columns[: d + 1]) for d in range(len(columns))]
+        return {
+            f"k{i}": known.ifelse(column, octets_of(OTHERS, column))
+            for i, (column, known) in enumerate(zip(columns, listed, strict=True))
+        }
+
+    def _is_listed(self, columns: list[Any]) -> Any:
+        """Do the first labels of a row begin a listed key? Never missing. One branch for each parent of such beginnings."""
+        import ibis
+
+        children: dict[Labels, list[Any]] = {}
+        for stem in sorted(stem for stem in self.stems if len(stem) == len(columns)):
+            children.setdefault(stem[:-1], []).append(octets_of(stem[-1], columns[-1]))
+        branches = []
+        for parent, labels in children.items():
+            here = [column == octets_of(text, column) for column, text in zip(columns, parent, strict=False)]
+            branches.append((reduce(operator.and_, here, ibis.literal(True)), columns[-1].isin(labels).fill_null(False)))
+        return ibis.cases(*branches, else_=False) if branches else ibis.literal(False)
 
     def words(self) -> str:
         by = " x ".join(key.name for key in self.columns) or "everybody"
         return (
             by
             if not self.columns
-            else f"{by}, " + ("groups found privately" if self.keys is None else f"{len(self.keys)} public groups")
+            else f"{by}, "
+            + (
+                "groups found privately"
+                if self.keys is None
+                else f"{len(self.keys)} public groups"
+                + (", all others among them" if any(OTHERS in key for key in self.keys) else "")
+            )
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -92,29 +142,89 @@ class Groups(Immutable):
         return cls([Key(column["column"], column["prefix"]) for column in spec["columns"]], spec["keys"], selection)
 
 
-def hierarchy(columns: Sequence[str | Key], keys: Sequence[Sequence[object]]) -> tuple[Groups, ...]:
+def hierarchy(columns: Sequence[str | Key], keys: Sequence[Sequence[object]], others: bool = True) -> tuple[Groups, ...]:
     """The levels from everybody down to the given groups: the first 0, 1, ..., n columns, with the parts of the public keys.
 
-    >>> [len(level.keys) for level in hierarchy(["state", "county"], [["DE", 1], ["DE", 3], ["RI", 1]])]
-    [1, 2, 3]
+    Below every group there is one more, `OTHERS`, of what the keys do not list there, so that children add up to their parents (`tree`).
+    others: False leaves them out; then a record of an unlisted key counts in some levels and not in those below.
+
+    >>> for level in hierarchy(["state", "county"], [["DE", 1], ["RI", 3]])[1:]:
+    ...     print(level.keys)
+    (('DE',), ('RI',), ('(all others)',))
+    (('DE', '1'), ('DE', '(all others)'), ('RI', '3'), ('RI', '(all others)'), ('(all others)', '(all others)'))
     """
-    depths = range(len(columns) + 1)
-    return tuple(Groups(columns[:depth], list(dict.fromkeys(tuple(key[:depth]) for key in keys))) for depth in depths)
+    rows = [_labels(key, len(columns)) for key in keys]
+    levels: list[list[Labels]] = [[()]]
+    for depth in range(1, len(columns) + 1):
+        children: dict[Labels, list[Labels]] = {parent: [] for parent in levels[-1]}
+        for child in dict.fromkeys(row[:depth] for row in rows):
+            children[child[:-1]].append(child)
+        if others:
+            children = {parent: list(dict.fromkeys([*listed, (*parent, OTHERS)])) for parent, listed in children.items()}
+        levels.append([child for listed in children.values() for child in listed])
+    return tuple(Groups(columns[:depth], level) for depth, level in enumerate(levels))
 
 
-def nested_codes(column: str, lengths: Sequence[int], codes: Sequence[str]) -> tuple[Groups, ...]:
-    """The levels of a code by prefixes of rising lengths, with the prefixes of the public codes.
+def nested_codes(column: str, lengths: Sequence[int], codes: Sequence[str], others: bool = True) -> tuple[Groups, ...]:
+    """The levels of a code by prefixes of rising lengths, each a key column, with the prefixes of the public codes.
 
-    >>> [level.keys for level in nested_codes("naics", [2, 3], ["111", "112", "236"])]
-    [(('11',), ('23',)), (('111',), ('112',), ('236',))]
+    others: as in `hierarchy`; False gives levels of one column each, of the prefixes alone.
+
+    >>> [level.keys for level in nested_codes("naics", [2, 3], ["111", "23"])]
+    [(('11',), ('23',), ('(all others)',)), (('11', '111'), ('11', '(all others)'), ('23', '(all others)'), ('(all others)', '(all others)'))]
     """
+    if others:
+        rows = [[code[:n] if len(code) >= n else OTHERS for n in lengths] for code in codes]
+        return hierarchy([Key(column, n) for n in lengths], rows)[1:]
     cut = [[(code[:length],) for code in codes if len(code) >= length] for length in lengths]
     return tuple(Groups([Key(column, length)], list(dict.fromkeys(keys))) for length, keys in zip(lengths, cut, strict=True))
+
+
+def tree(levels: Sequence[Groups]) -> Hierarchy:
+    """Levels as the `Hierarchy` that makes their answers consistent: its groups are their keys, one level after the other.
+
+    InvalidProblem where children may not add up to their parent because there is no group of all others below it.
+    """
+    if not levels or any(level.keys is None for level in levels):
+        raise InvalidProblem("levels: give at least one, of public keys.")
+    keys: list[Labels] = []
+    place: dict[Labels, int] = {}
+    parents = [-1] * len(levels[0].keys or ())
+    for above, level in zip([None, *levels], levels, strict=False):
+        if above is not None:
+            _require_complete(above, level)
+            parents += [place[key[:-1]] for key in level.keys or ()]
+        place = {key: len(keys) + i for i, key in enumerate(level.keys or ())}
+        keys += list(level.keys or ())
+    return Hierarchy(np.array(parents), tuple("/".join(key) for key in keys))
+
+
+def _require_complete(above: Groups, level: Groups) -> None:
+    """Every group is in one of the level above, and all of these have their others below."""
+    if level.columns[:-1] != above.columns or len(level.columns) != len(above.columns) + 1:
+        raise InvalidProblem(
+            "levels: each must have the key columns of the one above and one more; take them from `hierarchy`."
+        )
+    orphans = [key for key in level.keys or () if key[:-1] not in above.place]
+    open_ = [key for key in above.keys or () if (*key, OTHERS) not in level.place]
+    if orphans or open_:
+        raise InvalidProblem(
+            f"levels: {shown((orphans or open_)[0])} has no group above it, or none of all others below; children would not add up. "
+            "Take the levels from `hierarchy`, with `others`."
+        )
 
 
 def _labels(key: Any, columns: int) -> Labels:
     if isinstance(key, str) or not isinstance(key, Sequence) or len(key) != columns:
         raise InvalidProblem(f"keys: {shown(key)} is not a row of {columns} labels.")
-    if not all(isinstance(label, (str, int)) for label in key):
-        raise InvalidProblem(f"keys: {shown(key)} holds something else than texts and whole numbers.")
-    return tuple(str(label).lower() if isinstance(label, bool) else str(label) for label in key)
+    texts = tuple(_label(entry) for entry in key)
+    if None in texts:
+        raise InvalidProblem(f"keys: {shown(key)} holds a missing value; list texts, whole numbers, booleans or dates.")
+    return texts  # type: ignore[return-value]
+
+
+def _label(entry: object) -> str | None:
+    try:
+        return label(entry, "keys")
+    except InvalidProblem:
+        raise InvalidProblem(f"keys: {shown(entry)} is no text, whole number, boolean or date.") from None

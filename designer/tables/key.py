@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from designer.engine_text import octets
 from designer.errors import InvalidProblem
 from designer.frozen import Immutable, count
+from designer.records.values import entry, label
 
 
 @dataclass(frozen=True)
@@ -29,18 +31,15 @@ class Key(Immutable):
         return self.column if self.prefix is None else f"{self.column}[:{self.prefix}]"
 
     def label(self, record: Mapping[str, Any]) -> str | None:
-        """The label of a public or hypothetical record; None where it is missing, shorter than the prefix, or not a key."""
-        value = record.get(self.column)
-        if value is None or isinstance(value, float):
-            return None
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        return text if self.prefix is None else self._cut(text)
+        """The label of a public or hypothetical record; None where it is missing or shorter than the prefix."""
+        text = label(entry(record, self.column), self.column)
+        return text if text is None or self.prefix is None else self._cut(text)
 
     def _cut(self, text: str) -> str | None:
         return text[: self.prefix] if len(text) >= (self.prefix or 0) else None
 
     def expression(self, table: Any) -> Any:
-        """The column, or its prefix, of an Ibis table; labels are its texts."""
+        """The column of an Ibis table to group by: texts as their bytes, so that no collation merges them; labels are its texts."""
         if self.column not in table.columns:
             raise InvalidProblem(f"records: the table has no column {self.column!r}; rename one.")
         column, kind = table[self.column], table[self.column].type()
@@ -49,6 +48,11 @@ class Key(Immutable):
                 f"records: column {self.column!r} is of type {kind}; keys are texts, whole numbers, booleans or dates."
             )
         if self.prefix is None:
-            return column
+            return octets(column) if kind.is_string() else column
         text = column.cast("string")
-        return (text.length() >= self.prefix).ifelse(text.left(self.prefix), None)
+        return octets((text.length() >= self.prefix).ifelse(text.left(self.prefix), None))
+
+    def octets(self, table: Any) -> Any:
+        """The labels of an Ibis table as bytes, whatever the type of the column."""
+        column = self.expression(table)
+        return column if column.type().is_binary() else octets(column.cast("string"))

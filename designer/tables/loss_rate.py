@@ -7,7 +7,7 @@ from fractions import Fraction
 from designer.errors import InvalidProblem
 from designer.records import policies
 from designer.records.policy import Policy
-from designer.tables.groups import Groups, Labels
+from designer.tables.groups import OTHERS, Groups, Labels
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, Query, Sum
@@ -48,10 +48,10 @@ def _variance(query: Additive, key: Labels | None) -> Fraction:
 
 
 def _applicable(splitting: UnitSplitting, groups: Groups, key: Labels | None) -> list[Thresholds]:
-    """The thresholds that records of a group may have: those of its label where the groups tell the label, all otherwise."""
+    """The thresholds that records of a group may have: those of its label where the groups tell the label, all otherwise (among all others, say)."""
     own = dict(splitting.own)
-    if key is not None and splitting.by in groups.columns:
-        return [own.get(key[groups.columns.index(splitting.by)], splitting.thresholds)]
+    if key is not None and splitting.by in groups.columns and (label := key[groups.columns.index(splitting.by)]) != OTHERS:
+        return [own.get(label, splitting.thresholds)]
     return [splitting.thresholds, *own.values()]
 
 

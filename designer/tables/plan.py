@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.json_text import require_keys
 from designer.guarantee import TIMING, Guarantee
+from designer.printing import printed
 from designer.promises.tradeoff import rational
 from designer.records import policies
 from designer.records.policy import Policy
+from designer.records.values import entry
 from designer.specified import Specified
 from designer.tables.groups import Groups
 from designer.tables.loss_rate import rate_per_row, splitting_policy
@@ -50,6 +52,9 @@ class PolicyCertificate:
     rho_per_split_row: str | None
     arithmetic: str
     theorem: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", tuple(map(printed, self.terms)))
 
     def require(self) -> PolicyCertificate:
         """Itself when it holds; otherwise NotPrivate."""
@@ -152,7 +157,7 @@ class TablePlan(Specified):
         return {
             **record,
             **labels,
-            **{measure.column: measure.units(record.get(measure.column)) * measure.step for measure in self.measures},
+            **{measure.column: measure.units(entry(record, measure.column)) * measure.step for measure in self.measures},
         }
 
     @cached_property

@@ -15,8 +15,9 @@ from designer.errors import InvalidProblem
 from designer.promises.tradeoff import rational
 from designer.records.policies import Constant
 from designer.selection import Selection
+from designer.tables.condition import Condition
 from designer.tables.measure import Measure
-from designer.tables.queries import Query
+from designer.tables.queries import Query, with_value
 from solvers.rational import float_below, root_below
 
 MOST_CANDIDATES = 256  # the exact certificate takes 0.5 s for 100 candidates, 3 s for 256, 15 s for 512
@@ -28,7 +29,8 @@ class Quantile(Query):
 
     Candidate g scores `-|(1 - q) #{x <= g} - q #{x > g}|`, least wrong where a share q of the records is at most g. The exponential
     mechanism with budget epsilon is `epsilon^2 / 8`-zCDP (bounded range; docs/theory/tables.md, 3), so `epsilon = sqrt(8 rho)`, rounded down.
-    candidates: rising, whole numbers of steps. The groups are public and disjoint, so rho is the cost of all of them together.
+    candidates: rising, whole numbers of steps. The groups are public and disjoint, so rho is the cost of all of them together. Records whose
+    value is missing (NULL, NaN) are in no quantile and cost nothing; who wants them as zeros fills them in the table.
     """
 
     measure: Measure | None = None
@@ -73,7 +75,14 @@ class Quantile(Query):
         return Selection(Closeness(forms), relation, self.rate)
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:
-        return Fraction(0) if self.group_of(record) is None else self.rho
+        counted = [condition.meets(record) for condition in self.population]
+        return self.rho if self.group_of(record) is not None and all(counted) else Fraction(0)
+
+    @property
+    def population(self) -> tuple[Condition, ...]:
+        """What a record must meet to be in the quantile: the conditions, and to have a value."""
+        assert self.measure is not None
+        return with_value(self.where, self.measure)
 
     def rho_policy(self) -> Constant:
         """The same cost for every record."""
@@ -98,7 +107,7 @@ class Quantile(Query):
     def words(self) -> str:
         assert self.measure is not None
         return (
-            f"{self.name}: quantile {self.q} of {self.measure.words()} {self.condition_words()}, among {len(self.candidates)} public "
+            f"{self.name}: quantile {self.q} of the present values of {self.measure.words()} {self.condition_words()}, among {len(self.candidates)} public "
             f"candidates, loss {self.rho}"
         )
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+
+from designer.engine_text import octets
 from designer.errors import InvalidProblem
 from designer.frozen import Immutable, shown
 from designer.promises.tradeoff import rational
+from designer.records.values import entry, is_missing
 from designer.sampling.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
 from designer.tables.exact_sums import limbs, total
@@ -39,7 +44,8 @@ class Query(Immutable, ABC):
 
     def group_of(self, record: Mapping[str, Any]) -> Labels | None:
         """The group in which a public or hypothetical record counts, or None."""
-        return self.groups.label(record) if all(condition.meets(record) for condition in self.where) else None
+        met, labels = [condition.meets(record) for condition in self.where], self.groups.label(record)
+        return labels if all(met) else None
 
     @abstractmethod
     def loss(self, record: Mapping[str, Any]) -> Fraction:
@@ -104,8 +110,8 @@ class Additive(Query):
         return 1
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:
-        labels = self.group_of(record)
-        return Fraction(0) if labels is None else (self.amount(record) * self.step) ** 2 / (2 * self.variance_of(labels))
+        labels, amount = self.group_of(record), self.amount(record)
+        return Fraction(0) if labels is None else (amount * self.step) ** 2 / (2 * self.variance_of(labels))
 
     @abstractmethod
     def inputs(self, table: Any) -> list[Any]:
@@ -163,11 +169,17 @@ class CountDistinct(Additive):
         if not isinstance(self.of, str) or not self.of:
             raise InvalidProblem("of: missing; name the column whose values are counted.")
 
+    def amount(self, record: Mapping[str, Any]) -> int:
+        """NaN is a value to engines, NULL is none."""
+        given = entry(record, self.of)
+        return int(isinstance(given, (float, np.floating, Decimal)) or not is_missing(given))
+
     def inputs(self, table: Any) -> list[Any]:
         if self.of not in table.columns:
             raise InvalidProblem(f"records: the table has no column {self.of!r}; rename one.")
-        met = all_met(self.where, table)
-        return [table[self.of] if met is None else met.ifelse(table[self.of], None)]
+        column, met = table[self.of], all_met(self.where, table)
+        counted = octets(column) if column.type().is_string() else column
+        return [counted if met is None else met.ifelse(counted, None)]
 
     def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
         return [inputs[0].nunique()]
@@ -201,7 +213,7 @@ class Sum(Additive):
 
     def amount(self, record: Mapping[str, Any]) -> int:
         assert self.measure is not None
-        return abs(self.measure.units(record.get(self.measure.column)))
+        return abs(self.measure.units(entry(record, self.measure.column)))
 
     def inputs(self, table: Any) -> list[Any]:
         assert self.measure is not None
@@ -228,7 +240,7 @@ class Sum(Additive):
 class Average(Query):
     """`AVG(measure)`: a noisy sum over a noisy count, both released (`name.sum`, `name.count`); the losses of the two add up.
 
-    Missing values count as 0 in the sum and as records in the count; `where=[Condition(column, "present")]` leaves them out, as SQL does.
+    Records whose value is missing (NULL, NaN) count in neither, as in SQL, and cost nothing.
     """
 
     measure: Measure | None = None
@@ -247,8 +259,12 @@ class Average(Query):
         """The two noisy numbers it is made of."""
         return (
             Sum(f"{self.name}.sum", self.groups, self.where, self.variance, self.measure),
-            Count(f"{self.name}.count", self.groups, self.where, self.count_variance),
+            Count(f"{self.name}.count", self.groups, self._counted, self.count_variance),
         )
+
+    @property
+    def _counted(self) -> tuple[Condition, ...]:
+        return self.where if self.measure is None else with_value(self.where, self.measure)
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         return sum((part.loss(record) for part in self.parts), Fraction(0))
@@ -260,6 +276,12 @@ class Average(Query):
         sums, counts = (part.to_spec() for part in self.parts)
         own = {"measure": sums["measure"], "variance": sums["variance"], "count_variance": counts["variance"]}
         return {**super().to_spec(), **own}
+
+
+def with_value(where: tuple[Condition, ...], measure: Measure) -> tuple[Condition, ...]:
+    """The conditions, and that the measured value is present."""
+    present = Condition(measure.column, "present")
+    return where if present in where else (*where, present)
 
 
 def variance_for(threshold: object, rho: object) -> Fraction:

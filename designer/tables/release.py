@@ -13,6 +13,7 @@ import numpy as np
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, count, frozen
 from designer.guarantee import Guarantee
+from designer.printing import printed
 from designer.sampling.discrete_gaussian import DiscreteGaussian
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.selection import Selection
@@ -75,11 +76,12 @@ class _Answers:
         """A line for each group of each query, with the standard deviation of its noise."""
         lines = []
         for answer in self.answers.values():
-            lines.append(answer.name)
+            lines.append(printed(answer.name))
             deviations = [None] * len(answer.keys) if answer.variances is None else np.sqrt(answer.variances).tolist()
             for labels, value, deviation in zip(answer.keys, answer.values.tolist(), deviations, strict=True):
                 lines.append(
-                    f"  {' / '.join(labels) or 'all'}: {value:,.15g}" + ("" if deviation is None else f" +- {deviation:,.4g}")
+                    f"  {printed(' / '.join(labels)) or 'all'}: {value:,.15g}"
+                    + ("" if deviation is None else f" +- {deviation:,.4g}")
                 )
         return "\n".join(lines)
 

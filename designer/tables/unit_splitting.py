@@ -9,10 +9,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from designer.engine_text import octets_of
 from designer.errors import InvalidProblem
 from designer.files.json_text import require_keys
 from designer.frozen import Immutable
 from designer.promises.tradeoff import rational
+from designer.records.values import entry, label
 from designer.tables.key import Key
 from designer.tables.measure import Measure
 
@@ -49,7 +51,10 @@ class UnitSplitting(Immutable):
             raise InvalidProblem(f"measures: {columns}; name one or several columns, each once.")
         if bool(own) != (by is not None):
             raise InvalidProblem("by, own: a key column and thresholds for some of its labels go together.")
-        given = {str(label): _thresholds(measures, values, f"own[{label!r}]") for label, values in dict(own or {}).items()}
+        listed = [(label(key, "own"), _thresholds(measures, Ts, f"own[{key!r}]")) for key, Ts in dict(own or {}).items()]
+        given = {text: Ts for text, Ts in listed if text is not None}
+        if len(given) != len(listed):
+            raise InvalidProblem("own: a label is missing, or given twice; give every label its thresholds once.")
         fields = {
             "measures": tuple(measures),
             "thresholds": _thresholds(measures, thresholds, "thresholds"),
@@ -60,7 +65,7 @@ class UnitSplitting(Immutable):
             object.__setattr__(self, name, value)
 
     @cached_property
-    def _own_units(self) -> dict[str | None, tuple[int, ...]]:
+    def _own_units(self) -> dict[str, tuple[int, ...]]:
         return {label: self._units(thresholds) for label, thresholds in self.own}
 
     def _units(self, thresholds: Thresholds) -> tuple[int, ...]:
@@ -69,7 +74,8 @@ class UnitSplitting(Immutable):
     def threshold_units(self, record: Mapping[str, Any]) -> tuple[int, ...]:
         """The thresholds that apply to a record, in units."""
         default = self._units(self.thresholds)
-        return default if self.by is None else self._own_units.get(self.by.label(record), default)
+        own = None if self.by is None else self.by.label(record)
+        return default if own is None else self._own_units.get(own, default)
 
     def splits(self, record: Mapping[str, Any]) -> int:
         """m, the number of rows of a public or hypothetical record."""
@@ -88,7 +94,7 @@ class UnitSplitting(Immutable):
         return [{m.column: _plain(part * m.step) for m, part in zip(self.measures, row, strict=True)} for row in parts]
 
     def _sizes(self, record: Mapping[str, Any]) -> list[tuple[int, int]]:
-        units = [measure.units(record.get(measure.column)) for measure in self.measures]
+        units = [measure.units(entry(record, measure.column)) for measure in self.measures]
         return list(zip(units, self.threshold_units(record), strict=True))
 
     def count(self, table: Any) -> Any:
@@ -136,9 +142,10 @@ class UnitSplitting(Immutable):
         defaults = [ibis.literal(T, "int64") for T in self._units(self.thresholds)]
         if self.by is None:
             return defaults
-        label = self.by.expression(table).cast("string")
+        found, own = self.by.octets(table), self._own_units
         cases = [
-            [(label == own, ibis.literal(Ts[k], "int64")) for own, Ts in self._own_units.items()] for k in range(len(defaults))
+            [(found == octets_of(text, found), ibis.literal(Ts[k], "int64")) for text, Ts in own.items()]
+            for k in range(len(defaults))
         ]
         return [ibis.cases(*branches, else_=default) for branches, default in zip(cases, defaults, strict=True)]
 

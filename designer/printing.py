@@ -1,0 +1,43 @@
+"""Names and sentences made fit to print: whatever a file calls a query or an element, it stays within its line and its cell."""
+
+from __future__ import annotations
+
+import re
+
+# Characters that break a line, move the cursor, turn the direction of text or cannot be seen. A fixed list: what is printed is compared with what
+# another version of Python printed, whose tables of characters may differ.
+INVISIBLE = (
+    "\\x00-\\x1f\\x7f-\\xa0\\xad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f"
+    "\\u2800\\u3000\\u3164\\ud800-\\udfff\\ufeff\\uffa0\\ufff0-\\ufffb\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
+)
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
+_SPACES = re.compile("(?<= ) +")
+# What has a meaning in Markdown within a line; an underscore within a word has none.
+_MARKDOWN = re.compile(r"[\\`*\[\]<|&~$]|(?<!\w)_|_(?!\w)")
+
+
+def one_line(text: str) -> str:
+    """The text with every character that breaks a line, moves the cursor, turns text around or cannot be seen written as its escape.
+
+    >>> print(one_line("all\\nBudgets: none\\u2028"))
+    all\\nBudgets: none\\u2028
+    """
+    return _INVISIBLE.sub(lambda found: found.group().encode("unicode_escape", "surrogatepass").decode(), text)
+
+
+def printed(name: object) -> str:
+    """A name fit for a line: `one_line`, and no runs of spaces, which would pass for the end of a line where lines are wrapped.
+
+    >>> print(printed("a   b"))
+    a \\x20\\x20b
+    """
+    return _SPACES.sub(lambda run: "\\x20" * len(run.group()), one_line(str(name)))
+
+
+def in_markdown(name: object) -> str:
+    """A name fit for a line or a cell of Markdown: `printed`, and nothing in it is taken for a mark.
+
+    >>> print(in_markdown("a|b <i> k_norm"))
+    a\\|b \\<i> k_norm
+    """
+    return _MARKDOWN.sub(lambda mark: "\\" + mark.group(), printed(name))

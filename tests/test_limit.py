@@ -1,0 +1,142 @@
+"""The limit of all unbiased mechanisms: where it is true, where it is withheld, and what a bound above its value means."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer import Problem, Workload, compare, design, invariants, metrics
+from designer.families import freeze as freezing
+from designer.limit import limit, records_for_every_change
+from designer.optimality import bounded
+from designer.relation import Relation
+from designer.report import design_summary
+
+INF = math.inf
+PARTS = metrics.from_matrix([[0, 1, INF, INF], [1, 0, INF, INF], [INF, INF, 0, 1], [INF, INF, 1, 0]])
+ONE_OF_EACH = Workload([[1.0, 0, 0, 0], [0, 0, 1.0, 0]])
+
+
+def randomised_response(parts: tuple[int, ...], epsilon: float) -> tuple[float, float, float]:
+    """Each record says its part, and its place in it with a lie of odds e^-epsilon: the worst bias and total variance of unbiased estimates of the
+    two counts over all databases with these parts, and the largest log-ratio over protected changes, all by enumeration."""
+    honest = math.exp(epsilon) / (1 + math.exp(epsilon))
+    bias = variance = ratio = 0.0
+    laws: dict[tuple[int, ...], dict[tuple[int, ...], float]] = {}
+    for places in product((0, 1), repeat=len(parts)):
+        law = {
+            said: math.prod(honest if s == p else 1 - honest for s, p in zip(said, places, strict=True))
+            for said in product((0, 1), repeat=len(parts))
+        }
+        laws[places] = law
+
+        def estimate(said: tuple[int, ...], part: int) -> float:
+            return sum((float(s == 0) - (1 - honest)) / (2 * honest - 1) for s, p in zip(said, parts, strict=True) if p == part)
+
+        truth = [sum(1 for place, p in zip(places, parts, strict=True) if p == part and place == 0) for part in (0, 1)]
+        for part in (0, 1):
+            bias = max(bias, abs(sum(w * estimate(said, part) for said, w in law.items()) - truth[part]))
+        variance = max(variance, sum(w * (estimate(said, k) - truth[k]) ** 2 for said, w in law.items() for k in (0, 1)))
+    for places, law in laws.items():
+        for k in range(len(parts)):
+            other = laws[(*places[:k], 1 - places[k], *places[k + 1 :])]
+            ratio = max(ratio, max(abs(math.log(law[said] / other[said])) for said in law))
+    return bias, variance, ratio
+
+
+def test_few_public_records_have_less_noise_than_the_limit_so_it_is_withheld() -> None:
+    """Four elements in two parts, one record: the empty part needs no noise."""
+    found = limit(Problem(ONE_OF_EACH, PARTS))
+    assert found is not None and found.records == 2
+    assert found.value == pytest.approx(2 / (4 * math.sinh(0.5) ** 2), rel=1e-5)
+    for part in (0, 1):
+        bias, variance, ratio = randomised_response((part,), 1.0)
+        assert bias < 1e-12 and ratio <= 1 + 1e-12
+        assert variance == pytest.approx(found.value / 2, rel=1e-5)  # half of what no unbiased mechanism was said to beat
+    few = Problem(ONE_OF_EACH, PARTS, records=1)
+    assert limit(few) is None and design(few, "laplace").efficiency is None
+    assert compare(few, ["laplace"]).rows[0]["efficiency"] is None
+    assert "Efficiency" not in design_summary("t", design(few, "laplace"))
+
+
+def test_from_the_stated_number_of_records_on_the_limit_is_claimed_and_attained() -> None:
+    bias, variance, ratio = randomised_response((0, 1), 1.0)
+    found = limit(Problem(ONE_OF_EACH, PARTS, records=2))
+    assert found is not None and bias < 1e-12 and ratio <= 1 + 1e-12
+    assert variance == pytest.approx(found.value, rel=1e-5)
+    made = design(Problem(ONE_OF_EACH, PARTS, records=2), "laplace")
+    assert made.efficiency == pytest.approx(found.value / made.loss)
+    told = "at databases from which every protected change is possible; from 2 records on there are some"
+    assert told in design_summary("t", made) and told in design_summary("t", design(Problem(ONE_OF_EACH, PARTS), "laplace"))
+
+
+def least_by_brute_force(relation: Relation, most: int) -> int:
+    """The least number of records of a histogram from which every change in the blocks, or its opposite, is possible."""
+    points = relation.points(np.eye(relation.size))
+    changes = []
+    for block in relation.blocks():
+        for flat in range(block.budgets.size):
+            if np.isfinite(block.budgets.ravel()[flat]):
+                left, right = block.pair(flat)
+                changes.append(points[left] - points[right])
+    for records in range(most + 1):
+        for bars in product(range(records + 1), repeat=relation.size):
+            x = np.array(bars)
+            if x.sum() == records and all((x + v >= 0).all() or (x - v >= 0).all() for v in changes):
+                return records
+    raise AssertionError("more records are needed")
+
+
+RELATIONS: dict[str, tuple[Relation, int]] = {
+    "uniform": (metrics.uniform(4, 1.0), 3),
+    "parts": (PARTS, 2),
+    "alone": (metrics.from_matrix([[0, 1, INF], [1, 0, INF], [INF, INF, 0]]), 1),
+    "add_remove": (metrics.add_remove(4, 1.0), 0),
+    "appear_or_change": (metrics.appear_or_change(metrics.uniform(3, 1.0), 0.8), 2),
+    "total": (invariants.total(3).protect(1.0, 1), 2),
+    "margins": (invariants.margins((2, 2)).protect(1.0, 2), 2),
+    "two moved": (invariants.total(3).protect(1.0, 2), 4),
+}
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+def test_the_number_of_records_suffices_for_every_change(name: str) -> None:
+    relation, stated = RELATIONS[name]
+    least = least_by_brute_force(relation, stated)
+    assert records_for_every_change(relation) == stated >= least
+    assert stated == least or name in ("total", "two moved")  # sufficient, not always least, where changes move several cells
+
+
+def test_an_ordered_metric_needs_no_more_than_all_but_one() -> None:
+    line = metrics.euclidean([0.0, 1.0, 2.0, 4.0])
+    assert least_by_brute_force(line, 4) <= records_for_every_change(line) == 3
+
+
+def test_a_bound_above_its_value_is_an_error_and_not_clipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ArithmeticError, match=r"bound .* exceeds"):
+        bounded("loss", 1.0, 1.0 + 1e-6, "method")
+    assert bounded("loss", 1.0, 1.0 + 1e-6, "method", rounding=2e-6).lower_bound == 1.0
+    assert bounded("loss", 1.0, 0.5, "method").lower_bound == 0.5
+    with pytest.raises(ArithmeticError):
+        bounded("loss", 1.0, math.nan, "method")
+    honest = freezing.Bound
+
+    def wrong(objective: str, lower: float, method: str) -> Any:
+        return honest(objective, lower * (1 + 1e-6), method)
+
+    for family, module in (("laplace", "laplace"), ("gaussian", "ellipsoid"), ("diagonal_gaussian", "ellipsoid")):
+        monkeypatch.setattr(f"designer.families.{module}.Bound", wrong)
+        notion: Any = "pure" if family == "laplace" else "gaussian"
+        with pytest.raises(ArithmeticError, match=r"bound .* exceeds"):
+            design(Problem(Workload.identity(3), metrics.uniform(3, 1.0), notion=notion), family, tolerance=1e-8)
+
+
+def test_the_rounding_allowance_of_fine_grids_is_far_below_any_gap() -> None:
+    """The least gaps that are asked for are 1e-9."""
+    for relation in (metrics.uniform(3, 1.0), metrics.euclidean([0.0, 1.0, 2.5]), metrics.add_remove(3, 0.1)):
+        made = design(Problem(Workload([[1.0, 0.3, 0], [0.7, 2, 5]]), relation), "laplace")
+        assert 0 <= freezing.rounding_of(made.problem, made.mechanism) < 1e-10 * made.loss

@@ -1,0 +1,75 @@
+"""Missing values by query: left out of quantiles and averages, nothing to a sum, a record to a count; the loss is what that moves."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer.files import spec
+from designer.tables import Average, Condition, Count, CountDistinct, Groups, Measure, Quantile, Sum, TablePlan
+from designer.tables.aggregates import cell_counts, numbers
+
+ibis = pytest.importorskip("ibis")
+pa = pytest.importorskip("pyarrow")
+
+PAY = Measure("pay", "0.5", lower=-10, upper=100)
+STATES = Groups(["state"], [["DE"], ["RI"]])
+VALUES = [None, math.nan, 3.0, 40.0, 41.0, math.inf, -math.inf, None, math.nan, -0.0]
+QUANTILE = Quantile("median", STATES, (), PAY, 0.5, (-10, 0, 5, 40, 50), Fraction(1, 4))
+AVERAGE = Average("mean", STATES, (), PAY, 10, 20)
+
+
+def table(values: list[Any]) -> Any:
+    return ibis.memtable(pa.table({"state": ["DE"] * len(values), "pay": pa.array(values, type=pa.float64())}))
+
+
+@pytest.mark.parametrize("where", [(), (Condition("pay", "present"),), (Condition("pay", ">", -3),)], ids=str)
+def test_quantiles_are_of_the_values_that_are_there(where: Any) -> None:
+    query = Quantile("median", STATES, where, PAY, 0.5, QUANTILE.candidates, Fraction(1, 4))
+    given = [x for x in VALUES if x is not None and not math.isnan(x) and all(c.meets({"pay": x}) for c in where)]
+    bounds = [float(g) for g in query.candidates]
+    expected = np.bincount([int(np.searchsorted(bounds, min(max(x, -10), 100))) for x in given], minlength=6)
+    assert cell_counts(query, table(VALUES))["DE",].tolist() == expected.tolist()
+    assert cell_counts(query, table([None, math.nan])) == {}
+
+
+def test_a_median_of_mostly_missing_values_is_not_zero() -> None:
+    """600 missing values, 200 of 40 and 200 of 41: with budget 200 another candidate is chosen with probability below 1e-20."""
+    query = Quantile("median", STATES, (), PAY, 0.5, QUANTILE.candidates, Fraction(200))
+    plan = TablePlan((query,))
+    assert plan.simulate(table([None] * 600 + [40.0, 41.0] * 200), 1)["median"]["DE"] == 40.0
+
+
+def test_averages_divide_by_the_number_of_values() -> None:
+    for where in ((), (Condition("pay", "present"),)):
+        query = Average("mean", STATES, where, PAY, 10, 20)
+        found = numbers(STATES, query.parts, table([None, math.nan, 3.0, 5.0]))
+        assert found == {("DE",): [16, 2]}
+    assert AVERAGE.parts[1].where == (Condition("pay", "present"),)
+    assert len(Average("mean", STATES, (Condition("pay", "present"),), PAY, 10, 20).parts[1].where) == 1
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_the_loss_is_what_the_record_moves(value: float | None) -> None:
+    record, present = {"state": "DE", "pay": value}, value is not None and not math.isnan(value)
+    assert QUANTILE.loss(record) == (Fraction(1, 4) if present else 0)
+    assert AVERAGE.loss(record) == (PAY.units(value) * PAY.step) ** 2 / 20 + (Fraction(1, 40) if present else 0)
+    assert Sum("s", STATES, variance=1, measure=PAY).loss(record) == (PAY.units(value) * PAY.step) ** 2 / 2
+    assert Count("n", STATES, variance=1).loss(record) == Fraction(1, 2)
+    assert numbers(STATES, [Count("n", STATES, variance=1)], table([value])) == {("DE",): [1]}
+    distinct = CountDistinct("d", STATES, variance=1, of="pay")
+    found = numbers(STATES, [distinct], table([value]))["DE",][0]
+    assert distinct.loss(record) == Fraction(found, 2) and found == (value is not None)
+
+
+def test_plans_say_which_values_count(tmp_path: Any) -> None:
+    plan = TablePlan((QUANTILE, AVERAGE))
+    text = plan.guarantee.to_text()
+    assert (
+        "quantile 0.5 of the present values of pay" in text and "COUNT by state, 2 public groups where pay is present" in text
+    )
+    assert spec.load(plan.save(tmp_path / "plan.json")) == plan
