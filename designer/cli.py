@@ -7,6 +7,7 @@ A release prints noisy answers and the guarantee; true values are never printed,
 from __future__ import annotations
 
 import argparse
+import glob
 import io
 import json
 import os
@@ -23,11 +24,13 @@ from designer.compare import compare
 from designer.design import FAMILIES, design
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.data_files import read_histogram
-from designer.files.json_text import plain, write_whole
+from designer.files.json_text import plain
+from designer.files.output import checked_target, write_whole
 from designer.files.problem_file import read_problem
-from designer.files.spec import load, to_spec
+from designer.files.spec import load, save, to_spec
 from designer.lattice.mechanism import LatticeMechanism
 from designer.mechanism import Mechanism
+from designer.pictures import check_picture
 from designer.release import Release
 from designer.report import certificate_words, design_summary, page, summary
 from designer.specified import Specified
@@ -85,34 +88,46 @@ def parser() -> argparse.ArgumentParser:
         made.set_defaults(run=run)
         return made
 
+    def output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:
+        flags = ["-o", "--output"] if flag == "-o" else [flag]
+        made.add_argument(*flags, dest="output", type=Path, help=help_text)
+        made.add_argument("--force", action="store_true", help="replace a file of that name; inputs are never replaced")
+
     names = ", ".join(family.name for family in FAMILIES)
     made = command("design", _design, "design a mechanism for a problem file and save its spec", "problem file (TOML)")
-    made.add_argument("-o", "--output", type=Path, help="where to save the spec (JSON)")
+    output(made, "-o", "where to save the spec (JSON)")
     made.add_argument("--family", help=f"override the problem file: auto, {names}")
     made = command("compare", _compare, "design all families for a problem file and compare them", "problem file (TOML)")
     made.add_argument("--family", action="append", help="only this family; may be given several times")
-    made.add_argument("--plot", type=Path, help="also draw the comparison to this picture (needs matplotlib)")
+    output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
     made = command("release", _release, "release noisy answers for confidential data; spends the budget once", "spec (JSON)")
     made.add_argument("--histogram", type=Path, help="counts, one for each universe element (CSV, NPY, Parquet)")
     made.add_argument("--table", type=Path, help="records, for table plans and marginals (CSV, Parquet; needs DuckDB)")
     made.add_argument("--column", help="the column of the table that holds the counts")
-    made.add_argument("-o", "--output", type=Path, help="also save the release (JSON)")
+    output(made, "-o", "also save the release (JSON)")
     made = command("sample", _sample, "draw noise for simulation; never a release", "spec (JSON)")
     made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
     made.add_argument("--seed", type=int, help="make the simulation repeatable")
-    made.add_argument("-o", "--output", type=Path, help="save the draws (NPY)")
+    output(made, "-o", "save the draws (NPY)")
     command("verify", _verify, "recompute the guarantee of a spec from its numbers", "spec (JSON)")
     made = command("report", _report, "write a spec as a page to read (Markdown)", "spec (JSON)")
-    made.add_argument("-o", "--output", type=Path, help="save the page instead of printing it")
+    output(made, "-o", "save the page instead of printing it")
     command("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
     return top
 
 
+def _check_output(options: argparse.Namespace, inputs: Sequence[Path]) -> None:
+    """Refuse what cannot be written before anything is computed for it, or spent."""
+    if options.output:
+        checked_target(options.output, inputs=inputs, replace=options.force)
+
+
 def _design(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_problem(options.file)
+    _check_output(options, file.files)
     # Options in the file belong to the family in the file.
     made = design(file.problem, options.family) if options.family else design(file.problem, file.family, **file.options)
-    saved = made.mechanism.save(options.output) if options.output else None
+    saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
     text = design_summary(file.title, made) + (
         f"\nSaved to {saved}." if saved else "\nNot saved: give -o SPEC.json to keep it."
     )
@@ -121,19 +136,25 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
 
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_problem(options.file)
+    _check_output(options, file.files)
+    if options.output:
+        check_picture(options.output)
     result = compare(file.problem, options.family)
     text = f"{file.title}\n\n{result.to_markdown()}"
-    if options.plot:
-        text += f"\nDrawn to {result.plot(options.plot)}.\n"
+    if options.output:
+        text += f"\nDrawn to {result.plot(options.output, replace=options.force)}.\n"
     return text.rstrip(), {"title": file.title, "rows": result.rows}
 
 
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
+    tables = [Path(name) for name in glob.glob(str(options.table))] if options.table else []
+    _check_output(options, [path for path in (options.file, options.histogram, options.table, *tables) if path])
     mechanism = load(options.file)
     released = _released(mechanism, options)
     data = released.to_dict()
     if options.output:
-        write_whole(options.output, json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n"
+        write_whole(options.output, text, replace=options.force)
     if isinstance(mechanism, Mechanism):
         answers = _answer_lines(mechanism, released)
     elif hasattr(released, "to_text"):
@@ -179,12 +200,15 @@ def _rounded(answer: float, deviation: float) -> str:
 
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:
+    _check_output(options, [options.file])
     mechanism = load(options.file)
     if not isinstance(mechanism, (Mechanism, LatticeMechanism)):
         raise InvalidProblem(f"{options.file}: holds no additive mechanism, so there is no noise to draw; use release.")
     noise = mechanism.sample_noise(options.size, options.seed)
     if options.output:
-        np.save(options.output, np.asarray(noise))
+        content = io.BytesIO()
+        np.save(content, np.asarray(noise))
+        write_whole(options.output, content.getvalue(), replace=options.force)
     expected, seen = np.sqrt(mechanism.query_variances()), np.asarray(noise).std(axis=0)
     lines = [
         f"{name}: standard deviation {e:.6g} expected, {s:.6g} in the draws"
@@ -201,9 +225,10 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
 
 
 def _report(options: argparse.Namespace) -> tuple[str, Any]:
+    _check_output(options, [options.file])
     text = page(load(options.file))
     if options.output:
-        write_whole(options.output, text)
+        write_whole(options.output, text, replace=options.force)
         return f"Written to {options.output}.", {"path": str(options.output)}
     return text, {"markdown": text}
 

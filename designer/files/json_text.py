@@ -1,10 +1,8 @@
-"""JSON that means what it says: strict reading within limits, whole writing, infinity as "inf", one canonical form to hash."""
+"""JSON that means what it says: strict reading within limits, infinity as "inf", one canonical form to hash."""
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.errors import InvalidProblem, InvalidSpec
+from designer.errors import InvalidSpec
 from designer.frozen import Floats, shown
 
 SIZE_LIMIT = 256 * 2**20
@@ -36,22 +34,6 @@ def plain(value: Any) -> Any:
 def canonical(data: Any) -> bytes:
     """The bytes that are hashed: sorted keys, no spaces, plain values."""
     return json.dumps(plain(data), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode()
-
-
-def write_whole(path: Path, text: str) -> Path:
-    """Write a file whole or not at all."""
-    if not path.parent.is_dir():
-        raise InvalidProblem(f"path: {path.parent} is not a folder; create it first.")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    return path
 
 
 def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:

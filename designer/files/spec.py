@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from designer.errors import InvalidSpec, NotPrivate
-from designer.files.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys, write_whole
+from designer.files.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys
+from designer.files.output import write_whole
 from designer.frozen import shown
 from designer.guarantee import Guarantee
 from designer.optimality import Optimality
@@ -60,9 +61,10 @@ def seal(spec: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical({key: value for key, value in spec.items() if key != "seal"})).hexdigest()
 
 
-def save(mechanism: Specified, path: Path) -> Path:
-    """Write the spec beside its destination and move it there, so that a reader never sees half a file."""
-    return write_whole(path, json.dumps(to_spec(mechanism), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+def save(mechanism: Specified, path: Path, *, replace: bool = True) -> Path:
+    """Write the spec, whole or not at all; see `designer.files.output.write_whole`."""
+    text = json.dumps(to_spec(mechanism), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return write_whole(path, text, replace=replace)
 
 
 def load(path: str | Path, *, size_limit: int = SIZE_LIMIT) -> Any:
