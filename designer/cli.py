@@ -1,6 +1,7 @@
 """The command line: design, compare, release, sample, verify, report, show.
 
-Exit codes: 0 done; 2 invalid input; 3 no mechanism for this problem; 4 not private, or no spec that proves its claims.
+Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no spec that
+proves its claims; 5 a failure that nobody foresaw; 130 interrupted.
 A release prints noisy answers and the guarantee; true values are never printed, logged or written.
 """
 
@@ -13,6 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from designer.files.json_text import plain
 from designer.files.output import checked_target, write_whole
 from designer.files.problem_file import read_problem
 from designer.files.spec import load, save, to_spec
+from designer.frozen import shown
 from designer.lattice.mechanism import LatticeMechanism
 from designer.mechanism import Mechanism
 from designer.pictures import check_picture
@@ -37,6 +40,10 @@ from designer.specified import Specified
 from designer.version import VERSION
 
 EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2))
+UNFORESEEN = 5
+# An exception's own words, and even its kind, may tell of confidential data.
+SILENT = "release: failed in a way that nobody foresaw, perhaps over a damaged file; nothing was released."
+CLOSED = "standard output: is closed; open it, or send it to a file or to /dev/null."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,24 +53,59 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # names that the terminal's encoding lacks
     options = parser().parse_args(arguments)
     try:
-        with progress.shown(sys.stderr.isatty() and not options.json):
-            text, data = options.run(options)
-        print(json.dumps(plain(data), allow_nan=False) if options.json else _printable(text), flush=True)
-    except (DesignFailed, NotPrivate, InvalidSpec, InvalidProblem) as error:
-        print(_printable(f"dp-designer: {error}"), file=sys.stderr)
-        return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
+        _run(options)
     except BrokenPipeError:  # the reader, such as `head`, had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        print(f"dp-designer: {error.filename or 'file'}: {error.strerror}", file=sys.stderr)
-        return 2
-    except MemoryError:
-        print(
-            "dp-designer: this needs more memory than there is; make the problem, or the number of draws, smaller.",
-            file=sys.stderr,
-        )
-        return 2
+        _drop_output()
+    except (Exception, KeyboardInterrupt) as error:
+        code, words = _failure(error, options)
+        _say(words)
+        return code
     return 0
+
+
+def _run(options: argparse.Namespace) -> None:
+    """Do what is asked and print it."""
+    if sys.stdout is None:
+        raise InvalidProblem(CLOSED)
+    with progress.shown(sys.stderr is not None and sys.stderr.isatty() and not options.json):
+        text, data = options.run(options)
+    try:
+        print(json.dumps(plain(data), allow_nan=False) if options.json else _printable(text), flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a full disk
+        _drop_output()
+        raise InvalidProblem(f"standard output: {error.strerror}.") from None
+
+
+def _failure(error: BaseException, options: argparse.Namespace) -> tuple[int, str]:
+    """The exit code and the sentence for what stopped a command."""
+    for kind, code in EXIT_CODES:
+        if isinstance(error, kind):
+            return code, str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return 130, "interrupted."
+    if isinstance(error, MemoryError):
+        return 2, "this needs more memory than there is; make the problem, or the number of draws, smaller."
+    if isinstance(error, ImportError) and error.name:
+        return 2, f"this needs {shown(error.name)}, which is not installed; install dp-designer[all]."
+    if isinstance(error, OSError) and error.strerror:
+        return 2, f"{shown(str(error.filename)) if error.filename else 'file'}: {error.strerror}"
+    if options.run is _release:
+        return UNFORESEEN, SILENT
+    return UNFORESEEN, f"this was not foreseen, please report it: {type(error).__name__}: {shown(str(error))}"
+
+
+def _say(words: str) -> None:
+    """One sentence on standard error, where there is one."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(_printable(f"dp-designer: {words}"), file=sys.stderr, flush=True)
+
+
+def _drop_output() -> None:
+    """What is left in the buffer goes nowhere, instead of failing once more at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _printable(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.lazy_uniform import GUARD_BITS, LazyUniform, rational_ball, resolve
 
 if TYPE_CHECKING:
@@ -170,11 +171,11 @@ def _floor(end: arb) -> int:
 def _gaps(scores: Sequence[Exact], factor: Exact) -> tuple[Fraction, ...]:
     """`factor * (max scores - scores[r])`."""
     if not len(scores):
-        raise ValueError("scores: empty; give one score for each candidate, and at least one candidate.")
+        raise InvalidProblem("scores: empty; give one score for each candidate, and at least one candidate.")
     if not all(isinstance(score, Rational) for score in (*scores, factor)):
-        raise ValueError("scores, factor: must be exact rationals (integers or Fractions); floats decide nothing here.")
+        raise InvalidProblem("scores, factor: must be exact rationals (integers or Fractions); floats decide nothing here.")
     if factor < 0:
-        raise ValueError("factor: is negative; change the sign of the scores instead.")
+        raise InvalidProblem("factor: is negative; change the sign of the scores instead.")
     exact, rate = [Fraction(score) for score in scores], Fraction(factor)
     largest = max(exact)
     return tuple(rate * (largest - score) for score in exact)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import reduce
+from numbers import Rational
 from typing import Any
 
 from designer.errors import InvalidProblem
@@ -53,11 +55,15 @@ class Condition(Immutable):
     def meets(self, record: Mapping[str, Any]) -> bool:
         """Does a public or hypothetical record meet it?"""
         given = record.get(self.column)
-        if given is None or given != given:
+        if given is None or _is_nan(given):
             return False
         if self.op == "present":
             return True
         if self.op in ORDERS:
+            if not isinstance(given, (Rational, float, Decimal)):
+                raise InvalidProblem(
+                    f"record: {shown(self.column)} is {shown(given)}, which {self.op} does not order; give a number."
+                )
             return bool(ORDERS[self.op](given, self.value))
         return bool((given in self.values) != (self.op == "!="))
 
@@ -66,7 +72,9 @@ class Condition(Immutable):
         if self.column not in table.columns:
             raise InvalidProblem(f"records: the table has no column {self.column!r}; rename one.")
         column, kind = table[self.column], table[self.column].type()
-        if self.values and kind.is_string() != isinstance(self.values[0], str):
+        if self.values and not (
+            kind.is_string() if isinstance(self.values[0], str) else kind.is_numeric() or kind.is_boolean()
+        ):
             raise InvalidProblem(
                 f"records: column {self.column!r} is of type {kind}; the condition compares with {shown(self.value)}."
             )
@@ -88,6 +96,14 @@ class Condition(Immutable):
     def from_spec(cls, spec: Mapping[str, Any]) -> Condition:
         require_keys(spec, {"column", "op", "value"}, "where")
         return cls(spec["column"], spec["op"], spec["value"])
+
+
+def _is_nan(value: Any) -> bool:
+    """NaN of any type; a signalling one may not even be compared, and some arrays and tables have no answer."""
+    try:
+        return value.is_nan() if isinstance(value, Decimal) else bool(value != value)
+    except (TypeError, ValueError):
+        return False
 
 
 def all_met(where: Sequence[Condition], table: Any) -> Any | None:
