@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
+from designer.precision import precision, working_precision
 from designer.sampling import continuous
 from designer.sampling.continuous import Floats
 from designer.sampling.nearest_plane import ROUND_UP, NearestPlane
@@ -138,18 +139,18 @@ class EllipsoidGrid:
 
     def _inverse_balls(self) -> arb_mat:
         """Balls around `F^-1` (or what takes its place) at the working precision; kept, because at s = 100 they take 0.1 s and every hard draw asks."""
-        from flint import arb_mat, ctx
+        from flint import arb_mat
 
-        if (known := self._inverses.get(ctx.prec)) is not None:
+        if (known := self._inverses.get(precision())) is not None:
             return known
         try:
             inverse = arb_mat(self._exact).inv() if len(self.factor) == self.dimension else self._inverse_of_tall()
         except ZeroDivisionError:
             if self._exact.rank() < self.dimension:
                 raise InvalidProblem("factor: singular; give an invertible matrix, or sample in a subspace.") from None
-            with ctx.extraprec(ctx.prec):
+            with working_precision(2 * precision()):
                 inverse = self._inverse_balls()
-        return self._inverses.setdefault(ctx.prec, inverse)
+        return self._inverses.setdefault(precision(), inverse)
 
     def _inverse_of_tall(self) -> arb_mat:
         """`U^-1 D^-1/2` with `F' F = U' D U`, U unit upper triangular and D diagonal."""
@@ -176,10 +177,8 @@ class EllipsoidGrid:
 
     def _rounded_inverse(self) -> Floats:
         """`F^-1`, every entry right to 2^-52 of its row's largest, from balls of sufficient precision."""
-        from flint import ctx
-
         for bits in (128, 256, 512, 1024, 2048, 4096):
-            with ctx.workprec(bits):
+            with working_precision(bits):
                 balls = self._inverse_balls().tolist()
                 middle = np.array([[float(ball.mid()) for ball in row] for row in balls])
                 radius = np.array([[float(ball.rad()) for ball in row] for row in balls])

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
+from designer.precision import working_precision
 from designer.sampling.lazy_uniform import GUARD_BITS, LazyUniform, rational_ball, resolve
 
 if TYPE_CHECKING:
@@ -152,9 +153,7 @@ class _Cells:
     @classmethod
     def around(cls, thresholds: Callable[[], list[arb]]) -> _Cells:
         """A word w stands for a number in [w, w + 1] / 2^64."""
-        from flint import ctx
-
-        with ctx.workprec(64 + GUARD_BITS):
+        with working_precision(64 + GUARD_BITS):
             scaled = [threshold * 2**64 for threshold in thresholds()]
             ends = [(_floor(ball.lower()), _floor(ball.upper())) for ball in scaled]
         first, last = np.array(ends, dtype=np.uint64).reshape(-1, 2).T
