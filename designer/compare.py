@@ -58,11 +58,14 @@ class Comparison:
             lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
         return "\n".join(lines) + "\n"
 
-    def plot(self, path: str | Path) -> Path:
-        """A picture: error of each family, and the standard deviation of the noise for each query. Needs matplotlib (extra `plot`)."""
+    def plot(self, path: str | Path, *, replace: bool = True) -> Path:
+        """A picture: error of each family, and the standard deviation of the noise for each query. Needs matplotlib (extra `plot`).
+
+        replace: may a regular file of that name be replaced?
+        """
         from designer.pictures import draw_comparison
 
-        return draw_comparison(self, Path(path))
+        return draw_comparison(self, Path(path), replace=replace)
 
 
 def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparison:

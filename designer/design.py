@@ -14,7 +14,7 @@ import numpy as np
 
 from designer.certificate import PrivacyCertificate
 from designer.errors import DesignFailed, InvalidProblem
-from designer.frozen import positive
+from designer.frozen import positive, shown
 from designer.limit import Limit, limit
 from designer.mechanism import Mechanism
 from designer.optimality import Optimality
@@ -184,7 +184,7 @@ class Design:
         return self.mechanism.error("squared")
 
 
-def design(problem: Problem, family: str = "auto", **options: Any) -> Design:
+def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design:
     """The best mechanism of a family for a problem, certified.
 
     family: a name in `FAMILIES`, or "auto" for the best that applies (see `best_of_all`). options: those of the builder.
@@ -196,11 +196,17 @@ def design(problem: Problem, family: str = "auto", **options: Any) -> Design:
     (True, [2.0, 2.0, 2.0])
     """
     if family == "auto":
+        if unknown := sorted(set(options) - {"seconds"}):
+            raise InvalidProblem(
+                f"options: {shown(unknown)} unknown to 'auto', which takes ['seconds']; name a family beside them."
+            )
         return best_of_all(problem, **options)
     chosen = family_named(family)
     unknown = sorted(set(options) - set(chosen.options()))
     if unknown:
-        raise InvalidProblem(f"options: {unknown} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}.")
+        raise InvalidProblem(
+            f"options: {shown(unknown)} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}."
+        )
     if chosen.notion != problem.notion:
         raise DesignFailed(
             f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family."
@@ -253,4 +259,4 @@ def family_named(name: str) -> Family:
     for family in FAMILIES:
         if family.name == name:
             return family
-    raise InvalidProblem(f"family: {name!r} is unknown; use one of {['auto', *(f.name for f in FAMILIES)]}.")
+    raise InvalidProblem(f"family: {shown(name)} is unknown; use one of {['auto', *(f.name for f in FAMILIES)]}.")

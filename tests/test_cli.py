@@ -158,7 +158,7 @@ def test_show_report_and_seeded_samples_repeat(folder: Path, capsys: pytest.Capt
         ["show", spec],
         ["report", spec],
         ["verify", spec],
-        ["sample", spec, "--seed", 5, "-o", folder / "draws.npy"],
+        ["sample", spec, "--seed", 5, "-o", folder / "draws.npy", "--force"],
     ):
         assert run(capsys, *arguments) == run(capsys, *arguments)
     first = np.load(folder / "draws.npy")
@@ -420,7 +420,7 @@ def test_records_are_released_by_plans_and_marginals_and_counts_are_not(tmp_path
     budgets = metrics.hamming(domain, {"state": 1.0, "sex": 1.0})
     marginals = design_marginals(MarginalWorkload.up_to(domain, 1), budgets).save(tmp_path / "marginals.json")
     for spec in (plan, marginals):
-        assert main(["release", str(spec), "--table", str(people), "-o", str(tmp_path / "out.json")]) == 0
+        assert main(["release", str(spec), "--table", str(people), "-o", str(tmp_path / "out.json"), "--force"]) == 0
         assert json.loads((tmp_path / "out.json").read_text())["fingerprint"] in capsys.readouterr().out
         assert main(["release", str(spec), "--histogram", str(people)]) == 2
         assert "--table: is missing" in capsys.readouterr().err

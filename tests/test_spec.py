@@ -527,7 +527,7 @@ def test_a_failed_save_leaves_nothing_and_keeps_the_old_file(tmp_path: Path, mon
         assert [p.name for p in tmp_path.iterdir()] == ["s.json"]
         assert path.read_bytes() == before
     (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match="folder"):
+    with pytest.raises(InvalidProblem, match="is a folder or a device"):
         made.save(tmp_path / "folder")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "s.json"]
     with pytest.raises(InvalidProblem, match="is not a folder; create it first"):

@@ -79,8 +79,11 @@ def _table_names(path: Path) -> list[str]:
     """The column names of a table, its only public content."""
     if path.suffix == ".parquet":
         return list(_parquet(path))
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        return next(csv.reader(line.replace("\0", "") for line in file), [])
+    try:
+        with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+            return next(csv.reader(line.replace("\0", "") for line in file), [])
+    except csv.Error:
+        raise InvalidProblem(f"{path}: has no line of column names that can be read; shorten them.") from None
 
 
 def _csv_rows(path: Path) -> list[list[str]]:
@@ -142,8 +145,8 @@ def _parquet(path: Path) -> dict[str, list[object]]:
         ) from None
     try:
         columns: dict[str, list[object]] = parquet.read_table(path).to_pydict()
-    except (ArrowException, OSError) as error:
-        raise InvalidProblem(f"{path}: is not a Parquet file ({error}).") from None
+    except (ArrowException, OSError):
+        raise InvalidProblem(f"{path}: is not a Parquet file that can be read.") from None
     return columns
 
 

@@ -42,12 +42,13 @@ WORKLOAD_KEYS: dict[str, set[str] | None] = {
 
 @dataclass(frozen=True)
 class ProblemFile:
-    """A parsed problem file: the problem, the family asked for, its options, and the title."""
+    """A parsed problem file: the problem, the family asked for, its options, the title, and the files that were read for it."""
 
     title: str
     problem: Problem
     family: str
     options: dict[str, Any]
+    files: tuple[Path, ...] = ()
 
 
 def read_problem(path: str | Path) -> ProblemFile:
@@ -70,7 +71,7 @@ class _Reader(RelationReader):
         family = options.pop("family", "auto")
         if not isinstance(family, str):
             raise self.refuse("design", "family", family, "name a family, or leave it out for the best that applies")
-        return ProblemFile(str(self.data.get("title", self.path.stem)), problem, family, options)
+        return ProblemFile(str(self.data.get("title", self.path.stem)), problem, family, options, tuple(self.files))
 
     def check_keys(self) -> None:
         for name, section in self.data.items():

@@ -20,6 +20,7 @@ class Sections:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.files = [path]  # all that are read
         try:
             self.data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
@@ -43,7 +44,9 @@ class Sections:
         return value
 
     def file(self, section: str, key: str) -> Path:
-        return self.path.parent / str(self.get(section, key, str))
+        path = self.path.parent / str(self.get(section, key, str))
+        self.files.append(path)
+        return path
 
     @cached_property
     def domain(self) -> Domain:

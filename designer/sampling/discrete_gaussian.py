@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.continuous import Floats, accepted, nearest, normal_pair, normal_pair_balls
 from designer.sampling.lazy_uniform import LazyUniform, rational_ball, resolve
 
@@ -60,12 +61,12 @@ class DiscreteGaussian:
             (Fraction(0),) * len(variances) if self.centres is None else tuple(Fraction(centre) for centre in self.centres)
         )
         if not variances or len(centres) != len(variances):
-            raise ValueError(f"centres: {len(centres)} for {len(variances)} variances; give one of each per coordinate.")
+            raise InvalidProblem(f"centres: {len(centres)} for {len(variances)} variances; give one of each per coordinate.")
         for k, (variance, centre) in enumerate(zip(variances, centres, strict=True)):
             if not 0 < variance <= LARGEST_VARIANCE:
-                raise ValueError(f"variances[{k}]: {variance} is not in (0, 2^110]; use a coarser grid.")
+                raise InvalidProblem(f"variances[{k}]: {variance} is not in (0, 2^110]; use a coarser grid.")
             if abs(centre) > 2**61:
-                raise ValueError(f"centres[{k}]: {centre} is beyond 2^61; subtract an integer first.")
+                raise InvalidProblem(f"centres[{k}]: {centre} is beyond 2^61; subtract an integer first.")
         plans = tuple(Plan.of(variance, centre) for variance, centre in zip(variances, centres, strict=True))
         columns = np.array([plan.floats() for plan in plans], dtype=COLUMNS)
         columns.setflags(write=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.determined_cells import Determination, DeterminedLaplace, determinations
 from designer.sampling.discrete_laplace import DiscreteLaplace
 from designer.sampling.entropy import SeededEntropy
@@ -102,7 +103,7 @@ def lattice_sampler_for(
     """
     rate = Fraction(rate)
     if not rate > 0:
-        raise ValueError(f"rate: {rate} is not positive.")
+        raise InvalidProblem(f"rate: {rate} is not positive.")
     rows = integer_matrix("matrix", matrix)
     dimension = rows.shape[1] - integer_rank(rows.tolist())
     if not dimension:

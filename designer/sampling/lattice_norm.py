@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.nearest_plane import NearestPlane
 from designer.sampling.polytope_grid import PolytopeGrid
@@ -44,7 +45,7 @@ class LatticeNorm:
     def euclidean(cls, lattice: Lattice, rate: Rational) -> LatticeNorm:
         """`||z|| = rate |z|_2`."""
         if not rate > 0:
-            raise ValueError(f"rate: {rate} is not positive.")
+            raise InvalidProblem(f"rate: {rate} is not positive.")
         _refuse_origin(lattice)
         factor = [[Fraction(rate) * int(x) for x in column] for column in lattice.basis.T]
         return cls(lattice, RoundAndReject(EllipsoidGrid(factor), NearestPlane(lattice.float_shear.T)))
@@ -107,4 +108,4 @@ def _plane(image: NDArray[np.float64]) -> NearestPlane:
 
 def _refuse_origin(lattice: Lattice) -> None:
     if not lattice.dimension:
-        raise ValueError("lattice: only the origin belongs to it, nothing is free to vary; release the data as they are.")
+        raise InvalidProblem("lattice: only the origin belongs to it, nothing is free to vary; release the data as they are.")
