@@ -106,6 +106,20 @@ class Mechanism(Specified):
         object.__setattr__(self, "integers", frozen(self.grid.integers(self.target)))
         object.__setattr__(self, "privacy", self.verify().require())
         self.require_substance()
+        self._require_draws()
+
+    def _require_draws(self) -> None:
+        """What the sampler refuses is no mechanism: singular and tall maps, rates and steps out of its range. The sampler is kept for the release.
+
+        The triangulation of a gauge alone is proven at the first draw.
+        """
+        try:
+            _ = self.noise
+        except (ValueError, OverflowError, np.linalg.LinAlgError) as refusal:
+            raise InvalidProblem(
+                f"mechanism: no noise can be drawn exactly for this norm on this grid: {refusal} Choose an invertible map, and steps of about "
+                "2^-40 noise scales."
+            ) from None
 
     def _require_shapes(self) -> None:
         queries, elements = self.workload.shape

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -61,6 +62,13 @@ class Invariant(Immutable):
         """All rows that a protected change must leave alone: those of `matrix` and, where the number of records is public, their total."""
         total = np.ones((1, self.size), dtype=np.int64)
         return np.concatenate([self.matrix, total]) if self.records_public else self.matrix
+
+    @cached_property
+    def freedom(self) -> int:
+        """The rank of the lattice of changes that keep the statistics, N less the exact rank of `constraints`; no basis is computed."""
+        from solvers.rational import integer_rank
+
+        return self.size - integer_rank(self.constraints.tolist())
 
     @property
     def semi_adjacency_bound(self) -> int:

@@ -26,6 +26,7 @@ from designer.mechanism import SMALLEST_WEIGHT
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
 from designer.printing import printed
+from designer.progress import announce
 from designer.release import Release, SimulatedNoise, counts
 from designer.sensitivity import SensitivitySet
 from designer.specified import Specified
@@ -41,6 +42,7 @@ Falloff = Literal["exponential", "gaussian"]
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
 PROPOSALS = 500_000
+SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a second, and a minute
 
 THEOREMS = {
     "exponential": (
@@ -147,16 +149,18 @@ class LatticeMechanism(Specified):
                 f"norm.map: weights from {weights.min()} to {weights.max()}; every cell of a lattice mechanism gets noise, so give weights "
                 f"between {SMALLEST_WEIGHT} and {1 / SMALLEST_WEIGHT}."
             )
-        if not self.lattice.dimension:
+        if not self.dimension:
             raise InvalidProblem(
                 "relation: the statistics determine the whole table, so there is nothing to protect or to release."
             )
-        if isinstance(self.norm, Gauge) and self.norm.dimension != self.lattice.dimension:
+        if isinstance(self.norm, Gauge) and self.norm.dimension != self.dimension:
             raise InvalidProblem(
-                f"cells: a gauge on {self.norm.dimension} cells for a lattice of rank {self.lattice.dimension}; give as many cells as the rank."
+                f"cells: a gauge on {self.norm.dimension} cells for a lattice of rank {self.dimension}; give as many cells as the rank."
             )
+        if self.cells is None and self.norm.map.ndim == 1:
+            return  # positive weights on all cells: no basis is needed to know that nothing but 0 has norm 0
         image = np.atleast_2d(self.norm.factor) @ self.lattice.basis[:, self.columns].T.astype(np.float64)
-        if exact_rank(image) < self.lattice.dimension:
+        if exact_rank(image) < self.dimension:
             raise InvalidProblem("norm: is 0 on some change that keeps the invariant; measure it by more cells.")
 
     @property
@@ -166,15 +170,22 @@ class LatticeMechanism(Specified):
 
     @cached_property
     def lattice(self) -> Lattice:
-        """The integer kernel of the constraints, with a reduced basis."""
+        """The integer kernel of the constraints, with a reduced basis; its time grows with the cube of the rank, 60 s at 1,000."""
         from solvers.lattice import integer_kernel
 
+        if self.dimension > LARGEST_BASIS:
+            raise DesignFailed(
+                f"{self.family}: the lattice of the invariant has rank {self.dimension}, and a basis is reduced up to {LARGEST_BASIS}; use the "
+                "shape l1, which needs none, publish more statistics, or merge elements."
+            )
+        if self.dimension > SLOW_BASIS:
+            announce(f"reducing a lattice basis of rank {self.dimension}")
         return integer_kernel(self.relation.invariant.constraints)
 
     @property
     def dimension(self) -> int:
         """The rank of the lattice."""
-        return self.lattice.dimension
+        return self.relation.invariant.freedom
 
     def sensitivity(self) -> SensitivitySet:
         """The protected changes, on the cells that the norm measures."""

@@ -24,9 +24,12 @@ EXACT = "Exact: random bits of the operating system, compared with probabilities
 
 def exact_choice(mechanism: LatticeMechanism) -> LatticeChoice:
     """The exact sampler of the mechanism's law; its `sampler` is None where none is feasible."""
-    norm, constraints, lattice = mechanism.norm, mechanism.relation.invariant.constraints, mechanism.lattice
+    norm, constraints = mechanism.norm, mechanism.relation.invariant.constraints
     if mechanism.falloff == "gaussian":
         return _gaussian(mechanism)
+    if _equal_weights(mechanism) and norm.order == "l1":
+        return lattice_sampler_for(constraints, "l1", Fraction(float(norm.map[0])))  # which needs a basis for rank 1 alone
+    lattice = mechanism.lattice
     if isinstance(norm, Gauge):
         return lattice_sampler_for(constraints, _polytope(mechanism, norm), 1, lattice)
     if _equal_weights(mechanism) and norm.order != "linf":
