@@ -67,10 +67,10 @@ def _refuse_imprecise(problem: Problem, coordinates: Coordinates) -> None:
     """A strategy that is far from orthogonal loses the answers in the rounding of its reconstruction."""
     wanted = problem.workload.dense()
     assert coordinates.reconstruction is not None
-    off = np.abs(coordinates.reconstruction @ coordinates.matrix(problem) - wanted).max()
-    if off > 1e-9 * np.abs(wanted).max():
+    off = np.abs(coordinates.reconstruction @ coordinates.matrix(problem) - wanted).max(axis=1)
+    if (off > 1e-9 * np.abs(wanted).max(axis=1)).any():
         raise DesignFailed(
-            f"strategy_laplace: queries are nearly dependent, their answers would be off by {off:.2g} a record; subtract constants from them."
+            f"strategy_laplace: queries are nearly dependent, their answers would be off by up to {off.max():.2g} a record; subtract constants from them."
         )
 
 
