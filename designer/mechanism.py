@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
+from designer.differences import changes_given, moved
 from designer.errors import InvalidProblem
 from designer.families.names import ADDITIVE_FAMILIES, require_family
 from designer.frozen import Floats, frozen, positive, real_array
@@ -195,9 +196,15 @@ class Mechanism(Specified):
             raise InvalidProblem("grid: is too fine for sums of its multiples to be floats; choose coarser steps.")
         return SensitivitySet.of(values, self.relation)
 
-    def privacy_loss(self, u: object) -> Floats:
-        """`||u||` of a difference of measured answers, shape (R,) or (M, R): the budget that the change u spends."""
-        return self.norm(u)
+    def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
+        """The budget that a change of the histogram spends, `||u||` of the difference u of the measured answers.
+
+        change: (N,) or (M, N), such as +1 for the element that a record leaves for that with -1. answers: a difference of the answers instead,
+        (K,) or (M, K), where it determines u; exact up to the grid. Infinite where the change moves what is published exactly.
+        """
+        given = changes_given(change, answers, self.workload, self.relation, self.target)
+        rows = self.grid.values(self.integers) if answers is None else self.target
+        return self.norm(moved(given, rows, self.norm.silent))
 
     def error(self, loss: str = "squared") -> float:
         """Expected error of the noise, exact for the discrete noise that is in fact drawn.

@@ -72,6 +72,19 @@ class Problem:
             return float((self.costs * mean_absolutes).sum())
         return float((self.costs * variances).sum() if self.loss == "squared" else (self.costs * variances).max())
 
+    def bias_of(self, effective: Floats) -> float:
+        """The largest loss from answering P, (K, N), in the place of Q, over histograms of n records: all of them at the worst element; 0
+        where n is not given.
+
+        squared: `n^2 max_i sum_k v_k (P - Q)_ki^2`; absolute: `n max_i sum_k v_k |P - Q|_ki`; max: `n^2 max_ik v_k (P - Q)_ki^2`.
+        """
+        records, costs = self.records or 0.0, self.costs[:, None]
+        off = np.abs(effective - self.workload.dense())
+        if self.loss == "absolute":
+            return float(records * (costs * off).sum(axis=0).max())
+        squares = costs * off**2
+        return float(records**2 * (squares.sum(axis=0) if self.loss == "squared" else squares).max())
+
     def sensitivity(self) -> SensitivitySet:
         """The differences that must be hidden in the answers of the workload."""
         return SensitivitySet.of(self.workload.dense(), self.relation)

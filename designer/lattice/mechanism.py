@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certificate import PrivacyCertificate, Witness, certify, moves_nothing
+from designer.differences import changes_given, moved
 from designer.errors import DesignFailed, InvalidProblem
 from designer.families.names import LATTICE_FAMILIES, require_family
 from designer.frozen import Floats, count, frozen, shown
@@ -267,9 +268,15 @@ class LatticeMechanism(Specified):
             frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, tuple(noisy), self.workload.elements
         )
 
-    def privacy_loss(self, change: object) -> Floats:
-        """`||v||` of a change of the table, (N,) or (M, N)."""
-        return self.norm(np.asarray(change, dtype=np.float64)[..., self.columns])
+    def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
+        """The budget that a change v of the table spends, `||v||`; infinite where v changes what is public.
+
+        change: (N,) or (M, N). answers: a difference of the answers instead, (K,) or (M, K), where it determines v.
+        """
+        given = changes_given(change, answers, self.workload, self.relation, np.eye(self.relation.size))
+        public = self.relation.public_rows()
+        kept = ~moved(given, public, np.ones(len(public), dtype=bool)).any(axis=-1)
+        return np.asarray(np.where(kept, self.norm(given[..., self.columns]), np.inf))
 
     def epsilon_at(self, delta: float) -> float:
         """The smallest epsilon known such that every change of the largest budget is (epsilon, delta)-private, rounded up."""

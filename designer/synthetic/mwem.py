@@ -256,14 +256,15 @@ def equal_shares(rounds: int, choice: Fraction = Fraction(1, 2)) -> Shares:
 def mwem(
     problem: Problem,
     rounds: int | None = None,
-    constant: str | float = "optimal",
+    constant: str | float = "unbiased",
     selection: str = "exponential",
     output: str = "average",
     choice: Fraction = Fraction(1, 2),
 ) -> MWEM:
     """The MWEM of a problem with a public number of records.
 
-    constant: "optimal" for program (8) with the price of `preprocessing.mwem_price`, "unbiased" for P = Q, or a number c.
+    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1); "optimal" for the least bound, program (8) with the price
+    of `preprocessing.mwem_price`, which wants constant answers for few records and refuses those; or a number c.
     rounds: None for the number that makes the bound least at that c.
     """
     if not isinstance(problem, Problem):

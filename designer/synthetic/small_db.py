@@ -228,13 +228,14 @@ def proposition_1(queries: LipschitzQueries, records: int, alpha: float, beta: f
 def small_db(
     problem: Problem,
     size: int | None = None,
-    constant: str | float = "optimal",
+    constant: str | float = "unbiased",
     exponent: int | None = None,
     selection: str = "exponential",
 ) -> SmallDB:
     """The SmallDB of a problem with a public number of records.
 
-    constant: "optimal" for program (8) with the price of `preprocessing.small_db_price`, "unbiased" for P = Q, or a number c.
+    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1); "optimal" for the least bound, program (8) with the price
+    of `preprocessing.small_db_price`, which wants constant answers for few records and refuses those; or a number c.
     size: m, None for the one that makes the bound least. exponent: the grid of P is 2^exponent; a coarse one makes fewer candidates.
     """
     if not isinstance(problem, Problem):
