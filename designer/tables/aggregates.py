@@ -20,16 +20,12 @@ FAILED = (
     "records: the engine did not finish the aggregation. Nothing was released; its own message is withheld, because it may quote records. "
     "Try `simulate` on a public table of the same schema."
 )
-NO_TABLE = (
-    "records: not an Ibis table; connect to an engine and pass a table, such as ibis.duckdb.connect().read_parquet(path)."
-)
 
 Numbers = dict[Labels, list[int]]
 
 
 def aggregation(groups: Groups, queries: Sequence[Additive], table: Any) -> Any:
     """The Ibis expression of one level: keys `k0, ...`, then the aggregates of every query, and the count that selects groups, if any."""
-    _require_table(table)
     keys = groups.expressions(table)
     parts: list[Additive | PartitionSelection] = [*queries, *([groups.selection] if groups.selection else [])]
     inputs = [part.inputs(table) for part in parts]
@@ -67,7 +63,6 @@ def cell_counts(query: Quantile, table: Any) -> Mapping[Labels, NDArray[np.int64
     """For every group with records: how many lie in each cell between the candidates."""
     from designer.tables.condition import all_met
 
-    _require_table(table)
     keys, met = query.groups.expressions(table), all_met(query.where, table)
     rows = table.select(**keys, cell=query.cell(table), **({} if met is None else {"met": met}))
     rows = rows if met is None else rows.filter(rows.met)
@@ -101,8 +96,3 @@ def _labelled(groups: Groups, found: Mapping[str, Sequence[Any]]) -> list[tuple[
     rows = range(len(next(iter(found.values()))))
     labelled = [(row, tuple(column[row] for column in columns)) for row in rows]
     return [(row, labels) for row, labels in labelled if None not in labels]
-
-
-def _require_table(table: Any) -> None:
-    if not all(hasattr(table, name) for name in ("select", "group_by", "agg", "columns")):
-        raise InvalidProblem(NO_TABLE)

@@ -20,6 +20,7 @@ from designer.tables.aggregates import Numbers, cell_counts, no_counts, numbers
 from designer.tables.groups import Groups, Labels
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, Query
+from designer.tables.row_unit import RowUnit
 
 if TYPE_CHECKING:
     from designer.tables.plan import TablePlan
@@ -104,13 +105,14 @@ class TableSimulation(_Answers):
     stamp: str
 
 
-def release(plan: TablePlan, table: Any) -> TableRelease:
+def release(plan: TablePlan, table: Any, unit: RowUnit) -> TableRelease:
     """Exact integers plus exact noise from the operating system's entropy."""
-    answers = _answers(plan, table, SystemEntropy(), lambda selection, counts: selection.release(counts).index)
-    return TableRelease(answers, plan.guarantee, plan.fingerprint)
+    rows = unit.rows(table, plan.columns)
+    answers = _answers(plan, rows, SystemEntropy(), lambda selection, counts: selection.release(counts).index)
+    return TableRelease(answers, plan.guarantee_for(unit), plan.fingerprint)
 
 
-def simulate(plan: TablePlan, table: Any, seed: int | None) -> TableSimulation:
+def simulate(plan: TablePlan, table: Any, seed: int | None, unit: RowUnit) -> TableSimulation:
     """The same for a public table, with a seed."""
     entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
 
@@ -119,7 +121,7 @@ def simulate(plan: TablePlan, table: Any, seed: int | None) -> TableSimulation:
         return int(selection.simulate(counts, 1, own).indices[0])
 
     stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
-    return TableSimulation(_answers(plan, table, entropy, choose), stamp)
+    return TableSimulation(_answers(plan, unit.rows(table, plan.columns), entropy, choose), stamp)
 
 
 def _answers(plan: TablePlan, table: Any, entropy: Entropy, choose: Choose) -> dict[str, Answer]:
