@@ -41,6 +41,7 @@ def engine() -> Any:
     for statement in (
         "CREATE TABLE people AS SELECT * FROM (VALUES ('a', 'F', '0', 7), ('a', 'M', '1', 3), ('b', 'F', '1', 5)) AS t(person, sex, age, pay)",
         "CREATE TABLE pets AS SELECT * FROM (VALUES ('a', 'cat'), ('a', 'dog')) AS t(person, kind)",
+        "CREATE TABLE ibis_cached_rows AS SELECT * FROM people LIMIT 2",
         "CREATE VIEW fanned AS SELECT people.* FROM people, pets",
         "CREATE VIEW cut AS SELECT * FROM people LIMIT 2",
     ):
@@ -91,6 +92,7 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
     "unnest": lambda t: t.mutate(pay=ibis.array([1, 2, 3]).unnest()),
     "table unnest": lambda t: t.mutate(many=ibis.array([1, 2])).unnest("many"),
     "row id": lambda t: t.filter(t.rowid() < 2),
+    "cache": lambda t: t.get_backend().table("ibis_cached_rows"),
     "SQL": lambda t: sql("SELECT * FROM people LIMIT 2", t),
 }
 

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, NotPrivate
+from designer.confidential import WITHHELD
 from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, Sum, TablePlan, UnitSplitting
-from designer.tables.aggregates import FAILED, aggregation, numbers
+from designer.tables.aggregates import aggregation, numbers
 from designer.tables.open_table import open_table
 from designer.tables.row_unit import RowUnit
 from tests.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
@@ -288,7 +289,7 @@ def test_a_failing_engine_does_not_speak(tmp_path: Path) -> None:
         table.to_pyarrow()
     with pytest.raises(InvalidProblem) as refusal:
         TablePlan((Sum("jobs", STATES, variance=1, measure=EMP),)).release(table)
-    assert str(refusal.value) == FAILED
+    assert str(refusal.value) == WITHHELD
     assert refusal.value.__cause__ is None and refusal.value.__context__ is None
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.confidential import withholding
 from designer.frozen import Floats, count, frozen
 from designer.guarantee import Guarantee
 from designer.marginals.protection import Presence, Protection
@@ -74,6 +75,7 @@ class SimulatedTables(_Residuals):
     stamp: str
 
 
+@withholding
 def release(mechanism: MarginalMechanism, count_tables: Callable[[], Tables]) -> MarginalRelease:
     """Exact integer contrasts of the true tables plus exact noise from the operating system's entropy."""
     exact = true_residuals(mechanism, count_tables())
@@ -81,6 +83,7 @@ def release(mechanism: MarginalMechanism, count_tables: Callable[[], Tables]) ->
     return MarginalRelease(mechanism, noisy, mechanism.guarantee, mechanism.fingerprint)
 
 
+@withholding
 def release_rows(mechanism: MarginalMechanism, table: Any, unit: RowUnit) -> MarginalRelease:
     """The same of the rows of an Ibis table that count, with a guarantee that says what a row is."""
     columns = mechanism.workload.columns

@@ -8,18 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
 from designer.tables.exact_sums import total
 from designer.tables.groups import Groups, Labels
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive
-
-# One text whatever went wrong: messages of engines may quote values.
-FAILED = (
-    "records: the engine did not finish the aggregation. Nothing was released; its own message is withheld, because it may quote records. "
-    "Try `simulate` on a public table of the same schema."
-)
 
 Numbers = dict[Labels, list[int]]
 
@@ -45,7 +38,7 @@ def aggregation(groups: Groups, queries: Sequence[Additive], table: Any) -> Any:
 
 def numbers(groups: Groups, queries: Sequence[Additive], table: Any) -> Numbers:
     """For every group with records: the exact number of steps of each query, then the selecting count, if any."""
-    found = _computed(aggregation(groups, queries, table))
+    found = aggregation(groups, queries, table).to_pyarrow().to_pydict()
     count = len(queries) + (groups.selection is not None)
     places = [[column for column in found if column.startswith(f"p{i}_a")] for i in range(count)]
     result: Numbers = {}
@@ -67,7 +60,7 @@ def cell_counts(query: Quantile, table: Any) -> Mapping[Labels, NDArray[np.int64
     rows = table.select(**keys, cell=query.cell(table), **({} if met is None else {"met": met}))
     rows = rows if met is None else rows.filter(rows.met)
     grouped = rows.group_by([*keys, "cell"]).agg(amount=rows.count())
-    found = _computed(grouped.mutate(**{name: grouped[name].cast("string") for name in keys}))
+    found = grouped.mutate(**{name: grouped[name].cast("string") for name in keys}).to_pyarrow().to_pydict()
     counts: dict[Labels, NDArray[np.int64]] = {}
     for row, labels in _labelled(query.groups, found):
         counts.setdefault(labels, no_counts(query))[int(found["cell"][row])] += int(found["amount"][row])
@@ -77,17 +70,6 @@ def cell_counts(query: Quantile, table: Any) -> Mapping[Labels, NDArray[np.int64
 def no_counts(query: Quantile) -> NDArray[np.int64]:
     """The cells of a group without records."""
     return np.zeros(len(query.candidates) + 1, dtype=np.int64)
-
-
-def _computed(expression: Any) -> dict[str, list[Any]]:
-    try:
-        columns: dict[str, list[Any]] = expression.to_pyarrow().to_pydict()
-    except Exception:
-        columns = {}
-    # Outside the handler, so that not even the context of the exception holds the engine's message.
-    if not columns:
-        raise InvalidProblem(FAILED)
-    return columns
 
 
 def _labelled(groups: Groups, found: Mapping[str, Sequence[Any]]) -> list[tuple[int, Labels]]:

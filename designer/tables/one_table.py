@@ -22,6 +22,7 @@ SCANS = ("python_arrow_scan", "arrow_scan", "arrow_scan_dumb", "pandas_scan")
 PLAIN_VIEW = re.compile(
     rf"CREATE (TEMP |TEMPORARY )?VIEW [\w.]+ AS SELECT \* FROM ({'|'.join(READERS + SCANS)})\((?P<rest>.*)\Z", re.S
 )
+CACHED = "ibis_cached"  # what `expression.cache()` stores: the rows of any expression
 VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
 
 
@@ -42,8 +43,8 @@ def broken_by(table: Any) -> str | None:
             known = type(node) is ops.Field or (_module(node) in ROW_WISE and not _beyond_a_row(node))
         if not known:
             return f"holds {type(node).__name__}"
-        if type(node) is ops.DatabaseTable and _is_view(node):
-            return f"reads {node.name!r}, which is a view"
+        if type(node) is ops.DatabaseTable and (node.name.startswith(CACHED) or _is_view(node)):
+            return f"reads {node.name!r}, which is a view or a stored result"
     return None
 
 

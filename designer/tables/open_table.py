@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from designer.confidential import withholding
 from designer.errors import InvalidProblem
 
 
+@withholding
 def open_table(
     path: str | Path,
     numbers: Sequence[str] = (),

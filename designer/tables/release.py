@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designer.confidential import withholding
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, count, frozen
 from designer.guarantee import Guarantee
@@ -105,6 +106,7 @@ class TableSimulation(_Answers):
     stamp: str
 
 
+@withholding
 def release(plan: TablePlan, table: Any, unit: RowUnit) -> TableRelease:
     """Exact integers plus exact noise from the operating system's entropy."""
     rows = unit.rows(table, plan.columns)
@@ -112,6 +114,7 @@ def release(plan: TablePlan, table: Any, unit: RowUnit) -> TableRelease:
     return TableRelease(answers, plan.guarantee_for(unit), plan.fingerprint)
 
 
+@withholding
 def simulate(plan: TablePlan, table: Any, seed: int | None, unit: RowUnit) -> TableSimulation:
     """The same for a public table, with a seed."""
     entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
