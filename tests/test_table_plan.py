@@ -68,9 +68,9 @@ def test_labels_of_every_kind_of_key() -> None:
     }
     table = ibis.memtable(pa.table(values))
     for name, given in values.items():
-        level = Groups([name], [["unlisted"]])
-        found = numbers(level, [Count("n", level, variance=1)], table)
-        assert found == {(label,): [1] for label in (Key(name).label({name: value}) for value in given) if label is not None}
+        labels = [(label,) for label in (Key(name).label({name: value}) for value in given) if label is not None]
+        level = Groups([name], [*labels, ("of nobody",)])
+        assert numbers(level, [Count("n", level, variance=1)], table) == {key: [1] for key in labels}
 
 
 @pytest.mark.parametrize(
@@ -326,20 +326,20 @@ def test_tables_of_other_types_are_refused() -> None:
 
 
 def test_a_file_larger_than_the_memory_of_the_engine(tmp_path: Path) -> None:
-    """17 MB of random numbers: sums in 16 MB of memory, distinct ids, whose tables take more, in 32 MB. The numbers are exact."""
+    """23 MB of random numbers: sums in 20 MB of memory, distinct ids, whose tables take more, in 40 MB. The numbers are exact."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     generator = np.random.default_rng(1)
-    ids, counties = generator.integers(0, 2**62, 10**6), generator.integers(0, 500, 10**6).astype(np.int32)
-    values = generator.integers(0, 2**45, 10**6)
+    ids, counties = generator.integers(0, 2**62, 1_300_000), generator.integers(0, 500, 1_300_000).astype(np.int32)
+    values = generator.integers(0, 2**45, 1_300_000)
     path = tmp_path / "records.parquet"
     pq.write_table(pa.table({"id": ids, "county": counties, "emp": values}), path)
     level = Groups(["county"], [[i] for i in range(500)])
     queries = (Sum("jobs", level, variance=1, measure=Measure("emp")), CountDistinct("ids", level, variance=1, of="id"))
-    tables = [open_table(path, memory=memory, spill=tmp_path, threads=1) for memory in ("16MB", "32MB")]
+    tables = [open_table(path, memory=memory, spill=tmp_path, threads=1) for memory in ("20MB", "40MB")]
     sums, distinct = (numbers(level, [query], table) for query, table in zip(queries, tables, strict=True))
-    assert path.stat().st_size > 16 * 10**6
+    assert path.stat().st_size > 20 * 2**20
     for county in (0, 7, 499):
         inside = counties == county
         assert sums[str(county),] == [int(values[inside].sum())]
@@ -352,7 +352,7 @@ def test_files_are_opened_without_guessing(tmp_path: Path) -> None:
     plan = TablePlan((Sum("jobs", STATES, variance=1, measure=Measure("emp", upper=100)), Count("n", STATES, variance=1)))
     assert plan.numbers == ("emp",)
     found = numbers(STATES, plan.noisy, open_table(path, plan.numbers, memory="256MB", spill=tmp_path, threads=1))
-    assert found == {("DE",): [5, 3], ("RI",): [107, 3], ("RI, too",): [6, 1]}
+    assert found == {("DE",): [5, 3], ("RI",): [107, 3]}
     with pytest.raises(InvalidProblem, match="no columns \\['pay'\\]"):
         open_table(path, ["pay"])
     with pytest.raises(InvalidProblem, match=r"neither a \.parquet nor a \.csv"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive
 
 Numbers = dict[Labels, list[int]]
+
+MOST_LITERALS = 500  # keys written into a query: Ibis takes 0.1 ms for each, and some engines compare them with every row
 
 
 def aggregation(groups: Groups, queries: Sequence[Additive], table: Any) -> Any:
@@ -31,13 +34,46 @@ def aggregation(groups: Groups, queries: Sequence[Additive], table: Any) -> Any:
     named = {f"p{i}_a{j}": column for i, given in enumerate(outputs) for j, column in enumerate(given)}
     if not keys:
         return rows.agg(**named)
-    grouped = rows.group_by(list(keys)).agg(**named)
-    # Labels become texts after the aggregation: few rows, and integers group faster.
-    return grouped.mutate(**{name: grouped[name].cast("string") for name in keys})
+    return _answerable(groups, rows.group_by(list(keys)).agg(**named))
+
+
+def _answerable(groups: Groups, grouped: Any) -> Any:
+    """Groups with their labels as texts, without most of those that are not listed: these stay in the engine.
+
+    Labels become texts after the aggregation: few rows, and integers group faster. The engine may find two texts equal that are not, or pass labels
+    of two listed keys mixed; answers are looked up by the whole key, in Python, afterwards.
+    """
+    import ibis
+
+    names = [f"k{i}" for i in range(len(groups.columns))]
+    texts = grouped.mutate(**{name: grouped[name].cast("string") for name in names})
+    if groups.keys is None or not names:
+        return texts
+    labels = {name: [key[i] for key in groups.keys] for i, name in enumerate(names)}
+    if _joins(texts):
+        return texts.semi_join(ibis.memtable(labels, schema=dict.fromkeys(names, "string")), names)
+    if len(groups.keys) <= MOST_LITERALS and all(map(_plain, chain(*groups.keys))):
+        return texts.filter(*(texts[name].isin(list(dict.fromkeys(labels[name]))) for name in names))
+    return texts
+
+
+def _joins(table: Any) -> bool:
+    """Does the engine join a table in memory without a right to write? Where not, few keys are written into the query, and for more all groups travel."""
+    import ibis.expr.operations as ops
+
+    return all(stored.source.name == "duckdb" for stored in table.op().find(ops.DatabaseTable))
+
+
+def _plain(label: str) -> bool:
+    """A text that every dialect of SQL writes in the same way."""
+    return label.isprintable() and "\\" not in label
 
 
 def numbers(groups: Groups, queries: Sequence[Additive], table: Any) -> Numbers:
-    """For every group with records: the exact number of steps of each query, then the selecting count, if any."""
+    """For every listed or found group with records: the exact number of steps of each query, then the selecting count, if any.
+
+    A few groups that are not listed may be among them.
+    """
     found = aggregation(groups, queries, table).to_pyarrow().to_pydict()
     count = len(queries) + (groups.selection is not None)
     places = [[column for column in found if column.startswith(f"p{i}_a")] for i in range(count)]
@@ -53,14 +89,14 @@ def numbers(groups: Groups, queries: Sequence[Additive], table: Any) -> Numbers:
 
 
 def cell_counts(query: Quantile, table: Any) -> Mapping[Labels, NDArray[np.int64]]:
-    """For every group with records: how many lie in each cell between the candidates."""
+    """For every listed group with records: how many lie in each cell between the candidates. A few others may be among them."""
     from designer.tables.condition import all_met
 
     keys, met = query.groups.expressions(table), all_met(query.where, table)
     rows = table.select(**keys, cell=query.cell(table), **({} if met is None else {"met": met}))
     rows = rows if met is None else rows.filter(rows.met)
     grouped = rows.group_by([*keys, "cell"]).agg(amount=rows.count())
-    found = grouped.mutate(**{name: grouped[name].cast("string") for name in keys}).to_pyarrow().to_pydict()
+    found = _answerable(query.groups, grouped).to_pyarrow().to_pydict()
     counts: dict[Labels, NDArray[np.int64]] = {}
     for row, labels in _labelled(query.groups, found):
         counts.setdefault(labels, no_counts(query))[int(found["cell"][row])] += int(found["amount"][row])

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,9 +49,13 @@ class Answer:
     def __getitem__(self, key: Sequence[object] | str) -> float:
         """The answer of one group, `answer["Retail"]` or `answer["DE", "11"]`."""
         labels = (key,) if isinstance(key, str) else tuple(map(str, key))
-        if labels not in self.keys:
+        if labels not in self._place:
             raise InvalidProblem(f"key: {labels} is no group of {self.name!r}.")
-        return float(self.values[self.keys.index(labels)])
+        return float(self.values[self._place[labels]])
+
+    @cached_property
+    def _place(self) -> dict[Labels, int]:
+        return {labels: i for i, labels in enumerate(self.keys)}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, a row for each group."""
