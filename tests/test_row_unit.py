@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, metrics
+from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
+from designer.cli import main
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
@@ -308,3 +311,18 @@ def test_entities_that_cannot_be_told_apart_are_refused(options: dict[str, Any],
     for send in (PLAN.release, PRESENCE.release_database):
         with pytest.raises(InvalidProblem, match=message):
             send(table, **options)
+
+
+def test_entities_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.csv").write_text("person,sex,age,pay\n" + "a,F,0,1\n" * 90 + "b,M,1,5\n")
+    plan = TablePlan((Count("n", Groups(["sex"], [["F"], ["M"]]), variance="1/1000"),)).save(tmp_path / "plan.json")
+    options = ["--entity", "person", "--rows-per-entity", "2", "--json"]
+    for spec in (plan, PRESENCE.save(tmp_path / "marginals.json")):
+        assert main(["release", str(spec), "--table", str(tmp_path / "a.csv"), *options]) == 0
+        data = json.loads(capsys.readouterr().out)
+        assert data["guarantee"]["parameters"]["rows_per_entity"] == 2
+        assert "answers" not in data or data["answers"]["n"]["values"] == [2, 1]
+    assert main(["release", str(plan), "--table", str(tmp_path / "a.csv"), "--entity", "person"]) == 2
+    counts = design(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), "laplace").mechanism.save(tmp_path / "counts.json")
+    assert main(["release", str(counts), "--histogram", str(tmp_path / "a.csv"), *options]) == 2
+    assert "releases from counts" in capsys.readouterr().err
