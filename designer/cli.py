@@ -149,6 +149,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--histogram", type=Path, help="counts, one for each universe element (CSV, NPY, Parquet)")
     made.add_argument("--table", type=Path, help="records, for table plans and marginals (CSV, Parquet; needs DuckDB)")
     made.add_argument("--column", help="the column of the table that holds the counts")
+    made.add_argument("--entity", help="protect whole entities: the column of the records that tells whose they are")
+    made.add_argument("--rows-per-entity", type=int, help="how many records of each entity count")
     output(made, "-o", "also save the release (JSON)")
     made = command("sample", _sample, "draw noise for simulation; never a release", "spec (JSON)")
     made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
@@ -221,6 +223,9 @@ def _released(mechanism: Specified, options: argparse.Namespace) -> Any:
     if getattr(options, needed) is None:
         words = "records, one row each" if from_records else "counts, one for each universe element"
         raise InvalidProblem(f"--{needed}: is missing; this spec releases from {words}, not from --{given}.")
+    entities = {"entity": options.entity, "rows_per_entity": options.rows_per_entity}
+    if not from_records and any(value is not None for value in entities.values()):
+        raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; this spec releases from counts.")
     if not from_records:
         counts = read_histogram(options.histogram, options.column)
         two_by_two = mechanism.format == "dp-designer/odds-ratio-test" and len(counts) == 4
@@ -228,8 +233,8 @@ def _released(mechanism: Specified, options: argparse.Namespace) -> Any:
     from designer.tables.open_table import open_table
 
     if mechanism.format == "dp-designer/marginals":
-        return mechanism.release_database(open_table(options.table))  # type: ignore[attr-defined]
-    return mechanism.release(open_table(options.table, mechanism.numbers))  # type: ignore[attr-defined]
+        return mechanism.release_database(open_table(options.table), **entities)  # type: ignore[attr-defined]
+    return mechanism.release(open_table(options.table, mechanism.numbers), **entities)  # type: ignore[attr-defined]
 
 
 def _answer_lines(mechanism: Mechanism, released: Release) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.confidential import withholding
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, count, frozen
 from designer.guarantee import Guarantee
@@ -57,6 +58,7 @@ class SimulatedNoise(np.ndarray[Any, np.dtype[np.float64]]):
         self.stamp = getattr(source, "stamp", "simulation, not private")
 
 
+@withholding
 def release(mechanism: Mechanism, histogram: object) -> Release:
     """`reconstruction (M x + z)`, M x in exact integers, z exact noise from the operating system's entropy."""
     exact = exact_answers(mechanism.integers, counts(histogram, mechanism.workload.shape[1]))

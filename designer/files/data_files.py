@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.confidential import withholding
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, real_array
 from designer.release import UNUSABLE
@@ -57,6 +58,7 @@ def numeric_column(table: Table, name: str, path: Path) -> Floats:
     return values
 
 
+@withholding
 def read_histogram(path: Path, column: str | None) -> Floats:
     """Counts from a column of a table, or from a NPY file or one-column CSV when no column is named."""
     if not path.is_file() or path.suffix not in (".csv", ".npy", ".parquet"):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certificate import PrivacyCertificate, Witness, certify, moves_nothing
+from designer.confidential import withholding
 from designer.differences import changes_given, moved
 from designer.errors import DesignFailed, InvalidProblem
 from designer.families.names import LATTICE_FAMILIES, require_family
@@ -254,7 +255,7 @@ class LatticeMechanism(Specified):
 
         sampler = self.sampler
         self._require_promise()
-        table = counts(histogram, self.relation.size)
+        table = withholding(counts)(histogram, self.relation.size)
         noise = sampler.draw(1, SystemEntropy())[0]
         noisy = [int(x) + int(z) for x, z in zip(table, noise, strict=True)]
         constraints = self.relation.invariant.constraints

@@ -28,7 +28,7 @@ def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
     if not hasattr(columns, "keys"):
         raise InvalidProblem("records: must map attributes to columns, as a data frame does; nothing was released.")
     domain = workload.domain
-    used = sorted({axis for subset in workload.maximal.tuples() for axis in subset})
+    used = workload.used
     missing = [domain.attributes[axis] for axis in used if domain.attributes[axis] not in columns]
     if missing:
         raise InvalidProblem(

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.certificate import PrivacyCertificate, Witness
+from designer.confidential import withholding
 from designer.errors import InvalidProblem, NotPrivate
 from designer.files.json_text import require_keys
 from designer.frozen import count, probability, shown
@@ -114,6 +115,7 @@ class OddsRatioTest(Specified):
         arithmetic = f"the sensitivity in integers; F(x) = f(F(x + 1)) and symmetry of the noise in balls of 128 bits at {len(CHECKED)} points"
         return PrivacyCertificate(canonical and moves <= 1, Fraction(moves), witness, 2 * moves, arithmetic, THEOREM)
 
+    @withholding
     def release(self, table: object) -> OddsRatioRelease:
         """The noisy count of a table with these margins, and what follows from it alone. `table` is ((x11, x12), (x21, x22))."""
         first = first_cell(table, self.margins)

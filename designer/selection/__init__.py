@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
+from designer.confidential import withholding
 from designer.errors import DesignFailed, InvalidProblem
 from designer.files.json_text import require_keys
 from designer.files.spec_parts import relation_from_spec
@@ -122,6 +123,7 @@ class Selection(Specified):
         """The privacy certificate, recomputed from the frozen numbers."""
         return certify(self.sensitivity(), self.norm, THEOREM, self.workload.elements)
 
+    @withholding
     def release(self, histogram: object) -> Choice:
         """One candidate for confidential data: nonnegative integer counts, one for each universe element. Spends the budget once."""
         chosen = int(self._law(histogram).draw(1, SystemEntropy())[0])

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer import metrics
+from designer.confidential import withholding
 from designer.domain import Domain
 from designer.errors import InvalidProblem
 from designer.files.json_text import canonical
@@ -191,6 +192,7 @@ class StatisticalQueries(Immutable):
         histogram = self.histogram(records)
         return np.asarray(self.workload.answer(histogram) / self._count(histogram))
 
+    @withholding
     def release(self, mechanism: Mechanism, records: Records) -> Release:
         """Noisy averages over confidential records, by a mechanism for this workload and relation. Spends the budget once."""
         same = mechanism.workload == self.workload and canonical(mechanism.relation.to_spec()) == canonical(

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from designer.certificate import PrivacyCertificate
+from designer.confidential import withholding
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.frozen import Floats, count, frozen, positive, shown
 from designer.guarantee import Guarantee
@@ -113,6 +114,7 @@ class MWEM(Specified):
         )
         return statement(q, self.privacy, words, self.fingerprint)
 
+    @withholding
     def release(self, histogram: object) -> SyntheticRelease:
         """A synthetic histogram for confidential counts, (N,), with exactly `records` records. Spends the budget once."""
         transcript = self._transcript(histogram, SystemEntropy())

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certificate import PrivacyCertificate
+from designer.confidential import withholding
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.frozen import Floats, count, frozen, positive, shown
 from designer.guarantee import Guarantee
@@ -87,6 +88,7 @@ class SmallDB(Specified):
         )
         return statement(self.queries, self.privacy, words, self.fingerprint)
 
+    @withholding
     def release(self, histogram: object) -> SyntheticRelease:
         """A synthetic histogram for confidential counts, (N,), with exactly `records` records. Spends the budget once."""
         y = self._synthetic(self._draw(histogram, SystemEntropy()))

@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from designer.confidential import withholding
 from designer.errors import InvalidProblem
 from designer.frozen import shown
 
 
+@withholding
 def open_table(
     path: str | Path,
     numbers: Sequence[str] = (),
