@@ -49,7 +49,7 @@ def aggregation(groups: Groups, queries: Sequence[Additive], table: Any) -> Any:
 
 def numbers(groups: Groups, queries: Sequence[Additive], table: Any) -> Numbers:
     """For every group with records: the exact number of steps of each query, then the selecting count, if any."""
-    found = _computed(aggregation(groups, queries, table))
+    found = computed(aggregation(groups, queries, table))
     count = len(queries) + (groups.selection is not None)
     places = [[column for column in found if column.startswith(f"p{i}_a")] for i in range(count)]
     result: Numbers = {}
@@ -72,7 +72,7 @@ def cell_counts(query: Quantile, table: Any) -> Mapping[Labels, NDArray[np.int64
     rows = table.select(**keys, cell=query.cell(table), **({} if met is None else {"met": met}))
     rows = rows if met is None else rows.filter(rows.met)
     grouped = rows.group_by([*keys, "cell"]).agg(amount=rows.count())
-    found = _computed(grouped.mutate(**{name: grouped[name].cast("string") for name in keys}))
+    found = computed(grouped.mutate(**{name: grouped[name].cast("string") for name in keys}))
     counts: dict[Labels, NDArray[np.int64]] = {}
     for row, labels in _labelled(query.groups, found):
         counts.setdefault(labels, no_counts(query))[int(found["cell"][row])] += int(found["amount"][row])
@@ -84,7 +84,8 @@ def no_counts(query: Quantile) -> NDArray[np.int64]:
     return np.zeros(len(query.candidates) + 1, dtype=np.int64)
 
 
-def _computed(expression: Any) -> dict[str, list[Any]]:
+def computed(expression: Any) -> dict[str, list[Any]]:
+    """The columns of an aggregation; one text whatever goes wrong."""
     try:
         columns: dict[str, list[Any]] = expression.to_pyarrow().to_pydict()
     except Exception:

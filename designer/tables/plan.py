@@ -133,6 +133,12 @@ class TablePlan(Specified):
         compared = [c.column for query in self.queries for c in query.where if c.values and isinstance(c.values[0], int)]
         return tuple(dict.fromkeys([*(measure.column for measure in self.measures), *compared]))
 
+    @property
+    def counted_keys(self) -> tuple[str, ...]:
+        """Those of `numbers` that tell groups apart as well, hence whole numbers: `whole` of `open_table`."""
+        keys = {key.column for level in self.levels for key in level.columns}
+        return tuple(name for name in self.numbers if name in keys)
+
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         """`P(r)` of a public or hypothetical record, exact. At a record of confidential data the value is as confidential as the record."""
         selections = (
