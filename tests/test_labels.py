@@ -84,7 +84,7 @@ def test_the_lattice_keeps_the_margins_of_the_named_cells() -> None:
     named = Problem(Workload(np.eye(6), elements=PEOPLE.elements, keys=PEOPLE.keys), margins.protect(1.0))
     made = design(named, "lattice_laplace", shape="l1").mechanism
     table = made.release(pandas_frame()).table
-    assert margins.answers(list(table)).tolist() == margins.answers(list(TRUE.values())).tolist()
+    assert (margins.matrix @ np.array(table)).tolist() == (margins.matrix @ np.array(list(TRUE.values()))).tolist()
 
 
 MISNAMED_PAIRS = {
@@ -249,6 +249,42 @@ def test_elements_and_domain_in_different_orders_are_refused(tmp_path: Path) -> 
     (tmp_path / "cells.csv").write_text("sex,years\n")
     with pytest.raises(InvalidProblem, match=r"no columns \['age'\]"):
         read_problem(tmp_path / "problem.toml")
+
+
+def test_budgets_of_a_domain_in_another_order_are_refused() -> None:
+    """The same attributes and values, turned: positions would give the budget of age to sex."""
+    turned = Domain.of({"age": ["young", "old", "1"], "sex": ["F", "M"]})
+    others = Domain.of({"sex": ["F", "M"], "age": ["old", "young", "1"]})
+    asked = Workload.marginals(PEOPLE, [["sex"]])
+    for domain in (turned, others):
+        budgets = metrics.hamming(domain, {"sex": 0.5, "age": 1.0})
+        for relation in (budgets, 2 * budgets, budgets & invariants.total(6)):
+            with pytest.raises(InvalidProblem, match="make both from one domain"):
+                Problem(asked, relation)
+    assert Problem(asked, metrics.hamming(PEOPLE, {"sex": 0.5, "age": 1.0})).workload.keys == PEOPLE.keys
+
+
+def test_matrices_whose_columns_are_called_like_other_elements_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "names.csv").write_text("name\na\nb\n")
+    (tmp_path / "plain.csv").write_text("1,0\n0,1\n")
+    for name, columns in (("right", "a,b"), ("turned", "b,a"), ("half", "a,x"), ("other", "x,y")):
+        (tmp_path / f"{name}.csv").write_text(f"{columns}\n0,1\n1,0\n")
+    elements, problem = '[elements]\ntable = "names.csv"\nnames = ["name"]\n', tmp_path / "problem.toml"
+
+    def refused(head: str, asked: str, hidden: str) -> bool:
+        problem.write_text(
+            f'{head}[workload]\nmatrix = "{asked}.csv"\n[relation]\nmetric = "matrix"\nmatrix = "{hidden}.csv"\n'
+        )
+        try:
+            read_problem(problem)
+        except InvalidProblem as error:
+            return "into the order of the elements" in str(error)
+        return False
+
+    assert refused(elements, "turned", "right") and refused(elements, "right", "turned") and refused(elements, "half", "right")
+    assert refused("", "right", "turned") and refused("", "turned", "right")
+    assert not any(refused(elements, asked, hidden) for asked in ("right", "plain", "other") for hidden in ("right", "other"))
+    assert not refused("", "right", "right")
 
 
 def test_the_command_line_joins_counts_and_tabulates_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

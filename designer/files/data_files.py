@@ -32,6 +32,14 @@ def read_matrix(path: Path) -> Floats:
     return matrix
 
 
+def column_names(path: Path) -> list[str]:
+    """What the columns of a matrix that was read are called; nothing where they have no names."""
+    if path.suffix == ".parquet":
+        return list(_parquet(path))
+    first = _csv_rows(path)[0] if path.suffix == ".csv" else []
+    return [] if all(map(_is_number, first)) else first
+
+
 def read_table(path: Path) -> Table:
     """Columns of text by name, from a CSV file with a header line or a Parquet file."""
     if not path.is_file():

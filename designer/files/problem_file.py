@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from designer.errors import InvalidProblem
-from designer.files.data_files import read_matrix
 from designer.files.problem_relations import RelationReader
 from designer.problem import Problem
 from designer.workload import Workload
@@ -124,7 +123,7 @@ class _Reader(RelationReader):
         return self.domain.size if "domain" in self.data else ...
 
     def _workload_matrix(self) -> Workload:
-        return Workload(read_matrix(self.file("workload", "matrix")))
+        return Workload(self.matrix("workload", "matrix"))
 
     def _workload_columns(self) -> Workload:
         return Workload(self.columns("workload", "columns"), queries=self.get("workload", "columns", list))

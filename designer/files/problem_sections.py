@@ -12,7 +12,7 @@ import numpy as np
 
 from designer.domain import Domain
 from designer.errors import InvalidProblem
-from designer.files.data_files import Table, numeric_column, read_table
+from designer.files.data_files import Table, column_names, numeric_column, read_matrix, read_table
 from designer.frozen import Floats, shown
 from designer.histogram import Keys
 
@@ -95,6 +95,19 @@ class Sections:
                     f"{self.path}: [elements] and [domain] disagree: row {number} of the table is {shown(row)}, combination {number} of the domain "
                     f"{shown(cell)} over {list(attributes)}; bring rows and values into one order (the last attribute changes fastest)."
                 )
+
+    def matrix(self, section: str, key: str) -> Floats:
+        """A matrix with a column for each element; where columns are called like elements, they must be in the order of the elements."""
+        path = self.file(section, key)
+        found, named = read_matrix(path), column_names(path)
+        known = self.__dict__.setdefault("called", list(self.element_names or named))
+        wrong = next((place for place, pair in enumerate(zip_longest(named, known)) if pair[0] != pair[1]), None)
+        if wrong is not None and set(named) & set(known):
+            raise InvalidProblem(
+                f"{path}: column {wrong + 1} is {shown(named[wrong : wrong + 1])}, element {wrong + 1} is {shown(known[wrong : wrong + 1])}; bring the columns "
+                "into the order of the elements."
+            )
+        return found
 
     def columns(self, section: str, key: str) -> Floats:
         """The named numeric columns of the elements table, as rows."""
