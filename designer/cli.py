@@ -102,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--table", type=Path, help="records instead of counts (CSV, Parquet; needs DuckDB)")
     made.add_argument("--delimiter", default=",", help="what separates the fields of a CSV file (default ,)")
     made.add_argument("--decimal", default=".", help="the decimal mark in the numbers of --table (default .)")
+    made.add_argument("--thousands", default="", help="the mark between groups of three digits there (default none)")
     made.add_argument("-o", "--output", type=Path, help="also save the release (JSON)")
     made = command("sample", _sample, "draw noise for simulation; never a release", "spec (JSON)")
     made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
@@ -161,6 +162,9 @@ def _released(mechanism: Specified, options: argparse.Namespace) -> Any:
         )
     if options.table and options.histogram:
         raise InvalidProblem("--table, --histogram: both are given; a release is from records or from counts, not from both.")
+    from designer.tables.csv_rows import Marks
+
+    Marks(options.delimiter, options.decimal, options.thousands)
     if options.histogram:
         return _released_from_counts(mechanism, read_histogram(options.histogram, options.column, options.delimiter))
     return _released_from_records(mechanism, options)
@@ -176,7 +180,7 @@ def _released_from_counts(mechanism: Specified, counts: Any) -> Any:
 def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Any:
     from designer.tables.open_table import open_table
 
-    marks = {"delimiter": options.delimiter, "decimal": options.decimal}
+    marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
     if mechanism.format == "dp-designer/table-plan":
         return mechanism.release(open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, **marks))  # type: ignore[attr-defined]
     table = open_table(options.table, **marks)

@@ -254,6 +254,9 @@ BAD_ARGUMENTS: list[tuple[list[str], int, str]] = [
     (["release", "spec.json", "--histogram", "counts.csv"], 2, "name their elements in columns ['name']"),
     (["release", "spec.json", "--histogram", "none.npy"], 2, "no such file"),
     (["release", "spec.json", "--table", "none.csv"], 2, "no such file"),
+    (["release", "spec.json", "--histogram", "table.csv", "--column", "count", "--delimiter", ";;"], 2, "delimiter: ';;'"),
+    (["release", "spec.json", "--table", "table.csv", "--decimal", "x"], 2, "decimal: 'x'"),
+    (["release", "spec.json", "--table", "table.csv", "--thousands", "."], 2, "thousands: '.'"),
     (["release", "spec.json", "--table", "none.parquet"], 2, "no such file"),
     (["release", "spec.json", "--table", "table.csv", "--histogram", "table.csv"], 2, "not from both"),
 ]

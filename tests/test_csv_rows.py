@@ -43,6 +43,11 @@ def test_records_of_odd_shapes_are_read_by_the_stated_rules(tmp_path: Path) -> N
     assert found["b"] == [None, "2", None, "4", "5", None]
 
 
+def test_columns_may_be_called_anything(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('c1,c0,"a ""b""",batch\n1,2,3,4\n')
+    assert read(tmp_path / "t.csv", ["c0"]) == {"c1": ["1"], "c0": [2.0], 'a "b"': ["3"], "batch": ["4"]}
+
+
 NUMBERS = [
     (Marks(), "1,234", None),
     (Marks(), "1234.5", 1234.5),

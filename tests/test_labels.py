@@ -323,6 +323,17 @@ def test_a_spec_without_the_columns_of_its_names_still_loads(tmp_path: Path, cap
     assert "design the mechanism again" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "text", ["", "\n", "\0,n\n1,2\n", "n\0\n1\n", '"' + "x" * 200_000 + '",n\n1,2\n', ",\n,\n", "n,n\n1,2\n"]
+)
+def test_odd_files_of_counts_are_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = design(Problem(Workload.prefix(2), metrics.uniform(2, 1.0)), "laplace").mechanism.save(tmp_path / "spec.json")
+    (tmp_path / "odd.csv").write_text(text)
+    assert main(["release", str(spec), "--histogram", str(tmp_path / "odd.csv"), "--column", "n"]) == 2
+    assert main(["release", str(spec), "--histogram", str(tmp_path / "odd.csv")]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_the_odds_ratio_is_released_from_a_file(tmp_path: Path) -> None:
     from designer.odds_ratio.fisher import Margins
     from designer.odds_ratio.odds_ratio_test import OddsRatioTest

@@ -126,8 +126,11 @@ def _table_names(path: Path, delimiter: str) -> list[str]:
     """The column names of a table, its only public content."""
     if path.suffix == ".parquet":
         return list(_parquet(path))
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        return next(csv.reader((line.replace("\0", "") for line in file), delimiter=delimiter), [])
+    try:
+        with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+            return next((row for row in csv.reader(file, delimiter=delimiter) if row), [])
+    except csv.Error:
+        raise InvalidProblem(f"{path}: the first line is no line of names; give a CSV file.") from None
 
 
 def whole_number(text: str) -> int:
