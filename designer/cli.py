@@ -31,6 +31,7 @@ from designer.files.output import checked_target, write_whole
 from designer.files.problem_file import read_problem
 from designer.files.spec import load, save, to_spec
 from designer.frozen import shown
+from designer.histogram import Labelled, carries_names
 from designer.lattice.mechanism import LatticeMechanism
 from designer.mechanism import Mechanism
 from designer.pictures import check_picture
@@ -38,6 +39,7 @@ from designer.printing import one_line, printed
 from designer.release import Release
 from designer.report import cautions, certificate_words, design_summary, page, summary
 from designer.specified import Specified
+from designer.tabulation import TakesCounts
 from designer.version import VERSION
 
 EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2))
@@ -146,11 +148,16 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
     made = command("release", _release, "release noisy answers for confidential data; spends the budget once", "spec (JSON)")
-    made.add_argument("--histogram", type=Path, help="counts, one for each universe element (CSV, NPY, Parquet)")
-    made.add_argument("--table", type=Path, help="records, for table plans and marginals (CSV, Parquet; needs DuckDB)")
-    made.add_argument("--column", help="the column of the table that holds the counts")
+    made.add_argument(
+        "--histogram", type=Path, help="counts with the columns that name their elements (CSV, Parquet), or in order (NPY)"
+    )
+    made.add_argument("--column", help="the column of the histogram file that holds the counts")
+    made.add_argument("--table", type=Path, help="records instead of counts (CSV, Parquet; needs DuckDB)")
     made.add_argument("--entity", help="protect whole entities: the column of the records that tells whose they are")
     made.add_argument("--rows-per-entity", type=int, help="how many records of each entity count")
+    made.add_argument("--delimiter", default=",", help="what separates the fields of a CSV file (default ,)")
+    made.add_argument("--decimal", default=".", help="the decimal mark in the numbers of --table (default .)")
+    made.add_argument("--thousands", default="", help="the mark between groups of three digits there (default none)")
     output(made, "-o", "also save the release (JSON)")
     made = command("sample", _sample, "draw noise for simulation; never a release", "spec (JSON)")
     made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
@@ -218,23 +225,45 @@ def _cautions(mechanism: Specified) -> dict[str, Any]:
 
 def _released(mechanism: Specified, options: argparse.Namespace) -> Any:
     """What the spec releases from the file that it needs: records or counts."""
-    from_records = mechanism.format in ("dp-designer/table-plan", "dp-designer/marginals")
-    given, needed = ("histogram", "table") if from_records else ("table", "histogram")
-    if getattr(options, needed) is None:
-        words = "records, one row each" if from_records else "counts, one for each universe element"
-        raise InvalidProblem(f"--{needed}: is missing; this spec releases from {words}, not from --{given}.")
-    entities = {"entity": options.entity, "rows_per_entity": options.rows_per_entity}
-    if not from_records and any(value is not None for value in entities.values()):
+    from_counts = mechanism.format not in ("dp-designer/table-plan", "dp-designer/marginals")
+    given, needed = ("table", "histogram") if from_counts else ("histogram", "table")
+    from_either = isinstance(mechanism, TakesCounts)
+    if getattr(options, needed) is None and not (from_either and options.table):
+        words = "counts of the universe elements" if from_counts else "records, one row each"
+        raise InvalidProblem(
+            f"--{needed}: is missing; this spec releases from {words}{', or from records (--table)' if from_either else f', not from --{given}'}."
+        )
+    if options.table and options.histogram:
+        raise InvalidProblem("--table, --histogram: both are given; a release is from records or from counts, not from both.")
+    from designer.tables.csv_rows import Marks
+
+    Marks(options.delimiter, options.decimal, options.thousands)
+    if from_counts and (options.entity is not None or options.rows_per_entity is not None):
         raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; this spec releases from counts.")
-    if not from_records:
-        counts = read_histogram(options.histogram, options.column)
-        two_by_two = mechanism.format == "dp-designer/odds-ratio-test" and len(counts) == 4
-        return mechanism.release(np.reshape(counts, (2, 2)) if two_by_two else counts)  # type: ignore[attr-defined]
+    if options.histogram:
+        return _released_from_counts(mechanism, read_histogram(options.histogram, options.column, options.delimiter))
+    return _released_from_records(mechanism, options)
+
+
+def _released_from_counts(mechanism: Specified, counts: Any) -> Any:
+    if mechanism.format == "dp-designer/odds-ratio-test":
+        plain: Any = counts.counts if isinstance(counts, Labelled) and not counts.columns else counts
+        counts = np.reshape(plain, (2, 2)) if not carries_names(plain) and np.size(plain) == 4 else plain
+    return mechanism.release(counts)  # type: ignore[attr-defined]
+
+
+def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Any:
     from designer.tables.open_table import open_table
 
+    marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
+    entities = {name: getattr(options, name) for name in ("entity", "rows_per_entity")}
+    if mechanism.format == "dp-designer/table-plan":
+        table = open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, **marks)  # type: ignore[attr-defined]
+        return mechanism.release(table, **entities)  # type: ignore[attr-defined]
+    table = open_table(options.table, **marks)
     if mechanism.format == "dp-designer/marginals":
-        return mechanism.release_database(open_table(options.table), **entities)  # type: ignore[attr-defined]
-    return mechanism.release(open_table(options.table, mechanism.numbers), **entities)  # type: ignore[attr-defined]
+        return mechanism.release_database(table, **entities)  # type: ignore[attr-defined]
+    return mechanism.release_records(table)  # type: ignore[attr-defined]
 
 
 def _answer_lines(mechanism: Mechanism, released: Release) -> list[str]:

@@ -17,11 +17,13 @@ from designer.families.names import ADDITIVE_FAMILIES, require_family
 from designer.frozen import Floats, frozen, positive, real_array
 from designer.grid import Grid
 from designer.guarantee import FLOATING_POINT, TIMING, Guarantee
+from designer.histogram import Universe
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
 from designer.relation import Relation
 from designer.sensitivity import SensitivitySet
 from designer.specified import Specified
+from designer.tabulation import TakesCounts
 from designer.workload import Workload
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ NOTIONS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism(Specified):
+class Mechanism(Specified, TakesCounts):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
 
     family: one of `designer.families.names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is hidden. norm, falloff: the noise, on R measured coordinates.
@@ -254,8 +256,16 @@ class Mechanism(Specified):
 
         return error_bounds(self, positive(n, "n"), delta)
 
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return self.workload.universe
+
     def release(self, histogram: object) -> Release:
-        """Noisy answers for confidential data: nonnegative integer counts, one for each universe element. Spends the budget once."""
+        """Noisy answers for confidential data: nonnegative integer counts, one for each universe element, in their order or by name.
+
+        Spends the budget once. What carries names is joined by name: see `designer.histogram.counts`.
+        """
         from designer.release import release
 
         return release(self, histogram)

@@ -11,18 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.confidential import withholding
-from designer.errors import InvalidProblem
 from designer.frozen import Floats, count, frozen
 from designer.guarantee import Guarantee
+from designer.histogram import counts
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 
 if TYPE_CHECKING:
     from designer.invariants import Invariant
     from designer.invariants.nearest_tables import NearestTable
     from designer.mechanism import Mechanism
-
-# One text for every unusable count, so that the refusal says nothing about the data.
-UNUSABLE = "histogram: must hold one nonnegative whole number below 2^53 for each universe element; nothing was released."
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +58,7 @@ class SimulatedNoise(np.ndarray[Any, np.dtype[np.float64]]):
 @withholding
 def release(mechanism: Mechanism, histogram: object) -> Release:
     """`reconstruction (M x + z)`, M x in exact integers, z exact noise from the operating system's entropy."""
-    exact = exact_answers(mechanism.integers, counts(histogram, mechanism.workload.shape[1]))
+    exact = exact_answers(mechanism.integers, counts(histogram, mechanism.workload.universe))
     noise = mechanism.noise.draw(1, SystemEntropy())[0]
     noisy = np.array([int(a) + int(z) for a, z in zip(exact, noise, strict=True)], dtype=object)
     answers = np.array([_nearest_float(v * mechanism.grid.step(k)) for k, v in enumerate(noisy)])
@@ -87,25 +84,6 @@ def simulate(mechanism: Mechanism, size: int, seed: int | None) -> SimulatedNois
     noise = draws.view(SimulatedNoise)
     noise.stamp = f"simulation, not private: {size} draws, " + ("no seed" if seed is None else f"seed {seed}")
     return noise
-
-
-def counts(histogram: object, size: int) -> NDArray[np.int64]:
-    """The histogram as integers. Its shape is public and named in errors; values, and types that depend on values, never are."""
-    try:
-        array = np.asarray(histogram)
-    except (TypeError, ValueError):
-        raise InvalidProblem(UNUSABLE) from None
-    if array.shape != (size,):
-        raise InvalidProblem(
-            f"histogram: has shape {array.shape}; give {size} counts, in the order of the workload's elements."
-        )
-    if array.dtype.kind not in "biuf":
-        raise InvalidProblem(UNUSABLE)
-    with np.errstate(invalid="ignore"):
-        usable = np.isfinite(array) & (array >= 0) & (array < 2.0**53) & (array == np.floor(array))
-    if not usable.all():
-        raise InvalidProblem(UNUSABLE)
-    return array.astype(np.int64)
 
 
 def exact_answers(integers: NDArray[np.int64], histogram: NDArray[np.int64]) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload
 from designer.domain import Domain
 from designer.errors import InvalidSpec
 from designer.files import spec
-from designer.release import UNUSABLE
+from designer.histogram import UNUSABLE
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.mwem import MWEM, equal_shares, mwem, theorem_8
 from designer.synthetic.small_db import small_db

@@ -15,13 +15,13 @@ import pytest
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
 from designer.cli import main
+from designer.engines.row_unit import ONE_ROW, OTHER_ENGINES, SEVERAL, RowUnit
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, PartitionSelection, Sum, TablePlan
 from designer.tables.aggregates import numbers
 from designer.tables.open_table import open_table
-from designer.tables.row_unit import ONE_ROW, OTHER_ENGINES, SEVERAL, RowUnit
 
 ibis = pytest.importorskip("ibis")
 pa = pytest.importorskip("pyarrow")

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from designer.domain import Domain
 from designer.errors import InvalidProblem
 from designer.frozen import Immutable, count, frozen, names, positive, shown
+from designer.histogram import Universe, counts
 
 if TYPE_CHECKING:
     from designer.invariants.changes import InvariantChanges, InvariantDistance
@@ -86,9 +87,9 @@ class Invariant(Immutable):
 
     def answers(self, histogram: object) -> Integers:
         """`A x` in integers. Confidential data: what comes out is published as it is."""
-        from designer.release import counts, exact_answers
+        from designer.release import exact_answers
 
-        return np.asarray(exact_answers(self.matrix, counts(histogram, self.size)))
+        return np.asarray(exact_answers(self.matrix, counts(histogram, Universe.of_size(self.size))))
 
     @overload
     def protect(self, epsilon: float, adjacency: int | None = None) -> InvariantChanges: ...

@@ -23,15 +23,17 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.families.names import LATTICE_FAMILIES, require_family
 from designer.frozen import Floats, count, frozen, shown
 from designer.guarantee import TIMING, Guarantee
+from designer.histogram import Universe, counts
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.mechanism import SMALLEST_WEIGHT
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
 from designer.printing import printed
 from designer.progress import announce
-from designer.release import Release, SimulatedNoise, counts
+from designer.release import Release, SimulatedNoise
 from designer.sensitivity import SensitivitySet
 from designer.specified import Specified
+from designer.tabulation import TakesCounts
 from designer.workload import Workload
 from solvers.rational import exact_rank
 
@@ -70,7 +72,7 @@ WHOLE = (
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeMechanism(Specified):
+class LatticeMechanism(Specified, TakesCounts):
     """Releases the table `x + z` and the answers `Q (x + z)`.
 
     workload: Q (K, N), asked of the released table. relation: what is hidden, under its invariant. norm: on the R cells listed in `cells`
@@ -249,13 +251,18 @@ class LatticeMechanism(Specified):
         noise.stamp = f"simulation, not private: {size} draws, " + ("no seed" if seed is None else f"seed {seed}")
         return noise
 
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return self.workload.universe
+
     def release(self, histogram: object) -> LatticeRelease:
-        """The noisy table and the answers, for confidential counts. Spends the budget once."""
+        """The noisy table and the answers, for confidential counts, joined by name where they have names. Spends the budget once."""
         from designer.sampling.entropy import SystemEntropy
 
         sampler = self.sampler
         self._require_promise()
-        table = withholding(counts)(histogram, self.relation.size)
+        table = withholding(counts)(histogram, self.universe)
         noise = sampler.draw(1, SystemEntropy())[0]
         noisy = [int(x) + int(z) for x, z in zip(table, noise, strict=True)]
         constraints = self.relation.invariant.constraints

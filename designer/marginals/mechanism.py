@@ -160,8 +160,8 @@ class MarginalMechanism(Specified):
         row is. entity, rows_per_entity (where presence is protected): a column, and how many rows of each of its values count. The guarantee
         of the release states both.
         """
+        from designer.engines.row_unit import RowUnit
         from designer.marginals.release import release_rows
-        from designer.tables.row_unit import RowUnit
 
         return release_rows(self, table, RowUnit(unit, entity, rows_per_entity))
 

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.confidential import withholding
+from designer.engines.row_unit import RowUnit
 from designer.frozen import Floats, count, frozen
 from designer.guarantee import Guarantee
 from designer.marginals.protection import Presence, Protection
 from designer.marginals.residuals import assemble, residual
 from designer.marginals.tables import Tables, tables_of_database
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
-from designer.tables.row_unit import RowUnit
 from solvers.rational import float_above
 
 if TYPE_CHECKING:

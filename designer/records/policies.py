@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from designer.engine_text import octets, octets_of
+from designer.engines.texts import octets, octets_of
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.files.json_text import require_keys
 from designer.frozen import Floats, shown

@@ -27,6 +27,7 @@ from designer.relation import Metric, Relation
 from designer.release import Release
 from designer.statistical_queries.image_universe import Image, image_of
 from designer.statistical_queries.row_groups import RowGroups
+from designer.tabulation import require_one_index
 from designer.workload import Workload
 
 # Combinations of the attributes of one group that are enumerated: 10^7 answers of 8 bytes.
@@ -294,4 +295,5 @@ def _rows(records: Records) -> Iterable[Mapping[str, object]]:
         return records
     if len({len(column) for column in records.values()}) > 1:
         raise InvalidProblem("records: columns have different lengths; give one value of each attribute for every record.")
+    require_one_index(records.values())
     return (dict(zip(records, row, strict=True)) for row in zip(*records.values(), strict=True))

@@ -16,6 +16,7 @@ from designer.confidential import withholding
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.frozen import Floats, count, frozen, positive, shown
 from designer.guarantee import Guarantee
+from designer.histogram import Universe
 from designer.optimality import Optimality
 from designer.problem import Problem
 from designer.sampling.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
@@ -24,6 +25,7 @@ from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.specified import Specified
 from designer.synthetic import LAWS, Round, SyntheticRelease, SyntheticSimulation, statement
 from designer.synthetic.lipschitz_queries import LipschitzQueries, public_records, read_core, require_queries, whole_histogram
+from designer.tabulation import TakesCounts
 from solvers.multiplicative_weights import distribution, replayed, updated
 
 Shares = tuple[tuple[Fraction, Fraction], ...]
@@ -37,7 +39,7 @@ MOST_ROUNDS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class MWEM(Specified):
+class MWEM(Specified, TakesCounts):
     """T rounds of a choice and a measurement, each for its share of the metric; the synthetic histogram is computed from them alone.
 
     queries: P with constants c_k, c their largest. records: n, public. shares: for each round the shares (a, b) of every budget d(i, j) spent on
@@ -114,6 +116,11 @@ class MWEM(Specified):
         )
         return statement(q, self.privacy, words, self.fingerprint)
 
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return self.queries.workload.universe
+
     @withholding
     def release(self, histogram: object) -> SyntheticRelease:
         """A synthetic histogram for confidential counts, (N,), with exactly `records` records. Spends the budget once."""
@@ -155,7 +162,7 @@ class MWEM(Specified):
         """P x in grid steps."""
         from designer.release import exact_answers
 
-        counts = whole_histogram(histogram, self.queries.workload.shape[1], self.records)
+        counts = whole_histogram(histogram, self.universe, self.records)
         return [int(v) for v in exact_answers(self.queries.integers, counts)]
 
     def _choice(self, exact: list[int], logs: Floats, t: int) -> ExponentialLaw | PermuteAndFlipLaw:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.engine_text import octets_of, text_of
+from designer.engines.texts import octets_of, text_of
 from designer.tables.exact_sums import total
 from designer.tables.groups import Groups, Labels
 from designer.tables.partition_selection import PartitionSelection

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.engine_text import octets_of
+from designer.engines.texts import octets_of
 from designer.errors import InvalidProblem
 from designer.files.json_text import require_keys
 from designer.frozen import Immutable, shown

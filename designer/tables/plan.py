@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.json_text import require_keys
 from designer.guarantee import TIMING, Guarantee
@@ -20,10 +21,10 @@ from designer.specified import Specified
 from designer.tables.groups import Groups
 from designer.tables.loss_rate import rate_per_row, splitting_policy
 from designer.tables.measure import Measure
+from designer.tables.partition_selection import delta_of_rows
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, CountDistinct, Query
 from designer.tables.query_file import query_from_spec, query_to_spec
-from designer.tables.row_unit import RowUnit, delta_of_rows
 from designer.tables.unit_splitting import UnitSplitting
 
 if TYPE_CHECKING:
@@ -152,6 +153,12 @@ class TablePlan(Specified):
         asked = [condition.column for query in self.queries for condition in query.where]
         asked += [query.of for query in self.queries if isinstance(query, CountDistinct)]
         return tuple(dict.fromkeys([*keys, *asked, *(measure.column for measure in self.measures)]))
+
+    @property
+    def counted_keys(self) -> tuple[str, ...]:
+        """Those of `numbers` that tell groups apart as well, hence whole numbers: `whole` of `open_table`."""
+        keys = {key.column for level in self.levels for key in level.columns}
+        return tuple(name for name in self.numbers if name in keys)
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         """`P(r)` of a public or hypothetical record, exact. At a record of confidential data the value is as confidential as the record."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from designer.confidential import withholding
+from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, count, frozen
 from designer.guarantee import Guarantee
@@ -23,7 +24,6 @@ from designer.tables.aggregates import Numbers, cell_counts, no_counts, numbers
 from designer.tables.groups import Groups, Labels
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, Query
-from designer.tables.row_unit import RowUnit
 
 if TYPE_CHECKING:
     from designer.tables.plan import TablePlan

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from designer.engines.one_table import broken_by, filtered, sources
 from designer.errors import InvalidProblem
 from designer.frozen import Immutable, count, shown
 from designer.guarantee import Guarantee
-from designer.tables.one_table import broken_by, filtered, sources
-
-if TYPE_CHECKING:
-    from designer.tables.partition_selection import PartitionSelection
 
 MOST_NAME = 200
 MOST_ROWS = 1000
@@ -129,17 +126,6 @@ class RowUnit(Immutable):
             mechanism=guarantee.mechanism + CHOSEN.format(k=self.rows_per_entity),
             parameters={**guarantee.parameters, "rows_per_entity": self.rows_per_entity},
         )
-
-
-def delta_of_rows(selection: PartitionSelection, rows: int) -> float:
-    """The probability that a group is found because of one entity of so many rows, however they lie in groups, rounded up.
-
-    Parts of j rows cost `P(j) = delta_of(j c)`, c the most of one row (1 where it has no bound): parts that add up to k cost
-    `sum P(j) <= k max_{j <= k} P(j) / j`.
-    """
-    most = selection.at_most or 1
-    each = max(selection.delta_of(j * most) / j for j in range(1, rows + 1))
-    return min(1.0, rows * each * (1 + 2.0**-40))
 
 
 def _bytes(column: Any) -> Any:
