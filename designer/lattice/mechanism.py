@@ -242,7 +242,13 @@ class LatticeMechanism(Specified):
         with np.errstate(over="ignore", invalid="ignore"):  # of queries whose entries are near the largest float
             answers = self.workload.dense() @ np.array(noisy, dtype=np.float64)
         return LatticeRelease(
-            frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, tuple(noisy), self.workload.elements
+            frozen(answers),
+            self.workload.queries,
+            self.guarantee,
+            self.fingerprint,
+            tuple(noisy),
+            self.workload.elements,
+            kept=frozen(constraints.astype(np.float64)) if self.workload.is_identity else None,
         )
 
     def privacy_loss(self, change: object) -> Floats:
