@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """Noisy answers, (K,), with the guarantee they carry and the fingerprint of the mechanism that made them."""
+    """Noisy answers, (K,), with the guarantee they carry and the fingerprint of the mechanism that made them.
+
+    kept: statistics of the answers, (q, K), that carry no noise: those of the true counts; None where none are known.
+    """
 
     answers: Floats
     queries: tuple[str, ...]
     guarantee: Guarantee
     fingerprint: str
+    kept: Floats | None = field(default=None, kw_only=True)
 
     def consistent(self, invariant: Invariant, totals: object, **options: Any) -> NearestTable:
         """The nearest table with published statistics, nonnegative and integer as asked: see `designer.invariants.nearest_tables.nearest_table`."""
@@ -64,7 +68,23 @@ def release(mechanism: Mechanism, histogram: object) -> Release:
     answers = np.array([_nearest_float(v * mechanism.grid.step(k)) for k, v in enumerate(noisy)])
     if mechanism.reconstruction is not None:
         answers = mechanism.reconstruction @ answers
-    return Release(frozen(answers), mechanism.workload.queries, mechanism.guarantee, mechanism.fingerprint)
+    return Release(
+        frozen(answers),
+        mechanism.workload.queries,
+        mechanism.guarantee,
+        mechanism.fingerprint,
+        kept=kept_statistics(mechanism),
+    )
+
+
+def kept_statistics(mechanism: Mechanism) -> Floats | None:
+    """The rows of the public statistics that no noise enters, (q, N), where every element is counted under an invariant; None elsewhere."""
+    if mechanism.relation.single_records or not mechanism.workload.is_identity:
+        return None
+    public, heard = mechanism.relation.public_rows(), ~mechanism.norm.silent
+    rebuilt = np.eye(len(heard)) if mechanism.reconstruction is None else mechanism.reconstruction
+    noise = np.abs(public @ rebuilt[:, heard]).max(axis=1, initial=0.0)
+    return frozen(public[noise <= 1e-9 * np.abs(public).max() * np.abs(rebuilt).max()])
 
 
 def _nearest_float(value: Fraction) -> float:

@@ -75,6 +75,12 @@ class Workload(Immutable):
         """The matrix as a dense read-only array."""
         return self.matrix if isinstance(self.matrix, np.ndarray) else frozen(self.matrix.toarray())
 
+    @property
+    def is_identity(self) -> bool:
+        """Whether the queries are the counts of the elements, in order."""
+        queries, elements = self.shape
+        return queries == elements and np.array_equal(self.dense(), np.eye(elements))
+
     def answer(self, histogram: object) -> Floats:
         """`Q x` in floating point, for public or synthetic data, joined by name like counts. A private answer comes from `Mechanism.release`."""
         return np.asarray(self.matrix @ real_array(in_order(histogram, self.universe), "histogram", 1), dtype=np.float64)

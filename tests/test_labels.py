@@ -184,8 +184,8 @@ def test_records_are_tabulated_over_the_domain() -> None:
     for table in (records(), pandas.DataFrame(records()), ibis.memtable(pandas.DataFrame(records()))):
         assert tabulated(table, UNIVERSE).tolist() == list(TRUE.values())
     relation = metrics.hamming(PEOPLE, {"sex": float("inf"), "age": 0.5})
-    made = design(Problem(Workload.marginals(PEOPLE, [["sex"]]), relation), "laplace").mechanism
-    assert made.release_records(records()).answers.tolist() == [12, 1015]
+    made = design(Problem(Workload.marginals(PEOPLE, [["sex"], ["age"]]), relation), "laplace").mechanism
+    assert made.release_records(records()).answers[:2].tolist() == [12, 1015]
     for sex, age in (("X", "old"), (None, "old"), (["F"], "old")):
         wrong = {"sex": [*records()["sex"], sex], "age": [*records()["age"], age]}
         with pytest.raises(InvalidProblem) as refusal:

@@ -273,7 +273,13 @@ class LatticeMechanism(Specified, TakesCounts):
         with np.errstate(over="ignore", invalid="ignore"):  # of queries whose entries are near the largest float
             answers = self.workload.dense() @ np.array(noisy, dtype=np.float64)
         return LatticeRelease(
-            frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, tuple(noisy), self.workload.elements
+            frozen(answers),
+            self.workload.queries,
+            self.guarantee,
+            self.fingerprint,
+            tuple(noisy),
+            self.workload.elements,
+            kept=frozen(constraints.astype(np.float64)) if self.workload.is_identity else None,
         )
 
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
