@@ -75,6 +75,7 @@ class _Search:
     best: Fraction = Fraction(-1)
     pair: tuple[int, int] | None = None
     covered: float = 0.0
+    passed_over: float = 0.0
     pairs: int = 0
     exact: int = 0
     infinite: bool = False
@@ -86,14 +87,24 @@ class _Search:
         """How many pairs that floats settle are evaluated exactly all the same."""
         return max(16, min(EXACT_PAIRS, EXACT_PRODUCTS // self.norm.map.size))
 
+    @property
+    def failed(self) -> bool:
+        """Whether a pair is known, exactly, to spend more than its budget."""
+        return self.infinite or self.best > 1
+
     def add(self, block: Block, upper: Floats, lower: Floats) -> None:
         """Queue the pairs of a block that may be the worst; evaluate now those that floats cannot settle."""
         self.pairs += int(np.isfinite(block.budgets).sum())
         self.floor = max(self.floor, float(lower.max(initial=0.0)))
-        flat = np.flatnonzero((upper >= self.floor) & (upper > 0))
+        # The lower bounds are too high where budgets were clipped, so no pair above 1 is passed over for them until one has failed.
+        near = upper >= self.floor
+        flat = np.flatnonzero((near if self.failed else near | (upper > 1)) & (upper > 0))
         values = upper.ravel()[flat]
-        for position in flat[values > 1]:
-            self.evaluate(*block.pair(int(position)))
+        for position, value in zip(flat[values > 1].tolist(), values[values > 1].tolist(), strict=True):
+            if not self.failed or value >= self.floor:
+                self.evaluate(*block.pair(position))
+        passed_over = ~near if self.failed else ~near & (upper <= 1)
+        self.passed_over = max(self.passed_over, float(upper[passed_over].max(initial=0.0)))
         settled = flat[values <= 1]
         settled = settled[np.argsort(-upper.ravel()[settled])]
         for position in settled[: self.settled_limit]:
@@ -199,6 +210,6 @@ def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> P
     witness = None
     if search.pair is not None:
         witness = describe_pair(search.sensitivity, *search.pair, elements)
-    worst = None if search.infinite else max(search.best, Fraction(search.covered), Fraction(0))
+    worst = None if search.infinite else max(search.best, Fraction(search.covered), Fraction(search.passed_over), Fraction(0))
     arithmetic = f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all {search.pairs}"
     return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)

@@ -1,17 +1,20 @@
 """The command line: design, compare, release, sample, verify, report, show.
 
-Exit codes: 0 done; 2 invalid input; 3 no mechanism for this problem; 4 not private, or no spec that proves its claims.
+Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no spec that
+proves its claims; 5 a failure that nobody foresaw; 130 interrupted.
 A release prints noisy answers and the guarantee; true values are never printed, logged or written.
 """
 
 from __future__ import annotations
 
 import argparse
+import glob
 import io
 import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,18 +26,27 @@ from designer.compare import compare
 from designer.design import FAMILIES, design
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.data_files import read_histogram
-from designer.files.json_text import plain, write_whole
+from designer.files.json_text import plain
+from designer.files.output import checked_target, write_whole
 from designer.files.problem_file import read_problem
-from designer.files.spec import load, to_spec
+from designer.files.spec import load, save, to_spec
+from designer.frozen import shown
+from designer.histogram import Labelled, carries_names
 from designer.lattice.mechanism import LatticeMechanism
 from designer.mechanism import Mechanism
+from designer.pictures import check_picture
 from designer.printing import one_line, printed
 from designer.release import Release
 from designer.report import cautions, certificate_words, design_summary, page, summary
 from designer.specified import Specified
+from designer.tabulation import TakesCounts
 from designer.version import VERSION
 
 EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2))
+UNFORESEEN = 5
+# An exception's own words, and even its kind, may tell of confidential data.
+SILENT = "release: failed in a way that nobody foresaw, perhaps over a damaged file; nothing was released."
+CLOSED = "standard output: is closed; open it, or send it to a file or to /dev/null."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,24 +56,59 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # names that the terminal's encoding lacks
     options = parser().parse_args(arguments)
     try:
-        with progress.shown(sys.stderr.isatty() and not options.json):
-            text, data = options.run(options)
-        print(json.dumps(plain(data), allow_nan=False) if options.json else _printable(text), flush=True)
-    except (DesignFailed, NotPrivate, InvalidSpec, InvalidProblem) as error:
-        print(one_line(f"dp-designer: {error}"), file=sys.stderr)
-        return next(code for kind, code in EXIT_CODES if isinstance(error, kind))
+        _run(options)
     except BrokenPipeError:  # the reader, such as `head`, had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        print(one_line(f"dp-designer: {error.filename or 'file'}: {error.strerror}"), file=sys.stderr)
-        return 2
-    except MemoryError:
-        print(
-            "dp-designer: this needs more memory than there is; make the problem, or the number of draws, smaller.",
-            file=sys.stderr,
-        )
-        return 2
+        _drop_output()
+    except (Exception, KeyboardInterrupt) as error:
+        code, words = _failure(error, options)
+        _say(words)
+        return code
     return 0
+
+
+def _run(options: argparse.Namespace) -> None:
+    """Do what is asked and print it."""
+    if sys.stdout is None:
+        raise InvalidProblem(CLOSED)
+    with progress.shown(sys.stderr is not None and sys.stderr.isatty() and not options.json):
+        text, data = options.run(options)
+    try:
+        print(json.dumps(plain(data), allow_nan=False) if options.json else _printable(text), flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a full disk
+        _drop_output()
+        raise InvalidProblem(f"standard output: {error.strerror}.") from None
+
+
+def _failure(error: BaseException, options: argparse.Namespace) -> tuple[int, str]:
+    """The exit code and the sentence for what stopped a command."""
+    for kind, code in EXIT_CODES:
+        if isinstance(error, kind):
+            return code, str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return 130, "interrupted."
+    if isinstance(error, MemoryError):
+        return 2, "this needs more memory than there is; make the problem, or the number of draws, smaller."
+    if isinstance(error, ImportError) and error.name:
+        return 2, f"this needs {shown(error.name)}, which is not installed; install dp-designer[all]."
+    if isinstance(error, OSError) and error.strerror:
+        return 2, f"{shown(str(error.filename)) if error.filename else 'file'}: {error.strerror}"
+    if options.run is _release:
+        return UNFORESEEN, SILENT
+    return UNFORESEEN, f"this was not foreseen, please report it: {type(error).__name__}: {shown(str(error))}"
+
+
+def _say(words: str) -> None:
+    """One sentence on standard error, where there is one."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(one_line(f"dp-designer: {words}"), file=sys.stderr, flush=True)
+
+
+def _drop_output() -> None:
+    """What is left in the buffer goes nowhere, instead of failing once more at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _printable(text: str) -> str:
@@ -88,34 +135,53 @@ def parser() -> argparse.ArgumentParser:
             made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
         return made
 
+    def output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:
+        flags = ["-o", "--output"] if flag == "-o" else [flag]
+        made.add_argument(*flags, dest="output", type=Path, help=help_text)
+        made.add_argument("--force", action="store_true", help="replace a file of that name; inputs are never replaced")
+
     names = ", ".join(family.name for family in FAMILIES)
     made = command("design", _design, "design a mechanism for a problem file and save its spec", "problem file (TOML)")
-    made.add_argument("-o", "--output", type=Path, help="where to save the spec (JSON)")
+    output(made, "-o", "where to save the spec (JSON)")
     made.add_argument("--family", help=f"override the problem file: auto, {names}")
     made = command("compare", _compare, "design all families for a problem file and compare them", "problem file (TOML)")
     made.add_argument("--family", action="append", help="only this family; may be given several times")
-    made.add_argument("--plot", type=Path, help="also draw the comparison to this picture (needs matplotlib)")
+    output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
     made = command("release", _release, "release noisy answers for confidential data; spends the budget once", "spec (JSON)")
-    made.add_argument("--histogram", type=Path, help="counts, one for each universe element (CSV, NPY, Parquet)")
-    made.add_argument("--table", type=Path, help="records, for table plans and marginals (CSV, Parquet; needs DuckDB)")
-    made.add_argument("--column", help="the column of the table that holds the counts")
-    made.add_argument("-o", "--output", type=Path, help="also save the release (JSON)")
+    made.add_argument(
+        "--histogram", type=Path, help="counts with the columns that name their elements (CSV, Parquet), or in order (NPY)"
+    )
+    made.add_argument("--column", help="the column of the histogram file that holds the counts")
+    made.add_argument("--table", type=Path, help="records instead of counts (CSV, Parquet; needs DuckDB)")
+    made.add_argument("--entity", help="protect whole entities: the column of the records that tells whose they are")
+    made.add_argument("--rows-per-entity", type=int, help="how many records of each entity count")
+    made.add_argument("--delimiter", default=",", help="what separates the fields of a CSV file (default ,)")
+    made.add_argument("--decimal", default=".", help="the decimal mark in the numbers of --table (default .)")
+    made.add_argument("--thousands", default="", help="the mark between groups of three digits there (default none)")
+    output(made, "-o", "also save the release (JSON)")
     made = command("sample", _sample, "draw noise for simulation; never a release", "spec (JSON)")
     made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
     made.add_argument("--seed", type=int, help="make the simulation repeatable")
-    made.add_argument("-o", "--output", type=Path, help="save the draws (NPY)")
+    output(made, "-o", "save the draws (NPY)")
     command("verify", _verify, "recompute the guarantee of a spec from its numbers", "spec (JSON)")
     made = command("report", _report, "write a spec as a page to read (Markdown)", "spec (JSON)")
-    made.add_argument("-o", "--output", type=Path, help="save the page instead of printing it")
+    output(made, "-o", "save the page instead of printing it")
     command("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
     return top
 
 
+def _check_output(options: argparse.Namespace, inputs: Sequence[Path]) -> None:
+    """Refuse what cannot be written before anything is computed for it, or spent."""
+    if options.output:
+        checked_target(options.output, inputs=inputs, replace=options.force)
+
+
 def _design(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_problem(options.file)
+    _check_output(options, file.files)
     # Options in the file belong to the family in the file.
     made = design(file.problem, options.family) if options.family else design(file.problem, file.family, **file.options)
-    saved = made.mechanism.save(options.output) if options.output else None
+    saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
     text = design_summary(file.title, made) + (
         f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it."
     )
@@ -124,19 +190,25 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
 
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_problem(options.file)
+    _check_output(options, file.files)
+    if options.output:
+        check_picture(options.output)
     result = compare(file.problem, options.family)
     text = f"{printed(file.title)}\n\n{result.to_markdown()}"
-    if options.plot:
-        text += f"\nDrawn to {printed(result.plot(options.plot))}.\n"
+    if options.output:
+        text += f"\nDrawn to {printed(result.plot(options.output, replace=options.force))}.\n"
     return text.rstrip(), {"title": file.title, "rows": result.rows}
 
 
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
+    tables = [Path(name) for name in glob.glob(str(options.table))] if options.table else []
+    _check_output(options, [path for path in (options.file, options.histogram, options.table, *tables) if path])
     mechanism = _loaded(options)
     released = _released(mechanism, options)
     data = {**released.to_dict(), **_cautions(mechanism)}
     if options.output:
-        write_whole(options.output, json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n")
+        text = json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n"
+        write_whole(options.output, text, replace=options.force)
     if isinstance(mechanism, Mechanism):
         answers = _answer_lines(mechanism, released)
     elif hasattr(released, "to_text"):
@@ -153,20 +225,45 @@ def _cautions(mechanism: Specified) -> dict[str, Any]:
 
 def _released(mechanism: Specified, options: argparse.Namespace) -> Any:
     """What the spec releases from the file that it needs: records or counts."""
-    from_records = mechanism.format in ("dp-designer/table-plan", "dp-designer/marginals")
-    given, needed = ("histogram", "table") if from_records else ("table", "histogram")
-    if getattr(options, needed) is None:
-        words = "records, one row each" if from_records else "counts, one for each universe element"
-        raise InvalidProblem(f"--{needed}: is missing; this spec releases from {words}, not from --{given}.")
-    if not from_records:
-        counts = read_histogram(options.histogram, options.column)
-        two_by_two = mechanism.format == "dp-designer/odds-ratio-test" and len(counts) == 4
-        return mechanism.release(np.reshape(counts, (2, 2)) if two_by_two else counts)  # type: ignore[attr-defined]
+    from_counts = mechanism.format not in ("dp-designer/table-plan", "dp-designer/marginals")
+    given, needed = ("table", "histogram") if from_counts else ("histogram", "table")
+    from_either = isinstance(mechanism, TakesCounts)
+    if getattr(options, needed) is None and not (from_either and options.table):
+        words = "counts of the universe elements" if from_counts else "records, one row each"
+        raise InvalidProblem(
+            f"--{needed}: is missing; this spec releases from {words}{', or from records (--table)' if from_either else f', not from --{given}'}."
+        )
+    if options.table and options.histogram:
+        raise InvalidProblem("--table, --histogram: both are given; a release is from records or from counts, not from both.")
+    from designer.tables.csv_rows import Marks
+
+    Marks(options.delimiter, options.decimal, options.thousands)
+    if from_counts and (options.entity is not None or options.rows_per_entity is not None):
+        raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; this spec releases from counts.")
+    if options.histogram:
+        return _released_from_counts(mechanism, read_histogram(options.histogram, options.column, options.delimiter))
+    return _released_from_records(mechanism, options)
+
+
+def _released_from_counts(mechanism: Specified, counts: Any) -> Any:
+    if mechanism.format == "dp-designer/odds-ratio-test":
+        plain: Any = counts.counts if isinstance(counts, Labelled) and not counts.columns else counts
+        counts = np.reshape(plain, (2, 2)) if not carries_names(plain) and np.size(plain) == 4 else plain
+    return mechanism.release(counts)  # type: ignore[attr-defined]
+
+
+def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Any:
     from designer.tables.open_table import open_table
 
+    marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
+    entities = {name: getattr(options, name) for name in ("entity", "rows_per_entity")}
+    if mechanism.format == "dp-designer/table-plan":
+        table = open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, **marks)  # type: ignore[attr-defined]
+        return mechanism.release(table, **entities)  # type: ignore[attr-defined]
+    table = open_table(options.table, **marks)
     if mechanism.format == "dp-designer/marginals":
-        return mechanism.release_database(open_table(options.table))  # type: ignore[attr-defined]
-    return mechanism.release(open_table(options.table, mechanism.numbers))  # type: ignore[attr-defined]
+        return mechanism.release_database(table, **entities)  # type: ignore[attr-defined]
+    return mechanism.release_records(table)  # type: ignore[attr-defined]
 
 
 def _answer_lines(mechanism: Mechanism, released: Release) -> list[str]:
@@ -188,12 +285,15 @@ def _rounded(answer: float, deviation: float) -> str:
 
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:
+    _check_output(options, [options.file])
     mechanism = _loaded(options)
     if not isinstance(mechanism, (Mechanism, LatticeMechanism)):
         raise InvalidProblem(f"{options.file}: holds no additive mechanism, so there is no noise to draw; use release.")
     noise = mechanism.sample_noise(options.size, options.seed)
     if options.output:
-        np.save(options.output, np.asarray(noise))
+        content = io.BytesIO()
+        np.save(content, np.asarray(noise))
+        write_whole(options.output, content.getvalue(), replace=options.force)
     expected, seen = np.sqrt(mechanism.query_variances()), np.asarray(noise).std(axis=0)
     lines = [
         f"{printed(name)}: standard deviation {e:.6g} expected, {s:.6g} in the draws"
@@ -216,9 +316,10 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
 
 
 def _report(options: argparse.Namespace) -> tuple[str, Any]:
+    _check_output(options, [options.file])
     text = page(_loaded(options))
     if options.output:
-        write_whole(options.output, text)
+        write_whole(options.output, text, replace=options.force)
         return f"Written to {printed(options.output)}.", {"path": str(options.output)}
     return text, {"markdown": text}
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from designer.design import FAMILIES, Design, design, family_named
+from designer.design import FAMILIES, Design, design, family_named, reason
 from designer.errors import DesignFailed, InvalidProblem
 from designer.frozen import Floats
 from designer.limit import Limit, limit
@@ -58,11 +58,14 @@ class Comparison:
             lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
         return "\n".join(lines) + "\n"
 
-    def plot(self, path: str | Path) -> Path:
-        """A picture: error of each family, and the standard deviation of the noise for each query. Needs matplotlib (extra `plot`)."""
+    def plot(self, path: str | Path, *, replace: bool = True) -> Path:
+        """A picture: error of each family, and the standard deviation of the noise for each query. Needs matplotlib (extra `plot`).
+
+        replace: may a regular file of that name be replaced?
+        """
         from designer.pictures import draw_comparison
 
-        return draw_comparison(self, Path(path))
+        return draw_comparison(self, Path(path), replace=replace)
 
 
 def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparison:
@@ -71,7 +74,8 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each query; IF(Q)
     of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of `designer.limit`, which no unbiased
     mechanism can beat at databases from which every protected change is possible, over the loss; it is not defined for biased designs, nor where
-    fewer records are public than make every change possible.
+    fewer records are public than make every change possible. A family that fails, in whatever way, keeps its row with the reason as its note; a
+    limit or a baseline that fails leaves its column empty, with the reason in every note.
     """
     names = (
         [f.name for f in FAMILIES if f.notion == problem.notion and f.concerns(problem)]
@@ -80,17 +84,30 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
     )
     if not names:
         raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
-    reference, least = _reference(problem), limit(problem)
+    reference, no_reference = _attempt(lambda: _reference(problem))
+    least, no_limit = _attempt(lambda: limit(problem))
+    notes = [f"{COLUMNS[name]}: {why}" for name, why in (("improvement", no_reference), ("efficiency", no_limit)) if why]
     rows, designs = [], {}
     for name in track(names, "designing"):
         try:
             made = design(problem, name)
-        except DesignFailed as refusal:
-            rows.append({**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "family": name, "note": str(refusal)})
+            rows.append(_row(made, reference, least) | {"note": "; ".join(notes)})
+        except Exception as failure:
+            rows.append({**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "family": name, "note": reason(failure)})
         else:
             designs[name] = made
-            rows.append(_row(made, reference, least))
     return Comparison(problem, rows, designs)
+
+
+T = TypeVar("T")
+
+
+def _attempt(compute: Callable[[], T]) -> tuple[T | None, str]:
+    """What is computed, or None and the reason."""
+    try:
+        return compute(), ""
+    except Exception as failure:
+        return None, reason(failure)
 
 
 def _reference(problem: Problem) -> Floats | None:
@@ -119,7 +136,6 @@ def _row(made: Design, reference: Floats | None, least: Limit | None) -> dict[st
         "gap": made.optimality.gap if made.optimality else None,
         "worst_ratio": None if worst is None else float(worst),
         "seconds": made.seconds,
-        "note": "",
         "scales": (deviations / np.sqrt(2)).tolist(),
         "improvements": None if factors is None else factors.tolist(),
     }

@@ -74,10 +74,12 @@ def moving_coordinates(problem: Problem) -> Coordinates:
 def _determine_elements(problem: Problem) -> bool:
     """Whether the answers move with every change of the histogram: their Gram matrix has full rank on the span of the changes.
 
-    Only well-conditioned workloads (up to 1e6) are said to; any other finds its basis among the queries themselves.
+    Only well-conditioned workloads (up to 1e6, in any units of the queries) are said to; any other finds its basis among the queries themselves.
     """
     span = SensitivitySet.of(np.eye(problem.relation.size), problem.relation).span()
     moved = problem.workload.dense() @ span.T
+    size = np.abs(moved).max(axis=1, keepdims=True)
+    moved = moved / np.where(size > 0, size, 1.0)
     values = np.linalg.eigvalsh(moved.T @ moved)
     return int((values > 1e-12 * values[-1]).sum()) == len(_pivots(span))
 
@@ -125,7 +127,8 @@ def combination(rest: Floats, public: Floats, size: Floats) -> tuple[NDArray[np.
         shares[:, rows] = _floats(basis.transpose().solve(_exact(rest[:, pivots]).transpose()).transpose())
     if (np.abs(rest - shares @ public).max(axis=1, initial=0.0) > 1e-9 * size).any():
         raise DesignFailed("workload: some query is nearly a combination of others; drop it or make it one.")
-    return np.abs(shares * np.abs(public).max(axis=1, initial=1.0)).max(axis=0, initial=0.0) > DEPENDENT * size.max(), shares
+    parts = np.abs(shares * np.abs(public).max(axis=1, initial=1.0)) / np.where(size > 0, size, 1.0)[:, None]
+    return parts.max(axis=0, initial=0.0) > DEPENDENT, shares
 
 
 def _exact(matrix: Floats) -> Any:

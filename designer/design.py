@@ -10,11 +10,9 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from designer.certificate import PrivacyCertificate
 from designer.errors import DesignFailed, InvalidProblem
-from designer.frozen import positive
+from designer.frozen import positive, shown
 from designer.limit import Limit, limit
 from designer.mechanism import Mechanism
 from designer.optimality import Optimality
@@ -149,16 +147,8 @@ class Design:
 
     @property
     def bias(self) -> float:
-        """The largest loss from bias over histograms of n records: all of them at the worst element; 0 where n is not given.
-
-        squared: `n^2 max_i sum_k v_k (P - Q)_ki^2`; absolute: `n max_i sum_k v_k |P - Q|_ki`; max: `n^2 max_ik v_k (P - Q)_ki^2`.
-        """
-        records, costs = self.problem.records or 0.0, self.problem.costs[:, None]
-        off = np.abs(self.mechanism.effective - self.mechanism.workload.dense())
-        if self.problem.loss == "absolute":
-            return float(records * (costs * off).sum(axis=0).max())
-        squares = costs * off**2
-        return float(records**2 * (squares.sum(axis=0) if self.problem.loss == "squared" else squares).max())
+        """The largest loss from bias over histograms of n records, see `Problem.bias_of`."""
+        return self.problem.bias_of(self.mechanism.effective)
 
     @property
     def is_biased(self) -> bool:
@@ -184,7 +174,7 @@ class Design:
         return self.mechanism.error("squared")
 
 
-def design(problem: Problem, family: str = "auto", **options: Any) -> Design:
+def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design:
     """The best mechanism of a family for a problem, certified.
 
     family: a name in `FAMILIES`, or "auto" for the best that applies (see `best_of_all`). options: those of the builder.
@@ -196,11 +186,17 @@ def design(problem: Problem, family: str = "auto", **options: Any) -> Design:
     (True, [2.0, 2.0, 2.0])
     """
     if family == "auto":
+        if unknown := sorted(set(options) - {"seconds"}):
+            raise InvalidProblem(
+                f"options: {shown(unknown)} unknown to 'auto', which takes ['seconds']; name a family beside them."
+            )
         return best_of_all(problem, **options)
     chosen = family_named(family)
     unknown = sorted(set(options) - set(chosen.options()))
     if unknown:
-        raise InvalidProblem(f"options: {unknown} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}.")
+        raise InvalidProblem(
+            f"options: {shown(unknown)} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}."
+        )
     if chosen.notion != problem.notion:
         raise DesignFailed(
             f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family."
@@ -221,7 +217,8 @@ def design(problem: Problem, family: str = "auto", **options: Any) -> Design:
 def best_of_all(problem: Problem, seconds: float = 60.0) -> Design:
     """The design of least loss among the families of the problem's notion, baselines left out; its provenance lists what was tried.
 
-    seconds: once one family has a mechanism, none is started after this time. They come in the order of `FAMILIES`.
+    seconds: once one family has a mechanism, none is started after this time. They come in the order of `FAMILIES`. A family that fails,
+    in whatever way, is listed with its reason, and the others go on.
     """
     allowed, start = positive(seconds, "options.seconds"), time.perf_counter()
     made: list[Design] = []
@@ -236,11 +233,12 @@ def best_of_all(problem: Problem, seconds: float = 60.0) -> Design:
             tried[family.name] = f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
             continue
         try:
-            made.append(design(problem, family.name))
-        except DesignFailed as refusal:
-            tried[family.name] = f"no mechanism: {refusal}"
+            candidate = design(problem, family.name)
+            tried[family.name] = f"loss {candidate.loss:.6g} in {candidate.seconds:.2f} s"
+        except Exception as failure:
+            tried[family.name] = f"no mechanism: {reason(failure)}"
         else:
-            tried[family.name] = f"loss {made[-1].loss:.6g} in {made[-1].seconds:.2f} s"
+            made.append(candidate)
     if not made:
         raise DesignFailed(f"auto: no family has a mechanism for this problem: {tried}")
     best = min(made, key=lambda candidate: candidate.loss)
@@ -248,9 +246,14 @@ def best_of_all(problem: Problem, seconds: float = 60.0) -> Design:
     return Design(problem, best.mechanism.annotated(provenance), time.perf_counter() - start)
 
 
+def reason(failure: Exception) -> str:
+    """Why a family has no mechanism: its refusal, or the error that stopped it, by name."""
+    return str(failure) if isinstance(failure, DesignFailed) else f"stopped by {type(failure).__name__}: {failure}"
+
+
 def family_named(name: str) -> Family:
     """The family of that name."""
     for family in FAMILIES:
         if family.name == name:
             return family
-    raise InvalidProblem(f"family: {name!r} is unknown; use one of {['auto', *(f.name for f in FAMILIES)]}.")
+    raise InvalidProblem(f"family: {shown(name)} is unknown; use one of {['auto', *(f.name for f in FAMILIES)]}.")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
 from designer.frozen import shown
+from designer.histogram import Keys
 
 VALUES_LIMIT = 10**7
 
@@ -55,10 +56,12 @@ class Domain:
     @property
     def elements(self) -> tuple[str, ...]:
         """Name of every combination, in the order of the histogram."""
-        return tuple(
-            ", ".join(f"{name}={value}" for name, value in zip(self.attributes, row, strict=True))
-            for row in product(*self.values)
-        )
+        return self.keys.assignments
+
+    @property
+    def keys(self) -> Keys:
+        """The attributes as the columns that name the combinations."""
+        return Keys(self.attributes, tuple(product(*self.values)))
 
     def axis(self, attribute: str) -> int:
         """Position of an attribute."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.frozen import Floats
+from designer.laplace_sums import largest_quantile
 from designer.norms import Gauge
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def laplace_noise(scales: Floats, steps: Floats, delta: float) -> tuple[float, f
     `E||Y||_2^2 <= 2 ||c||_2^2`, `E||Y||_1 <= sum c`; `E||Y||_2` by Jensen; `E||Y||_inf <= max c * H_K`, because |Y_k| / c_k are K standard
     exponentials whose largest has mean H_K = 1 + 1/2 + ... + 1/K. Noise on the grid has smaller moments: its E|Y| is
     `step / sinh(step / c) <= c`, its variance `step^2 / (2 sinh^2(step / 2c)) <= 2 c^2`. Its tail is that of a magnitude at most one
-    step longer: `P(|Y| >= m step) = 2 a^m / (1 + a) <= a^(m - 1)`, a = exp(-step / c), hence the largest step in the last two bounds.
+    step longer: `P(|Y| >= m step) = 2 a^m / (1 + a) <= a^(m - 1)`, a = exp(-step / c), hence the largest step in `E||Y||_inf`. The quantile
+    is that of the law itself, `P(||Y||_inf <= t) = prod_k (1 - 2 a_k^(m_k) / (1 + a_k))`, m_k the first multiple beyond t.
     """
     queries, largest = len(scales), float(scales.max())
     step = float(steps[scales > 0].max(initial=0.0))
@@ -66,8 +68,26 @@ def laplace_noise(scales: Floats, steps: Floats, delta: float) -> tuple[float, f
         float(scales.sum()),
         math.sqrt(squares),
         largest * harmonic + step,
-        math.log(queries / delta) * largest + step,
+        _independent_quantile(scales, steps, delta),
     )
+
+
+def _independent_quantile(scales: Floats, steps: Floats, delta: float) -> float:
+    """A t, least up to bisection, with `P(max_k |Y_k| <= t) >= 1 - delta` for independent discrete Laplace noise."""
+    noisy = scales > 0
+    if not noisy.any():
+        return 0.0
+    c, h = scales[noisy], steps[noisy]
+
+    def beyond(t: float) -> float:
+        tails = 2 * np.exp(-h / c * (np.floor(t / h * (1 - 1e-12)) + 1)) / (1 + np.exp(-h / c))
+        return float(-np.expm1(np.log1p(-np.minimum(tails, 1 - 1e-16)).sum()))
+
+    low, high = 0.0, math.log(len(c) / delta) * float(c.max()) + float(h.max())
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if beyond(middle) <= delta else (middle, high)
+    return high * (1 + 1e-12)
 
 
 def joint_noise(mechanism: Mechanism, delta: float) -> tuple[float, float, float, float, float]:
@@ -97,8 +117,18 @@ def joint_noise(mechanism: Mechanism, delta: float) -> tuple[float, float, float
         with np.errstate(over="ignore"):
             deviations = np.exp(r) * (continuous_deviations(mechanism) + reaches)
         tails = sizes * gamma.isf(delta * np.exp(-2 * r), max(1, len(mechanism.noise.heard))) + reaches
+        if mechanism.norm.order == "l1" and mechanism.norm.map.ndim == 1:
+            tails = np.minimum(tails.max(), _tail_of_sums(mechanism, delta))
     total = float((deviations**2).sum())
     return total, float(deviations.sum()), math.sqrt(total), math.sqrt(total), max(0.0, float(tails.max()))
+
+
+def _tail_of_sums(mechanism: Mechanism, delta: float) -> float:
+    """The 1 - delta quantile of the largest answer of independent Laplace noise, bounded from its own law."""
+    heard = mechanism.noise.heard
+    steps = mechanism.grid.steps[heard]
+    rows = mechanism.noise.rows(mechanism.reconstruction)
+    return largest_quantile(rows * steps, mechanism.norm.map[heard] * steps, delta)
 
 
 def continuous_deviations(mechanism: Mechanism) -> Floats:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+LONGEST = 2000
 
-class InvalidProblem(ValueError):
+
+class Refusal(ValueError):
+    """A sentence of at most 2,000 characters, whatever names and values are in it: of a longer one the beginning and the remedy stay."""
+
+    def __init__(self, message: object = "") -> None:
+        text = str(message)
+        super().__init__(text if len(text) <= LONGEST else f"{text[:1400]} ... {text[-(LONGEST - 1405) :]}")
+
+
+class InvalidProblem(Refusal):
     """The problem, a part of it or a problem file is not well formed."""
 
 
-class DesignFailed(ValueError):
+class DesignFailed(Refusal):
     """The problem is well formed, but this family has no mechanism for it within the stated limits."""
 
 
-class NotPrivate(ValueError):
+class NotPrivate(Refusal):
     """The mechanism breaks the promise: the message names the protected pair and the excess."""
 
 
-class InvalidSpec(ValueError):
+class InvalidSpec(Refusal):
     """The spec file is malformed, too large, altered, or claims what it does not prove."""

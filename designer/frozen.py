@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, Self
@@ -74,8 +75,8 @@ def names(given: Sequence[object] | None, count: int, field: str, prefix: str) -
     if not all(map(_is_text, result)):
         raise InvalidProblem(f"{field}: a name holds half of a surrogate pair, which no file can store; correct its encoding.")
     if len(set(result)) != count:
-        twice = next(name for i, name in enumerate(result) if name in result[:i])
-        raise InvalidProblem(f"{field}: the name {twice!r} appears twice; make the names distinct.")
+        twice = next(name for name, times in Counter(result).items() if times > 1)
+        raise InvalidProblem(f"{field}: the name {shown(twice)} appears twice; make the names distinct.")
     return result
 
 

@@ -11,16 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
+from designer.differences import changes_given, moved
 from designer.errors import InvalidProblem
 from designer.families.names import ADDITIVE_FAMILIES, require_family
 from designer.frozen import Floats, frozen, positive, real_array
 from designer.grid import Grid
 from designer.guarantee import FLOATING_POINT, TIMING, Guarantee
+from designer.histogram import Universe
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
 from designer.relation import Relation
 from designer.sensitivity import SensitivitySet
 from designer.specified import Specified
+from designer.tabulation import TakesCounts
 from designer.workload import Workload
 
 if TYPE_CHECKING:
@@ -56,7 +59,7 @@ NOTIONS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism(Specified):
+class Mechanism(Specified, TakesCounts):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
 
     family: one of `designer.families.names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is hidden. norm, falloff: the noise, on R measured coordinates.
@@ -106,6 +109,20 @@ class Mechanism(Specified):
         object.__setattr__(self, "integers", frozen(self.grid.integers(self.target)))
         object.__setattr__(self, "privacy", self.verify().require())
         self.require_substance()
+        self._require_draws()
+
+    def _require_draws(self) -> None:
+        """What the sampler refuses is no mechanism: singular and tall maps, rates and steps out of its range. The sampler is kept for the release.
+
+        The triangulation of a gauge alone is proven at the first draw.
+        """
+        try:
+            _ = self.noise
+        except (ValueError, OverflowError, np.linalg.LinAlgError) as refusal:
+            raise InvalidProblem(
+                f"mechanism: no noise can be drawn exactly for this norm on this grid: {refusal} Choose an invertible map, and steps of about "
+                "2^-40 noise scales."
+            ) from None
 
     def _require_shapes(self) -> None:
         queries, elements = self.workload.shape
@@ -181,9 +198,15 @@ class Mechanism(Specified):
             raise InvalidProblem("grid: is too fine for sums of its multiples to be floats; choose coarser steps.")
         return SensitivitySet.of(values, self.relation)
 
-    def privacy_loss(self, u: object) -> Floats:
-        """`||u||` of a difference of measured answers, shape (R,) or (M, R): the budget that the change u spends."""
-        return self.norm(u)
+    def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
+        """The budget that a change of the histogram spends, `||u||` of the difference u of the measured answers.
+
+        change: (N,) or (M, N), such as +1 for the element that a record leaves for that with -1. answers: a difference of the answers instead,
+        (K,) or (M, K), where it determines u; exact up to the grid. Infinite where the change moves what is published exactly.
+        """
+        given = changes_given(change, answers, self.workload, self.relation, self.target)
+        rows = self.grid.values(self.integers) if answers is None else self.target
+        return self.norm(moved(given, rows, self.norm.silent))
 
     def error(self, loss: str = "squared") -> float:
         """Expected error of the noise, exact for the discrete noise that is in fact drawn.
@@ -233,8 +256,16 @@ class Mechanism(Specified):
 
         return error_bounds(self, positive(n, "n"), delta)
 
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return self.workload.universe
+
     def release(self, histogram: object) -> Release:
-        """Noisy answers for confidential data: nonnegative integer counts, one for each universe element. Spends the budget once."""
+        """Noisy answers for confidential data: nonnegative integer counts, one for each universe element, in their order or by name.
+
+        Spends the budget once. What carries names is joined by name: see `designer.histogram.counts`.
+        """
         from designer.release import release
 
         return release(self, histogram)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from designer.errors import InvalidProblem
+from designer.files.output import write_whole
+from designer.frozen import shown
 
 if TYPE_CHECKING:
     from designer.compare import Comparison
@@ -23,8 +26,17 @@ def figure(columns: int = 1, width: float = 6.0, height: float = 4.0) -> Any:
     return drawing, drawing.subplots(1, columns)
 
 
-def draw_comparison(comparison: Comparison, path: Path) -> Path:
+def check_picture(path: Path) -> None:
+    """Refuse a name without one of the endings that pictures have, before anything is computed for it."""
+    drawing, _ = figure()
+    known = drawing.canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in known:
+        raise InvalidProblem(f"plot: {shown(str(path))} cannot be drawn; end its name in .png, .svg or .pdf.")
+
+
+def draw_comparison(comparison: Comparison, path: Path, *, replace: bool = True) -> Path:
     """Left: the loss of every family. Right: the standard deviation of the noise of each query, sorted for the best family."""
+    check_picture(path)
     drawing, (left, right) = figure(columns=2)
     rows = sorted((row for row in comparison.rows if row["loss"] is not None), key=lambda row: row["loss"], reverse=True)
     if not rows:
@@ -49,8 +61,6 @@ def draw_comparison(comparison: Comparison, path: Path) -> Path:
     right.set_xticks(range(len(order)) if len(order) <= 20 else [])
     right.set_ylabel("standard deviation of the noise")
     right.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    try:
-        drawing.savefig(path, dpi=150)
-    except ValueError as error:
-        raise InvalidProblem(f"plot: {path} cannot be written ({error}); end its name in .png, .svg or .pdf.") from None
-    return path
+    picture = io.BytesIO()
+    drawing.savefig(picture, format=path.suffix[1:].lower(), dpi=150)
+    return write_whole(path, picture.getvalue(), replace=replace)

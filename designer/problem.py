@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 import numpy as np
 
+from designer.domain import Domain
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, frozen, positive, real_array
+from designer.frozen import Floats, frozen, positive, real_array, shown
 from designer.relation import Relation
 from designer.sensitivity import SensitivitySet
 from designer.workload import Workload
@@ -53,6 +54,7 @@ class Problem:
             raise InvalidProblem(
                 f"problem.relation: speaks of {self.relation.size} elements, the workload of {elements}; they must agree."
             )
+        _require_one_order(self.workload, self.relation)
         for name, value, known in (("notion", self.notion, NOTIONS), ("loss", self.loss, LOSSES)):
             if value not in known:
                 raise InvalidProblem(f"problem.{name}: {value!r} is unknown; use one of {list(known)}.")
@@ -72,6 +74,19 @@ class Problem:
             return float((self.costs * mean_absolutes).sum())
         return float((self.costs * variances).sum() if self.loss == "squared" else (self.costs * variances).max())
 
+    def bias_of(self, effective: Floats) -> float:
+        """The largest loss from answering P, (K, N), in the place of Q, over histograms of n records: all of them at the worst element; 0
+        where n is not given.
+
+        squared: `n^2 max_i sum_k v_k (P - Q)_ki^2`; absolute: `n max_i sum_k v_k |P - Q|_ki`; max: `n^2 max_ik v_k (P - Q)_ki^2`.
+        """
+        records, costs = self.records or 0.0, self.costs[:, None]
+        off = np.abs(effective - self.workload.dense())
+        if self.loss == "absolute":
+            return float(records * (costs * off).sum(axis=0).max())
+        squares = costs * off**2
+        return float(records**2 * (squares.sum(axis=0) if self.loss == "squared" else squares).max())
+
     def sensitivity(self) -> SensitivitySet:
         """The differences that must be hidden in the answers of the workload."""
         return SensitivitySet.of(self.workload.dense(), self.relation)
@@ -86,3 +101,30 @@ def _costs(weights: Sequence[float] | Floats | None, queries: int) -> Floats:
             f"problem.weights: {len(array)} weights, least {array.min()}; give a positive weight for each of the {queries} queries."
         )
     return array
+
+
+def _require_one_order(workload: Workload, relation: Relation) -> None:
+    """Queries over named columns and budgets over a domain of the same attributes must mean the same elements, one by one."""
+    keys = workload.keys
+    for domain in _domains(relation):
+        if keys is None or domain.size != len(keys.rows) or set(domain.attributes) != set(keys.columns):
+            continue
+        places = [keys.columns.index(name) for name in domain.attributes]
+        for number, (row, cell) in enumerate(zip(keys.rows, domain.keys.rows, strict=True)):
+            if tuple(row[place] for place in places) != cell:
+                raise InvalidProblem(
+                    f"problem.relation: its element {number} is {shown(cell)} over {list(domain.attributes)}, that of the workload is "
+                    f"{workload.elements[number]!r}; make both from one domain."
+                )
+
+
+def _domains(part: object) -> Iterator[Domain]:
+    """The domains that a relation is made of."""
+    if isinstance(part, Domain):
+        yield part
+    elif isinstance(part, Relation):
+        for inner in fields(part):  # type: ignore[arg-type]  # every relation is a dataclass
+            yield from _domains(getattr(part, inner.name, None))
+    elif isinstance(part, tuple) and part and isinstance(part[0], Relation):
+        for metric in part:
+            yield from _domains(metric)

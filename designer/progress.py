@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +21,12 @@ def shown(wanted: bool = True) -> Iterator[None]:
         yield
     finally:
         _shown.reset(token)
+
+
+def announce(doing: str) -> None:
+    """One line on standard error before a long step without parts to count, where progress is shown."""
+    if _shown.get():
+        print(f"{doing} ...", file=sys.stderr, flush=True)
 
 
 def track(items: Iterable[Item], label: str) -> Iterable[Item]:

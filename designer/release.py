@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.confidential import withholding
 from designer.frozen import Floats, count, frozen
 from designer.guarantee import Guarantee
+from designer.histogram import counts
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 
 if TYPE_CHECKING:
@@ -20,18 +21,19 @@ if TYPE_CHECKING:
     from designer.invariants.statistics import Statistics
     from designer.mechanism import Mechanism
 
-# One text for every unusable count, so that the refusal says nothing about the data.
-UNUSABLE = "histogram: must hold one nonnegative whole number below 2^53 for each universe element; nothing was released."
-
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """Noisy answers, (K,), with the guarantee they carry and the fingerprint of the mechanism that made them."""
+    """Noisy answers, (K,), with the guarantee they carry and the fingerprint of the mechanism that made them.
+
+    kept: statistics of the answers, (q, K), that carry no noise: those of the true counts; None where none are known.
+    """
 
     answers: Floats
     queries: tuple[str, ...]
     guarantee: Guarantee
     fingerprint: str
+    kept: Floats | None = field(default=None, kw_only=True)
 
     def consistent(self, invariant: Statistics, totals: object, **options: Any) -> NearestTable:
         """The nearest table with published statistics, nonnegative and integer as asked: see `designer.invariants.nearest_tables.nearest_table`."""
@@ -57,15 +59,32 @@ class SimulatedNoise(np.ndarray[Any, np.dtype[np.float64]]):
         self.stamp = getattr(source, "stamp", "simulation, not private")
 
 
+@withholding
 def release(mechanism: Mechanism, histogram: object) -> Release:
     """`reconstruction (M x + z)`, M x in exact integers, z exact noise from the operating system's entropy."""
-    exact = exact_answers(mechanism.integers, counts(histogram, mechanism.workload.shape[1]))
+    exact = exact_answers(mechanism.integers, counts(histogram, mechanism.workload.universe))
     noise = mechanism.noise.draw(1, SystemEntropy())[0]
     noisy = np.array([int(a) + int(z) for a, z in zip(exact, noise, strict=True)], dtype=object)
     answers = np.array([_nearest_float(v * mechanism.grid.step(k)) for k, v in enumerate(noisy)])
     if mechanism.reconstruction is not None:
         answers = mechanism.reconstruction @ answers
-    return Release(frozen(answers), mechanism.workload.queries, mechanism.guarantee, mechanism.fingerprint)
+    return Release(
+        frozen(answers),
+        mechanism.workload.queries,
+        mechanism.guarantee,
+        mechanism.fingerprint,
+        kept=kept_statistics(mechanism),
+    )
+
+
+def kept_statistics(mechanism: Mechanism) -> Floats | None:
+    """The rows of the public statistics that no noise enters, (q, N), where every element is counted under an invariant; None elsewhere."""
+    if mechanism.relation.single_records or not mechanism.workload.is_identity:
+        return None
+    public, heard = mechanism.relation.public_rows(), ~mechanism.norm.silent
+    rebuilt = np.eye(len(heard)) if mechanism.reconstruction is None else mechanism.reconstruction
+    noise = np.abs(public @ rebuilt[:, heard]).max(axis=1, initial=0.0)
+    return frozen(public[noise <= 1e-9 * np.abs(public).max() * np.abs(rebuilt).max()])
 
 
 def _nearest_float(value: Fraction) -> float:
@@ -85,25 +104,6 @@ def simulate(mechanism: Mechanism, size: int, seed: int | None) -> SimulatedNois
     noise = draws.view(SimulatedNoise)
     noise.stamp = f"simulation, not private: {size} draws, " + ("no seed" if seed is None else f"seed {seed}")
     return noise
-
-
-def counts(histogram: object, size: int) -> NDArray[np.int64]:
-    """The histogram as integers. Its shape is public and named in errors; values, and types that depend on values, never are."""
-    try:
-        array = np.asarray(histogram)
-    except (TypeError, ValueError):
-        raise InvalidProblem(UNUSABLE) from None
-    if array.shape != (size,):
-        raise InvalidProblem(
-            f"histogram: has shape {array.shape}; give {size} counts, in the order of the workload's elements."
-        )
-    if array.dtype.kind not in "biuf":
-        raise InvalidProblem(UNUSABLE)
-    with np.errstate(invalid="ignore"):
-        usable = np.isfinite(array) & (array >= 0) & (array < 2.0**53) & (array == np.floor(array))
-    if not usable.all():
-        raise InvalidProblem(UNUSABLE)
-    return array.astype(np.int64)
 
 
 def exact_answers(integers: NDArray[np.int64], histogram: NDArray[np.int64]) -> NDArray[Any]:

@@ -109,7 +109,7 @@ class Specified(Immutable, ABC):
         return twin
 
     def save(self, path: str | Path) -> Path:
-        """Write the spec, one JSON file, whole or not at all."""
+        """Write the spec, one JSON file, whole or not at all: a regular file of that name is replaced, anything else is refused."""
         from designer.files.spec import save
 
         return save(self, Path(path))

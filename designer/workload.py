@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from designer.domain import Domain
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, Immutable, count, frozen, names, real_array, refuse_lossy_integers, shown
+from designer.histogram import Keys, Universe, in_order
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -25,7 +27,8 @@ Predicate = Mapping[str, object] | Callable[[Mapping[str, str]], bool]
 class Workload(Immutable):
     """Answers `Q x` of a histogram x: `matrix` Q of shape (K queries, N universe elements), dense or scipy-sparse.
 
-    Entries are taken as the exact rational numbers that their float64 values are.
+    Entries are taken as the exact rational numbers that their float64 values are. `keys` says which columns of a table name the elements,
+    and what they hold for each; counts are joined by them, or by the names of the elements alone.
 
     >>> Workload([[1, 1, 0], [0, 0, 2]], queries=["small", "large"]).shape
     (2, 3)
@@ -34,19 +37,34 @@ class Workload(Immutable):
     matrix: Floats | csr_array
     queries: tuple[str, ...]
     elements: tuple[str, ...]
+    keys: Keys | None
 
     def __init__(
-        self, matrix: object, queries: Sequence[object] | None = None, elements: Sequence[object] | None = None
+        self,
+        matrix: object,
+        queries: Sequence[object] | None = None,
+        elements: Sequence[object] | None = None,
+        keys: Keys | None = None,
     ) -> None:
+        if keys is not None and elements is None:
+            elements = keys.names
         checked = sparse_rows(matrix) if hasattr(matrix, "tocsr") else real_array(matrix, "workload.matrix", 2)
         object.__setattr__(self, "matrix", checked)
         object.__setattr__(self, "queries", names(queries, checked.shape[0], "workload.queries", "q"))
         object.__setattr__(self, "elements", names(elements, checked.shape[1], "workload.elements", "e"))
+        if keys is not None:
+            keys.require_spelled(self.elements)
+        object.__setattr__(self, "keys", keys)
 
     @property
     def shape(self) -> tuple[int, int]:
         """(K queries, N universe elements)."""
         return len(self.queries), len(self.elements)
+
+    @cached_property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return Universe(self.elements, self.keys)
 
     @property
     def is_sparse(self) -> bool:
@@ -57,14 +75,20 @@ class Workload(Immutable):
         """The matrix as a dense read-only array."""
         return self.matrix if isinstance(self.matrix, np.ndarray) else frozen(self.matrix.toarray())
 
+    @property
+    def is_identity(self) -> bool:
+        """Whether the queries are the counts of the elements, in order."""
+        queries, elements = self.shape
+        return queries == elements and np.array_equal(self.dense(), np.eye(elements))
+
     def answer(self, histogram: object) -> Floats:
-        """`Q x` in floating point, for public or synthetic data. A private answer comes from `Mechanism.release`."""
-        return np.asarray(self.matrix @ real_array(histogram, "histogram", 1), dtype=np.float64)
+        """`Q x` in floating point, for public or synthetic data, joined by name like counts. A private answer comes from `Mechanism.release`."""
+        return np.asarray(self.matrix @ real_array(in_order(histogram, self.universe), "histogram", 1), dtype=np.float64)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Workload):
             return NotImplemented
-        return (self.queries, self.elements) == (other.queries, other.elements) and bool(
+        return (self.queries, self.universe) == (other.queries, other.universe) and bool(
             np.array_equal(self.dense(), other.dense())
         )
 
@@ -124,7 +148,7 @@ class Workload(Immutable):
                     ", ".join(f"{domain.attributes[a]}={domain.values[a][v]}" for a, v in zip(axes, cell, strict=True))
                     or "total"
                 )
-        return cls(np.array(rows, dtype=float), queries=labels, elements=domain.elements)
+        return cls(np.array(rows, dtype=float), labels, domain.elements, domain.keys)
 
     @classmethod
     def predicates(cls, domain: Domain, predicates: Mapping[str, Predicate]) -> Workload:
@@ -136,7 +160,7 @@ class Workload(Immutable):
         """
         _refuse_huge(len(predicates), domain.size)
         rows = [_mask(domain, predicate) for predicate in predicates.values()]
-        return cls(np.array(rows, dtype=float), queries=list(predicates), elements=domain.elements)
+        return cls(np.array(rows, dtype=float), list(predicates), domain.elements, domain.keys)
 
 
 def _refuse_huge(queries: int, elements: int) -> None:

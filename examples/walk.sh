@@ -5,10 +5,10 @@ set -euo pipefail
 tool=$(realpath "${1:-$(command -v dp-designer)}")
 cd "$(dirname "$0")"
 mkdir -p ../out
-"$tool" design us_cities.toml -o ../out/us_cities.json
+"$tool" design us_cities.toml -o ../out/us_cities.json --force
 printf '\n'
-"$tool" compare us_cities.toml --plot ../out/us_cities.png
+"$tool" compare us_cities.toml --plot ../out/us_cities.png --force
 printf '\nThe populations of 2010 stand in for the confidential counts.\n'
-"$tool" release ../out/us_cities.json --histogram data/us_cities.csv --column population -o ../out/release.json
+"$tool" release ../out/us_cities.json --histogram data/us_cities.csv --column population -o ../out/release.json --force
 printf '\n'
 "$tool" verify ../out/us_cities.json

@@ -54,34 +54,56 @@ class Fibre:
         """For each entry, whether some h has it at least 1."""
         return np.array([self._solve(np.zeros(self.size), lower=np.eye(self.size)[j]) is not None for j in range(self.size)])
 
-    def fewest_moves(self, out: int, into: int, start: ArrayLike | None = None) -> int | None:
+    def fewest_moves(self, out: int, into: int) -> int | None:
         """The least number of units that must move when one moves from entry `out` to `into` and `A h = t` holds before and after.
 
-        start: the vector before; None for the best one. None when it is impossible. An integer program: with `h' = h + e_into - e_out + w`,
-        minimise the sum of the positive part of w.
+        From the best vector before; None when it is impossible. An integer program: with `h' = h + e_into - e_out + w`, minimise the sum of
+        the positive part of w.
         """
         n, zero = self.size, np.zeros((len(self.matrix), self.size))
         shift = self.matrix[:, out] - self.matrix[:, into]
         eye = np.eye(n)
         # Variables h, w+, w-.
         equal = np.block([[self.matrix, zero, zero], [zero, self.matrix, -self.matrix]])
-        lower = np.concatenate([eye[out] if start is None else np.asarray(start, dtype=float), np.zeros(2 * n)])
-        upper = np.concatenate([np.full(n, np.inf) if start is None else lower[:n], np.full(2 * n, np.inf)])
-        if lower[out] < 1:
-            return None
         solved = integer_minimum(
             np.concatenate([np.zeros(n), np.ones(n), np.zeros(n)]),
             np.vstack([equal, np.block([eye, eye, -eye])]),
             np.concatenate([self.totals, shift, eye[out]]),
             np.concatenate([self.totals, shift, np.full(n, np.inf)]),
-            lower,
-            upper,
+            np.concatenate([eye[out], np.zeros(2 * n)]),
+            np.full(3 * n, np.inf),
         )
         return None if solved is None else 1 + int(solved[n : 2 * n].sum())
 
     def _solve(self, cost: NDArray[np.float64], lower: NDArray[np.float64]) -> Integers | None:
         totals = self.totals.astype(float)
         return integer_minimum(cost, self.matrix, totals, totals, lower, np.full(self.size, np.inf))
+
+
+def most_moves(vectors: Integers, stop: int | None = None) -> int:
+    """The largest, over vectors h and entries x != y with `h_x >= 1`, of the least number of units that must move from h to another of the
+    given vectors, (M, N), one of them from x to y; 0 where none can. The search ends once `stop` is reached.
+
+    To h' move the positive parts of `d = h' - h`; the one from x to y spares one where `d_y >= 1`, and costs one more where `d_x >= 0`.
+
+    >>> most_moves(np.array([[2, 0, 0, 1], [1, 1, 1, 0]]))
+    2
+    """
+    held = np.asarray(vectors, dtype=np.int64)
+    apart = np.zeros((len(held), len(held)), dtype=np.int64)
+    for column in held.T:
+        apart += np.maximum(column[None, :] - column[:, None], 0)
+    largest = 0
+    for x, before in enumerate(held.T):
+        out = np.flatnonzero(before > 0)
+        moves = 1 + apart[out] + (before[None, :] >= before[out, None])
+        for after in (column for y, column in enumerate(held.T) if y != x and column.any() and len(out)):
+            into = np.flatnonzero(after > 0)
+            least = (moves[:, into] - (after[into] > after[out, None])).min(axis=1)
+            largest = max(largest, int(least.max()))
+        if largest == stop:
+            break
+    return largest
 
 
 def _served(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solvers.facets import Backend, Boundary, HullFailed, candidate_simplices, proven_boundary
-from solvers.points import Points, against_one, distinct_rows, float_error, outside
+from solvers.points import Points, against_one, distinct_rows, float_error, outside, unit_exponents
 from solvers.triangulation import (
     Labels,
     covers_once,
@@ -137,6 +137,12 @@ class Polytope:
             grown, self.facets.scaled(1 / factor), self.simplices, self.facet_of, tuple(determinants(grown, self.simplices))
         )
 
+    def stretched(self, exponents: NDArray[np.int64]) -> Polytope:
+        """The image with coordinate j times `2^exponents[j]`."""
+        corners = self.vertices.stretched(exponents)
+        minors = tuple(determinants(corners, self.simplices))
+        return Polytope(corners, self.facets.stretched(-exponents), self.simplices, self.facet_of, minors)
+
 
 def largest_products(normals: Points, z: Points) -> list[Fraction]:
     """`max_a |a.z|` for every row z, exactly: doubles leave few candidates, integers choose among them."""
@@ -155,7 +161,16 @@ def convex_hull(points: Points, max_simplices: int = 400_000, backend: Backend =
 
     Raises `HullFailed` (a ValueError) with `status` TOO_LARGE where the star triangulation exceeds `max_simplices`, and FAILED
     where the points do not span or no attempt could be proven. Theorem: derivation in docs/theory/hull.md, "What is proven".
+    Coordinates of very different sizes are brought to alike ones first, and back, exactly.
     """
+    units = unit_exponents(np.abs(points.floats).max(axis=0))
+    if units.any():
+        return _hull(points.stretched(-units), max_simplices, backend).stretched(units)
+    return _hull(points, max_simplices, backend)
+
+
+def _hull(points: Points, max_simplices: int, backend: Backend) -> Polytope:
+    """The hull of points whose coordinates have about the same size."""
     push = Push.generic(len(points))
     chosen, found = extreme_rows(points.floats, push, max_simplices, backend)
     while True:

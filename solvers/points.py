@@ -91,6 +91,12 @@ class Points:
         """Every row times one positive rational."""
         return Points.from_integers(self.numerators * factor.numerator, self.denominators * factor.denominator)
 
+    def stretched(self, exponents: NDArray[np.int64]) -> Points:
+        """Column j times `2^exponents[j]`, exactly."""
+        least = min(0, int(exponents.min()))
+        factors = np.array([1 << int(e) - least for e in exponents], dtype=object)
+        return Points.from_integers(self.numerators * factors, self.denominators * (1 << -least))
+
     def fractions(self) -> list[tuple[Fraction, ...]]:
         """The rows as tuples of Fractions."""
         return [tuple(Fraction(x, d) for x in row) for row, d in zip(self.numerators, self.denominators, strict=True)]
@@ -101,13 +107,27 @@ class Points:
 
 
 def _integers(name: str, values: ArrayLike) -> Integers:
-    """An object array of Python integers; floats are refused because their rounding would go unnoticed."""
-    array = np.asarray(values)
+    """An object array of Python integers; floats are refused because their rounding would go unnoticed.
+
+    Lists are taken as objects: numpy would make floats of integers on both sides of 2^63.
+    """
+    array = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
     if array.dtype.kind in "iu":
         return array.astype(object)
     if array.dtype.kind != "O" or not all(isinstance(x, (int, np.integer)) for x in array.flat):
         raise ValueError(f"{name}: integers are needed, got dtype {array.dtype}; use Points.of for fractions or floats")
     return np.array([int(x) for x in array.flat], dtype=object).reshape(array.shape)
+
+
+def unit_exponents(sizes: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Exponents e, (s,), with `sizes[j] / 2^e[j]` of order one, sizes those of s coordinates; 0 where all are within 2^10 of each other.
+
+    >>> unit_exponents(np.array([3.0, 1.0])).tolist(), unit_exponents(np.array([1e9, 1.0])).tolist()
+    ([0, 0], [30, 1])
+    """
+    exponents = np.where(sizes > 0, np.frexp(sizes)[1], 0)
+    moving = exponents[sizes > 0]
+    return np.asarray(exponents if moving.size and np.ptp(moving) > 10 else 0 * exponents, dtype=np.int64)
 
 
 def distinct_rows(points: Points) -> NDArray[np.intp]:

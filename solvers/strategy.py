@@ -46,9 +46,12 @@ class Strategy:
         span = changes.span()
         measured, wanted = self.matrix @ span, np.atleast_2d(np.asarray(workload, dtype=float)) @ span
         inverse = np.linalg.pinv(measured, rcond=1e-11)
-        missing = np.abs(wanted @ (inverse @ measured) - wanted).max(initial=0.0)
-        if missing > 1e-6 * np.abs(wanted).max(initial=0.0):
-            raise ValueError(f"strategy {self.name!r} does not determine the workload (residual {missing:.2g}): add rows.")
+        missing = np.abs(wanted @ (inverse @ measured) - wanted).max(axis=1, initial=0.0)
+        size = np.abs(np.atleast_2d(np.asarray(workload, dtype=float))).max(axis=1, initial=0.0)
+        if (missing > np.maximum(1e-6 * np.abs(wanted).max(axis=1, initial=0.0), 1e-12 * size)).any():
+            raise ValueError(
+                f"strategy {self.name!r} does not determine the workload (residual {missing.max():.2g}): add rows."
+            )
         return np.asarray(wanted @ inverse)
 
     def error(self, workload: ArrayLike, changes: Changes) -> float:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from solvers.conforming_tables import integer_minimum
 from solvers.status import Status
+from solvers.table_projection import keeps, nonnegative_projection, projected
 
 Array = NDArray[np.float64]
 Closeness = Literal["l1", "l2"]
@@ -42,13 +43,16 @@ def nearest_real(matrix: ArrayLike, totals: ArrayLike, target: ArrayLike, nonneg
     [1.5, 1.5, 0.0]
     """
     rows, sums, y = _checked(matrix, totals, target)
-    flat = _projected(rows, sums, y)
+    flat = projected(rows, sums, y)
     if flat is None:
         return Nearest(Status.INFEASIBLE, None, math.inf)
-    point = flat if not nonnegative or (flat >= 0).all() else _nonnegative(rows, sums, flat)
+    try:
+        point = flat if not nonnegative or (flat >= 0).all() else nonnegative_projection(rows, sums, flat)
+    except RuntimeError:
+        return Nearest(Status.FAILED, None, math.inf)
     if point is None:
         return Nearest(Status.INFEASIBLE, None, math.inf)
-    if not _keeps(rows, sums, point):
+    if not keeps(rows, sums, point):
         return Nearest(Status.FAILED, None, math.inf)
     return _nearest(point, y, "l2")
 
@@ -92,42 +96,6 @@ def _nearest(point: Array, y: Array, closeness: Closeness) -> Nearest:
     return Nearest(Status.OPTIMAL, point, float(np.linalg.norm(point - y, ord=1 if closeness == "l1" else 2)))
 
 
-def _keeps(rows: Array, sums: Array, x: Array) -> bool:
-    return bool(np.abs(rows @ x - sums).max(initial=0.0) <= 1e-8 * max(1.0, np.abs(sums).max(initial=0.0)))
-
-
-def _projected(rows: Array, sums: Array, y: Array) -> Array | None:
-    """The orthogonal projection onto `{A x = t}`; None when that is empty."""
-    flat: Array = y + np.linalg.pinv(rows) @ (sums - rows @ y)
-    return flat if _keeps(rows, sums, flat) else None
-
-
-def _nonnegative(rows: Array, sums: Array, flat: Array) -> Array | None:
-    """The projection of a point of `{A x = t}` onto its nonnegative part; None when that is empty.
-
-    Least distance programming (Lawson and Hanson, chapter 23): with Z an orthonormal basis of the kernel, `min |w|` subject to
-    `flat + Z w >= 0` is nonnegative least squares on `[Z'; -flat'] u ~ (0, ..., 0, 1)`; a residual r gives `w = -r[:-1] / r[-1]`, and a
-    residual of 0 is a proof of emptiness.
-    """
-    from scipy.linalg import null_space
-    from scipy.optimize import nnls
-
-    kernel, size = null_space(rows), max(1.0, float(np.abs(flat).max()))
-    wanted = np.append(np.zeros(kernel.shape[1]), 1.0)
-    system = np.vstack([kernel.T, -flat[None] / size])
-    multipliers, length = nnls(system, wanted, maxiter=50 * len(flat))
-    if length < 1e-9:
-        return None
-    residual = system @ multipliers - wanted
-    near = flat - size * (kernel @ residual[:-1]) / residual[-1]
-    # The entries that are not at 0 are free: with those at 0 left out the projection is one onto an affine space, without rounding in A x.
-    free = near > 1e-9 * size
-    exact = np.zeros(len(flat))
-    if free.any():
-        exact[free] = flat[free] + np.linalg.pinv(rows[:, free]) @ (sums - rows[:, free] @ flat[free])
-    return exact if (exact >= 0).all() and _keeps(rows, sums, exact) else np.maximum(near, 0.0)
-
-
 def _nearest_l1(rows: Array, sums: Array, y: Array, lower: float) -> Array | None:
     """`x = f - d + m + u`, f the target rounded down: d and u steps of price 1, m the one step across the target."""
     n = len(y)
@@ -148,7 +116,7 @@ def _nearest_l2(rows: Array, sums: Array, y: Array, nonnegative: bool, start: Ar
     """The best integer table, proven: with p the real one and f the projection without signs, every x that is allowed has
     `|x - y|^2 = |x - f|^2 + |f - y|^2` and `|x - f|^2 >= |x - p|^2 + |p - f|^2`, so nothing better than x lies farther from p, in any
     entry, than `sqrt(|x - f|^2 - |p - f|^2)`. A window that wide misses nothing."""
-    flat, real = _projected(rows, sums, y), nearest_real(rows, sums, y, nonnegative).point
+    flat, real = projected(rows, sums, y), nearest_real(rows, sums, y, nonnegative).point
     if flat is None or real is None:
         raise RuntimeError("the real table was not found")
     best, width = start, WINDOW

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import load
+from designer import Problem, Workload, design, load, metrics
 from designer.cli import main
 from designer.files.spec import seal
-from designer.release import UNUSABLE
+from designer.histogram import UNUSABLE
 
 PROBLEM = """
 title = "Four towns"
@@ -80,7 +80,7 @@ def commands(file: Path, folder: Path) -> list[list[object]]:
     return [
         ["design", file],
         ["compare", file],
-        ["release", file, "--histogram", folder / "counts.csv"],
+        ["release", file, "--histogram", folder / "table.csv", "--column", "count"],
         ["sample", file, "-n", "10"],
         ["verify", file],
         ["report", file],
@@ -127,7 +127,7 @@ def test_json_is_complete(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         volatile["provenance"].pop("seconds")
         volatile["provenance"].pop("tried")
     assert designed == saved
-    released = data("release", spec, "--histogram", folder / "counts.csv")
+    released = data("release", spec, "--histogram", folder / "table.csv", "--column", "count")
     assert set(released) == {"answers", "fingerprint", "guarantee"}
     assert list(released["answers"]) == ["height", "north"]
     assert released["fingerprint"] == saved["fingerprint"]
@@ -158,7 +158,7 @@ def test_show_report_and_seeded_samples_repeat(folder: Path, capsys: pytest.Capt
         ["show", spec],
         ["report", spec],
         ["verify", spec],
-        ["sample", spec, "--seed", 5, "-o", folder / "draws.npy"],
+        ["sample", spec, "--seed", 5, "-o", folder / "draws.npy", "--force"],
     ):
         assert run(capsys, *arguments) == run(capsys, *arguments)
     first = np.load(folder / "draws.npy")
@@ -247,11 +247,19 @@ BAD_ARGUMENTS: list[tuple[list[str], int, str]] = [
     (["sample", "spec.json", "-o", "none/draws.npy"], 2, "none"),
     (["release", "spec.json", "--histogram", "none.csv"], 2, "none.csv"),
     (["release", "spec.json", "--histogram", "folder"], 2, "folder"),
-    (["release", "spec.json", "--histogram", "table.csv"], 2, "histogram"),
+    (["release", "spec.json", "--histogram", "table.csv"], 2, "--column"),
     (["release", "spec.json", "--histogram", "table.csv", "--column", "nothing"], 2, "no column 'nothing'"),
     (["release", "spec.json", "--histogram", "table.csv", "--column", "name"], 2, "histogram"),
     (["release", "spec.json", "--histogram", "problem.toml"], 2, "problem.toml"),
-    (["release", "spec.json", "--histogram", "counts.csv", "-o", "none/release.json"], 2, "is not a folder"),
+    (["release", "spec.json", "--histogram", "counts.npy", "-o", "none/release.json"], 2, "is not a folder"),
+    (["release", "spec.json", "--histogram", "counts.csv"], 2, "name their elements in columns ['name']"),
+    (["release", "spec.json", "--histogram", "none.npy"], 2, "no such file"),
+    (["release", "spec.json", "--table", "none.csv"], 2, "no such file"),
+    (["release", "spec.json", "--histogram", "table.csv", "--column", "count", "--delimiter", ";;"], 2, "delimiter: ';;'"),
+    (["release", "spec.json", "--table", "table.csv", "--decimal", "x"], 2, "decimal: 'x'"),
+    (["release", "spec.json", "--table", "table.csv", "--thousands", "."], 2, "thousands: '.'"),
+    (["release", "spec.json", "--table", "none.parquet"], 2, "no such file"),
+    (["release", "spec.json", "--table", "table.csv", "--histogram", "table.csv"], 2, "not from both"),
 ]
 
 
@@ -273,7 +281,7 @@ def test_bad_arguments_are_answered(
     assert not any(str(canary) in err for canary in CANARIES)
 
 
-@pytest.mark.parametrize("source", [["counts.csv"], ["table.csv", "--column", "count"], ["counts.npy"]])
+@pytest.mark.parametrize("source", [["table.csv", "--column", "count"], ["counts.npy"]])
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_release_shows_and_saves_no_true_value(
     source: list[str], form: list[str], folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -300,6 +308,11 @@ BAD_COUNTS = {
     "fraction": f"count\n{CANARIES[0]}\n{CANARIES[1]}.5\n1\n2\n",
     "huge": f"count\n{CANARIES[0]}\n{2**61 - 1}\n1\n2\n",
     "beyond floats": f"count\n{CANARIES[0]}\n1e999\n1\n2\n",
+    "arabic digits": f"count\n{CANARIES[0]}\n١٢٣\n1\n2\n",
+    "grouped digits": f"count\n{CANARIES[0]}\n7_654_321\n1\n2\n",
+    "grouped by commas": f'count\n{CANARIES[0]}\n"7,654,321"\n1\n2\n',
+    "minus zero": f"count\n{CANARIES[0]}\n-0\n1\n2\n",
+    "minus zero point": f"count\n{CANARIES[0]}\n-0.0\n1\n2\n",
     "ragged": f"count\n{CANARIES[0]}\n{CANARIES[1]},3\n1\n2\n",
     "zero byte": f"count\n{CANARIES[0]}\n\0{CANARIES[1]}\n1\n2\n",
     "not UTF-8": f"count\n{CANARIES[0]}\n\udcff{CANARIES[1]}\n1\n2\n",
@@ -309,9 +322,15 @@ BAD_COUNTS = {
 @pytest.mark.parametrize("column", [[], ["--column", "count"]])
 @pytest.mark.parametrize("name", BAD_COUNTS)
 def test_unusable_counts_give_one_text(name: str, column: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = folder / "bad.csv"
-    path.write_bytes(BAD_COUNTS[name].encode("utf-8", "surrogateescape"))
-    code, out, err = run(capsys, "release", folder / "spec.json", "--histogram", path, *column)
+    """In a table that names its elements, and in a column without names for elements without names."""
+    path, spec, text = folder / "bad.csv", folder / "spec.json", BAD_COUNTS[name]
+    if column:
+        lines = zip(["name", *"ABCD"], text.splitlines(), strict=True)
+        text = "".join(f"{element},{line}\n" for element, line in lines)
+    else:
+        spec = design(Problem(Workload.prefix(4), metrics.uniform(4, 1.0)), "laplace").mechanism.save(folder / "plain.json")
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    code, out, err = run(capsys, "release", spec, "--histogram", path, *column)
     assert (code, out, err) == (2, "", f"dp-designer: {UNUSABLE}\n")
 
 
@@ -337,7 +356,7 @@ def test_names_from_files_cannot_write_to_the_terminal(folder: Path, capsys: pyt
     for arguments in (
         ["show", folder / "odd.json"],
         ["report", folder / "odd.json"],
-        ["release", folder / "odd.json", "--histogram", folder / "counts.csv"],
+        ["release", folder / "odd.json", "--histogram", folder / "counts.npy"],
     ):
         code, out, _ = run(capsys, *arguments)
         assert code == 0
@@ -420,7 +439,7 @@ def test_records_are_released_by_plans_and_marginals_and_counts_are_not(tmp_path
     budgets = metrics.hamming(domain, {"state": 1.0, "sex": 1.0})
     marginals = design_marginals(MarginalWorkload.up_to(domain, 1), budgets).save(tmp_path / "marginals.json")
     for spec in (plan, marginals):
-        assert main(["release", str(spec), "--table", str(people), "-o", str(tmp_path / "out.json")]) == 0
+        assert main(["release", str(spec), "--table", str(people), "-o", str(tmp_path / "out.json"), "--force"]) == 0
         assert json.loads((tmp_path / "out.json").read_text())["fingerprint"] in capsys.readouterr().out
         assert main(["release", str(spec), "--histogram", str(people)]) == 2
         assert "--table: is missing" in capsys.readouterr().err

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from goodness_of_fit import FAILURE_PROBABILITY, p_value
 
-from designer import DesignFailed, InvalidProblem, InvalidSpec, Problem, Workload, design, invariants, load
+from designer import DesignFailed, InvalidProblem, InvalidSpec, Problem, Workload, design, invariants, load, progress
 from designer.files.spec import seal
 from designer.lattice.mechanism import LatticeMechanism
 from designer.norms import Norm
 from designer.sampling import lattice_chain, lattice_choice
 from designer.sampling.lattice_chain import Assessment, ChainPlan, directions
+from solvers.chain import Chain
 from solvers.lattice import integer_kernel
 
 TABLE = invariants.margins((2, 3))
@@ -93,13 +94,36 @@ def test_specs_are_assessed_anew(tmp_path):
     file = mechanism.save(tmp_path / "spec.json")
     twin = load(file)
     assert twin == mechanism and twin.assessment == mechanism.assessment and twin.guarantee == mechanism.guarantee
-    for key, value in (("steps", 20), ("pairs", 3000), ("decay", 0.99), ("lag", 1), ("steps", 0), ("decay", 1.0), ("extra", 1)):
+    for key, value in (
+        ("steps", 20),
+        ("pairs", 3000),
+        ("decay", 0.99),
+        ("lag", 1),
+        ("steps", 0),
+        ("decay", 1.0),
+        ("extra", 1),
+        ("lag", 60_000),
+    ):
         spec = json.loads(file.read_text())
         spec["mechanism"]["chain"][key] = value
         spec["seal"] = seal(spec)
         (tmp_path / "altered.json").write_text(json.dumps(spec))
         with pytest.raises(InvalidSpec):
             load(tmp_path / "altered.json")
+
+
+@pytest.mark.parametrize("plan", [{"lag": 60_000, "pairs": 2}, {"steps": 60_000}, {"pairs": 100_000}])
+def test_plans_that_take_long_to_assess_are_refused_before_any_step(plan, monkeypatch):
+    monkeypatch.setattr(Chain, "run", lambda *_: pytest.fail("a chain was run"))
+    with pytest.raises(InvalidProblem, match="which every load repeats"):
+        chained(ChainPlan(**{"steps": 200, "decay": 0.5, "lag": 200, "pairs": 60, **plan}))
+
+
+def test_a_slow_assessment_says_so_before_it_starts(monkeypatch, capsys):
+    monkeypatch.setattr(Chain, "run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with progress.shown(), pytest.raises(KeyboardInterrupt):
+        _ = chained(ChainPlan(200, 0.5, 5000, 60)).assessment
+    assert "assessing a Markov chain: lag 5000" in capsys.readouterr().err
 
 
 def test_nobody_gets_a_chain_without_asking_or_where_exact_noise_is_feasible(monkeypatch):

@@ -24,11 +24,12 @@ from designer.sampling.entropy import SeededEntropy
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.lattice_choice import Ellipsoid, LatticeSampler, Polytope, lattice_sampler_for
 from designer.sampling.lattice_gaussian import LatticeGaussian
-from designer.sampling.lattice_norm import LatticeNorm
+from designer.sampling.lattice_norm import LatticeNorm, LatticeShape
 from designer.sampling.lazy_uniform import LazyUniform
 from designer.sampling.nearest_plane import NearestPlane
 from designer.sampling.round_and_reject import RoundAndReject
 from designer.sampling.theta_ratio import ThetaRatio
+from designer.sampling.thinned_l1 import ThinnedL1, rate_below_ellipsoid, rate_below_l2, rate_below_polytope
 from designer.sampling.zero_sum import PartitionLaplace, ZeroSum
 from solvers.lattice import Lattice, integer_kernel
 
@@ -99,7 +100,33 @@ def chosen(name: str, norm: str | Ellipsoid | Polytope) -> Callable[[Fraction], 
     return build
 
 
+def thinned(name: str, norm: str | Ellipsoid | Polytope) -> Callable[[Fraction], LatticeSampler]:
+    """The sampler for narrow noise, at rates that would not choose it."""
+
+    def build(rate: Fraction) -> LatticeSampler:
+        lattice = integer_kernel(MATRICES[name])
+        if isinstance(norm, Ellipsoid):
+            factor = [[Fraction(x) * rate for x in row] for row in norm.factor]
+            shape, least = LatticeShape.ellipsoid(lattice, factor), rate_below_ellipsoid(lattice, factor)
+        elif isinstance(norm, Polytope):
+            vertices, facets = (
+                [[x * r for x in row] for row in rows] for rows, r in ((norm.vertices, 1 / rate), (norm.facets, rate))
+            )
+            shape, least = LatticeShape.polytope(lattice, vertices, norm.simplices, facets), rate_below_polytope(vertices)
+        else:
+            shape, least = LatticeShape.euclidean(lattice, rate), rate_below_l2(lattice, rate)
+        proposals = lattice_sampler_for(MATRICES[name], "l1", least).sampler
+        assert proposals is not None
+        return ThinnedL1(shape, proposals, least)
+
+    return build
+
+
 CASES: dict[str, Case] = {
+    "l2 thinned, skew": ("skew", thinned("skew", "l2"), l2),
+    "l2 thinned, table": ("2x3 table", thinned("2x3 table", "l2"), l2),
+    "ellipsoid thinned, total": ("total", thinned("total", Ellipsoid(FACTOR)), skewed),
+    "hexagon thinned, total": ("total", thinned("total", hexagon(integer_kernel(TOTAL))), largest),
     "l2, total": ("total", chosen("total", "l2"), l2),
     "l2, skew": ("skew", chosen("skew", "l2"), l2),
     "l2, table": ("2x3 table", chosen("2x3 table", "l2"), l2),
@@ -206,6 +233,49 @@ def test_partitions_are_independent_zero_sums() -> None:
     for part in "abc":
         assert not draws[:, [x == part for x in labels]].sum(axis=1).any()
     assert abs(np.corrcoef(draws[:, 0], draws[:, 1])[0, 1]) < 5 / math.sqrt(50_000)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "thinned" in case])
+def test_thinning_in_floats_is_thinning_in_exact_arithmetic(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = CASES[case][1]
+    sampler = build(RATE)
+    draws = sampler.draw(400, SeededEntropy(3))
+    kind = type(sampler.shape.shape)  # type: ignore[attr-defined]
+    monkeypatch.setattr(kind, "norm", lambda self, z, norm=kind.norm: (norm(self, z)[0], np.full(len(z), np.inf)))
+    np.testing.assert_array_equal(sampler.draw(400, SeededEntropy(3)), draws)
+    assert draws.any()
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_no_lattice_vector_is_shorter_than_its_thinned_l1_norm(name: str) -> None:
+    """And some direction of the span comes near, where the bound is meant to be sharp."""
+    lattice, known = integer_kernel(MATRICES[name]), points(name)
+    known = known[known.any(axis=1)]
+    random = np.random.default_rng(4)
+    for _ in range(5):
+        factor = random.integers(-4, 5, (3, known.shape[1]))
+        image = np.sqrt(((known @ factor.T) ** 2).sum(axis=1))
+        if not image.all():
+            continue
+        shortest = (image / l1(known)).min()
+        found = float(rate_below_ellipsoid(lattice, factor.tolist()))
+        assert shortest / 3 < found <= shortest
+    assert float(rate_below_l2(lattice, 1)) <= (l2(known) / l1(known)).min()
+
+
+def test_an_ellipsoid_that_hides_a_direction_has_no_l1_norm_below_it() -> None:
+    with pytest.raises(ValueError, match="no l1 norm is proven"):
+        rate_below_ellipsoid(integer_kernel(TOTAL), [[1, -1, 0]])
+
+
+def test_narrow_noise_is_thinned_and_wide_noise_is_rounded() -> None:
+    table = np.array([np.kron(np.eye(3, dtype=int)[i], np.ones(3, dtype=int)) for i in range(3)])
+    table = np.concatenate([table, np.array([np.kron(np.ones(3, dtype=int), np.eye(3, dtype=int)[i]) for i in range(3)])])
+    assert lattice_sampler_for(table, "l2", Fraction(1, 2)).method == "nearest plane"
+    narrow = lattice_sampler_for(table, "l2", Fraction(15))
+    assert narrow.method == "thinned l1" and narrow.acceptance > 0.9 and "Nearest plane" in narrow.considered[0]
+    hopeless = lattice_sampler_for(np.array([[2, 3, 5]]), "l2", Fraction(500))
+    assert hopeless.sampler is None and hopeless.considered[1].startswith("Thinned l1")
 
 
 def test_choice_is_by_structure_and_pilot() -> None:

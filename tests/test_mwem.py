@@ -13,13 +13,15 @@ from goodness_of_fit import p_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer import InvalidProblem, NotPrivate, Problem, Workload, metrics
+from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, metrics
 from designer.domain import Domain
 from designer.errors import InvalidSpec
 from designer.files import spec
-from designer.release import UNUSABLE
+from designer.histogram import UNUSABLE
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.mwem import MWEM, equal_shares, mwem, theorem_8
+from designer.synthetic.small_db import small_db
+from examples import dx_synthetic
 from solvers.multiplicative_weights import distribution, replayed, updated
 
 FAILURE_PROBABILITY = 1e-6
@@ -300,3 +302,20 @@ def test_refusals_of_the_constructor() -> None:
         MWEM(made.queries, 0, made.shares)
     with pytest.raises(InvalidProblem, match="rounds"):
         equal_shares(0)
+
+
+def test_the_default_constant_serves_few_records_and_measures_better_than_the_optimum_of_the_bound() -> None:
+    """20 smooth queries on 50 places: the bound wants constants at 1,000 records, at 10,000 more bias than noise is worth. Fixed seeds."""
+
+    def measured(made: MWEM) -> float:
+        x = dx_synthetic.histogram(made.records)
+        truth = dx_synthetic.rows_of("smooth") @ x
+        return float(np.mean([np.abs(made.simulate(x, seed).answers - truth).max() for seed in range(6)]))
+
+    few, many = (dx_synthetic.problem("smooth", n, "optimal") for n in (1000, 10_000))
+    assert measured(mwem(few)) < 0.1 * 1000
+    with pytest.raises(DesignFailed, match="constant='unbiased'"):
+        mwem(few, constant="optimal")
+    assert measured(mwem(many)) < 0.9 * measured(mwem(many, constant="optimal"))
+    small = Problem(Workload([[0.0, 0.5, 1.0]]), metrics.uniform(3, 0.01), records=1000)
+    assert small_db(small, size=2, exponent=-3).queries.bias == 0

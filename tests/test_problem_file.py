@@ -11,6 +11,7 @@ import pytest
 
 from designer import InvalidProblem, Workload, design, metrics, read_problem
 from designer.files.json_text import plain
+from designer.histogram import Keys
 
 TABLE = "name,state,lat,lon,elevation,bad\nA,X,40.5,-74,10,1\nB,X,41.5,-75,20,\nC,Y,42.5,-76,30,x\n"
 ELEMENTS = '[elements]\ntable = "cities.csv"\nnames = ["name", "state"]\n'
@@ -63,6 +64,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
+CITIES = Keys(("name", "state"), (("A", "X"), ("B", "X"), ("C", "Y")))
 PLACES = [[40.5, -74.0], [41.5, -75.0], [42.5, -76.0]]
 GOOD: dict[str, tuple[str, Workload | None, dict[str, object] | None]] = {
     "identity": (IDENTITY + UNIFORM, Workload.identity(3), metrics.uniform(3, 0.5).to_spec()),
@@ -82,13 +84,13 @@ GOOD: dict[str, tuple[str, Workload | None, dict[str, object] | None]] = {
     "npy": ('[workload]\nmatrix = "q.npy"\n' + UNIFORM, Workload([[1, 0, 2], [0, 1, 0.5]]), None),
     "columns": (
         ELEMENTS + '[workload]\ncolumns = ["lat", "elevation"]\n' + UNIFORM,
-        Workload([[40.5, 41.5, 42.5], [10, 20, 30]], ["lat", "elevation"], ["A, X", "B, X", "C, Y"]),
+        Workload([[40.5, 41.5, 42.5], [10, 20, 30]], ["lat", "elevation"], keys=CITIES),
         None,
     ),
     "great_circle": (
         ELEMENTS
         + '[workload]\nbuilder = "identity"\n[relation]\nmetric = "great_circle"\npoints = ["lat", "lon"]\nper_km = 1\n',
-        Workload(np.eye(3), ["A, X", "B, X", "C, Y"], ["A, X", "B, X", "C, Y"]),
+        Workload(np.eye(3), ["A, X", "B, X", "C, Y"], keys=CITIES),
         plain(metrics.great_circle(PLACES, 1).to_spec()),
     ),
     "euclidean": (

@@ -13,7 +13,7 @@ from designer.files.spec_parts import RELATIONS
 from designer.relation import Relation
 
 HEAD = '[elements]\ntable = "t.csv"\nnames = ["name"]\n[domain]\nsex = ["F", "M"]\nage = 2\n[workload]\nbuilder = "identity"\nsize = 4\n[relation]\n'
-TABLE = "name,x,y,when,side\nA,0,1,2020-01-31,l\nB,2,5,2020-02-29,r\nC,1,1,2021-01-01,l\nD,7,0,2020-03-01,l\n"
+TABLE = "name,x,y,when,side,sex,age\nA,0,1,2020-01-31,l,F,0\nB,2,5,2020-02-29,r,F,1\nC,1,1,2021-01-01,l,M,0\nD,7,0,2020-03-01,l,M,1\n"
 X, Y = [0.0, 2.0, 1.0, 7.0], [1.0, 5.0, 1.0, 0.0]
 PLACES = list(zip(X, Y, strict=True))
 DATES = ["2020-01-31", "2020-02-29", "2021-01-01", "2020-03-01"]

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from designer.sampling import continuous
+from designer.sampling.box_grid import BoxGrid
 from designer.sampling.discrete_gaussian import DiscreteGaussian
 from designer.sampling.discrete_laplace import DiscreteLaplace
 from designer.sampling.ellipsoid_grid import EllipsoidGrid
@@ -308,6 +310,48 @@ def test_largest_bounds_the_norm_on_every_corner_of_the_box() -> None:
         bound = SHAPES[name](ONE, Falloff.EXPONENTIAL).largest(widths)
         assert attained <= bound < 2.1 * attained
         assert name == "ellipsoid" or bound == pytest.approx(attained, rel=1e-8)
+
+
+def disc(scale: Fraction, falloff: Falloff) -> EllipsoidGrid:
+    """Equal weights: the corners of a cell are exactly as far as `largest` says."""
+    return EllipsoidGrid([[scale / 3, 0], [0, scale / 3]], falloff)
+
+
+def square_box(scale: Fraction, falloff: Falloff) -> BoxGrid:
+    return BoxGrid([scale / 2, scale / 2])
+
+
+@pytest.mark.parametrize("scale", [ONE, ONE / 2**20], ids=["cells", "blocks"])
+@pytest.mark.parametrize(
+    ("build", "falloff"),
+    [
+        (interval, Falloff.EXPONENTIAL),
+        (cube, Falloff.EXPONENTIAL),
+        (square_box, Falloff.EXPONENTIAL),
+        (disc, Falloff.EXPONENTIAL),
+        (interval, Falloff.GAUSSIAN),
+        (disc, Falloff.GAUSSIAN),
+    ],
+)
+def test_acceptance_is_at_most_1_and_reaches_it_at_the_worst_corner(build: Any, falloff: Falloff, scale: Fraction) -> None:
+    """A draw y is rounded to z from as far outside as a block reaches, `||y|| = ||z|| + reach`: no y has a smaller exponent, and below 0 it
+    would stand for a chance above 1, which no draw can have. Lowering the bound by any part of itself does that."""
+    sampler = RoundAndReject(build(scale, falloff))
+    half = np.where(sampler.shifts > 0, 2.0**sampler.shifts, 0.5)
+    corners = np.array(list(itertools.product((-1, 1), repeat=len(half)))) * half
+    doubled = sampler.shape.norm((2 * corners).astype(np.int64))[0]
+    corner, reach, stretch = corners[doubled.argmax()], float(doubled.max()) / 2, float(sampler.stretch)
+    # The points that a block reaches from there: even multiples of the corner of a cell, odd multiples of half that of a block.
+    worst = reach / (stretch**2 - 1) if falloff is Falloff.GAUSSIAN else 0.0
+    times = 2 * round(worst / reach / 2) if half[0] < 1 else round(worst / reach - 0.5) + 0.5
+    z = np.rint(times * corner).astype(np.int64)[None]
+    outside, inside = np.array([(times * reach + reach) / stretch]), np.array([(times * reach - reach) / stretch])
+    exponent, bound = float(sampler._exponent(z, outside, np.zeros(1))[0][0]), float(sampler.bound)
+    assert -1e-8 * bound <= exponent <= 5e-3 * bound
+    if times > 1:
+        largest = sampler._largest_exponent(inside, np.zeros(1))[0]
+        assert sampler._exponent(z, inside, np.zeros(1))[0] <= largest * (1 + 1e-8)
+        assert sampler._exponent(z, inside, np.zeros(1))[0] >= largest * (1 - 1e-6)
 
 
 def test_volumes_are_those_of_the_bodies() -> None:

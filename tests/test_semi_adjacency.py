@@ -66,6 +66,55 @@ def test_integer_programs_agree_with_all_databases(invariant, totals, records, r
     assert semi_adjacency(invariant, totals, reading).value == conforming.semi_adjacency(reading).value
 
 
+def with_structural_zeros(shape: tuple[int, int], cells: list[int]) -> invariants.Invariant:
+    """Margins, and the counts of some cells, which are published too: no bound of Theorem 16 covers them."""
+    return invariants.linear(
+        [*invariants.margins(shape).matrix.tolist(), *np.eye(shape[0] * shape[1], dtype=int)[cells].tolist()]
+    )
+
+
+def test_structural_zeros_against_every_move_between_every_two_tables():
+    """Independent: all tables by counting up, each move in Python, no arrays of differences; and no bound is claimed to have been reached."""
+    generator = np.random.default_rng(11)
+    for _ in range(6):
+        invariant, table = with_structural_zeros((3, 3), [0, 4]), generator.integers(0, 3, 9)
+        table[[0, 4]] = 0
+        if not table.any():
+            continue
+        totals = invariant.matrix @ table
+        counted = product(range(int(table.sum()) + 1), repeat=3)
+        tables = [full for h in counted if (full := _completed(h, totals)) is not None]
+        worst = 0
+        for h, x, y in ((h, x, y) for h in tables for x in range(9) for y in range(9) if x != y and h[x]):
+            moved = [k - (i == x) + (i == y) for i, k in enumerate(h)]
+            ways = [1 + sum(max(b - a, 0) for a, b in zip(moved, other, strict=True)) for other in tables if other[y]]
+            worst = max([worst, *([min(ways)] if ways else [])])
+        found = semi_adjacency(invariant, totals.tolist())
+        assert found.value == worst and str(len(tables)) in found.method and "bound" not in found.method
+
+
+def _completed(free: tuple[int, ...], totals: np.ndarray) -> list[int] | None:
+    """The 3 x 3 table with zeros at (0, 0) and (1, 1) and these cells (0, 1), (1, 0), (2, 0), if there is one."""
+    rows, columns = totals[:3], totals[3:6]
+    a, b, c = free
+    table = [0, a, rows[0] - a, b, 0, rows[1] - b, c, columns[1] - a, rows[2] - c - columns[1] + a]
+    whole = min(table) >= 0 and b + c == columns[0] and table[2] + table[5] + table[8] == columns[2]
+    return [int(cell) for cell in table] if whole else None
+
+
+def test_four_by_four_tables_with_structural_zeros_need_no_integer_programs(monkeypatch):
+    monkeypatch.setattr(Fibre, "fewest_moves", lambda *_: pytest.fail("an integer program was asked"))
+    invariant = with_structural_zeros((4, 4), [0, 5, 10])
+    table = np.array([0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1])
+    found = semi_adjacency(invariant, (invariant.matrix @ table).tolist())
+    assert found.value >= 3 and found.reading == "worst_case" and "bound" not in found.method
+
+
+def test_no_bound_is_offered_in_place_of_tables_where_none_is_known():
+    with pytest.raises(InvalidProblem, match="more than 2000 tables conform, and no bound is known"):
+        semi_adjacency(with_structural_zeros((3, 3), [0]), [60] * 6 + [0])
+
+
 def test_literal_is_at_most_worst_case_is_at_most_the_bound():
     generator = np.random.default_rng(3)
     for _ in range(4):

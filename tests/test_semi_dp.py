@@ -15,8 +15,8 @@ from scipy.optimize import linprog
 from designer import DesignFailed, Problem, Workload, design, invariants, load, metrics
 from designer.certificate import certify
 from designer.domain import Domain
+from designer.families.classes import classes
 from designer.families.projected import project
-from designer.families.strategy_laplace import protected_changes
 from designer.families.subspace import subspace_mechanism
 from designer.mechanism import Mechanism
 from designer.norms import Gauge
@@ -152,7 +152,7 @@ def test_projection_of_a_hull_is_the_hull():
 def test_strategies_leave_the_saddle_of_the_projected_cells(shape, adjacency, least):
     """Two rows: each cell is minus the other of its column, measured once, 2 x 2^2 x 4 free directions x 2. 2 x 2 x 2: found by the search."""
     problem = table(shape, adjacency)
-    found = optimise_workload(problem.workload.dense(), protected_changes(problem), iterations=60, keep=1)
+    found = optimise_workload(problem.workload.dense(), classes(problem).changes(100_000), iterations=60, keep=1)
     assert found.value == pytest.approx(least, rel=1e-3)
     assert found.lower_bound <= found.value < 0.51 * made("projected_laplace", shape, adjacency).error()
 

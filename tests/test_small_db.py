@@ -15,7 +15,7 @@ from designer import InvalidProblem, NotPrivate, Problem, Workload, metrics
 from designer.domain import Domain
 from designer.errors import DesignFailed, InvalidSpec
 from designer.files import spec
-from designer.release import UNUSABLE
+from designer.histogram import UNUSABLE
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.small_db import Candidates, SmallDB, literal_size, proposition_1, small_db
 from designer.synthetic.small_db_chain import simulate_chain

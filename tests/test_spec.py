@@ -499,8 +499,8 @@ def test_structural_mutants_do_not_fit_the_schema(kind: str) -> None:
     for path in leaves(spec):
         if not path or (len(path) > 1 and path[0] == "provenance") or isinstance(get(spec, path[:-1]), list):
             continue
-        if path[0] != "provenance":
-            assert not VALIDATOR.is_valid(changed(spec, path, delete)), path
+        if path[0] != "provenance":  # elements may be named without columns
+            assert VALIDATOR.is_valid(changed(spec, path, delete)) == (path[-2:] == ("workload", "keys")), path
         assert not VALIDATOR.is_valid(changed(spec, path, double)), path
         assert not VALIDATOR.is_valid(changed(spec, path, put({"a": 1}))), path
         checked += 1
@@ -527,7 +527,7 @@ def test_a_failed_save_leaves_nothing_and_keeps_the_old_file(tmp_path: Path, mon
         assert [p.name for p in tmp_path.iterdir()] == ["s.json"]
         assert path.read_bytes() == before
     (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match="folder"):
+    with pytest.raises(InvalidProblem, match="is a folder or a device"):
         made.save(tmp_path / "folder")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "s.json"]
     with pytest.raises(InvalidProblem, match="is not a folder; create it first"):

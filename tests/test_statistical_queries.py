@@ -323,8 +323,8 @@ def test_bounds_of_theorem_11() -> None:
     assert bounds.centred == pytest.approx(max((row**2).sum() for row in every) + 2 * (c**2).sum(), rel=1e-9)
     assert bounds.l1 == pytest.approx(bounds.bias[0] + c.sum(), rel=1e-9)
     reached = bounds.high_probability - bounds.bias[2]
-    assert reached == pytest.approx(math.log(2 / delta) * c.max(), rel=1e-6)
-    assert 1 - np.prod(1 - np.exp(-reached / c[c > 0])) <= delta
+    assert reached <= math.log(2 / delta) * c.max() * (1 + 1e-6)
+    assert 1 - np.prod(1 - np.exp(-reached / c[c > 0])) == pytest.approx(delta, rel=1e-5)
 
 
 def test_bias_of_statistics_that_share_groups_is_bounded() -> None:

@@ -134,7 +134,7 @@ def test_key_columns_whose_texts_depend_on_more_than_the_value_are_refused() -> 
 
 @pytest.mark.parametrize("name", ["mysql", "oracle", "mssql", "sqlite", "some other"])
 def test_engines_whose_comparison_is_not_known_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import designer.engine_text as engine_text
+    import designer.engines.texts as engine_text
 
     monkeypatch.setattr(engine_text, "engine_of", lambda column: name)
     for query in (Sum("s", GROUPS, variance=1, measure=EMP), Count("c", Groups(), (Condition("k", "==", "a"),), 1)):

@@ -7,6 +7,8 @@ exponential fall-off it is (s + 1) Sigma and the mechanism is pure (docs/theory/
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -21,6 +23,7 @@ from designer.norms import Norm, weighted_l1
 from designer.problem import Problem
 from designer.sensitivity import SensitivitySet
 from solvers.ellipsoid import Ellipsoid, Separation, minimise_maximum, minimise_trace
+from solvers.points import unit_exponents
 from solvers.scales import minimise_scales
 from solvers.solution import Solution
 
@@ -28,6 +31,8 @@ Falloff = Literal["exponential", "gaussian"]
 
 # A set of at most this many numbers is handed to the solver as it is; a larger one is scanned for violated pairs.
 WRITTEN_OUT = 4_000_000
+# Of the largest cost of a coordinate, in units in which all vary alike: what the others cost at least where a smaller cost is lost.
+FAINT = 1e-12
 OBJECTIVES = {
     "squared": "sum_k v_k Var_k, the weighted squared error",
     "max": "max_k v_k Var_k, the largest weighted squared error of a query",
@@ -53,9 +58,9 @@ def _shaped(problem: Problem, family: str, falloff: Falloff, tolerance: float) -
     else:
         solution = covering(moving, problem, coordinates, problem.loss, tolerance)
     refuse_unusable(solution, family)
-    # F'F = Sigma^-1 with F upper triangular.
-    factor = np.linalg.inv(np.linalg.cholesky(solution.point.covariance))
-    spread = np.sqrt(solution.point.covariance.diagonal())
+    # F'F = Sigma^-1; deviations and correlations apart, because the units of the coordinates may differ.
+    spread, correlation = _correlation(solution.point.covariance)
+    factor = np.linalg.inv(np.linalg.cholesky(correlation)) / spread
     inflation = 1 if falloff == "gaussian" else moving.dimension + 1
     bound = None
     if problem.loss != "absolute":
@@ -76,22 +81,57 @@ def heard_set(problem: Problem, family: str) -> tuple[Coordinates, SensitivitySe
 
 
 def refuse_unusable(solution: Solution[Ellipsoid], family: str) -> None:
-    """A covariance that is not positive definite cannot be sampled."""
-    values = np.linalg.eigvalsh(solution.point.covariance)
-    if not solution.status.usable or not values[0] > 1e-13 * values[-1]:
-        raise DesignFailed(f"{family}: {solution.status.value} Or some query is nearly a combination of others: drop it.")
+    """A covariance that is not positive definite, in units in which its diagonal is 1, cannot be sampled."""
+    if not solution.status.usable:
+        raise DesignFailed(f"{family}: {solution.status.value}")
+    if _is_degenerate(solution.point.covariance):
+        raise DesignFailed(
+            f"{family}: the best ellipsoid is flat beyond the floats: some query is nearly a combination of others; drop it."
+        )
+
+
+def _correlation(covariance: Floats) -> tuple[Floats, Floats]:
+    """Deviations (s,) and correlations (s, s); zero where there is no variance."""
+    deviations = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
+    inverse = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
+    return deviations, covariance * inverse * inverse[:, None]
+
+
+def _is_degenerate(covariance: Floats) -> bool:
+    values = np.linalg.eigvalsh(_correlation(covariance)[1])
+    return not values[0] > 1e-13 * values[-1]
 
 
 def covering(
-    moving: SensitivitySet, problem: Problem, coordinates: Coordinates, loss: str, tolerance: float, rows: Floats | None = None
+    moving: SensitivitySet, problem: Problem, coordinates: Coordinates, loss: str, tolerance: float
 ) -> Solution[Ellipsoid]:
-    """The ellipsoid of least loss that covers all u / b."""
+    """The ellipsoid of least loss that covers all u / b.
+
+    Solved in units in which the coordinates vary alike. Where some direction costs too little to be seen beside the rest, it is given a cost of
+    `FAINT` of the largest, so that it gets noise as well; the bound remains that of the loss itself.
+    """
     limit = positive(tolerance, "options.tolerance")
-    answers = coordinates.answers(problem) * np.sqrt(problem.costs)[:, None]
+    exponents = unit_exponents(np.ptp(moving.points, axis=0))
+    alike = SensitivitySet(moving.relation, np.ldexp(moving.points, -exponents)) if exponents.any() else moving
+    answers = np.ldexp(coordinates.answers(problem) * np.sqrt(problem.costs)[:, None], exponents)
+    solution = _least(alike, answers, loss, limit)
+    if solution.status.usable and _is_degenerate(solution.point.covariance):
+        more = math.sqrt(FAINT) * np.linalg.norm(answers, axis=0).max() * np.eye(len(exponents))
+        fuller = _least(alike, np.vstack([answers, more]), loss, limit)
+        solution = replace(solution, status=fuller.status, point=fuller.point, value=fuller.value)
+    point = solution.point
+    outer = exponents + exponents[:, None]
+    return replace(
+        solution,
+        point=Ellipsoid(np.ldexp(point.covariance, outer), np.ldexp(point.precision, -outer), np.array(point.query_weights)),
+    )
+
+
+def _least(moving: SensitivitySet, answers: Floats, loss: str, tolerance: float) -> Solution[Ellipsoid]:
     rows, separate = starting_rows(moving)
     if loss == "max":
-        return minimise_maximum(rows, answers, separate=separate, tolerance=limit)
-    return minimise_trace(rows, answers.T @ answers, separate=separate, tolerance=limit)
+        return minimise_maximum(rows, answers, separate=separate, tolerance=tolerance)
+    return minimise_trace(rows, answers.T @ answers, separate=separate, tolerance=tolerance)
 
 
 def starting_rows(moving: SensitivitySet) -> tuple[Floats, Separation | None]:
@@ -138,8 +178,10 @@ def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
     """Independent Gaussian noise with the best variance for each measured coordinate: `min sum_k v_k / w_k`, `sum_k w_k u_k^2 <= b^2`."""
     limit = positive(tolerance, "options.tolerance")
     coordinates, moving = heard_set(problem, "diagonal_gaussian")
-    costs = (coordinates.answers(problem) ** 2 * problem.costs[:, None]).sum(axis=0)
     spread = np.ptp(moving.points, axis=0)
+    asked = (coordinates.answers(problem) ** 2 * problem.costs[:, None]).sum(axis=0)
+    least = FAINT * (asked * spread**2).max() / spread**2
+    costs = np.maximum(asked, least)
     _, start = moving.worst(Norm(1 / spread, "l2"), limit=max(1000, 4 * len(spread)))
     rows = start.normalised**2
     missing = np.flatnonzero(rows.max(axis=0) == 0)
@@ -150,7 +192,11 @@ def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
         worst, pairs = moving.worst(Norm(np.sqrt(weights), "l2"), limit=max(200, 4 * len(spread)))
         return worst**2, pairs.normalised**2
 
-    found = minimise_scales(rows, np.maximum(costs, 1e-12 * costs.max()), 1, separate, tolerance=limit)
+    found = minimise_scales(rows, costs, 1, separate, tolerance=limit)
     weights = on_heard(np.sqrt(found.point), coordinates, np.inf)
-    bound = Bound(OBJECTIVES["squared"], found.lower_bound, found.method) if problem.loss == "squared" else None
+    bound = (
+        Bound(OBJECTIVES["squared"], found.lower_bound, found.method)
+        if problem.loss == "squared" and (asked >= least).all()
+        else None
+    )
     return freeze(problem, "diagonal_gaussian", coordinates, 1 / weights, lambda _: Norm(weights, "l2"), "gaussian", bound)

@@ -18,6 +18,7 @@ from designer.norms import MAX_SIMPLICES, Gauge, Norm, weighted_l1
 from designer.problem import Problem
 from designer.sensitivity import SensitivitySet
 from solvers.facets import HullFailed
+from solvers.points import unit_exponents
 from solvers.rational import float_below
 from solvers.working_set import Push, extreme_rows
 
@@ -62,7 +63,7 @@ def spanning_pairs(sensitivity: SensitivitySet, limit: int) -> tuple[Floats, Flo
     outside until nothing does. Budgets are the exact ones rounded down.
     """
     pairs = sensitivity.all_pairs(PAIRS)
-    vectors = pairs.normalised
+    vectors = np.ldexp(pairs.normalised, -unit_exponents(np.abs(pairs.normalised).max(axis=0)))
     keep, _ = (
         extreme_rows(vectors, Push.generic(len(vectors)), limit, "qhull") if vectors.shape[1] > 1 else (_longest(vectors), None)
     )

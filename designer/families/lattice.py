@@ -11,6 +11,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.families.ellipsoid import covering, refuse_unusable
 from designer.families.freeze import scale_up_to_private
 from designer.families.k_norm import LARGEST_DIMENSION, spanning_pairs
+from designer.families.limits import refuse_infinite
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.mechanism import Falloff, LatticeMechanism
 from designer.norms import MAX_SIMPLICES, Gauge, Norm
@@ -83,8 +84,15 @@ def _lattice(problem: Problem, family: str, falloff: Falloff, shape: str, known:
         )
     cells, norm = _shaped(problem, shape)
     measured = np.eye(relation.size) if cells is None else np.eye(relation.size)[list(cells)]
-    norm = norm.divided(scale_up_to_private(SensitivitySet.of(measured, relation), norm))
+    norm = _at_the_limit(SensitivitySet.of(measured, relation), norm)
     return LatticeMechanism(family, problem.workload, relation, norm, falloff, cells)
+
+
+def _at_the_limit(changes: SensitivitySet, norm: Norm) -> Norm:
+    """The norm scaled so that the worst change spends its whole budget, up to what proves it: narrower noise or wider, as privacy allows."""
+    worst = refuse_infinite(changes, norm)
+    near = norm.divided(worst) if worst else norm
+    return near.divided(scale_up_to_private(changes, near))
 
 
 def _feasible(made: LatticeMechanism) -> LatticeMechanism:

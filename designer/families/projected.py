@@ -41,9 +41,11 @@ def project(mechanism: Mechanism) -> Mechanism:
     rows = len(target)
     measured = np.vstack([target, public[needed]])
     reconstruction = np.hstack([rebuilt, shares[:, needed]])
-    off = np.abs(reconstruction @ measured - answers).max()
-    if off > 1e-9 * np.abs(answers).max():
-        raise DesignFailed(f"projection: answers would be off by {off:.2g} a record; drop queries that nearly repeat others.")
+    off = np.abs(reconstruction @ measured - answers).max(axis=1)
+    if (off > 1e-9 * np.abs(answers).max(axis=1)).any():
+        raise DesignFailed(
+            f"projection: answers would be off by up to {off.max():.2g} a record; drop queries that nearly repeat others."
+        )
     silent = Grid.for_scales(public[needed], np.zeros(int(needed.sum()))) if needed.any() else Grid(())
     return Mechanism(
         mechanism.family,

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.confidential import withholding
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, real_array
-from designer.release import UNUSABLE
+from designer.histogram import UNUSABLE, Columns, Labelled
 
 Table = dict[str, list[str]]
+Read = TypeVar("Read")
 
 
 def read_matrix(path: Path) -> Floats:
@@ -28,6 +31,14 @@ def read_matrix(path: Path) -> Floats:
     if matrix.ndim != 2 or not matrix.size:
         raise InvalidProblem(f"{path}: has shape {matrix.shape}; a matrix with at least one row and column is needed.")
     return matrix
+
+
+def column_names(path: Path) -> list[str]:
+    """What the columns of a matrix that was read are called; nothing where they have no names."""
+    if path.suffix == ".parquet":
+        return list(_parquet(path))
+    first = _csv_rows(path)[0] if path.suffix == ".csv" else []
+    return [] if all(map(_is_number, first)) else first
 
 
 def read_table(path: Path) -> Table:
@@ -45,48 +56,103 @@ def read_table(path: Path) -> Table:
 
 
 def numeric_column(table: Table, name: str, path: Path) -> Floats:
-    """One column as floats; empty and non-numeric cells are refused with their row number, not their content."""
+    """One column of a public table as floats; empty and non-numeric cells are refused with their row number, not their content."""
     if name not in table:
         raise InvalidProblem(f"{path}: has no column {name!r}; it has {list(table)}.")
     values = np.empty(len(table[name]))
     for row, text in enumerate(table[name]):
-        try:
-            values[row] = float(text)
-        except ValueError:
-            raise InvalidProblem(f"{path}: column {name!r}, data row {row + 1} is not a number; fill or drop it.") from None
+        if (found := number(text)) is None:
+            raise InvalidProblem(f"{path}: column {name!r}, data row {row + 1} is not a number; fill or drop it.")
+        values[row] = found
     return values
 
 
-def read_histogram(path: Path, column: str | None) -> Floats:
-    """Counts from a column of a table, or from a NPY file or one-column CSV when no column is named."""
-    if not path.is_file() or path.suffix not in (".csv", ".npy", ".parquet"):
+@withholding
+def read_histogram(path: Path, column: str | None, delimiter: str = ",") -> Labelled | NDArray[Any]:
+    """Counts from a column of a table, with the columns beside it, which may name the elements; or from a file of nothing but counts.
+
+    A file without `column` is a NPY array, or a CSV file of one column or of a whole table without names. What is wrong inside a
+    confidential file is not said: a place or a byte would be a fact about the data.
+    """
+    if path.suffix not in (".csv", ".npy", ".parquet"):
         raise InvalidProblem(f"{path}: is not a .csv, .npy or .parquet file; give the file that holds the counts.")
-    if column is not None and column not in _table_names(path):
-        raise InvalidProblem(f"{path}: has no column {column!r}; name the one that holds the counts (--column).")
-    # What is wrong inside a confidential file is not said: a place or a byte would be a fact about the data.
+    if not path.is_file():
+        raise InvalidProblem(f"{path}: no such file; give the file that holds the counts.")
+    if path.suffix == ".npy":
+        return _confidential(lambda: _flat(_npy_array(path)))
+    names = _table_names(path, delimiter)
+    if column is None and path.suffix == ".csv" and (len(names) == 1 or all(map(_is_count, names))):
+        return _confidential(lambda: _bare_counts(_csv_rows(path, delimiter)))
+    if column is None and len(names) == 1:
+        column = names[0]
+    if column is None or names.count(column) != 1:
+        told = f"has {len(names)} columns" if column is None else f"has no column {column!r}, or two"
+        raise InvalidProblem(f"{path}: {told}; name the one that holds the counts (--column).")
+    return _confidential(lambda: _labelled(path, column, delimiter))
+
+
+def _confidential(read: Callable[[], Read]) -> Read:
     try:
-        if column is not None:
-            return numeric_column(read_table(path), column, path)
-        matrix = _npy_array(path).reshape(-1, 1) if path.suffix == ".npy" else read_matrix(path)
+        return read()
     except InvalidProblem:
-        raise InvalidProblem(UNUSABLE) from None
-    if 1 not in matrix.shape:
-        raise InvalidProblem(f"{path}: has {matrix.shape[1]} columns; name the one that holds the counts (--column).")
-    return matrix.ravel()
+        pass
+    # Outside the handler, so that not even the context of the exception holds what the reader saw.
+    raise InvalidProblem(UNUSABLE)
 
 
-def _table_names(path: Path) -> list[str]:
+def _flat(array: NDArray[Any]) -> NDArray[Any]:
+    """One row or one column of counts as what it is."""
+    return array.ravel() if array.ndim == 2 and 1 in array.shape else array
+
+
+def _bare_counts(rows: list[list[str]]) -> Labelled | NDArray[Any]:
+    """A column of counts without names, below its own name or not; or a table of them."""
+    body = rows if _is_count(rows[0][0]) else rows[1:]
+    if len(rows[0]) == 1:
+        return Labelled([], [whole_number(cell) for (cell,) in body])
+    return np.array([[whole_number(cell) for cell in row] for row in body])
+
+
+def _labelled(path: Path, column: str, delimiter: str) -> Labelled:
+    """A column of counts, and all others by name."""
+    if path.suffix == ".parquet":
+        columns = _parquet(path)
+        return Labelled([(name, values) for name, values in columns.items() if name != column], columns[column])
+    header, *rows = _csv_rows(path, delimiter)
+    own = header.index(column)
+    others: Columns = [(name, [row[place] for row in rows]) for place, name in enumerate(header) if place != own]
+    return Labelled(others, [whole_number(row[own]) for row in rows])
+
+
+def _table_names(path: Path, delimiter: str) -> list[str]:
     """The column names of a table, its only public content."""
     if path.suffix == ".parquet":
         return list(_parquet(path))
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        return next(csv.reader(line.replace("\0", "") for line in file), [])
+    try:
+        with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+            lines = (line.replace("\0", "") for line in file)
+            return next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
+    except csv.Error:
+        raise InvalidProblem(
+            f"{path}: has no line of column names that can be read; give a CSV file with shorter ones."
+        ) from None
 
 
-def _csv_rows(path: Path) -> list[list[str]]:
+def whole_number(text: str) -> int:
+    """A count as it is written: ASCII digits, and perhaps a point and zeros behind them."""
+    if not _is_count(text):
+        raise InvalidProblem(UNUSABLE)
+    return int(text.strip(" \t").partition(".")[0])
+
+
+def _is_count(text: str) -> bool:
+    return re.fullmatch(r"[ \t]*[0-9]{1,20}(\.0*)?[ \t]*", text) is not None
+
+
+def _csv_rows(path: Path, delimiter: str = ",") -> list[list[str]]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file) if row]
+            rows = [row for row in csv.reader(file, delimiter=delimiter) if row]
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidProblem(f"{path}: is not a CSV file in UTF-8 ({error}).") from None
     if not rows:
@@ -108,12 +174,18 @@ def _csv_matrix(path: Path) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
-def _is_number(text: str) -> bool:
+def number(text: str) -> float | None:
+    """A number as files write it, in ASCII; None for anything else: Python would take 1_000, and digits of any script."""
+    if not text.isascii() or "_" in text:
+        return None
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None
+
+
+def _is_number(text: str) -> bool:
+    return number(text) is not None
 
 
 def _npy_matrix(path: Path) -> Floats:
@@ -141,9 +213,12 @@ def _parquet(path: Path) -> dict[str, list[object]]:
             f"{path}: Parquet files need pyarrow; install dp-designer[parquet] or convert the file to CSV."
         ) from None
     try:
-        columns: dict[str, list[object]] = parquet.read_table(path).to_pydict()
-    except (ArrowException, OSError) as error:
-        raise InvalidProblem(f"{path}: is not a Parquet file ({error}).") from None
+        table = parquet.read_table(path)
+    except (ArrowException, OSError):
+        raise InvalidProblem(f"{path}: is not a Parquet file that can be read.") from None
+    if len(set(table.column_names)) != len(table.column_names):
+        raise InvalidProblem(f"{path}: a column name appears twice in {table.column_names}.")
+    columns: dict[str, list[object]] = table.to_pydict()
     return columns
 
 

@@ -1,10 +1,9 @@
-"""JSON that means what it says: strict reading within limits, whole writing, infinity as "inf", one canonical form to hash."""
+"""JSON that means what it says: strict reading within limits, infinity as "inf", one canonical form to hash."""
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -12,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from designer.errors import InvalidProblem, InvalidSpec
+from designer.errors import InvalidSpec
 from designer.frozen import Floats, shown
 
 SIZE_LIMIT = 256 * 2**20
 
 
 def plain(value: Any) -> Any:
-    """Nested data as JSON values: arrays as lists, infinity as "inf", fractions as strings."""
+    """Nested data as JSON values: arrays as lists, infinity as "inf", NaN as "nan" (which no spec takes), fractions as strings."""
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, Mapping):
@@ -28,30 +27,19 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, Fraction):
         return str(value)
-    if isinstance(value, float) and not np.isfinite(value):
-        return "inf" if value > 0 else "-inf"
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return plain(value.item()) if isinstance(value, np.generic) else value
 
 
 def canonical(data: Any) -> bytes:
     """The bytes that are hashed: sorted keys, no spaces, plain values."""
-    return json.dumps(plain(data), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode()
+    return canonical_text(plain(data))
 
 
-def write_whole(path: Path, text: str) -> Path:
-    """Write a file whole or not at all."""
-    if not path.parent.is_dir():
-        raise InvalidProblem(f"path: {path.parent} is not a folder; create it first.")
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    return path
+def canonical_text(data: Any) -> bytes:
+    """`canonical` of what is plain already, such as what was read from a file: one pass."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode()
 
 
 def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
@@ -81,7 +69,7 @@ def _no_constant(name: str) -> float:
 
 def _finite(text: str) -> float:
     number = float(text)
-    if not np.isfinite(number):
+    if not math.isfinite(number):
         raise InvalidSpec(f"spec: the number {text[:40]} is beyond the floats; infinity is written as a string.")
     return number
 
@@ -98,6 +86,8 @@ def array(value: Any, ndim: int, field: str) -> Floats:
 
     def number(item: Any) -> Any:
         if isinstance(item, list):
+            if set(map(type, item)) <= {int, float}:
+                return item
             return [number(entry) for entry in item]
         if item == "inf":
             return np.inf
@@ -123,5 +113,5 @@ def flagged_vacuous(core: Any, keys: set[str]) -> bool:
 def require_keys(data: Any, keys: set[str], field: str) -> None:
     """Refuse anything but an object with exactly these keys; `field` names it in the message."""
     if not isinstance(data, dict) or set(data) != keys:
-        found = sorted(data) if isinstance(data, dict) else type(data).__name__
+        found = shown(sorted(data)) if isinstance(data, dict) else type(data).__name__
         raise InvalidSpec(f"{field}: has {found}; exactly the keys {sorted(keys)} are needed.")

@@ -1,7 +1,7 @@
 """Problem files: TOML in, `ProblemFile` out. The only parser; every refusal names file, key, value and remedy.
 
-[elements]  table = "cities.csv", names = ["name", "state"]          the universe, one row each (optional)
-[domain]    sex = ["F", "M"], age = 3                                 or a product of attributes (optional)
+[elements]  table = "cities.csv", names = ["name", "state"]          the universe, one row each; names: the columns that tell rows apart (optional)
+[domain]    sex = ["F", "M"], age = 3                                 or a product of attributes (optional; beside a table, in the same order)
 [workload]  one of: matrix = "queries.csv" | columns = ["elevation"] | builder = "random" | predicates = {..} | marginals = [[..]]
 [relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01; or beside an invariant
             epsilon alone, or epsilon and per_distance = "l1" | "l2"
@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from designer.errors import InvalidProblem
-from designer.files.data_files import read_matrix
 from designer.files.problem_relations import RelationReader
 from designer.problem import Problem
 from designer.workload import Workload
@@ -42,12 +41,13 @@ WORKLOAD_KEYS: dict[str, set[str] | None] = {
 
 @dataclass(frozen=True)
 class ProblemFile:
-    """A parsed problem file: the problem, the family asked for, its options, and the title."""
+    """A parsed problem file: the problem, the family asked for, its options, the title, and the files that were read for it."""
 
     title: str
     problem: Problem
     family: str
     options: dict[str, Any]
+    files: tuple[Path, ...] = ()
 
 
 def read_problem(path: str | Path) -> ProblemFile:
@@ -63,6 +63,7 @@ class _Reader(RelationReader):
         section = self.data.get("problem", {})
         self.get("problem", "allow_vacuous", bool, False)
         try:
+            self.require_one_order()
             problem = Problem(self.workload(), self.relation(), **section)
         except InvalidProblem as error:
             raise error if str(error).startswith(str(self.path)) else InvalidProblem(f"{self.path}: {error}") from None
@@ -70,7 +71,7 @@ class _Reader(RelationReader):
         family = options.pop("family", "auto")
         if not isinstance(family, str):
             raise self.refuse("design", "family", family, "name a family, or leave it out for the best that applies")
-        return ProblemFile(str(self.data.get("title", self.path.stem)), problem, family, options)
+        return ProblemFile(str(self.data.get("title", self.path.stem)), problem, family, options, tuple(self.files))
 
     def check_keys(self) -> None:
         for name, section in self.data.items():
@@ -114,7 +115,7 @@ class _Reader(RelationReader):
         elements = self.element_names
         if names is None and elements is None:
             return made
-        return Workload(made.matrix, names or made.queries, elements or made.elements)
+        return Workload(made.matrix, names or made.queries, elements or made.elements, self.keys)
 
     def universe_size(self) -> Any:
         """Number of elements of the table or the domain; the mark of a missing value where there is neither."""
@@ -123,7 +124,7 @@ class _Reader(RelationReader):
         return self.domain.size if "domain" in self.data else ...
 
     def _workload_matrix(self) -> Workload:
-        return Workload(read_matrix(self.file("workload", "matrix")))
+        return Workload(self.matrix("workload", "matrix"))
 
     def _workload_columns(self) -> Workload:
         return Workload(self.columns("workload", "columns"), queries=self.get("workload", "columns", list))

@@ -117,7 +117,7 @@ class RelationReader(Sections, ABC):
         return invariants.total(self.size)
 
     def _invariant_matrix(self) -> Invariant:
-        rows, names = read_matrix(self.file("invariant", "matrix")), self.get("invariant", "names", list, None)
+        rows, names = self.matrix("invariant", "matrix"), self.get("invariant", "names", list, None)
         return invariants.linear(rows, names, records_public=self.get("invariant", "records_public", bool, True))
 
     def metric(self) -> Relation:
@@ -158,9 +158,7 @@ class RelationReader(Sections, ABC):
         return metrics.add_remove(self.size, self.number("epsilon") if own is None else own)
 
     def _relation_matrix(self) -> Relation:
-        return metrics.from_matrix(
-            read_matrix(self.file("relation", "matrix")), closure=self.get("relation", "closure", bool, False)
-        )
+        return metrics.from_matrix(self.matrix("relation", "matrix"), closure=self.get("relation", "closure", bool, False))
 
     def _relation_euclidean(self) -> Relation:
         return metrics.euclidean(self.columns("relation", "points").T, self.number("per_unit"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from functools import cached_property
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 
 from designer.domain import Domain
 from designer.errors import InvalidProblem
-from designer.files.data_files import Table, numeric_column, read_table
+from designer.files.data_files import Table, column_names, numeric_column, read_matrix, read_table
 from designer.frozen import Floats, shown
+from designer.histogram import Keys
 
 
 class Sections:
@@ -20,6 +22,7 @@ class Sections:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.files = [path]  # all that are read
         try:
             self.data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
@@ -43,7 +46,9 @@ class Sections:
         return value
 
     def file(self, section: str, key: str) -> Path:
-        return self.path.parent / str(self.get(section, key, str))
+        path = self.path.parent / str(self.get(section, key, str))
+        self.files.append(path)
+        return path
 
     @cached_property
     def domain(self) -> Domain:
@@ -59,15 +64,53 @@ class Sections:
             )
         return read_table(self.file("elements", "table"))
 
+    @property
+    def element_names(self) -> tuple[str, ...] | None:
+        if self.keys is None:
+            return None
+        return self.keys.names if self.get("elements", "names", list, []) else self.keys.assignments
+
     @cached_property
-    def element_names(self) -> list[str] | None:
+    def keys(self) -> Keys | None:
+        """The columns that name the elements, and what they hold for each."""
         columns = self.get("elements", "names", list, [])
         if not columns:
-            return list(self.domain.elements) if "domain" in self.data else None
+            return self.domain.keys if "domain" in self.data else None
         for column in columns:
             if not isinstance(column, str) or column not in self.table:
                 raise self.refuse("elements", "names", columns, f"the table has no column {column!r}, only {list(self.table)}")
-        return [", ".join(row) for row in zip(*(self.table[c] for c in columns), strict=True)]
+        return Keys(tuple(columns), tuple(zip(*(self.table[c] for c in columns), strict=True)))
+
+    def require_one_order(self) -> None:
+        """Where [elements] and [domain] both say what the elements are, they must say the same: queries follow one, budgets the other."""
+        if not {"elements", "domain"} <= set(self.data):
+            return
+        attributes = self.domain.attributes
+        if missing := [name for name in attributes if name not in self.table]:
+            raise self.refuse(
+                "elements", "table", self.data["elements"]["table"],
+                f"has no columns {missing}, so its rows cannot be compared with [domain]; add them, or leave one of the two sections out",
+            )  # fmt: skip
+        rows = zip(*(self.table[name] for name in attributes), strict=True)
+        for number, (row, cell) in enumerate(zip_longest(rows, product(*self.domain.values)), 1):
+            if row != cell:
+                raise InvalidProblem(
+                    f"{self.path}: [elements] and [domain] disagree: row {number} of the table is {shown(row)}, combination {number} of the domain "
+                    f"{shown(cell)} over {list(attributes)}; bring rows and values into one order (the last attribute changes fastest)."
+                )
+
+    def matrix(self, section: str, key: str) -> Floats:
+        """A matrix with a column for each element; where columns are called like elements, they must be in the order of the elements."""
+        path = self.file(section, key)
+        found, named = read_matrix(path), column_names(path)
+        known = self.__dict__.setdefault("called", list(self.element_names or named))
+        wrong = next((place for place, pair in enumerate(zip_longest(named, known)) if pair[0] != pair[1]), None)
+        if wrong is not None and set(named) & set(known):
+            raise InvalidProblem(
+                f"{path}: column {wrong + 1} is {shown(named[wrong : wrong + 1])}, element {wrong + 1} is {shown(known[wrong : wrong + 1])}; bring the columns "
+                "into the order of the elements."
+            )
+        return found
 
     def columns(self, section: str, key: str) -> Floats:
         """The named numeric columns of the elements table, as rows."""

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from designer.errors import InvalidSpec, NotPrivate
-from designer.files.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys, write_whole
+from designer.files.json_text import SIZE_LIMIT, canonical, canonical_text, plain, read_json, require_keys
+from designer.files.output import write_whole
 from designer.frozen import shown
 from designer.guarantee import Guarantee
 from designer.optimality import Optimality
@@ -58,12 +59,18 @@ def to_spec(mechanism: Specified) -> dict[str, Any]:
 
 def seal(spec: Mapping[str, Any]) -> str:
     """SHA-256 of the spec without its seal: shows accidental or careless alteration; the guarantee is recomputed besides."""
-    return hashlib.sha256(canonical({key: value for key, value in spec.items() if key != "seal"})).hexdigest()
+    body = {key: value for key, value in spec.items() if key != "seal"}
+    try:
+        text = canonical_text(body)
+    except (TypeError, ValueError):  # not read from a file: arrays and infinities are in it
+        text = canonical(body)
+    return hashlib.sha256(text).hexdigest()
 
 
-def save(mechanism: Specified, path: Path) -> Path:
-    """Write the spec beside its destination and move it there, so that a reader never sees half a file."""
-    return write_whole(path, json.dumps(to_spec(mechanism), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+def save(mechanism: Specified, path: Path, *, replace: bool = True) -> Path:
+    """Write the spec, whole or not at all; see `designer.files.output.write_whole`."""
+    text = json.dumps(to_spec(mechanism), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return write_whole(path, text, replace=replace)
 
 
 def load(path: str | Path, *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False) -> Any:
@@ -87,6 +94,7 @@ def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Any:
         raise InvalidSpec(
             f"spec: format {shown(spec['format'])} version {shown(spec['version'])}; this program reads {sorted(FORMATS)} version {FORMAT_VERSION}."
         )
+    _check_shape(spec)
     if spec["seal"] != seal(spec):
         raise InvalidSpec(
             "seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the file."
@@ -100,6 +108,25 @@ def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Any:
             f"spec: the mechanism hides nothing: {mechanism.vacuous}. If that is meant, pass allow_vacuous=True (--allow-vacuous)."
         )
     return mechanism
+
+
+def _check_shape(spec: Mapping[str, Any]) -> None:
+    """What costs nothing comes before the seal, which reads every number: kinds of values, and the size of a matrix of queries."""
+    for key in ("mechanism", "guarantee", "certificate", "provenance"):
+        if not isinstance(spec[key], dict):
+            raise InvalidSpec(f"{key}: {shown(type(spec[key]).__name__)} is no object; restore the file.")
+    for key in ("fingerprint", "seal"):
+        if not isinstance(spec[key], str) or len(spec[key]) != 64:
+            raise InvalidSpec(f"{key}: is not a text of 64 hexadecimal digits; restore the file.")
+    workload = spec["mechanism"].get("workload")
+    if isinstance(workload, dict) and "matrix" in workload:
+        rows, queries, elements = (workload.get(key) for key in ("matrix", "queries", "elements"))
+        lists = [entry for entry in (rows, queries, elements) if isinstance(entry, list)]
+        widths = {len(row) if isinstance(row, list) else -1 for row in lists[0]} if len(lists) == 3 else set()
+        if widths != {len(lists[-1])} or len(lists[0]) != len(lists[1]):
+            raise InvalidSpec(
+                "workload.matrix: must have one row for each query and one column for each element; restore the file."
+            )
 
 
 def _mechanism(spec: Mapping[str, Any]) -> Specified:

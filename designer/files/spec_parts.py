@@ -12,6 +12,7 @@ from designer import metrics
 from designer.errors import InvalidSpec
 from designer.files.json_text import array, canonical, require_keys
 from designer.frozen import shown
+from designer.histogram import Keys
 from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
 from designer.norms import Gauge, Norm
 from designer.relation import Relation
@@ -91,7 +92,9 @@ def norm_from_spec(spec: Any) -> Norm:
 
 def workload_to_spec(workload: Workload) -> dict[str, Any]:
     """A workload by its names and its matrix, or by compressed rows where it is sparse."""
-    named = {"queries": list(workload.queries), "elements": list(workload.elements)}
+    named: dict[str, Any] = {"queries": list(workload.queries), "elements": list(workload.elements)}
+    if workload.keys is not None:
+        named["keys"] = workload.keys.to_spec()
     if isinstance(workload.matrix, np.ndarray):
         return {**named, "matrix": workload.matrix}
     rows = workload.matrix
@@ -100,9 +103,11 @@ def workload_to_spec(workload: Workload) -> dict[str, Any]:
 
 def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
     """The workload of a spec; compressed rows are checked before anything trusts them."""
-    require_keys(spec, {"queries", "elements", "rows" if "rows" in spec else "matrix"}, "workload")
+    optional = {key for key in ("keys",) if key in spec}
+    require_keys(spec, {"queries", "elements", "rows" if "rows" in spec else "matrix", *optional}, "workload")
+    keys = _keys_from_spec(spec["keys"]) if optional else None
     if "matrix" in spec:
-        return Workload(array(spec["matrix"], 2, "workload.matrix"), spec["queries"], spec["elements"])
+        return Workload(array(spec["matrix"], 2, "workload.matrix"), spec["queries"], spec["elements"], keys)
     from scipy.sparse import csr_array
 
     require_keys(spec["rows"], {"values", "columns", "starts"}, "workload.rows")
@@ -125,7 +130,12 @@ def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
         raise InvalidSpec(
             "workload.rows: starts must rise from 0 to the number of values, and columns within each row, below the number of elements."
         )
-    return Workload(csr_array((values, columns, starts), shape=shape), spec["queries"], spec["elements"])
+    return Workload(csr_array((values, columns, starts), shape=shape), spec["queries"], spec["elements"], keys)
+
+
+def _keys_from_spec(spec: Any) -> Keys:
+    require_keys(spec, {"columns", "rows"}, "workload.keys")
+    return Keys(tuple(spec["columns"]), tuple(map(tuple, spec["rows"])))
 
 
 def _indices(value: Any, field: str) -> NDArray[np.int64]:

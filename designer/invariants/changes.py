@@ -25,6 +25,7 @@ from designer.relation import Block, Indices, Read, Relation
 from solvers.rational import float_below, integer_rank, root_below
 
 CHANGES = 400_000
+WRITTEN_OUT = 10**8  # numbers in all changes: 0.8 GB
 # A transport between two multisets of r records is the best of r! assignments, each added up in rationals.
 LARGEST_TRANSPORT = 6
 
@@ -45,13 +46,27 @@ class ChangeRelation(Relation):
         """All v != 0 with `A v = 0` that move at most `adjacency` records, (M, N), in lexicographic order."""
         from solvers.short_vectors import short_vectors
 
-        radius = 2 * self.adjacency if self.invariant.records_public else self.adjacency
-        found = short_vectors(self.invariant.constraints, radius, limit=CHANGES)
-        if not found.status.usable:
+        most = min(CHANGES, WRITTEN_OUT // self.size)
+        found = short_vectors(self.invariant.constraints, self._radius, limit=most) if self._exchanges <= most else None
+        if found is None or not found.status.usable:
             raise DesignFailed(
-                f"relation: the invariant leaves more than {CHANGES} changes of {self.adjacency} records; lower the adjacency or merge elements."
+                f"relation: the invariant leaves more than {most} changes of {self.adjacency} records of {self.size} elements; lower the adjacency, "
+                "merge elements, or protect every distance at a budget for each unit (per_distance)."
             )
         return found.vectors
+
+    @property
+    def _radius(self) -> int:
+        """The largest `||v||_1` of a change."""
+        return 2 * self.adjacency if self.invariant.records_public else self.adjacency
+
+    @cached_property
+    def _exchanges(self) -> int:
+        """How many changes are the exchange of one element for another: a lower bound for all changes, known at once."""
+        if self._radius < 2:
+            return 0
+        alike = np.unique(self.invariant.constraints, axis=1, return_counts=True)[1]
+        return int((alike * (alike - 1) // 2).sum())
 
     @property
     @abstractmethod
@@ -143,6 +158,9 @@ class InvariantChanges(ChangeRelation):
     def budgets(self) -> Floats:
         return np.full(len(self.changes), self.epsilon)
 
+    def is_vacuous(self) -> bool:
+        return not self._exchanges and not len(self.changes)
+
     def exact_budget(self, left: int, right: int) -> Fraction:
         return Fraction(self.epsilon) * (left != right)
 
@@ -180,9 +198,7 @@ class InvariantDistance(Relation):
         return self.invariant.size
 
     def is_vacuous(self) -> bool:
-        from solvers.lattice import integer_kernel
-
-        return integer_kernel(self.invariant.constraints).dimension == 0
+        return self.invariant.freedom == 0
 
     def blocks(self) -> Iterator[Block]:
         raise DesignFailed(
@@ -260,6 +276,9 @@ class InvariantMetric(ChangeRelation):
         """Float transport costs, rounded down from the exact ones."""
         costs = (self.exact_budget(m, len(self.changes)) for m in range(len(self.changes)))
         return frozen(np.array([np.inf if cost is None else float_below(cost) for cost in costs]))
+
+    def is_vacuous(self) -> bool:
+        return all(self.exact_budget(m, len(self.changes)) is None for m in range(len(self.changes)))
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         change = self.changes[min(left, right)]

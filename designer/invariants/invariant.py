@@ -18,10 +18,11 @@ import numpy as np
 from designer.domain import Domain
 from designer.errors import InvalidProblem
 from designer.frozen import count, positive, shown
+from designer.histogram import Universe, counts
 from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
 from designer.invariants.statistics import Distance, Integers, Statistics
 from designer.metrics import Metric
-from designer.release import counts, exact_answers
+from designer.release import exact_answers
 
 LARGEST_UNIVERSE = 10**8  # elements: 0.8 GB a statistic
 
@@ -56,7 +57,7 @@ class Invariant(Statistics):
 
     def answers(self, histogram: object) -> Integers:
         """`A x` in integers. Confidential data: what comes out is published as it is."""
-        return np.asarray(exact_answers(self.matrix, counts(histogram, self.size)))
+        return np.asarray(exact_answers(self.matrix, counts(histogram, Universe.of_size(self.size))))
 
     @overload
     def protect(self, epsilon: float, adjacency: int | None = None) -> InvariantChanges: ...

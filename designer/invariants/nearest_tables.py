@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from designer.errors import InvalidProblem
-from designer.frozen import Floats, count, frozen, real_array
+from designer.errors import DesignFailed, InvalidProblem
+from designer.frozen import Floats, count, frozen, real_array, shown
 from designer.guarantee import Guarantee
 from designer.invariants.statistics import Integers, Statistics
+from solvers.status import Status
 
 if TYPE_CHECKING:
     from designer.release import Release
@@ -66,7 +67,8 @@ def nearest_table(
 
     release: answers of the identity workload, one count for each element of the invariant. records: their public number, where the
     statistics do not determine it. Real tables are nearest in least squares ("l2"); integer ones in l1 or l2, by an integer program that
-    is a min-cost flow for two-way margins. Raises `InvalidProblem` where no such table exists: totals that contradict each other.
+    is a min-cost flow for two-way margins. Raises `InvalidProblem` where no such table exists: totals that contradict each other, or
+    statistics that the release keeps exactly; `DesignFailed` where the solver gives up.
 
     >>> from designer import Problem, Workload, design, invariants
     >>> margins = invariants.margins((2, 2))
@@ -85,11 +87,16 @@ def nearest_table(
         raise InvalidProblem(f"closeness: {closeness!r} is not offered; use 'l2', or 'l1' with integer=True.")
     counts = real_array(release.answers, "release.answers", 1)
     rows, sums = _public(invariant, totals, records)
+    _refuse_contradiction(release, rows, sums, (*invariant.names, "the number of records"))
     found = (
         nearest_integer(rows, sums, counts, nonnegative, closeness)
         if integer
         else nearest_real(rows, sums, counts, nonnegative)
     )
+    if found.status is Status.FAILED:
+        raise DesignFailed(
+            "nearest table: the solver gave up, which says nothing about the totals; ask for a real table, or for closeness 'l1' with integer=True."
+        )
     if found.point is None:
         kind = " ".join(word for word, said in (("nonnegative", nonnegative), ("integer", integer)) if said)
         raise InvalidProblem(f"totals: no {kind or 'real'} table with these statistics was found; give the published ones.")
@@ -112,6 +119,27 @@ def _public(invariant: Statistics, totals: object, records: int | None) -> tuple
         return invariant.matrix, sums
     ones = np.ones((1, invariant.size), dtype=np.int64)
     return np.concatenate([invariant.matrix, ones]), np.append(sums, count(records, "records", least=0))
+
+
+def _refuse_contradiction(release: Release, rows: Integers, sums: Floats, names: tuple[str, ...]) -> None:
+    """Totals other than those that the release itself tells without noise are refused; all of these numbers are public."""
+    from solvers.table_projection import row_space
+
+    if release.kept is None or not len(release.kept):
+        return
+    basis, _ = row_space(release.kept)
+    beside = np.abs(rows - (rows @ basis.T) @ basis).max(axis=1)
+    told = rows @ release.answers
+    # Totals are whole numbers; answers on a grid add up to them but for rounding.
+    wrong = (beside <= 1e-9 * np.abs(rows).max(axis=1)) & (
+        np.abs(told - sums) > 0.5 + 1e-9 * (np.abs(rows) @ np.abs(release.answers))
+    )
+    if wrong.any():
+        k = int(np.flatnonzero(wrong)[0])
+        raise InvalidProblem(
+            f"totals: {sums[k]:.0f} for {shown(names[k])} contradicts the release, which keeps this statistic exactly, at {told[k]:.0f}; "
+            "give the published totals."
+        )
 
 
 def _words(nonnegative: bool, integer: bool, closeness: Closeness) -> str:

@@ -18,10 +18,10 @@ from designer.errors import InvalidProblem
 from designer.frozen import shown
 from designer.invariants.invariant import Invariant
 from designer.invariants.statistics import Integers
-from solvers.conforming_tables import Fibre
+from solvers.conforming_tables import Fibre, most_moves
 
 Reading = Literal["literal", "worst_case", "bound"]
-TABLES = 2_000  # each needs an integer program of some milliseconds for every pair of values
+TABLES = 2_000  # each is compared with every other for every pair of values: some seconds
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ class Conforming:
 def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, reading: Reading = "worst_case") -> SemiAdjacency:
     """a(t) of a linear invariant at the published value `totals` (p,), which is public.
 
-    "literal": an integer program for each pair of values. "worst_case": the same from every conforming table, where at most `TABLES` of
-    them exist; otherwise the bound. "bound": p + 1 for p disjoint groups of features (SEMI Theorem 16), whatever t is.
+    "literal": an integer program for each pair of values. "worst_case": from every conforming table to the best other one, where at most
+    `TABLES` of them exist; otherwise the bound, where one is known. "bound": p + 1 for p disjoint groups of features (SEMI Theorem 16), whatever t is.
 
     >>> from designer import invariants
     >>> margins = invariants.margins((2, 2))
@@ -150,17 +150,27 @@ def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, readi
         moves = [fibre.fewest_moves(x, y) for x, y in pairs]
         return SemiAdjacency(max(filter(None, moves), default=0), reading, f"{len(pairs)} integer programs")
     tables = fibre.vectors(TABLES) if (fibre.matrix >= 0).all() else None
-    if tables is None:
-        return SemiAdjacency(
-            invariant.semi_adjacency_bound, "bound", f"more than {TABLES} tables conform: the bound of SEMI Theorem 16 instead"
+    return _bounded(invariant, fibre) if tables is None else _worst_case(invariant, tables)
+
+
+def _worst_case(invariant: Invariant, tables: Integers) -> SemiAdjacency:
+    """From every conforming table to the best other one, for every pair of values; a known bound ends the search where it is reached."""
+    bound = None if invariant.groups is None else invariant.semi_adjacency_bound
+    value = most_moves(tables, bound)
+    ended = "until the bound of SEMI Theorem 16 was reached" if value == bound else "every pair of them"
+    return SemiAdjacency(value, "worst_case", f"{len(tables)} conforming tables written out, {ended}")
+
+
+def _bounded(invariant: Invariant, fibre: Fibre) -> SemiAdjacency:
+    """The bound in place of tables that are not written out; `InvalidProblem` where there is none."""
+    why = (
+        f"more than {TABLES} tables conform" if (fibre.matrix >= 0).all() else "tables of signed statistics are not written out"
+    )
+    if invariant.groups is None:
+        raise InvalidProblem(
+            f"semi_adjacency: {why}, and no bound is known for this invariant; read it as 'literal', or state how many records may change."
         )
-    most = None if invariant.groups is None else invariant.semi_adjacency_bound
-    largest = 0
-    for x, y, table in ((x, y, table) for table in tables for x, y in pairs if table[x]):
-        largest = max(largest, fibre.fewest_moves(x, y, table) or 0)
-        if largest == most:
-            break
-    return SemiAdjacency(largest, reading, f"integer programs from {len(tables)} tables, until the bound is reached")
+    return SemiAdjacency(invariant.semi_adjacency_bound, "bound", f"{why}: the bound of SEMI Theorem 16 instead")
 
 
 def _fibre(invariant: Invariant, totals: Sequence[int] | Integers) -> Fibre:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
 from designer.frozen import Immutable, count, frozen, names, shown
+from solvers.rational import integer_rank
 
 Integers = NDArray[np.int64]
 Distance = Literal["l1", "l2"]
@@ -44,6 +46,11 @@ class Statistics(Immutable):
         """All rows that a protected change must leave alone: those of `matrix` and, where the number of records is public, their total."""
         total = np.ones((1, self.size), dtype=np.int64)
         return np.concatenate([self.matrix, total]) if self.records_public else self.matrix
+
+    @cached_property
+    def freedom(self) -> int:
+        """The rank of the lattice of changes that keep the statistics, N less the exact rank of `constraints`; no basis is computed."""
+        return self.size - integer_rank(self.constraints.tolist())
 
     def __eq__(self, other: object) -> bool:
         return self.to_spec() == other.to_spec() if isinstance(other, Statistics) else NotImplemented

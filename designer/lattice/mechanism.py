@@ -17,25 +17,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certificate import PrivacyCertificate, Witness, certify, moves_nothing
+from designer.confidential import withholding
+from designer.differences import changes_given, moved
 from designer.errors import DesignFailed, InvalidProblem
 from designer.families.names import LATTICE_FAMILIES, require_family
 from designer.files.json_text import require_keys
 from designer.files.spec_parts import norm_from_spec, norm_to_spec, relation_from_spec, workload_from_spec, workload_to_spec
 from designer.frozen import Floats, count, frozen, shown
 from designer.guarantee import TIMING, Guarantee
+from designer.histogram import Universe, counts
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.sampling import LatticeLaw, chain_notion, chain_parameters, sampling_words
 from designer.mechanism import SMALLEST_WEIGHT
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
 from designer.printing import printed
+from designer.progress import announce
 from designer.promises.accounting import zcdp_epsilon
-from designer.release import Release, SimulatedNoise, counts
+from designer.release import Release, SimulatedNoise
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.sampling.lattice_chain import Assessment, ChainPlan, LatticeChain
 from designer.sampling.lattice_choice import LatticeChoice, LatticeSampler
 from designer.sensitivity import SensitivitySet
 from designer.specified import Specified
+from designer.tabulation import TakesCounts
 from designer.workload import Workload
 from solvers.lattice import Lattice, integer_kernel
 from solvers.rational import exact_rank
@@ -44,6 +49,7 @@ Falloff = Literal["exponential", "gaussian"]
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
 PROPOSALS = 500_000
+SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a second, and a minute
 
 THEOREMS = {
     "exponential": (
@@ -69,7 +75,7 @@ WHOLE = (
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeMechanism(Specified):
+class LatticeMechanism(Specified, TakesCounts):
     """Releases the table `x + z` and the answers `Q (x + z)`.
 
     workload: Q (K, N), asked of the released table. relation: what is hidden, under its invariant. norm: on the R cells listed in `cells`
@@ -148,16 +154,18 @@ class LatticeMechanism(Specified):
                 f"norm.map: weights from {weights.min()} to {weights.max()}; every cell of a lattice mechanism gets noise, so give weights "
                 f"between {SMALLEST_WEIGHT} and {1 / SMALLEST_WEIGHT}."
             )
-        if not self.lattice.dimension:
+        if not self.dimension:
             raise InvalidProblem(
                 "relation: the statistics determine the whole table, so there is nothing to protect or to release."
             )
-        if isinstance(self.norm, Gauge) and self.norm.dimension != self.lattice.dimension:
+        if isinstance(self.norm, Gauge) and self.norm.dimension != self.dimension:
             raise InvalidProblem(
-                f"cells: a gauge on {self.norm.dimension} cells for a lattice of rank {self.lattice.dimension}; give as many cells as the rank."
+                f"cells: a gauge on {self.norm.dimension} cells for a lattice of rank {self.dimension}; give as many cells as the rank."
             )
+        if self.cells is None and self.norm.map.ndim == 1:
+            return  # positive weights on all cells: no basis is needed to know that nothing but 0 has norm 0
         image = np.atleast_2d(self.norm.factor) @ self.lattice.basis[:, self.columns].T.astype(np.float64)
-        if exact_rank(image) < self.lattice.dimension:
+        if exact_rank(image) < self.dimension:
             raise InvalidProblem("norm: is 0 on some change that keeps the invariant; measure it by more cells.")
 
     @property
@@ -167,13 +175,20 @@ class LatticeMechanism(Specified):
 
     @cached_property
     def lattice(self) -> Lattice:
-        """The integer kernel of the constraints, with a reduced basis."""
+        """The integer kernel of the constraints, with a reduced basis; its time grows with the cube of the rank, 60 s at 1,000."""
+        if self.dimension > LARGEST_BASIS:
+            raise DesignFailed(
+                f"{self.family}: the lattice of the invariant has rank {self.dimension}, and a basis is reduced up to {LARGEST_BASIS}; use the "
+                "shape l1, which needs none, publish more statistics, or merge elements."
+            )
+        if self.dimension > SLOW_BASIS:
+            announce(f"reducing a lattice basis of rank {self.dimension}")
         return integer_kernel(self.relation.invariant.constraints)
 
     @property
     def dimension(self) -> int:
         """The rank of the lattice."""
-        return self.lattice.dimension
+        return self.relation.invariant.freedom
 
     def sensitivity(self) -> SensitivitySet:
         """The protected changes, on the cells that the norm measures."""
@@ -209,7 +224,7 @@ class LatticeMechanism(Specified):
     @property
     def law(self) -> LatticeLaw:
         """The law of the noise, from which samplers are made."""
-        return LatticeLaw(self.norm, self.relation, self.lattice, self.columns, self.cells is None)
+        return LatticeLaw(self.norm, self.relation, lambda: self.lattice, self.columns, self.cells is None)
 
     @cached_property
     def assessment(self) -> Assessment | None:
@@ -236,11 +251,16 @@ class LatticeMechanism(Specified):
         noise.stamp = f"simulation, not private: {size} draws, " + ("no seed" if seed is None else f"seed {seed}")
         return noise
 
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return self.workload.universe
+
     def release(self, histogram: object) -> LatticeRelease:
-        """The noisy table and the answers, for confidential counts. Spends the budget once."""
+        """The noisy table and the answers, for confidential counts, joined by name where they have names. Spends the budget once."""
         sampler = self.sampler
         self._require_promise()
-        table = counts(histogram, self.relation.size)
+        table = withholding(counts)(histogram, self.universe)
         noise = sampler.draw(1, SystemEntropy())[0]
         noisy = [int(x) + int(z) for x, z in zip(table, noise, strict=True)]
         constraints = self.relation.invariant.constraints
@@ -251,12 +271,24 @@ class LatticeMechanism(Specified):
         with np.errstate(over="ignore", invalid="ignore"):  # of queries whose entries are near the largest float
             answers = self.workload.dense() @ np.array(noisy, dtype=np.float64)
         return LatticeRelease(
-            frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, tuple(noisy), self.workload.elements
+            frozen(answers),
+            self.workload.queries,
+            self.guarantee,
+            self.fingerprint,
+            tuple(noisy),
+            self.workload.elements,
+            kept=frozen(constraints.astype(np.float64)) if self.workload.is_identity else None,
         )
 
-    def privacy_loss(self, change: object) -> Floats:
-        """`||v||` of a change of the table, (N,) or (M, N)."""
-        return self.norm(np.asarray(change, dtype=np.float64)[..., self.columns])
+    def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
+        """The budget that a change v of the table spends, `||v||`; infinite where v changes what is public.
+
+        change: (N,) or (M, N). answers: a difference of the answers instead, (K,) or (M, K), where it determines v.
+        """
+        given = changes_given(change, answers, self.workload, self.relation, np.eye(self.relation.size))
+        public = self.relation.public_rows()
+        kept = ~moved(given, public, np.ones(len(public), dtype=bool)).any(axis=-1)
+        return np.asarray(np.where(kept, self.norm(given[..., self.columns]), np.inf))
 
     def epsilon_at(self, delta: float) -> float:
         """The smallest epsilon known such that every change of the largest budget is (epsilon, delta)-private, rounded up."""

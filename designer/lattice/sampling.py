@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -26,14 +27,20 @@ EXACT = "Exact: random bits of the operating system, compared with probabilities
 class LatticeLaw:
     """`P(z)` proportional to `exp(-||z||)`, or `exp(-||z||^2 / 2)`, on the integer kernel of an invariant's constraints.
 
-    norm: on the cells `columns` (R,), which determine a vector of the kernel. whole: the norm is on all cells. lattice: the kernel.
+    norm: on the cells `columns` (R,), which determine a vector of the kernel. whole: the norm is on all cells. kernel: gives the lattice with a
+    reduced basis, which takes time; equal weights in l1 need none.
     """
 
     norm: Norm
     relation: ChangeRelation | InvariantDistance
-    lattice: Lattice
+    kernel: Callable[[], Lattice]
     columns: NDArray[np.intp]
     whole: bool
+
+    @property
+    def lattice(self) -> Lattice:
+        """The kernel with its basis."""
+        return self.kernel()
 
     @property
     def constraints(self) -> NDArray[np.int64]:
@@ -49,6 +56,10 @@ class LatticeLaw:
     def exponential(self) -> LatticeChoice:
         """The exact sampler of the exponential fall-off; its `sampler` is None where none is feasible."""
         norm = self.norm
+        if self.equal_weights and norm.order == "l1":
+            return lattice_sampler_for(
+                self.constraints, "l1", Fraction(float(norm.map[0]))
+            )  # which needs a basis for rank 1 alone
         if isinstance(norm, Gauge):
             return lattice_sampler_for(self.constraints, self._polytope(norm), 1, self.lattice)
         if self.equal_weights and norm.order != "linf":

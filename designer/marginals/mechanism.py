@@ -151,12 +151,19 @@ class MarginalMechanism(Specified):
 
         return release(self, lambda: tables_of_columns(self.workload, columns))
 
-    def release_database(self, table: Any) -> MarginalRelease:
-        """The same of an Ibis table: the database counts groups, one query for each largest requested marginal; records stay where they are."""
-        from designer.marginals.release import release
-        from designer.marginals.tables import tables_of_database
+    def release_database(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> MarginalRelease:
+        """The same of an Ibis table: the database counts groups, one query for each largest requested marginal; records stay where they are.
 
-        return release(self, lambda: tables_of_database(self.workload, table))
+        The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the caller's word for what one
+        row is. entity, rows_per_entity (where presence is protected): a column, and how many rows of each of its values count. The guarantee
+        of the release states both.
+        """
+        from designer.engines.row_unit import RowUnit
+        from designer.marginals.release import release_rows
+
+        return release_rows(self, table, RowUnit(unit, entity, rows_per_entity))
 
     def release_tables(self, tables: Mapping[Sequence[str], Any]) -> MarginalRelease:
         """The same of the true marginal tables, `{names of the axes: counts}`, of at least the largest requested subsets."""

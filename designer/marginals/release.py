@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.confidential import withholding
+from designer.engines.row_unit import RowUnit
 from designer.frozen import Floats, count, frozen
 from designer.guarantee import Guarantee
+from designer.marginals.protection import Presence, Protection
 from designer.marginals.residuals import assemble, residual
-from designer.marginals.tables import Tables
+from designer.marginals.tables import Tables, tables_of_database
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from solvers.rational import float_above
 
 if TYPE_CHECKING:
     from designer.marginals.mechanism import MarginalMechanism
@@ -70,11 +75,31 @@ class SimulatedTables(_Residuals):
     stamp: str
 
 
+@withholding
 def release(mechanism: MarginalMechanism, count_tables: Callable[[], Tables]) -> MarginalRelease:
     """Exact integer contrasts of the true tables plus exact noise from the operating system's entropy."""
     exact = true_residuals(mechanism, count_tables())
     noisy = {subset: _stored(exact[subset] + noise) for subset, noise in _drawn(mechanism, SystemEntropy()).items()}
     return MarginalRelease(mechanism, noisy, mechanism.guarantee, mechanism.fingerprint)
+
+
+@withholding
+def release_rows(mechanism: MarginalMechanism, table: Any, unit: RowUnit) -> MarginalRelease:
+    """The same of the rows of an Ibis table that count, with a guarantee that says what a row is."""
+    columns = mechanism.workload.columns
+    rows = unit.rows(table, columns)
+    if not isinstance(mechanism.protection, Presence):
+        unit.require_fixed_rows(table, columns)
+    released = release(mechanism, lambda: tables_of_database(mechanism.workload, rows))
+    return replace(released, guarantee=_of_entities(mechanism.protection, unit, unit.stated(mechanism.guarantee)))
+
+
+def _of_entities(protection: Protection, unit: RowUnit, stated: Guarantee) -> Guarantee:
+    """Noise that a record moves by a length is moved by an entity of k rows by k lengths at most: k times the budget."""
+    if unit.rows_per_entity is None or not isinstance(protection, Presence):
+        return stated
+    budget = float_above(unit.rows_per_entity * Fraction(protection.epsilon))
+    return replace(stated, parameters={**stated.parameters, "budget_of_an_entity": budget})
 
 
 def _stored(noisy: NDArray[Any]) -> NDArray[Any]:

@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.domain import Domain
-from designer.engine_text import octets, text_of
+from designer.engines.texts import octets, text_of
 from designer.errors import InvalidProblem
+from designer.histogram import UNUSABLE, Universe, carries_names, counts
 from designer.marginals.workload import MarginalWorkload, positions
-from designer.release import UNUSABLE, counts
+from designer.tabulation import require_one_index
 
 UNKNOWN = "records: hold a value outside the domain; clean the records or extend the domain. Nothing was released."
 UNLISTED = "records: a column is not a list of values, one for each record; nothing was released."
 UNEQUAL = "records: columns differ in length; nothing was released."
+LABELLED = "tables: one carries labels of its own; give plain arrays in the order of the values of the domain, or release from records. Nothing was released."
 INCONSISTENT = "tables: two of them disagree about the same records; count them from one source. Nothing was released."
 
 Tables = dict[tuple[int, ...], NDArray[np.int64]]
@@ -28,12 +30,13 @@ def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
     if not hasattr(columns, "keys"):
         raise InvalidProblem("records: must map attributes to columns, as a data frame does; nothing was released.")
     domain = workload.domain
-    used = sorted({axis for subset in workload.maximal.tuples() for axis in subset})
+    used = workload.used
     missing = [domain.attributes[axis] for axis in used if domain.attributes[axis] not in columns]
     if missing:
         raise InvalidProblem(
             f"records: have no column for {missing[:8]}; give one for every attribute of a requested marginal."
         )
+    require_one_index(columns[domain.attributes[axis]] for axis in used)
     codes = {axis: _codes(domain, axis, columns[domain.attributes[axis]]) for axis in used}
     if len({len(column) for column in codes.values()}) > 1:
         raise InvalidProblem(UNEQUAL)
@@ -89,14 +92,16 @@ def tables_of_counts(workload: MarginalWorkload, given: Mapping[Sequence[str], A
 
 
 def _counts(table: Any, shape: tuple[int, ...], names: Sequence[str]) -> NDArray[np.int64]:
-    """One given table as integers."""
+    """One given table as integers; labels would be dropped, so that cells of another order went by wrong names."""
+    if carries_names(table):
+        raise InvalidProblem(LABELLED)
     try:
         array = np.asarray(table)
     except (TypeError, ValueError):
         raise InvalidProblem(UNUSABLE) from None
     if array.shape != shape:
         raise InvalidProblem(f"tables: the one over {list(names)} has shape {array.shape}; {shape} is needed.")
-    return counts(array.ravel(), array.size).reshape(shape)
+    return counts(array.ravel(), Universe.of_size(array.size)).reshape(shape)
 
 
 def _marginals(subset: tuple[int, ...], table: NDArray[np.int64]) -> list[tuple[tuple[int, ...], NDArray[Any]]]:

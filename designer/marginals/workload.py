@@ -113,6 +113,16 @@ class MarginalWorkload(Immutable):
         entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
         return csr_array(coo_array(entries, shape=(len(self.subsets), len(self.measured))))
 
+    @cached_property
+    def used(self) -> tuple[int, ...]:
+        """Positions of the attributes that some requested table has."""
+        return tuple(sorted({axis for subset in self.maximal.tuples() for axis in subset}))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their names."""
+        return self.names(self.used)
+
     def names(self, subset: Sequence[int]) -> tuple[str, ...]:
         """Attribute names of positions."""
         return tuple(self.domain.attributes[i] for i in subset)

@@ -96,6 +96,9 @@ class Graph(Metric):
         )
         return sum(least)
 
+    def is_vacuous(self) -> bool:
+        return not len(self.edges)
+
     def blocks(self) -> Iterator[Block]:
         left, right = self.edges[self.needed].T
         yield Block(left, right, self.weights[self.needed] * self.per_edge)

@@ -11,6 +11,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, positive, real_array
+from designer.precision import working_precision
 from designer.relation import Block, Metric, Read
 from solvers.rational import root_below
 
@@ -95,9 +96,9 @@ class GreatCircle(Metric):
         return np.asarray(2 * EARTH_RADIUS_KM * self.per_km * np.arcsin(np.sqrt(np.minimum(h, 1.0))))
 
     def exact_budget(self, left: int, right: int) -> Fraction:
-        from flint import arb, ctx, fmpq
+        from flint import arb, fmpq
 
-        with ctx.workprec(160):
+        with working_precision(160):
             (lat_a, lon_a), (lat_b, lon_b) = ([Fraction(float(v)) for v in self.places[i]] for i in (left, right))
 
             def sine(degrees: Fraction) -> Any:

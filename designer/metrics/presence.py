@@ -76,7 +76,7 @@ class AppearOrChange(Relation):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_metric(self.change, "relation.change", len(self.epsilons))
-        object.__setattr__(self, "budget_error", self.change.budget_error + 2.0**-49)
+        object.__setattr__(self, "budget_error", self.change.budget_error + 2.0**-48)
         if not self.closure:
             self._require_consistent()
 
@@ -98,15 +98,28 @@ class AppearOrChange(Relation):
         return frozen(np.minimum(self.epsilons, np.array(ways)))
 
     def blocks(self) -> Iterator[Block]:
-        """The given pairs, without those that cost less by a way round: its steps are shorter, and imply them."""
+        """The given pairs with what they cost in the closure, without those that are proven to cost less through the origin: its two
+        steps are shorter, and imply them."""
         presence = self._presence_floats
         for block in self.change.blocks():
-            right = presence[block.right]
-            around = presence[block.left] + right if block.paired else presence[block.left][:, None] + right
-            implied = self.closure & (block.budgets > around * (1 + 2.0**-50))
-            yield Block(block.left, block.right, np.where(implied, np.inf, block.budgets))
-        own = np.where(self.epsilons > presence * (1 + 2.0**-50), np.inf, self.epsilons)
-        yield Block(np.arange(self.size), np.full(self.size, self.size), own)
+            budgets = self._closed(block, presence) if self.closure else block.budgets
+            yield Block(block.left, block.right, budgets)
+        yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(presence))
+
+    def _closed(self, block: Block, presence: Floats) -> Floats:
+        """Budgets of a block of changes in the closure; infinite where the change is dropped.
+
+        Float budgets are at most `1 + budget_error` times the exact ones, and may be far below them where they were clipped; the given
+        epsilons are exact, and the way through the origin costs no more than two of them. So only a change beyond its error longer than
+        these is proven to be implied.
+        """
+        around, given = (
+            at[block.left] + at[block.right] if block.paired else at[block.left][:, None] + at[block.right]
+            for at in (presence, self.epsilons)
+        )
+        implied = block.budgets * (1 - 2 * self.budget_error) > given
+        dropped = implied | np.isinf(block.budgets)
+        return np.where(dropped, np.inf, np.minimum(block.budgets, around))
 
     def _require_consistent(self) -> None:
         """Raise `InvalidProblem` with three points that break the triangle inequality, the origin among them.
@@ -131,15 +144,31 @@ class AppearOrChange(Relation):
                         "accept what it implies."
                     )
 
+    @cached_property
+    def _presences(self) -> dict[int, Fraction | None]:
+        """What `_presence` has found."""
+        return {}
+
     def _presence(self, element: int) -> Fraction | None:
         """Budget of a record of `element` to appear: by itself or, in the closure, as another one that then changes."""
-        own = float(self.epsilons[element])
-        known = [] if np.isinf(own) else [Fraction(own)]
-        if self.closure:
-            for other in np.flatnonzero(np.isfinite(self.epsilons)).tolist():
-                budget = self.change.exact_budget(element, other)
-                known += [] if budget is None else [budget + Fraction(float(self.epsilons[other]))]
-        return min(known, default=None)
+        if element not in self._presences:
+            own = float(self.epsilons[element])
+            least = None if np.isinf(own) else Fraction(own)
+            self._presences[element] = self._shortest(element, least) if self.closure else least
+        return self._presences[element]
+
+    def _shortest(self, element: int, least: Fraction | None) -> Fraction | None:
+        """The smaller of `least` and the exact way through any other element; floats, below the exact ways, spare most of these."""
+        ways = self.change.rectangle(slice(element, element + 1), slice(0, self.size))[0] + self.epsilons
+        below = ways * (1 - 2 * self.budget_error)
+        for other in np.argsort(below).tolist():
+            if np.isinf(below[other]) or (least is not None and Fraction(float(below[other])) >= least):
+                return least
+            budget = self.change.exact_budget(element, other)
+            if budget is not None:
+                way = budget + Fraction(float(self.epsilons[other]))
+                least = way if least is None else min(least, way)
+        return least
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         if left == right:

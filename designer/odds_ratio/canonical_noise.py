@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, Immutable, count
+from designer.precision import working_precision
 from designer.promises.balls import exp_ball, normal_cdf, sharp
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
 from designer.sampling.lazy_uniform import LazyUniform, rational_ball, resolve
@@ -282,9 +283,7 @@ def is_canonical(noise: CanonicalNoise, points: list[Fraction]) -> bool:
 
     Right of -1/2 the first says the same by symmetry, except where F(x + 1) has reached 1 and it says nothing.
     """
-    from flint import ctx
-
-    with ctx.workprec(128):
+    with working_precision(128):
         for x in points:
             if x > -HALF:
                 raise InvalidProblem(f"points: {x} lies right of -1/2; give points left of it.")

@@ -11,10 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.certificate import PrivacyCertificate, Witness
+from designer.confidential import withholding
 from designer.errors import InvalidProblem, NotPrivate
 from designer.files.json_text import require_keys
 from designer.frozen import count, probability, shown
 from designer.guarantee import Guarantee
+from designer.histogram import carries_names
 from designer.odds_ratio.canonical_noise import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.umpu import NoisyCountTest, interval, p_value_above
@@ -25,6 +27,9 @@ from designer.specified import Specified
 THEOREM = "Cho and Awan, Theorem 37; Awan and Vadhan 2023, Theorem 3.9; docs/theory/tradeoff.md, section 7"
 # One text for every unusable table, so that the refusal says nothing about the data.
 UNUSABLE = "table: must hold two rows of two nonnegative whole numbers with the public margins; nothing was released."
+NAMED = (
+    "table: carries names, which public margins have not; give the plain array ((x11, x12), (x21, x22)). Nothing was released."
+)
 CHECKED = [Fraction(-place, 4) for place in range(2, 42)]
 # Least 1 - (alpha + beta). A draw by Lemma 36 walks 1 / loss steps and more: at 2^-9 0.5 s for G_mu and 3 s for groups of 100. Other noise
 # fits 64 bits while its rate is above 2^-55.
@@ -114,6 +119,7 @@ class OddsRatioTest(Specified):
         arithmetic = f"the sensitivity in integers; F(x) = f(F(x + 1)) and symmetry of the noise in balls of 128 bits at {len(CHECKED)} points"
         return PrivacyCertificate(canonical and moves <= 1, Fraction(moves), witness, 2 * moves, arithmetic, THEOREM)
 
+    @withholding
     def release(self, table: object) -> OddsRatioRelease:
         """The noisy count of a table with these margins, and what follows from it alone. `table` is ((x11, x12), (x21, x22))."""
         first = first_cell(table, self.margins)
@@ -203,6 +209,8 @@ class OddsRatioRelease:
 
 def first_cell(table: object, margins: Margins) -> int:
     """x11 of a table that has the margins. The one function that reads the data; whatever is wrong is refused with one text."""
+    if carries_names(table):
+        raise InvalidProblem(NAMED)
     try:
         array = np.asarray(table)
         usable = array.shape == (2, 2) and array.dtype.kind in "iu"

@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike
 from designer.frozen import Floats, Immutable, positive
 from designer.odds_ratio.canonical_noise import CanonicalNoise
 from designer.odds_ratio.fisher import Margins, level
-from designer.promises.balls import decided, float_above, precision
+from designer.precision import precision
+from designer.promises.balls import decided, float_above
 from designer.sampling.lazy_uniform import rational_ball
 
 if TYPE_CHECKING:

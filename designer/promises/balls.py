@@ -7,6 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
+from designer.precision import working_precision
 from designer.sampling.lazy_uniform import rational_ball
 
 if TYPE_CHECKING:
@@ -22,22 +23,13 @@ FLOAT_BITS = 73
 
 def decided(question: Callable[[], Answer | None]) -> Answer | None:
     """The answer to a question in ball arithmetic, asked at 128, 256, ... 4096 bits until it is not None."""
-    from flint import ctx
-
     bits = FIRST_BITS
     while bits <= LAST_BITS:
-        with ctx.workprec(bits):
+        with working_precision(bits):
             if (answer := question()) is not None:
                 return answer
         bits *= 2
     return None
-
-
-def precision() -> int:
-    """The working precision in bits."""
-    from flint import ctx
-
-    return int(ctx.prec)
 
 
 def sign(real: Real) -> int:
@@ -56,11 +48,9 @@ def sign_of(ball: arb) -> int | None:
 
 def sharp(real: Real, bits: int = FLOAT_BITS) -> arb:
     """A ball around a real number of relative accuracy 2^-bits, or the finest found for a number that is (next to) zero."""
-    from flint import ctx
-
     precision = max(FIRST_BITS, 2 * bits)
     while True:
-        with ctx.workprec(precision):
+        with working_precision(precision):
             ball = real()
         if ball.rel_accuracy_bits() >= bits or precision > LAST_BITS:
             return ball
@@ -97,7 +87,6 @@ def fraction_below(real: Real, bits: int = 160) -> Fraction:
     >>> fraction_below(lambda: arb(1) / 3, bits=4)
     Fraction(5, 16)
     """
-    from flint import ctx
 
     def question() -> int | None:
         scaled = real() * 2**bits
@@ -106,7 +95,7 @@ def fraction_below(real: Real, bits: int = 160) -> Fraction:
 
     precision = bits + FIRST_BITS
     while precision < bits + 16 * LAST_BITS:
-        with ctx.workprec(precision):
+        with working_precision(precision):
             if (floor := question()) is not None:
                 return Fraction(floor, 1 << bits)
         precision *= 2

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from designer.engine_text import octets, octets_of
+from designer.engines.texts import octets, octets_of
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.frozen import Floats, shown
 from designer.records.plain_policies import Constant, GaussianSums, LaplaceSums, NoisySums, Splitting

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.continuous import Floats
 from designer.sampling.lazy_uniform import rational_ball
@@ -44,7 +45,7 @@ class BoxGrid:
     def __post_init__(self) -> None:
         weights = tuple(Fraction(weight) for weight in self.weights)
         if not weights or min(weights) <= 0:
-            raise ValueError("weights: give at least one, all positive.")
+            raise InvalidProblem("weights: give at least one, all positive.")
         floats = np.array([float(weight) for weight in weights])
         for name, array in (("_floats", floats), ("spread", ROUND_UP / floats)):
             array.setflags(write=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.continuous import Floats, accepted, nearest, normal_pair
 from designer.sampling.discrete_gaussian import KEEP_BITS, LOW_BITS, Plan, inflation_for
 from designer.sampling.lazy_uniform import LazyUniform
@@ -34,7 +35,7 @@ class CentredGaussian:
 
     def __post_init__(self) -> None:
         if not 0 < self.variance <= LARGEST_VARIANCE:
-            raise ValueError(f"variance: {float(self.variance)!r} of a coefficient is not in (0, 2^80]; rescale.")
+            raise InvalidProblem(f"variance: {float(self.variance)!r} of a coefficient is not in (0, 2^80]; rescale.")
         object.__setattr__(self, "inflation", inflation_for(self.variance, HALF))
 
     def draw(self, centres: Floats, errors: Floats, exact: Callable[[int], Fraction], entropy: Entropy) -> Floats:

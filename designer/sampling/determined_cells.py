@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.continuous import accepted
 from designer.sampling.discrete_laplace import DiscreteLaplace
 from designer.sampling.lazy_uniform import LazyUniform, rational_ball
@@ -64,7 +65,7 @@ class DeterminedLaplace:
     def __post_init__(self) -> None:
         rate = Fraction(self.rate)
         if not rate > 0:
-            raise ValueError(f"rate: {rate} is not positive.")
+            raise InvalidProblem(f"rate: {rate} is not positive.")
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "_laws", {size: ZeroSum(size, rate) for size in {len(part) for part in self.cells.parts}})
         object.__setattr__(self, "_single", DiscreteLaplace([rate]))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.continuous import Floats, accepted, nearest, normal_pair, normal_pair_balls
 from designer.sampling.lazy_uniform import LazyUniform, rational_ball, resolve
 
@@ -60,12 +61,12 @@ class DiscreteGaussian:
             (Fraction(0),) * len(variances) if self.centres is None else tuple(Fraction(centre) for centre in self.centres)
         )
         if not variances or len(centres) != len(variances):
-            raise ValueError(f"centres: {len(centres)} for {len(variances)} variances; give one of each per coordinate.")
+            raise InvalidProblem(f"centres: {len(centres)} for {len(variances)} variances; give one of each per coordinate.")
         for k, (variance, centre) in enumerate(zip(variances, centres, strict=True)):
             if not 0 < variance <= LARGEST_VARIANCE:
-                raise ValueError(f"variances[{k}]: {variance} is not in (0, 2^110]; use a coarser grid.")
+                raise InvalidProblem(f"variances[{k}]: {variance} is not in (0, 2^110]; use a coarser grid.")
             if abs(centre) > 2**61:
-                raise ValueError(f"centres[{k}]: {centre} is beyond 2^61; subtract an integer first.")
+                raise InvalidProblem(f"centres[{k}]: {centre} is beyond 2^61; subtract an integer first.")
         plans = tuple(Plan.of(variance, centre) for variance, centre in zip(variances, centres, strict=True))
         columns = np.array([plan.floats() for plan in plans], dtype=COLUMNS)
         columns.setflags(write=False)
@@ -90,7 +91,8 @@ class DiscreteGaussian:
 
     def variance(self) -> Floats:
         """The variances of these discrete laws, shape (K,); equal to `variances` in all digits where those are above 2."""
-        return np.array([_mass(plan)[2] - _mass(plan)[1] ** 2 for plan in self._plans])
+        moments = {plan: _mass(plan) for plan in dict.fromkeys(self._plans)}  # many coordinates may share one law
+        return np.array([moments[plan][2] - moments[plan][1] ** 2 for plan in self._plans])
 
     def _propose(self, k: NDArray[np.intp], entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         pairs = (k.size + 1) // 2
@@ -187,10 +189,10 @@ def exponent(z: NDArray[np.int64], normal: Floats, error: Floats, column: NDArra
 def _mass(plan: Plan) -> tuple[float, float, float]:
     """Sum, mean and second moment about the base of `exp(-energy)`, as floats.
 
-    Beyond sigma = 2^8 the sums are the integrals: by Poisson summation their ratio is within exp(-2 pi^2 sigma^2) of 1.
+    Beyond sigma = 2 the sums are the integrals: by Poisson summation their ratios are within 40 sigma^2 exp(-2 pi^2 sigma^2) < 2^-105 of 1.
     """
     sigma = math.sqrt(plan.variance)
-    if sigma > 2**8:
+    if sigma > 2:
         centre = float(plan.centre)
         return sigma * math.sqrt(2 * math.pi) * math.exp(centre**2 / (2 * sigma**2)), centre, sigma**2 + centre**2
     places = range(-math.ceil(13 * sigma) - 2, math.ceil(13 * sigma) + 3)

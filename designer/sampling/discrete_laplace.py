@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.lazy_uniform import LazyUniform, rational_ball, resolve
 
@@ -51,10 +52,10 @@ class DiscreteLaplace:
     def __post_init__(self) -> None:
         rates = tuple(Fraction(rate) for rate in self.rates)
         if not rates:
-            raise ValueError("rates: empty; give one rate per coordinate.")
+            raise InvalidProblem("rates: empty; give one rate per coordinate.")
         for k, rate in enumerate(rates):
             if rate < SMALLEST_RATE:
-                raise ValueError(
+                raise InvalidProblem(
                     f"rates[{k}]: {float(rate)!r} is below 2^-55, 64-bit noise would overflow; use a coarser grid."
                 )
         shifts = [_low_digits(rate) for rate in rates]

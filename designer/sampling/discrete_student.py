@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.lazy_uniform import LazyUniform, rational_ball, resolve
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ class DiscreteStudent:
 
     def __post_init__(self) -> None:
         if not Fraction(1, 2**20) <= self.scale <= LARGEST_SCALE:
-            raise ValueError(f"scale: {float(self.scale)!r} is not from 2^-20 to 2^32; use another grid.")
+            raise InvalidProblem(f"scale: {float(self.scale)!r} is not from 2^-20 to 2^32; use another grid.")
         if isinstance(self.power, bool) or not isinstance(self.power, int) or not 2 <= self.power <= LARGEST_POWER:
-            raise ValueError(f"power: {self.power!r} is not a whole number from 2 to {LARGEST_POWER}.")
+            raise InvalidProblem(f"power: {self.power!r} is not a whole number from 2 to {LARGEST_POWER}.")
         object.__setattr__(self, "scale", Fraction(self.scale))
         object.__setattr__(self, "mode", self._mode())
 

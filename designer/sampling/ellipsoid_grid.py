@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
+from designer.precision import precision, working_precision
 from designer.sampling import continuous
 from designer.sampling.continuous import Floats
 from designer.sampling.nearest_plane import ROUND_UP, NearestPlane
@@ -49,9 +51,9 @@ class EllipsoidGrid:
         factor = tuple(tuple(Fraction(entry) for entry in row) for row in self.factor)
         lengths = sorted({len(row) for row in factor})
         if len(lengths) != 1 or not 0 < lengths[0] <= len(factor):
-            raise ValueError(f"factor: {len(factor)} rows of lengths {lengths}; give at least as many rows as columns.")
+            raise InvalidProblem(f"factor: {len(factor)} rows of lengths {lengths}; give at least as many rows as columns.")
         if any(entry and not Fraction(1, 2**500) < abs(entry) < 2**500 for row in factor for entry in row):
-            raise ValueError("factor: an entry is beyond 2^500 or nearer to 0 than 2^-500; rescale the grid.")
+            raise InvalidProblem("factor: an entry is beyond 2^500 or nearer to 0 than 2^-500; rescale the grid.")
         object.__setattr__(self, "factor", factor)
         floats = np.array([[float(entry) for entry in row] for row in factor])
         inverse = self._rounded_inverse()
@@ -137,18 +139,18 @@ class EllipsoidGrid:
 
     def _inverse_balls(self) -> arb_mat:
         """Balls around `F^-1` (or what takes its place) at the working precision; kept, because at s = 100 they take 0.1 s and every hard draw asks."""
-        from flint import arb_mat, ctx
+        from flint import arb_mat
 
-        if (known := self._inverses.get(ctx.prec)) is not None:
+        if (known := self._inverses.get(precision())) is not None:
             return known
         try:
             inverse = arb_mat(self._exact).inv() if len(self.factor) == self.dimension else self._inverse_of_tall()
         except ZeroDivisionError:
             if self._exact.rank() < self.dimension:
-                raise ValueError("factor: singular; give an invertible matrix, or sample in a subspace.") from None
-            with ctx.extraprec(ctx.prec):
+                raise InvalidProblem("factor: singular; give an invertible matrix, or sample in a subspace.") from None
+            with working_precision(2 * precision()):
                 inverse = self._inverse_balls()
-        return self._inverses.setdefault(ctx.prec, inverse)
+        return self._inverses.setdefault(precision(), inverse)
 
     def _inverse_of_tall(self) -> arb_mat:
         """`U^-1 D^-1/2` with `F' F = U' D U`, U unit upper triangular and D diagonal."""
@@ -166,7 +168,7 @@ class EllipsoidGrid:
 
         gram, below = (self._exact.transpose() * self._exact).numer_denom()
         if gram.rank() < self.dimension:
-            raise ValueError("factor: its columns are dependent; give a matrix of full column rank.")
+            raise InvalidProblem("factor: its columns are dependent; give a matrix of full column rank.")
         upper = gram.fflu()[3]
         minors = [int(upper[i, i]) for i in range(self.dimension)]
         unit = [fmpq(upper[i, j], minors[i]) for i in range(self.dimension) for j in range(self.dimension)]
@@ -175,13 +177,11 @@ class EllipsoidGrid:
 
     def _rounded_inverse(self) -> Floats:
         """`F^-1`, every entry right to 2^-52 of its row's largest, from balls of sufficient precision."""
-        from flint import ctx
-
         for bits in (128, 256, 512, 1024, 2048, 4096):
-            with ctx.workprec(bits):
+            with working_precision(bits):
                 balls = self._inverse_balls().tolist()
                 middle = np.array([[float(ball.mid()) for ball in row] for row in balls])
                 radius = np.array([[float(ball.rad()) for ball in row] for row in balls])
             if (radius.max(axis=1) <= 2.0**-54 * np.abs(middle).max(axis=1)).all():
                 return middle
-        raise ValueError("factor: too ill-conditioned to invert with 4096 bits; choose another basis.")
+        raise InvalidProblem("factor: too ill-conditioned to invert with 4096 bits; choose another basis.")

@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
+
 
 class Entropy(Protocol):
     """A source of independent uniform 64-bit words; `private` is True only where nobody can reproduce them."""
@@ -52,7 +54,7 @@ class SeededEntropy:
 
     def __post_init__(self) -> None:
         if self.seed < 0:
-            raise ValueError(f"seed: {self.seed} is negative; give an integer >= 0.")
+            raise InvalidProblem(f"seed: {self.seed} is negative; give an integer >= 0.")
         object.__setattr__(self, "_stream", np.random.Philox(self.seed))
 
     def words(self, count: int) -> NDArray[np.uint64]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.precision import working_precision
 from designer.sampling.lazy_uniform import LazyUniform, resolve
 
 if TYPE_CHECKING:
@@ -38,9 +39,7 @@ class FiniteLaw:
     _above: NDArray[np.uint64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        from flint import ctx
-
-        with ctx.workprec(PRECISION):
+        with working_precision(PRECISION):
             shares = [share * WORD for share in self._shares()]
             ends = [
                 [min(max(int(end.floor().mid().unique_fmpz() or 0), 0), WORD - 1) for end in (s.lower(), s.upper())]

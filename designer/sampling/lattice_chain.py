@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from designer.errors import DesignFailed, InvalidProblem
 from designer.files.json_text import require_keys
 from designer.frozen import count, shown
+from designer.progress import announce
 from designer.sampling.entropy import SeededEntropy
 from solvers.chain import Chain, JumpLaw
 from solvers.convergence import VariationBound, r_hat, tuned_decay, variation_bound
@@ -31,6 +32,8 @@ Energy = Callable[[NDArray[np.int64]], Floats]
 CONFIDENCE = 0.95
 LIMIT = 100_000  # steps in which coupled chains have to meet
 PAIRS = 200
+# Steps of single chains that an assessment may take, at every load: about ten seconds. A step of any number of chains costs that of 200 more.
+MOST_WORK, STEP_WORK, SLOW_WORK = 12_000_000, 200, 500_000
 FIRST_LAG, PILOT_PAIRS = 200, 40
 DECAYS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
 SHORT_VECTORS = 20_000
@@ -59,6 +62,16 @@ class ChainPlan:
             raise InvalidProblem(f"chain.decay: {shown(self.decay)} is no number between 0 and 1.")
         if max(self.steps, self.lag) > LIMIT or self.pairs > LIMIT:
             raise InvalidProblem(f"chain: {self.steps} steps, lag {self.lag}, {self.pairs} pairs; each at most {LIMIT}.")
+        if self.work > MOST_WORK:
+            raise InvalidProblem(
+                f"chain: {self.steps} steps, lag {self.lag} and {self.pairs} pairs take {self.work} steps to assess, which every load repeats; at most "
+                f"{MOST_WORK}. Lower the largest of them, or use an l2 norm, which needs no chain."
+            )
+
+    @property
+    def work(self) -> int:
+        """Steps of single chains that an assessment takes before any pair may have met, the cost of calling a step among them."""
+        return self.lag * (STEP_WORK + self.pairs) + 3 * self.steps * (STEP_WORK + R_HAT_CHAINS)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data; `from_spec` inverts it."""
@@ -113,6 +126,8 @@ class LatticeChain:
 
     def assess(self, plan: ChainPlan) -> Assessment:
         """The estimates for this plan; `DesignFailed` where coupled chains do not meet, so that nothing can be said."""
+        if plan.work > SLOW_WORK:
+            announce(f"assessing a Markov chain: lag {plan.lag}, {plan.pairs} pairs, {plan.steps} steps")
         source = SeededEntropy(SEED)
         bound = _bound(self.chain, plan, [plan.steps], source)
         wide = Chain(self.chain.directions, lambda z: self.chain.energy(z) / 2, self.chain.law)
@@ -143,6 +158,7 @@ def planned(
 ) -> ChainPlan:
     """Decay, lag and steps that nobody stated: the decay that travels farthest, a lag within which nine in ten of some pilot pairs meet,
     and twice the steps after which the bound is as low as its pairs let it be."""
+    announce("planning a Markov chain by pilot chains")
     source = SeededEntropy(SEED)
     decay = tuned_decay(lambda a: Chain(moves, energy, JumpLaw((a,))), DECAYS, source, chains=32, steps=500)
     chain = Chain(moves, energy, JumpLaw((decay,)))

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.determined_cells import Determination, DeterminedLaplace, determinations
 from designer.sampling.discrete_laplace import DiscreteLaplace
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lattice_norm import LatticeNorm, Rational, combined
+from designer.sampling.lattice_norm import LatticeNorm, LatticeShape, Rational, combined
 from designer.sampling.mirrored_cells import MirroredLaplace, partners
 from designer.sampling.star_triangulation import Rationals
+from designer.sampling.thinned_l1 import ThinnedL1, rate_below_ellipsoid, rate_below_l2, rate_below_polytope
 from solvers.hermite import integer_matrix
 from solvers.lattice import Lattice, integer_kernel
 from solvers.rational import integer_rank
@@ -56,7 +58,7 @@ class Polytope:
 class LatticeChoice:
     """An exact sampler and why it was chosen; `sampler` is None where nothing exact is feasible.
 
-    method: "origin", "line", "totals", "determined cells", "mirrored cells", "nearest plane", or "none". acceptance: the part of the proposals that
+    method: "origin", "line", "totals", "determined cells", "mirrored cells", "nearest plane", "thinned l1", or "none". acceptance: the part of the proposals that
     becomes noise, measured or computed. considered: one sentence for each way that was looked at.
     """
 
@@ -94,15 +96,15 @@ def lattice_sampler_for(
 ) -> LatticeChoice:
     """The exact sampler of `P(z)` proportional to `exp(-rate ||z||)` on `{z integer : A z = 0}`; `norm` is "l1", "l2" or a body.
 
-    `lattice` is the kernel of A if it is known already. l1 wants fixed totals or few determined cells, the others nearest plane; a
-    lattice of dimension 1 needs none of that in the l1 norm.
+    `lattice` is the kernel of A if it is known already. l1 wants fixed totals or few determined cells, the others nearest plane
+    or, where the noise is too narrow for that, l1 noise that is thinned; a lattice of dimension 1 needs none of that in the l1 norm.
 
     >>> lattice_sampler_for(np.ones((1, 5), dtype=int), "l1", Fraction(1, 4)).method
     'totals'
     """
     rate = Fraction(rate)
     if not rate > 0:
-        raise ValueError(f"rate: {rate} is not positive.")
+        raise InvalidProblem(f"rate: {rate} is not positive.")
     rows = integer_matrix("matrix", matrix)
     dimension = rows.shape[1] - integer_rank(rows.tolist())
     if not dimension:
@@ -110,7 +112,7 @@ def lattice_sampler_for(
     if norm == "l1" and dimension > 1:  # needs no basis: all counties of a country at once are 3,000 cells
         return _for_l1(matrix, rate)
     lattice = integer_kernel(matrix) if lattice is None else lattice
-    return _on_a_line(lattice, rate) if norm == "l1" else _by_nearest_plane(lattice, norm, rate)
+    return _on_a_line(lattice, rate) if norm == "l1" else _for_norm(matrix, lattice, norm, rate)
 
 
 def _on_a_line(lattice: Lattice, rate: Fraction) -> LatticeChoice:
@@ -158,20 +160,51 @@ def _sentence(cells: Determination, acceptance: float, mirrored: bool) -> str:
     return f"{parts}: accepts {acceptance:.2g} of the proposals."
 
 
-def _by_nearest_plane(lattice: Lattice, norm: str | Ellipsoid | Polytope, rate: Fraction) -> LatticeChoice:
+def _for_norm(matrix: NDArray[np.integer], lattice: Lattice, norm: str | Ellipsoid | Polytope, rate: Fraction) -> LatticeChoice:
+    """Nearest plane where the noise is wide; where it is too narrow for that, l1 noise that is thinned."""
     try:
-        if isinstance(norm, Ellipsoid):
-            sampler = LatticeNorm.ellipsoid(lattice, [[Fraction(x) * rate for x in row] for row in norm.factor])
-        elif isinstance(norm, Polytope):
-            vertices = [[Fraction(x) / rate for x in row] for row in norm.vertices]
-            sampler = LatticeNorm.polytope(
-                lattice, vertices, norm.simplices, [[Fraction(x) * rate for x in row] for row in norm.facets]
-            )
-        elif norm == "l2":
-            sampler = LatticeNorm.euclidean(lattice, rate)
-        else:
-            raise TypeError(f"norm: {norm!r}; give 'l1', 'l2', an Ellipsoid or a Polytope.")
+        shape = _shape(lattice, norm, rate)
     except ValueError as refusal:
         return LatticeChoice("none", 0.0, None, (f"Nearest plane: {refusal}",))
+    try:
+        sampler = LatticeNorm.of(shape)
+    except ValueError as refusal:
+        return _by_thinning(matrix, shape, norm, rate, f"Nearest plane: {refusal}")
     sentence = f"Nearest plane in {lattice.dimension} dimensions: accepts {sampler.acceptance:.2g} of the proposals."
     return LatticeChoice("nearest plane", sampler.acceptance, sampler, (sentence,))
+
+
+def _shape(lattice: Lattice, norm: str | Ellipsoid | Polytope, rate: Fraction) -> LatticeShape:
+    if isinstance(norm, Ellipsoid):
+        return LatticeShape.ellipsoid(lattice, [[Fraction(x) * rate for x in row] for row in norm.factor])
+    if isinstance(norm, Polytope):
+        vertices = [[Fraction(x) / rate for x in row] for row in norm.vertices]
+        facets = [[Fraction(x) * rate for x in row] for row in norm.facets]
+        return LatticeShape.polytope(lattice, vertices, norm.simplices, facets)
+    if norm == "l2":
+        return LatticeShape.euclidean(lattice, rate)
+    raise TypeError(f"norm: {norm!r}; give 'l1', 'l2', an Ellipsoid or a Polytope.")
+
+
+def _by_thinning(
+    matrix: NDArray[np.integer], shape: LatticeShape, norm: str | Ellipsoid | Polytope, rate: Fraction, refusal: str
+) -> LatticeChoice:
+    try:
+        least = rate * _rate_below(shape.lattice, norm)
+    except ValueError as unproven:
+        return LatticeChoice("none", 0.0, None, (refusal, f"Thinned l1: {unproven}"))
+    proposals = lattice_sampler_for(matrix, "l1", least, shape.lattice)
+    if proposals.sampler is None:
+        return LatticeChoice("none", 0.0, None, (refusal, *(f"Thinned l1: {said}" for said in proposals.considered)))
+    sampler = ThinnedL1(shape, proposals.sampler, least)
+    acceptance = proposals.acceptance * sampler.pilot_acceptance(PILOT, SeededEntropy(0))
+    said = (refusal, f"Thinned l1 noise: accepts {acceptance:.2g} of the proposals.")
+    found = acceptance >= LEAST_ACCEPTANCE
+    return LatticeChoice("thinned l1" if found else "none", acceptance, sampler if found else None, said)
+
+
+def _rate_below(lattice: Lattice, norm: str | Ellipsoid | Polytope) -> Fraction:
+    """r with `r |z|_1 <= ||z||` on the lattice."""
+    if isinstance(norm, Ellipsoid):
+        return rate_below_ellipsoid(lattice, norm.factor)
+    return rate_below_polytope(norm.vertices) if isinstance(norm, Polytope) else rate_below_l2(lattice, 1)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.centred_gaussian import CentredGaussian
 from designer.sampling.continuous import Floats, accepted
 from designer.sampling.lattice_norm import combined
@@ -51,7 +52,7 @@ class LatticeGaussian:
     def __post_init__(self) -> None:
         m = self.lattice.dimension
         if len(self.variances) != m or not m:
-            raise ValueError(f"lattice: of dimension {m}; give one with at least one dimension, and a variance for each.")
+            raise InvalidProblem(f"lattice: of dimension {m}; give one with at least one dimension, and a variance for each.")
         shear = np.zeros((m, m))
         for i, row in enumerate(self.shear):
             shear[i, :i] = [float(mu) for mu in row]
@@ -65,7 +66,7 @@ class LatticeGaussian:
         """`P(z)` proportional to `exp(-|z|_2^2 / (2 variance))`."""
         variance = Fraction(variance)
         if not variance > 0:
-            raise ValueError(f"variance: {variance} is not positive.")
+            raise InvalidProblem(f"variance: {variance} is not positive.")
         return cls(lattice, tuple(variance / square for square in lattice.squared_lengths), lattice.shear)
 
     @classmethod

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.nearest_plane import NearestPlane
 from designer.sampling.polytope_grid import PolytopeGrid
@@ -24,11 +25,53 @@ Rational = Fraction | int | float
 
 
 @dataclass(frozen=True, eq=False)
+class LatticeShape:
+    """A norm on a lattice, in coordinates of its basis, with the nearest plane that suits it; ValueError for the origin alone."""
+
+    lattice: Lattice
+    shape: EllipsoidGrid | PolytopeGrid
+    plane: NearestPlane
+
+    @classmethod
+    def euclidean(cls, lattice: Lattice, rate: Rational) -> LatticeShape:
+        """`||z|| = rate |z|_2`."""
+        if not rate > 0:
+            raise InvalidProblem(f"rate: {rate} is not positive.")
+        _refuse_origin(lattice)
+        factor = [[Fraction(rate) * int(x) for x in column] for column in lattice.basis.T]
+        return cls(lattice, EllipsoidGrid(factor), NearestPlane(lattice.float_shear.T))
+
+    @classmethod
+    def ellipsoid(cls, lattice: Lattice, factor: Sequence[Sequence[Rational]]) -> LatticeShape:
+        """`||z|| = |F z|_2`, F (K, d) of rationals, injective on the span. The basis is reduced anew, for this norm."""
+        _refuse_origin(lattice)
+        floats = np.array([[float(x) for x in row] for row in factor])
+        lattice = lattice.reduced_for(floats)
+        exact = [[Fraction(x) for x in row] for row in factor]
+        in_basis = [
+            [sum((x * int(b) for x, b in zip(row, vector, strict=True)), Fraction(0)) for vector in lattice.basis]
+            for row in exact
+        ]
+        return cls(lattice, EllipsoidGrid(in_basis), _plane(floats @ lattice.basis.T.astype(np.float64)))
+
+    @classmethod
+    def polytope(
+        cls, lattice: Lattice, vertices: Rationals, simplices: Sequence[Sequence[int]], facets: Rationals
+    ) -> LatticeShape:
+        """The gauge `max a_f . z` of a polytope in the span, with its star triangulation (see `PolytopeGrid`) in coordinates of R^d."""
+        _refuse_origin(lattice)
+        basis = [[int(x) for x in row] for row in lattice.basis]
+        normals = [[sum((a * b for a, b in zip(facet, row, strict=True)), Fraction(0)) for row in basis] for facet in facets]
+        shape = PolytopeGrid(lattice.rational_coordinates(vertices), simplices, normals)
+        return cls(lattice, shape, NearestPlane(lattice.float_shear.T))
+
+
+@dataclass(frozen=True, eq=False)
 class LatticeNorm:
     """Lattice vectors z, (size, d), with `P(z)` exactly proportional to `exp(-||z||)`, by `rounded` coordinates in the lattice's basis.
 
-    Build it with `euclidean`, `ellipsoid` or `polytope`. ValueError where the lattice is the origin alone, and where fewer than
-    one draw in 10^4 would be accepted. THEORY: docs/theory/lattice.md, section 2.
+    Build it with `euclidean`, `ellipsoid` or `polytope`, or `of` a shape. ValueError where the lattice is the origin alone, and where fewer
+    than one draw in 10^4 would be accepted. THEORY: docs/theory/lattice.md, section 2.
 
     >>> from solvers.lattice import integer_kernel
     >>> from designer.sampling.entropy import SeededEntropy
@@ -41,37 +84,26 @@ class LatticeNorm:
     rounded: RoundAndReject
 
     @classmethod
+    def of(cls, shape: LatticeShape) -> LatticeNorm:
+        """The sampler of a shape."""
+        return cls(shape.lattice, RoundAndReject(shape.shape, shape.plane))
+
+    @classmethod
     def euclidean(cls, lattice: Lattice, rate: Rational) -> LatticeNorm:
         """`||z|| = rate |z|_2`."""
-        if not rate > 0:
-            raise ValueError(f"rate: {rate} is not positive.")
-        _refuse_origin(lattice)
-        factor = [[Fraction(rate) * int(x) for x in column] for column in lattice.basis.T]
-        return cls(lattice, RoundAndReject(EllipsoidGrid(factor), NearestPlane(lattice.float_shear.T)))
+        return cls.of(LatticeShape.euclidean(lattice, rate))
 
     @classmethod
     def ellipsoid(cls, lattice: Lattice, factor: Sequence[Sequence[Rational]]) -> LatticeNorm:
-        """`||z|| = |F z|_2`, F (K, d) of rationals, injective on the span. The basis is reduced anew, for this norm."""
-        _refuse_origin(lattice)
-        floats = np.array([[float(x) for x in row] for row in factor])
-        lattice = lattice.reduced_for(floats)
-        exact = [[Fraction(x) for x in row] for row in factor]
-        in_basis = [
-            [sum((x * int(b) for x, b in zip(row, vector, strict=True)), Fraction(0)) for vector in lattice.basis]
-            for row in exact
-        ]
-        return cls(lattice, RoundAndReject(EllipsoidGrid(in_basis), _plane(floats @ lattice.basis.T.astype(np.float64))))
+        """`||z|| = |F z|_2`: see `LatticeShape.ellipsoid`."""
+        return cls.of(LatticeShape.ellipsoid(lattice, factor))
 
     @classmethod
     def polytope(
         cls, lattice: Lattice, vertices: Rationals, simplices: Sequence[Sequence[int]], facets: Rationals
     ) -> LatticeNorm:
-        """The gauge `max a_f . z` of a polytope in the span, with its star triangulation (see `PolytopeGrid`) in coordinates of R^d."""
-        _refuse_origin(lattice)
-        basis = [[int(x) for x in row] for row in lattice.basis]
-        normals = [[sum((a * b for a, b in zip(facet, row, strict=True)), Fraction(0)) for row in basis] for facet in facets]
-        shape = PolytopeGrid(lattice.rational_coordinates(vertices), simplices, normals)
-        return cls(lattice, RoundAndReject(shape, NearestPlane(lattice.float_shear.T)))
+        """The gauge of a polytope: see `LatticeShape.polytope`."""
+        return cls.of(LatticeShape.polytope(lattice, vertices, simplices, facets))
 
     @property
     def acceptance(self) -> float:
@@ -107,4 +139,4 @@ def _plane(image: NDArray[np.float64]) -> NearestPlane:
 
 def _refuse_origin(lattice: Lattice) -> None:
     if not lattice.dimension:
-        raise ValueError("lattice: only the origin belongs to it, nothing is free to vary; release the data as they are.")
+        raise InvalidProblem("lattice: only the origin belongs to it, nothing is free to vary; release the data as they are.")

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
+from designer.precision import working_precision
+
 if TYPE_CHECKING:
     from flint import arb
 
@@ -69,10 +71,8 @@ def resolve(uniforms: Sequence[LazyUniform], answer: Callable[[], Answer | None]
     value still possible. It ends with probability 1 where the values that no precision decides form a null set: each
     round divides the measure of the undecided ones by about 2^64.
     """
-    from flint import ctx
-
     while True:
-        with ctx.workprec(max(uniform.bits for uniform in uniforms) + GUARD_BITS):
+        with working_precision(max(uniform.bits for uniform in uniforms) + GUARD_BITS):
             decided = answer()
         if decided is not None:
             return decided

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.continuous import accepted
 from designer.sampling.determined_cells import KEEP_BITS, Determination, gathered
 from designer.sampling.lazy_uniform import LazyUniform, rational_ball
@@ -45,7 +46,7 @@ class MirroredLaplace:
     def __post_init__(self) -> None:
         rate = Fraction(self.rate)
         if not rate > 0:
-            raise ValueError(f"rate: {rate} is not positive.")
+            raise InvalidProblem(f"rate: {rate} is not positive.")
         pairs = len(self.partners)
         object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "_laws", {size: ZeroSum(size, rate) for size in {len(part) for part in self._drawn_parts}})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.continuous import Floats, nearest
 from designer.sampling.lazy_uniform import rational_ball
 
@@ -41,13 +42,15 @@ class NearestPlane:
         shear = np.array(self.shear, dtype=np.float64)
         s = len(shear)
         if shear.shape != (s, s) or np.tril(shear, -1).any() or (shear.diagonal() != 1).any():
-            raise ValueError(f"shear: shape {shear.shape}; give a square upper triangular matrix with ones on the diagonal.")
+            raise InvalidProblem(
+                f"shear: shape {shear.shape}; give a square upper triangular matrix with ones on the diagonal."
+            )
         # With X near U^-1 and U X = I - R, every U^-1 w is X v with |v|_inf <= |w|_inf / (1 - |R|_inf).
         inverse = np.linalg.solve(shear, np.eye(s))
         rest = np.abs(np.eye(s) - shear @ inverse) + np.abs(shear) @ np.abs(inverse) * (s * UNIT)
         slack = float(rest.sum(axis=1).max())
         if not slack < 2.0**-20:
-            raise ValueError("shear: too ill-conditioned to bound its cell; reduce the basis first.")
+            raise InvalidProblem("shear: too ill-conditioned to bound its cell; reduce the basis first.")
         reach = np.abs(inverse).sum(axis=1) * (0.5 + slack)
         for name, value in (("shear", shear), ("_inverse", inverse), ("_slack", slack), ("_reach", reach)):
             if isinstance(value, np.ndarray):

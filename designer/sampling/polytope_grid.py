@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.continuous import Floats
 from designer.sampling.lazy_uniform import rational_ball
@@ -63,7 +64,7 @@ class PolytopeGrid:
         s = len(vertices[0])
         simplices = tuple(tuple(int(index) for index in simplex) for simplex in self.simplices)
         if any(len(row) != s for row in (*vertices, *facets, *simplices)) or not simplices:
-            raise ValueError(f"simplices: rows of vertices, facets and simplices must all have length {s}.")
+            raise InvalidProblem(f"simplices: rows of vertices, facets and simplices must all have length {s}.")
         corners, normals = (np.array([[float(x) for x in row] for row in rows]) for rows in (vertices, facets))
         volumes = [abs(determinant) for determinant in certified_determinants(vertices, simplices, facets)]
         scale = math.lcm(*(volume.denominator for volume in volumes))
@@ -157,5 +158,5 @@ class PolytopeGrid:
 def _rationals(name: str, rows: Rationals) -> tuple[tuple[Fraction, ...], ...]:
     exact = tuple(tuple(Fraction(entry) for entry in row) for row in rows)
     if not exact or not exact[0]:
-        raise ValueError(f"{name}: empty; give one row of rationals per element.")
+        raise InvalidProblem(f"{name}: empty; give one row of rationals per element.")
     return exact

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.continuous import Floats, accepted, nearest
 from designer.sampling.lazy_uniform import LazyUniform, rational_ball, resolve
 from designer.sampling.nearest_plane import ROUND_UP, NearestPlane
@@ -104,13 +105,13 @@ class RoundAndReject:
         for name, value in (("shifts", shifts), ("reach", reach), ("stretch", stretch), ("bound", bound)):
             object.__setattr__(self, name, value)
         if self.expected_acceptance < LEAST_ACCEPTANCE:
-            raise ValueError(
+            raise InvalidProblem(
                 f"shape: about {self.expected_acceptance:.1e} of the draws would be accepted, "
                 f"half a cell has norm {float(reach):.3g}; use a finer grid."
             )
         # A norm above 4 s + 512 has probability below e^-256 (Chernoff's bound for Gamma(s) at exponent 1/2).
         if (self.shape.spread * float(stretch) * (4 * self.shape.dimension + 512)).max() > 2.0**61:
-            raise ValueError("shape: the noise would leave the 64-bit integers; use a coarser grid.")
+            raise InvalidProblem("shape: the noise would leave the 64-bit integers; use a coarser grid.")
 
     def _cells(self) -> tuple[NDArray[np.int64], Fraction]:
         """Block bits, and the norm that z - y cannot exceed."""

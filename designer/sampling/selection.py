@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
+from designer.precision import working_precision
 from designer.sampling.lazy_uniform import GUARD_BITS, LazyUniform, rational_ball, resolve
 
 if TYPE_CHECKING:
@@ -151,9 +153,7 @@ class _Cells:
     @classmethod
     def around(cls, thresholds: Callable[[], list[arb]]) -> _Cells:
         """A word w stands for a number in [w, w + 1] / 2^64."""
-        from flint import ctx
-
-        with ctx.workprec(64 + GUARD_BITS):
+        with working_precision(64 + GUARD_BITS):
             scaled = [threshold * 2**64 for threshold in thresholds()]
             ends = [(_floor(ball.lower()), _floor(ball.upper())) for ball in scaled]
         first, last = np.array(ends, dtype=np.uint64).reshape(-1, 2).T
@@ -170,11 +170,11 @@ def _floor(end: arb) -> int:
 def _gaps(scores: Sequence[Exact], factor: Exact) -> tuple[Fraction, ...]:
     """`factor * (max scores - scores[r])`."""
     if not len(scores):
-        raise ValueError("scores: empty; give one score for each candidate, and at least one candidate.")
+        raise InvalidProblem("scores: empty; give one score for each candidate, and at least one candidate.")
     if not all(isinstance(score, Rational) for score in (*scores, factor)):
-        raise ValueError("scores, factor: must be exact rationals (integers or Fractions); floats decide nothing here.")
+        raise InvalidProblem("scores, factor: must be exact rationals (integers or Fractions); floats decide nothing here.")
     if factor < 0:
-        raise ValueError("factor: is negative; change the sign of the scores instead.")
+        raise InvalidProblem("factor: is negative; change the sign of the scores instead.")
     exact, rate = [Fraction(score) for score in scores], Fraction(factor)
     largest = max(exact)
     return tuple(rate * (largest - score) for score in exact)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designer.errors import InvalidProblem
+
 if TYPE_CHECKING:
     from flint import fmpq
 
@@ -48,7 +50,7 @@ def _determinants(vertices: Rationals, simplices: Simplices) -> list[Fraction]:
     for j, simplex in enumerate(simplices):
         determinant = fmpq_mat(s, s, [x for index in simplex for x in rows[index]]).det()
         if determinant == 0:
-            raise ValueError(f"simplices[{j}]: {tuple(simplex)} is flat; drop it from the triangulation.")
+            raise InvalidProblem(f"simplices[{j}]: {tuple(simplex)} is flat; drop it from the triangulation.")
         determinants.append(Fraction(int(determinant.p), int(determinant.q)))
     return determinants
 
@@ -67,7 +69,9 @@ def _facets_of_vertices(vertices: Rationals, facets: Rationals) -> list[set[int]
         entries = [a for f in near for a in exact_normals[f]]
         exact = (fmpq_mat(len(near), len(vertex), entries) * fmpq_mat(len(vertex), 1, exact_corners[i])).entries()
         if max(exact, default=0) != 1:
-            raise ValueError(f"vertices[{i}]: its gauge is {float(max(heights))!r}, not exactly 1; scale it to the boundary.")
+            raise InvalidProblem(
+                f"vertices[{i}]: its gauge is {float(max(heights))!r}, not exactly 1; scale it to the boundary."
+            )
         incident.append({f for f, height in zip(near, exact, strict=True) if height == 1})
     return incident
 
@@ -76,7 +80,7 @@ def _facets_of_simplices(simplices: Simplices, incident: Sequence[set[int]]) -> 
     shared = [set.intersection(*(incident[index] for index in simplex)) for simplex in simplices]
     for j, facets in enumerate(shared):
         if not facets:
-            raise ValueError(f"simplices[{j}]: {tuple(simplices[j])} lies on no common facet; triangulate facet by facet.")
+            raise InvalidProblem(f"simplices[{j}]: {tuple(simplices[j])} lies on no common facet; triangulate facet by facet.")
     return shared
 
 
@@ -96,7 +100,7 @@ def _check_ridges(simplices: Simplices, determinants: Sequence[Fraction]) -> Non
     for ridge, signs in sides.items():
         if sorted(signs) != [-1, 1]:
             shared = f"{len(signs)} share the vertices {ridge}, not two on opposite sides"
-            raise ValueError(f"simplices: {shared}; close the triangulation.")
+            raise InvalidProblem(f"simplices: {shared}; close the triangulation.")
 
 
 def _check_one_direction(vertices: Rationals, simplices: Simplices, on_facets: Sequence[set[int]]) -> None:
@@ -109,6 +113,6 @@ def _check_one_direction(vertices: Rationals, simplices: Simplices, on_facets: S
         if on_facets[0] & on_facets[j]:
             parts = (middle * fmpq_mat(s, s, [x for index in simplex for x in rows[index]]).inv()).entries()
             if min(parts) >= 0:
-                raise ValueError(
+                raise InvalidProblem(
                     f"simplices[{j}]: {tuple(simplex)} overlaps simplices[0]; the directions are covered more than once."
                 )

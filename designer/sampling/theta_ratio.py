@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designer.precision import precision
 from designer.sampling.continuous import Floats
 from designer.sampling.lazy_uniform import rational_ball
 
@@ -68,21 +69,21 @@ class ThetaRatio:
         return series(centre) / series(Fraction(0))
 
     def _dual_ball(self, centre: Fraction) -> arb:
-        from flint import arb, ctx
+        from flint import arb
 
         rate = 2 * arb.pi() ** 2 * rational_ball(self.variance)
-        count = math.isqrt(int(ctx.prec / float(min(self.variance, Fraction(2**40))) / 20)) + 2
+        count = math.isqrt(int(precision() / float(min(self.variance, Fraction(2**40))) / 20)) + 2
         terms = ((-rate * k**2).exp() * (2 * k * rational_ball(centre)).cos_pi() for k in range(1, count))
         # The tail is below twice its first term: successive ratios are below 1/2.
         tail: arb = arb(0, 4 * (-rate * count**2).exp())
         return 1 + 2 * sum(terms, arb(0)) + tail
 
     def _direct_ball(self, centre: Fraction) -> arb:
-        from flint import arb, ctx
+        from flint import arb
 
         rate = rational_ball(1 / (2 * self.variance))
         offset = centre - round(centre)
-        count = math.isqrt(int(ctx.prec * float(self.variance) * 2)) + 3
+        count = math.isqrt(int(precision() * float(self.variance) * 2)) + 3
         terms = ((-rate * rational_ball(z - offset) ** 2).exp() for z in range(-count, count + 1))
         tail: arb = arb(0, 4 * (-rate * rational_ball(Fraction(2 * count + 1, 2)) ** 2).exp())
         return sum(terms, arb(0)) + tail

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.discrete_laplace import DiscreteLaplace
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.lazy_uniform import rational_ball
@@ -47,9 +48,11 @@ class ZeroSum:
     def __post_init__(self) -> None:
         rate = Fraction(self.rate)
         if self.count < 1:
-            raise ValueError(f"count: {self.count} cells; give at least one.")
+            raise InvalidProblem(f"count: {self.count} cells; give at least one.")
         if rate < SMALLEST_RATE:
-            raise ValueError(f"rate: {float(rate)!r} is below 2^-40, sums of 64-bit noise would overflow; use a larger rate.")
+            raise InvalidProblem(
+                f"rate: {float(rate)!r} is below 2^-40, sums of 64-bit noise would overflow; use a larger rate."
+            )
         for name, value in (
             ("rate", rate),
             ("_turns", FiniteLaw(self._weights)),
@@ -104,7 +107,7 @@ class PartitionLaplace:
     def __post_init__(self) -> None:
         labels = np.asarray(self.labels)
         if labels.ndim != 1 or not len(labels):
-            raise ValueError(f"labels: shape {labels.shape}; give one label per cell.")
+            raise InvalidProblem(f"labels: shape {labels.shape}; give one label per cell.")
         cells = [np.flatnonzero(labels == label) for label in np.unique(labels)]
         laws = {size: ZeroSum(size, self.rate) for size in {len(part) for part in cells}}
         object.__setattr__(self, "labels", tuple(labels.tolist()))

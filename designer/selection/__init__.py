@@ -12,22 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
+from designer.confidential import withholding
 from designer.errors import DesignFailed, InvalidProblem
 from designer.files.json_text import require_keys
 from designer.files.spec_parts import relation_from_spec
 from designer.frozen import Floats, count, positive, probability, shown
 from designer.guarantee import Guarantee
+from designer.histogram import Universe, counts
 from designer.mechanism import NOTIONS, budget_range
 from designer.norms import Norm
 from designer.printing import printed
 from designer.relation import Relation
-from designer.release import counts
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.selection.scores import Score
 from designer.selection.spec import score_from_spec
 from designer.sensitivity import SensitivitySet
 from designer.specified import Specified
+from designer.tabulation import TakesCounts
 from designer.workload import Workload
 
 LawName = Literal["exponential", "permute_and_flip"]
@@ -59,7 +61,7 @@ LEAST_RATE = 1e-140
 
 
 @dataclass(frozen=True, eq=False)
-class Selection(Specified):
+class Selection(Specified, TakesCounts):
     """Chooses a candidate of `score` with a law of base `exp(rate * score)`: DX Definition 9 with `rate = 1 / (2 c)`, or permute-and-flip.
 
     `rate` is in budget per unit of score. Construction certifies `rate * (max v - min v) <= b` for the changes v of the scores under every
@@ -122,8 +124,14 @@ class Selection(Specified):
         """The privacy certificate, recomputed from the frozen numbers."""
         return certify(self.sensitivity(), self.norm, THEOREM, self.workload.elements)
 
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return self.score.universe
+
+    @withholding
     def release(self, histogram: object) -> Choice:
-        """One candidate for confidential data: nonnegative integer counts, one for each universe element. Spends the budget once."""
+        """One candidate for confidential data: counts of the universe elements, in their order or by name. Spends the budget once."""
         chosen = int(self._law(histogram).draw(1, SystemEntropy())[0])
         return Choice(self.score.candidates[chosen], chosen, self.guarantee, self.fingerprint)
 
@@ -158,7 +166,7 @@ class Selection(Specified):
         return math.log(odds) / self.rate if odds > 1 else 0.0
 
     def _law(self, histogram: object) -> ExponentialLaw | PermuteAndFlipLaw:
-        scores, step = self.score.exact(counts(histogram, self.score.size))
+        scores, step = self.score.exact(counts(histogram, self.universe))
         return LAWS[self.law](scores, Fraction(self.rate) * step)
 
     def core(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.files.spec_parts import workload_to_spec
 from designer.frozen import Floats, Immutable, frozen, names, real_array, shown
+from designer.histogram import Universe
 from designer.norms import Norm
 from designer.relation import Relation
 from designer.release import exact_answers
@@ -61,6 +62,11 @@ class Score(Immutable, ABC):
     def size(self) -> int:
         """N, the number of universe elements."""
         return self.workload.shape[1]
+
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return self.workload.universe
 
     def changes(self, relation: Relation) -> Relation:
         """The protected changes as pairs of columns of the workload."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
 from designer.frozen import count, names, shown
+from designer.histogram import Universe
 from designer.norms import Norm
 from designer.relation import Block, Metric, Read, Relation
 from designer.selection.norms import Range
@@ -76,6 +77,11 @@ class Tabulated(Score):
     def size(self) -> int:
         """N, the number of universe elements (not of databases)."""
         return len(self.elements)
+
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by: the elements, not the databases."""
+        return Universe(tuple(map(str, self.elements)))
 
     @cached_property
     def places(self) -> dict[Histogram, int]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer import metrics
+from designer.confidential import withholding
 from designer.domain import Domain
 from designer.errors import InvalidProblem
 from designer.files.json_text import canonical
@@ -26,6 +27,7 @@ from designer.relation import Metric, Relation
 from designer.release import Release
 from designer.statistical_queries.image_universe import Image, image_of
 from designer.statistical_queries.row_groups import RowGroups
+from designer.tabulation import require_one_index
 from designer.workload import Workload
 
 # Combinations of the attributes of one group that are enumerated: 10^7 answers of 8 bytes.
@@ -191,6 +193,7 @@ class StatisticalQueries(Immutable):
         histogram = self.histogram(records)
         return np.asarray(self.workload.answer(histogram) / self._count(histogram))
 
+    @withholding
     def release(self, mechanism: Mechanism, records: Records) -> Release:
         """Noisy averages over confidential records, by a mechanism for this workload and relation. Spends the budget once."""
         same = mechanism.workload == self.workload and canonical(mechanism.relation.to_spec()) == canonical(
@@ -292,4 +295,5 @@ def _rows(records: Records) -> Iterable[Mapping[str, object]]:
         return records
     if len({len(column) for column in records.values()}) > 1:
         raise InvalidProblem("records: columns have different lengths; give one value of each attribute for every record.")
+    require_one_index(records.values())
     return (dict(zip(records, row, strict=True)) for row in zip(*records.values(), strict=True))

@@ -18,6 +18,7 @@ from designer.files.json_text import array, require_keys
 from designer.files.spec_parts import relation_from_spec, workload_from_spec, workload_to_spec
 from designer.frozen import Floats, Immutable, count, frozen, shown
 from designer.grid import Grid
+from designer.histogram import Universe, counts
 from designer.norms import Norm
 from designer.relation import Metric, Relation
 from designer.sensitivity import SensitivitySet
@@ -196,11 +197,9 @@ def public_records(records: object) -> int:
     return n
 
 
-def whole_histogram(histogram: object, size: int, records: int) -> NDArray[np.int64]:
+def whole_histogram(histogram: object, universe: Universe, records: int) -> NDArray[np.int64]:
     """The confidential counts. A total other than the public number of records is refused: it says what was public."""
-    from designer.release import counts
-
-    checked = counts(histogram, size)
+    checked = counts(histogram, universe)
     if sum(checked.tolist()) != records:
         raise InvalidProblem(
             f"histogram: must hold the {records} records that the mechanism was made for; nothing was released."

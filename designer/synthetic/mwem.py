@@ -12,9 +12,11 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from designer.certificate import PrivacyCertificate
+from designer.confidential import withholding
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.frozen import Floats, count, frozen, positive, shown
 from designer.guarantee import Guarantee
+from designer.histogram import Universe
 from designer.optimality import Optimality
 from designer.problem import Problem
 from designer.sampling.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
@@ -23,6 +25,7 @@ from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.specified import Specified
 from designer.synthetic import LAWS, Round, SyntheticRelease, SyntheticSimulation, statement
 from designer.synthetic.lipschitz_queries import LipschitzQueries, public_records, read_core, require_queries, whole_histogram
+from designer.tabulation import TakesCounts
 from solvers.multiplicative_weights import distribution, replayed, updated
 
 Shares = tuple[tuple[Fraction, Fraction], ...]
@@ -36,7 +39,7 @@ MOST_ROUNDS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class MWEM(Specified):
+class MWEM(Specified, TakesCounts):
     """T rounds of a choice and a measurement, each for its share of the metric; the synthetic histogram is computed from them alone.
 
     queries: P with constants c_k, c their largest. records: n, public. shares: for each round the shares (a, b) of every budget d(i, j) spent on
@@ -113,6 +116,12 @@ class MWEM(Specified):
         )
         return statement(q, self.privacy, words, self.fingerprint)
 
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return self.queries.workload.universe
+
+    @withholding
     def release(self, histogram: object) -> SyntheticRelease:
         """A synthetic histogram for confidential counts, (N,), with exactly `records` records. Spends the budget once."""
         transcript = self._transcript(histogram, SystemEntropy())
@@ -153,7 +162,7 @@ class MWEM(Specified):
         """P x in grid steps."""
         from designer.release import exact_answers
 
-        counts = whole_histogram(histogram, self.queries.workload.shape[1], self.records)
+        counts = whole_histogram(histogram, self.universe, self.records)
         return [int(v) for v in exact_answers(self.queries.integers, counts)]
 
     def _choice(self, exact: list[int], logs: Floats, t: int) -> ExponentialLaw | PermuteAndFlipLaw:
@@ -256,14 +265,15 @@ def equal_shares(rounds: int, choice: Fraction = Fraction(1, 2)) -> Shares:
 def mwem(
     problem: Problem,
     rounds: int | None = None,
-    constant: str | float = "optimal",
+    constant: str | float = "unbiased",
     selection: str = "exponential",
     output: str = "average",
     choice: Fraction = Fraction(1, 2),
 ) -> MWEM:
     """The MWEM of a problem with a public number of records.
 
-    constant: "optimal" for program (8) with the price of `preprocessing.mwem_price`, "unbiased" for P = Q, or a number c.
+    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1); "optimal" for the least bound, program (8) with the price
+    of `preprocessing.mwem_price`, which wants constant answers for few records and refuses those; or a number c.
     rounds: None for the number that makes the bound least at that c.
     """
     if not isinstance(problem, Problem):

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certificate import PrivacyCertificate
+from designer.confidential import withholding
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.frozen import Floats, count, frozen, positive, shown
 from designer.guarantee import Guarantee
+from designer.histogram import Universe
 from designer.optimality import Optimality
 from designer.problem import Problem
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
@@ -30,6 +32,7 @@ from designer.synthetic.lipschitz_queries import (
     require_queries,
     whole_histogram,
 )
+from designer.tabulation import TakesCounts
 
 Integers = NDArray[np.int64]
 
@@ -40,7 +43,7 @@ MOST_STEPS = 40_000_000  # the same over all sizes: 4 s, and 600 MB to find the 
 
 
 @dataclass(frozen=True, eq=False)
-class SmallDB(Specified):
+class SmallDB(Specified, TakesCounts):
     """Chooses y among the histograms of m records, with weight `exp(-s(y) / (2 c))`, `s(y) = max_k |P_k x - (n / m) P_k y|`.
 
     queries: P with Lipschitz constants at most c. records: n, public. size: m. Answers and histogram are those of y scaled to n records (DX Algorithm
@@ -87,6 +90,12 @@ class SmallDB(Specified):
         )
         return statement(self.queries, self.privacy, words, self.fingerprint)
 
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return self.queries.workload.universe
+
+    @withholding
     def release(self, histogram: object) -> SyntheticRelease:
         """A synthetic histogram for confidential counts, (N,), with exactly `records` records. Spends the budget once."""
         y = self._synthetic(self._draw(histogram, SystemEntropy()))
@@ -108,7 +117,7 @@ class SmallDB(Specified):
         """Scores in units of a grid step over m, exact integers: the one place where the counts are touched."""
         from designer.release import exact_answers
 
-        counts = whole_histogram(histogram, self.queries.workload.shape[1], self.records)
+        counts = whole_histogram(histogram, self.universe, self.records)
         exact = exact_answers(self.queries.integers, counts).astype(object) * self.size
         errors = np.abs(self.candidates.answers.astype(object) * self.records - exact).max(axis=1)
         return LAWS[self.selection]((-errors).tolist(), self.queries.rate * self.queries.step / (2 * self.size))
@@ -228,13 +237,14 @@ def proposition_1(queries: LipschitzQueries, records: int, alpha: float, beta: f
 def small_db(
     problem: Problem,
     size: int | None = None,
-    constant: str | float = "optimal",
+    constant: str | float = "unbiased",
     exponent: int | None = None,
     selection: str = "exponential",
 ) -> SmallDB:
     """The SmallDB of a problem with a public number of records.
 
-    constant: "optimal" for program (8) with the price of `preprocessing.small_db_price`, "unbiased" for P = Q, or a number c.
+    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1); "optimal" for the least bound, program (8) with the price
+    of `preprocessing.small_db_price`, which wants constant answers for few records and refuses those; or a number c.
     size: m, None for the one that makes the bound least. exponent: the grid of P is 2^exponent; a coarse one makes fewer candidates.
     """
     if not isinstance(problem, Problem):

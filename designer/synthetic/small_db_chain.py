@@ -22,7 +22,7 @@ def simulate_chain(
     A move takes a record, uniform among the m, to an element j, uniform among the N. As histograms, not records, are the states, a move from i
     to j is proposed with probability y_i / (m N) and back with (y_j + 1) / (m N): the quotient enters the acceptance.
     """
-    x = whole_histogram(histogram, queries.workload.shape[1], public_records(records))
+    x = whole_histogram(histogram, queries.workload.universe, public_records(records))
     generator = np.random.default_rng(count(seed, "seed", least=0))
     matrix, rate, scale = queries.values, float(queries.rate) / 2, records / count(size, "size")
     placed = generator.integers(0, len(x), size)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.engine_text import is_among
+from designer.engines.texts import is_among
 from designer.errors import InvalidProblem
 from designer.files.json_text import require_keys
 from designer.frozen import Immutable, shown

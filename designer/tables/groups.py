@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.engine_text import octets_of
+from designer.engines.texts import octets_of
 from designer.errors import InvalidProblem
 from designer.files.json_text import require_keys
 from designer.frozen import Immutable, shown
@@ -88,9 +88,14 @@ class Groups(Immutable):
             object.__setattr__(self, "_place", cached)
         return cached
 
+    @property
+    def has_others(self) -> bool:
+        """Is there a listed group of all others?"""
+        return any(OTHERS in key for key in self.keys or ())
+
     def expressions(self, table: Any) -> dict[str, Any]:
         """Key columns `k0, k1, ...` of an Ibis table."""
-        if not any(OTHERS in key for key in self.keys or ()):
+        if not self.has_others:
             return {f"k{i}": key.expression(table) for i, key in enumerate(self.columns)}
         columns = [key.octets(table) for key in self.columns]
         listed = [self._is_listed(columns[: d + 1]) for d in range(len(columns))]
@@ -121,8 +126,7 @@ class Groups(Immutable):
             + (
                 "groups found privately"
                 if self.keys is None
-                else f"{len(self.keys)} public groups"
-                + (", all others among them" if any(OTHERS in key for key in self.keys) else "")
+                else f"{len(self.keys)} public groups" + (", all others among them" if self.has_others else "")
             )
         )
 

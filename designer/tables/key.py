@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from designer.engine_text import octets
+from designer.engines.texts import octets
 from designer.errors import InvalidProblem
 from designer.frozen import Immutable, count
 from designer.records.values import entry, label

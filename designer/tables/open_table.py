@@ -2,56 +2,100 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from glob import glob
 from pathlib import Path
 from typing import Any
 
+from designer.confidential import withholding
 from designer.errors import InvalidProblem
+from designer.frozen import shown
+from designer.tables.csv_rows import Marks, batches, header
 
 
+@withholding
 def open_table(
     path: str | Path,
     numbers: Sequence[str] = (),
     *,
+    whole: Sequence[str] = (),
     delimiter: str = ",",
+    decimal: str = ".",
+    thousands: str = "",
     memory: str | None = None,
     spill: str | Path | None = None,
     threads: int | None = None,
 ) -> Any:
     """An Ibis table of a Parquet or CSV file (or of several Parquet files, `folder/*.parquet`), on a DuckDB engine of its own.
 
-    A CSV file has no types, and types guessed from its first rows would depend on them: all its columns are texts, but for `numbers`, where what
-    is no number is missing. Fields that a row lacks are missing, those too many are cut off; a
-    record is what the reader makes of the file, so a quote that never closes makes one record of all lines that follow. memory: such as "512MB", the most the engine may take. What does not
+    A CSV file has no types, and types guessed from its rows would depend on them: all its columns are texts, but for `numbers`, where what
+    is no number is missing, and those of them in `whole`, which are keys as well: there what is no whole number of 64 bits is missing. What
+    is a record, a field and a number is said in `designer.tables.csv_rows`, and depends on no other record; "1,234" is a number with
+    decimal="," or thousands=",", and missing otherwise. memory: such as "512MB", the most the engine may take. What does not
     fit is written, as it is, to temporary files in the folder `spill`, by default `.tmp` in the working directory.
     """
-    import ibis
-
-    settings = {"memory_limit": memory, "temp_directory": None if spill is None else str(spill), "threads": threads}
-    engine = ibis.duckdb.connect(**{name: value for name, value in settings.items() if value is not None})
-    suffix = Path(path).suffix
-    if suffix == ".parquet":
-        return engine.read_parquet(str(path))
-    if suffix != ".csv":
+    marks = Marks(delimiter, decimal, thousands)
+    files, suffix = glob(str(path)) or [str(path)], Path(path).suffix
+    if suffix not in (".parquet", ".csv"):
         raise InvalidProblem(f"path: {path} is neither a .parquet nor a .csv file; convert it, or open it with Ibis.")
-    columns = _header(path, delimiter)
-    if missing := [name for name in numbers if name not in columns]:
-        raise InvalidProblem(f"numbers: {path} has no columns {missing}.")
-    # Nothing is guessed from rows: a delimiter or a type that is would make refusals depend on them.
-    dialect = {"auto_detect": False, "delim": delimiter, "quote": '"', "escape": '"', "header": True, "columns": columns}
-    table = engine.read_csv(str(path), strict_mode=False, null_padding=True, ignore_errors=True, parallel=False, **dialect)
-    # Stripped first, because DuckDB 2.0 moves a bare TRY_CAST into its reader of CSV files, which then drops the whole row.
-    return table.mutate(**{name: table[name].strip().try_cast("float64") for name in numbers})
+    if not all(map(os.path.isfile, files)):
+        raise InvalidProblem(f"path: {path}: no such file; give a .parquet or .csv file, or 'folder/*.parquet'.")
+    names = [] if suffix == ".parquet" else header(Path(path), delimiter)
+    if suffix == ".csv" and (missing := [name for name in (*numbers, *whole) if name not in names]):
+        raise InvalidProblem(f"numbers: {path} has no columns {shown(missing)}.")
+    engine = _engine(memory, spill, threads)
+    if suffix == ".parquet":
+        return _opened(path, lambda: engine.read_parquet(str(path)))
+    kinds = {name: "BIGINT" if name in whole else "DOUBLE" if name in numbers else "VARCHAR" for name in names}
+    return _opened(path, lambda: _filled(engine, Path(path), kinds, marks))
 
 
-def _header(path: str | Path, delimiter: str) -> dict[str, str]:
-    """The columns that the first line names, all of them texts."""
+def _engine(memory: str | None, spill: str | Path | None, threads: int | None) -> Any:
+    """A DuckDB of its own behind Ibis."""
     try:
-        with Path(path).open(encoding="utf-8", newline="") as file:
-            names = next(csv.reader(file, delimiter=delimiter), [])
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise InvalidProblem(f"path: {path} is not a CSV file with a line of names.") from None
-    if not all(names) or len(set(names)) != len(names):
-        raise InvalidProblem(f"path: the first line of {path} must name every column once.")
-    return dict.fromkeys(names, "VARCHAR")
+        import duckdb
+        import ibis
+    except ImportError:
+        raise InvalidProblem("path: tables of records need Ibis and DuckDB; install dp-designer[tables].") from None
+    settings = {"memory_limit": memory, "temp_directory": None if spill is None else str(spill), "threads": threads}
+    given = {name: value for name, value in settings.items() if value is not None}
+    try:
+        return ibis.duckdb.connect(**given)
+    except (duckdb.Error, TypeError, ValueError):
+        raise InvalidProblem(
+            f"memory, spill, threads: DuckDB does not take {shown(given)}; see its documentation of them."
+        ) from None
+
+
+def _opened(path: str | Path, read: Callable[[], Any]) -> Any:
+    """The engine's own words may quote the file, so they are not said."""
+    import duckdb
+
+    try:
+        return read()
+    except duckdb.Error:
+        raise InvalidProblem(
+            f"path: {path} is empty, damaged or of another type than its name says; nothing was read."
+        ) from None
+
+
+def _filled(engine: Any, path: Path, kinds: dict[str, str], marks: Marks) -> Any:
+    """The records of a CSV file as a table of the engine."""
+    import pyarrow as pa
+
+    read = {"BIGINT": (marks.whole, pa.int64()), "DOUBLE": (marks.number, pa.float64())}
+    columns = ", ".join(f"c{place} {kind}" for place, kind in enumerate(kinds.values()))
+    engine.con.execute(f"CREATE TABLE records ({columns})")
+    given = ", ".join(
+        f"NULLIF(c{place}, '')" if kind == "VARCHAR" else f"c{place}" for place, kind in enumerate(kinds.values())
+    )
+    for batch in batches(path, marks.delimiter, len(kinds)):
+        arrays = {}
+        for place, (kind, cells) in enumerate(zip(kinds.values(), batch, strict=True)):
+            take, kept = read.get(kind, (None, pa.string()))
+            arrays[f"c{place}"] = pa.array(list(map(take, cells)) if take else cells, kept)
+        engine.con.register("batch", pa.table(arrays))
+        engine.con.execute(f"INSERT INTO records SELECT {given} FROM batch")
+        engine.con.unregister("batch")
+    return engine.table("records").rename({name: f"c{place}" for place, name in enumerate(kinds)})

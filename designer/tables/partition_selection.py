@@ -151,3 +151,14 @@ def tail_above(t: int, variance: Fraction) -> float:
         return terms / (deviation * (2 * arb.pi()).sqrt()) + normal_cdf(-(t + TERMS - 1) / deviation)
 
     return min(1.0, float_above(bound))
+
+
+def delta_of_rows(selection: PartitionSelection, rows: int) -> float:
+    """The probability that a group is found because of one entity of so many rows, however they lie in groups, rounded up.
+
+    Parts of j rows cost `P(j) = delta_of(j c)`, c the most of one row (1 where it has no bound): parts that add up to k cost
+    `sum P(j) <= k max_{j <= k} P(j) / j`.
+    """
+    most = selection.at_most or 1
+    each = max(selection.delta_of(j * most) / j for j in range(1, rows + 1))
+    return min(1.0, rows * each * (1 + 2.0**-40))

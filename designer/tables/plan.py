@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.json_text import require_keys
 from designer.guarantee import TIMING, Guarantee
@@ -20,8 +21,9 @@ from designer.specified import Specified
 from designer.tables.groups import Groups
 from designer.tables.loss_rate import rate_per_row, splitting_policy
 from designer.tables.measure import Measure
+from designer.tables.partition_selection import delta_of_rows
 from designer.tables.quantile import Quantile
-from designer.tables.queries import Additive, Average, Query
+from designer.tables.queries import Additive, Average, CountDistinct, Query
 from designer.tables.query_file import query_from_spec, query_to_spec
 from designer.tables.unit_splitting import UnitSplitting
 
@@ -39,6 +41,10 @@ NOTION = (
 FOUND = (
     " But for events of probability delta(r) on one side (delta(r)-approximate, Bun and Steinke 2016, Definition 8.1): that r alone makes a group be found. "
     "delta(r) is a public function, too."
+)
+OF_ENTITIES = (
+    " An entity loses at most (sum of sqrt(P(r)))^2 over its at most {k} rows that count, so at most {k}^2 times the largest P(r). The stated delta is that "
+    "of {k} such rows."
 )
 MOST_QUERIES = 1000
 
@@ -138,6 +144,22 @@ class TablePlan(Specified):
         compared = [c.column for query in self.queries for c in query.where if c.values and isinstance(c.values[0], int)]
         return tuple(dict.fromkeys([*(measure.column for measure in self.measures), *compared]))
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        splittings = [self.splitting, *(level.selection.splitting for level in self.levels if level.selection)]
+        keys = [key.column for level in self.levels for key in level.columns]
+        keys += [split.by.column for split in splittings if split and split.by]
+        asked = [condition.column for query in self.queries for condition in query.where]
+        asked += [query.of for query in self.queries if isinstance(query, CountDistinct)]
+        return tuple(dict.fromkeys([*keys, *asked, *(measure.column for measure in self.measures)]))
+
+    @property
+    def counted_keys(self) -> tuple[str, ...]:
+        """Those of `numbers` that tell groups apart as well, hence whole numbers: `whole` of `open_table`."""
+        keys = {key.column for level in self.levels for key in level.columns}
+        return tuple(name for name in self.numbers if name in keys)
+
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         """`P(r)` of a public or hypothetical record, exact. At a record of confidential data the value is as confidential as the record."""
         selections = (
@@ -200,17 +222,32 @@ class TablePlan(Specified):
             holds, terms, None if rate is None else str(rate), "exact rationals; tails rounded up", THEOREM
         )
 
-    def release(self, table: Any) -> TableRelease:
-        """Noisy answers of a confidential Ibis table, on whatever engine it lives; one aggregation for each level, only aggregates travel."""
+    def release(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> TableRelease:
+        """Noisy answers of a confidential Ibis table, on any engine whose texts can be told apart by bytes; one aggregation for each level, only aggregates travel.
+
+        The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the caller's word for what one
+        row is. entity, rows_per_entity: a column, and how many rows of each of its values count; the rest are left out by a rule that looks
+        at the rows of that entity alone. The guarantee of the release states both.
+        """
         from designer.tables.release import release
 
-        return release(self, table)
+        return release(self, table, RowUnit(unit, entity, rows_per_entity))
 
-    def simulate(self, table: Any, seed: int | None = None) -> TableSimulation:
+    def simulate(
+        self,
+        table: Any,
+        seed: int | None = None,
+        *,
+        unit: str | None = None,
+        entity: str | None = None,
+        rows_per_entity: int | None = None,
+    ) -> TableSimulation:
         """The same of a PUBLIC or synthetic table, stamped as not private."""
         from designer.tables.release import simulate
 
-        return simulate(self, table, seed)
+        return simulate(self, table, seed, RowUnit(unit, entity, rows_per_entity))
 
     def core(self) -> dict[str, Any]:
         return {
@@ -260,6 +297,19 @@ class TablePlan(Specified):
             fingerprint=self.fingerprint,
         )
 
+    def guarantee_for(self, unit: RowUnit) -> Guarantee:
+        """The same statement for what one row is: a record, what the caller declares it to be, or one of the few rows of an entity."""
+        stated = unit.stated(self.guarantee)
+        if unit.rows_per_entity is None:
+            return stated
+        name, selections = self._delta_name, [level.selection for level in self.levels if level.selection]
+        total = sum(delta_of_rows(selection, unit.rows_per_entity) for selection in selections)
+        return replace(
+            stated,
+            notion=stated.notion + OF_ENTITIES.format(k=unit.rows_per_entity),
+            parameters={**stated.parameters, name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0},
+        )
+
     def _unprotected(self) -> tuple[str, ...]:
         told = [
             "The schema of the table, its columns and their types, is public.",
@@ -273,14 +323,18 @@ class TablePlan(Specified):
             )
         return tuple(told)
 
+    @property
+    def _delta_name(self) -> str:
+        uniform = all(level.selection.uniform for level in self.levels if level.selection)
+        return "delta" if uniform else "delta_of_one_row"
+
     def _parameters(self) -> dict[str, float | int | None]:
         from solvers.rational import float_above
 
         rows = {} if self.rho is None else {"rho_per_split_row": float_above(self.rho)}
         selections = [level.selection for level in self.levels if level.selection]
-        name = "delta" if all(selection.uniform for selection in selections) else "delta_of_one_row"
         total = sum(selection.delta for selection in selections)
-        return {**rows, name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0, "queries": len(self.queries)}
+        return {**rows, self._delta_name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0, "queries": len(self.queries)}
 
 
 def _thresholds(splitting: UnitSplitting) -> str:

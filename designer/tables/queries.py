@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from designer.engine_text import octets
+from designer.engines.texts import octets
 from designer.errors import InvalidProblem
 from designer.frozen import Immutable, shown
 from designer.promises.tradeoff import rational

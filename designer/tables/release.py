@@ -6,10 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designer.confidential import withholding
+from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
 from designer.frozen import Floats, count, frozen
 from designer.guarantee import Guarantee
@@ -47,9 +50,13 @@ class Answer:
     def __getitem__(self, key: Sequence[object] | str) -> float:
         """The answer of one group, `answer["Retail"]` or `answer["DE", "11"]`."""
         labels = (key,) if isinstance(key, str) else tuple(map(str, key))
-        if labels not in self.keys:
+        if labels not in self._place:
             raise InvalidProblem(f"key: {labels} is no group of {self.name!r}.")
-        return float(self.values[self.keys.index(labels)])
+        return float(self.values[self._place[labels]])
+
+    @cached_property
+    def _place(self) -> dict[Labels, int]:
+        return {labels: i for i, labels in enumerate(self.keys)}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, a row for each group."""
@@ -106,13 +113,16 @@ class TableSimulation(_Answers):
     stamp: str
 
 
-def release(plan: TablePlan, table: Any) -> TableRelease:
+@withholding
+def release(plan: TablePlan, table: Any, unit: RowUnit) -> TableRelease:
     """Exact integers plus exact noise from the operating system's entropy."""
-    answers = _answers(plan, table, SystemEntropy(), lambda selection, counts: selection.release(counts).index)
-    return TableRelease(answers, plan.guarantee, plan.fingerprint)
+    rows = unit.rows(table, plan.columns)
+    answers = _answers(plan, rows, SystemEntropy(), lambda selection, counts: selection.release(counts).index)
+    return TableRelease(answers, plan.guarantee_for(unit), plan.fingerprint)
 
 
-def simulate(plan: TablePlan, table: Any, seed: int | None) -> TableSimulation:
+@withholding
+def simulate(plan: TablePlan, table: Any, seed: int | None, unit: RowUnit) -> TableSimulation:
     """The same for a public table, with a seed."""
     entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
 
@@ -121,7 +131,7 @@ def simulate(plan: TablePlan, table: Any, seed: int | None) -> TableSimulation:
         return int(selection.simulate(counts, 1, own).indices[0])
 
     stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
-    return TableSimulation(_answers(plan, table, entropy, choose), stamp)
+    return TableSimulation(_answers(plan, unit.rows(table, plan.columns), entropy, choose), stamp)
 
 
 def _answers(plan: TablePlan, table: Any, entropy: Entropy, choose: Choose) -> dict[str, Answer]:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from designer.engine_text import octets_of
+from designer.engines.texts import octets_of
 from designer.errors import InvalidProblem
 from designer.files.json_text import require_keys
 from designer.frozen import Immutable

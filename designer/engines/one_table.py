@@ -1,0 +1,116 @@
+"""Is an Ibis expression a row-wise view of one table? Then a record is behind one row at most, and the loss of a row is the loss of a record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+# Modules of values that are computed from one row alone, but for what `_beyond_a_row` finds in them.
+ROW_WISE = ("generic", "numeric", "strings", "logical", "temporal", "arrays", "maps", "structs", "json", "sortkeys")
+READERS = (
+    "read_csv",
+    "read_csv_auto",
+    "read_parquet",
+    "parquet_scan",
+    "read_json",
+    "read_json_auto",
+    "read_ndjson",
+    "read_ndjson_auto",
+)
+SCANS = ("python_arrow_scan", "arrow_scan", "arrow_scan_dumb", "pandas_scan")
+PLAIN_VIEW = re.compile(
+    rf"CREATE (TEMP |TEMPORARY )?VIEW [\w.]+ AS SELECT \* FROM ({'|'.join(READERS + SCANS)})\((?P<rest>.*)\Z", re.S
+)
+CACHED = "ibis_cached"  # what `expression.cache()` stores: the rows of any expression
+VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
+
+
+def broken_by(table: Any) -> str | None:
+    """What makes rows of the expression something else than rows of one table, in words; None for a row-wise view of one table.
+
+    Refused is what is not known to be row-wise: joins, unions, limits, samples, distinct rows, aggregates, windows, subqueries, user functions,
+    anything random or of the clock, unnesting, and SQL, whose text is not read. An order of rows changes nothing here.
+    """
+    import ibis.expr.operations as ops
+
+    relations = (ops.Project, ops.Filter, ops.Sort, ops.FillNull, ops.DropNull, ops.DropColumns, ops.SelfReference)
+    stored = (ops.DatabaseTable, ops.InMemoryTable, ops.UnboundTable)
+    for node in table.op().find(ops.Node):
+        if isinstance(node, ops.Relation):
+            known = type(node) in relations + stored
+        else:
+            known = type(node) is ops.Field or (_module(node) in ROW_WISE and not _beyond_a_row(node))
+        if not known:
+            return f"holds {type(node).__name__}"
+        if type(node) is ops.DatabaseTable and (node.name.startswith(CACHED) or _is_view(node)):
+            return f"reads {node.name!r}, which is a view or a stored result"
+    return None
+
+
+def filtered(table: Any) -> bool:
+    """May a row-wise view leave out rows?"""
+    import ibis.expr.operations as ops
+
+    return bool(table.op().find((ops.Filter, ops.DropNull)))
+
+
+def sources(table: Any) -> dict[str, frozenset[str]]:
+    """The columns of the one table that each column of a row-wise view is computed from."""
+    return _sources(table.op())
+
+
+def _sources(node: Any) -> dict[str, frozenset[str]]:
+    import ibis.expr.operations as ops
+
+    if isinstance(node, ops.PhysicalTable):
+        return {name: frozenset([name]) for name in node.schema.names}
+    known = _sources(node.parent)
+    if not isinstance(node, ops.Project):
+        return {name: known[name] for name in node.schema.names}
+    return {
+        name: frozenset().union(*(known[read] for read in _read(value, node.parent))) for name, value in node.values.items()
+    }
+
+
+def _read(value: Any, parent: Any) -> Iterator[str]:
+    """The columns of the parent that a value is computed from."""
+    import ibis.expr.operations as ops
+
+    return (field.name for field in value.find(ops.Field) if field.rel == parent)
+
+
+def _module(node: Any) -> str:
+    """Where Ibis keeps an operation; nothing for what it does not."""
+    package, _, name = type(node).__module__.rpartition(".")
+    return name if package == "ibis.expr.operations" else ""
+
+
+def _beyond_a_row(node: Any) -> bool:
+    """Operations of those modules that look at other rows, at chance or at the clock, or make several rows of one."""
+    import ibis.expr.operations as ops
+
+    kinds = (ops.Analytic, ops.Reduction, ops.Impure, ops.Subquery, ops.WindowFunction, ops.Unnest, ops.RowID)
+    return isinstance(node, kinds)
+
+
+def _is_view(node: Any) -> bool:
+    """A view on DuckDB that is more than a file or an array read as it is. What other engines name is taken for a table."""
+    if getattr(node.source, "name", None) != "duckdb":
+        return False
+    found = node.source.raw_sql(VIEWS).fetchall()
+    return any(name.casefold() == node.name.casefold() and not _reads_one_source(sql) for name, sql in found)
+
+
+def _reads_one_source(sql: str) -> bool:
+    """Is a view `SELECT * FROM` one reader of files, and nothing after its closing bracket?"""
+    bare = re.sub(r"'(?:[^']|'')*'", "''", re.sub(r'"(?:[^"]|"")*"', "q", sql)) if sql else ""
+    match = PLAIN_VIEW.match(bare)
+    if match is None:
+        return False
+    depth, rest = 1, match["rest"]
+    for place, letter in enumerate(rest):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth == 0:
+            return re.fullmatch(r"\s*(AS \w+)?\s*;?\s*", rest[place + 1 :]) is not None
+    return False

@@ -1,0 +1,145 @@
+"""What one row is: a record of one table, what the caller declares, or one of the few rows of an entity; and what the guarantee says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from designer.engines.one_table import broken_by, filtered, sources
+from designer.errors import InvalidProblem
+from designer.frozen import Immutable, count, shown
+from designer.guarantee import Guarantee
+
+MOST_NAME = 200
+MOST_ROWS = 1000
+NO_TABLE = (
+    "records: not an Ibis table; connect to an engine and pass a table, such as ibis.duckdb.connect().read_parquet(path)."
+)
+NOT_ONE_TABLE = (
+    "records: the expression {found}, so its rows need not be rows of one table, and the stated loss would be one of rows, not of records. Pass a table, "
+    'filtered or mapped row by row, or say what one row is, such as unit="household": the guarantee then says so.'
+)
+ONE_ROW = "A record is one row of one table: what was released from was found to be a row-wise view of it."
+DECLARED = "A row is declared to be one {name} by the caller, which was not checked."
+SEVERAL = "Whoever is behind several rows loses more than what is stated for one."
+OTHER_ENGINES = (
+    "On engines other than DuckDB the name of a view passes for that of a table: a record is then a row of the view."
+)
+CHOSEN = (
+    " Which rows of an entity count depends on its own rows alone: the first {k} by their content (SHA-256 of texts, the values of all else); rows "
+    "without an entity count nowhere."
+)
+
+
+@dataclass(frozen=True)
+class RowUnit(Immutable):
+    """name: what one row is, declared by the caller. entity, rows_per_entity: a column that tells apart whose rows they are, and how many of them count.
+
+    Without a name the expression must be a row-wise view of one table. Entities are told apart by bytes, whatever the collation of the column.
+    """
+
+    name: str | None = None
+    entity: str | None = None
+    rows_per_entity: int | None = None
+
+    def __post_init__(self) -> None:
+        named = self.name is None or (
+            isinstance(self.name, str) and 0 < len(self.name) <= MOST_NAME and self.name.isprintable()
+        )
+        if not named:
+            raise InvalidProblem(f"unit: {shown(self.name)} is no name; give a printable text of up to {MOST_NAME} characters.")
+        if (self.entity is None) != (self.rows_per_entity is None):
+            raise InvalidProblem(
+                "entity, rows_per_entity: a column and the number of rows that count for each of its values go together."
+            )
+        if self.entity is None:
+            return
+        if not isinstance(self.entity, str) or not self.entity:
+            raise InvalidProblem(f"entity: {shown(self.entity)} is not the name of a column.")
+        if count(self.rows_per_entity, "rows_per_entity") > MOST_ROWS:
+            raise InvalidProblem(
+                f"rows_per_entity: {self.rows_per_entity} is above {MOST_ROWS}; the loss grows with its square."
+            )
+
+    def rows(self, table: Any, columns: Sequence[str]) -> Any:
+        """The rows that count: all of a row-wise view (or of anything with a name), at most `rows_per_entity` of each entity.
+
+        columns: those that are read. The rows of an entity are put in order by them alone, so rows in one place are the same to every query.
+        """
+        if not all(hasattr(table, name) for name in ("select", "group_by", "agg", "columns", "op")):
+            raise InvalidProblem(NO_TABLE)
+        if self.name is None and (found := broken_by(table)):
+            raise InvalidProblem(NOT_ONE_TABLE.format(found=found))
+        return table if self.entity is None else self._bounded(table, columns)
+
+    def _bounded(self, table: Any, columns: Sequence[str]) -> Any:
+        import ibis
+
+        if missing := [name for name in (self.entity, *columns) if name not in table.columns]:
+            raise InvalidProblem(f"records: the table has no column {missing[0]!r}; rename one.")
+        entity = table[self.entity]
+        if not (entity.type().is_string() or entity.type().is_integer() or entity.type().is_uuid()):
+            raise InvalidProblem(
+                f"entity: column {self.entity!r} is of type {entity.type()}; entities are texts, whole numbers or UUIDs."
+            )
+        place = "place"
+        while place in table.columns:
+            place += "_"
+        order = [part for name in columns for part in _order(table[name], name)]
+        own = ibis.window(group_by=_bytes(entity), order_by=order or [_bytes(entity)])
+        ranked = table.filter(entity.notnull()).mutate(**{place: ibis.row_number().over(own)})
+        return ranked.filter(ranked[place] < self.rows_per_entity).drop(place)
+
+    def require_fixed_rows(self, table: Any, attributes: Sequence[str]) -> None:
+        """What the protection of attribute values needs: the number of rows is public, and each attribute has columns of its own."""
+        if self.entity is not None:
+            raise InvalidProblem(
+                "entity: which rows of an entity count depends on their values, so values with budgets of their own are not protected by it; "
+                "protect a Presence."
+            )
+        if self.name is not None:
+            return
+        if filtered(table):
+            raise InvalidProblem(
+                "records: whether a row passes the filter may depend on protected values, and the number of records is public; filter nothing, "
+                "protect a Presence, or say what one row of the filtered table is (unit)."
+            )
+        read = [column for attribute, given in sources(table).items() if attribute in attributes for column in given]
+        if len(set(read)) < len(read):
+            raise InvalidProblem(
+                "records: two attributes are computed from the same column, whose change would cost the sum of their budgets; use one of them, or say "
+                "what one row is (unit)."
+            )
+
+    def stated(self, guarantee: Guarantee) -> Guarantee:
+        """A guarantee about rows, with what a row is."""
+        row = ONE_ROW if self.name is None else DECLARED.format(name=self.name)
+        notes = ((OTHER_ENGINES,) if self.name is None else ()) + ((SEVERAL,) if self.entity is None else ())
+        guarantee = replace(guarantee, unit=f"{guarantee.unit} {row}", unprotected=(*guarantee.unprotected, *notes))
+        if self.entity is None:
+            return guarantee
+        return replace(
+            guarantee,
+            unit=f"One entity: all rows with one value in {self.entity!r}, of which at most {self.rows_per_entity} count. {guarantee.unit}",
+            relation="One entity may appear or disappear with all its rows, whatever the others are.",
+            mechanism=guarantee.mechanism + CHOSEN.format(k=self.rows_per_entity),
+            parameters={**guarantee.parameters, "rows_per_entity": self.rows_per_entity},
+        )
+
+
+def _bytes(column: Any) -> Any:
+    """What is equal only for equal bytes: collations make two texts one, their hashes they cannot."""
+    return column.hexdigest("sha256") if column.type().is_string() else column
+
+
+def _order(column: Any, name: str) -> list[Any]:
+    """By which a column is put in order: the same in two rows only if they are the same to every query."""
+    kind = column.type()
+    if kind.is_string():
+        return [_bytes(column)]
+    if kind.is_floating():
+        return [column, _bytes(column.cast("string"))]  # 0 and -0 are equal as numbers
+    if kind.is_numeric() or kind.is_boolean() or kind.is_temporal() or kind.is_uuid():
+        return [column]
+    raise InvalidProblem(f"records: column {name!r} is of type {kind}, which has no order; convert it to text.")

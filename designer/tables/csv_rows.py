@@ -1,0 +1,83 @@
+"""CSV files as columns of texts and numbers, by rules that read each record alone: none is refused or dropped for what it holds.
+
+- Bytes that are not UTF-8 become U+FFFD, and a byte-order mark is no part of the first name.
+- Fields are separated by the delimiter; one in double quotes may hold delimiters, line ends and doubled quotes, at any length.
+- Fields that a record lacks, and empty ones, are missing; those too many are cut off; a blank line is no record.
+- A record is what the quotes make of the file: one that never closes makes one record of all lines that follow.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from designer.errors import InvalidProblem
+from designer.files.data_files import number
+from designer.frozen import shown
+
+LONGEST_FIELD = 2**31 - 1
+ROWS_AT_ONCE = 20_000
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How a CSV file separates fields and writes numbers. thousands: a mark between groups of three digits, none by default."""
+
+    delimiter: str = ","
+    decimal: str = "."
+    thousands: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.delimiter, str) or len(self.delimiter) != 1 or self.delimiter in '"\r\n\0':
+            raise InvalidProblem(f"delimiter: {shown(self.delimiter)} is not one character other than a quote or a line end.")
+        if self.decimal not in (".", ","):
+            raise InvalidProblem(f'decimal: {shown(self.decimal)} is no decimal mark; use "." or ",".')
+        if self.thousands not in ("", ".", ",", " ", "'", "_") or self.thousands == self.decimal:
+            raise InvalidProblem(
+                f"thousands: {shown(self.thousands)} is no mark of thousands beside the decimal mark {self.decimal!r}; use one of . , ' _ or a space."
+            )
+
+    def number(self, text: str) -> float | None:
+        """A field as a float: ASCII digits, a sign, a decimal mark, an exponent, or inf or nan; None for anything else, which is missing."""
+        if self.thousands and self.thousands in text:
+            grouped = rf"[ \t]*[+-]?[0-9]{{1,3}}({re.escape(self.thousands)}[0-9]{{3}})+(?![0-9]|{re.escape(self.thousands)}).*"
+            if re.fullmatch(grouped, text, re.ASCII | re.DOTALL) is None:
+                return None
+            text = text.replace(self.thousands, "")
+        if self.decimal == ",":
+            text = "" if "." in text else text.replace(",", ".")
+        return number(text)
+
+    def whole(self, text: str) -> int | None:
+        """A field as a whole number of 64 bits; None for anything else, which is missing."""
+        if self.number(text) is None:
+            return None
+        digits = (text.replace(self.thousands, "") if self.thousands else text).strip()
+        parts = re.fullmatch(rf"([+-]?[0-9]{{1,20}})({re.escape(self.decimal)}0*)?", digits)
+        found = int(parts[1]) if parts else 2**63
+        return found if -(2**63) <= found < 2**63 else None
+
+
+def header(path: Path, delimiter: str) -> list[str]:
+    """The columns that the first line names, each once; engines do not tell upper from lower case."""
+    names = next(_records(path, delimiter), [])
+    if not all(names) or len({name.casefold() for name in names}) != len(names) or not names:
+        raise InvalidProblem(f"path: the first line of {path} must name every column once, whatever the case of letters.")
+    return names
+
+
+def batches(path: Path, delimiter: str, width: int) -> Iterator[list[tuple[str, ...]]]:
+    """The records below the header as columns, some thousands at a time; what is missing is an empty text."""
+    records = islice(_records(path, delimiter), 1, None)
+    while rows := list(islice(records, ROWS_AT_ONCE)):
+        yield list(zip(*(row if len(row) == width else row[:width] + [""] * (width - len(row)) for row in rows), strict=True))
+
+
+def _records(path: Path, delimiter: str) -> Iterator[list[str]]:
+    csv.field_size_limit(LONGEST_FIELD)
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        yield from (row for row in csv.reader(file, delimiter=delimiter) if row)

@@ -1,0 +1,58 @@
+"""What is constructed can be drawn from: odd maps, weights and grids are refused at construction, or a release succeeds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from designer import InvalidProblem, NotPrivate, Workload, metrics
+from designer.grid import Grid
+from designer.mechanism import Mechanism
+from designer.norms import Norm
+
+weights = st.one_of(st.sampled_from([1e-130, 2.0**-56, 2.0**-20, 0.01, 0.25, math.inf]), st.floats(1e-12, 0.5))
+exponents = st.one_of(st.sampled_from([-1500, -300, -60, -40, 0, 30, 61, 300, 1000]), st.integers(-70, 70))
+
+
+def built(norm: Norm, steps: tuple[int, ...], falloff: str) -> Mechanism:
+    rows = norm.dimension
+    return Mechanism("odd", Workload(np.eye(rows, 2)), metrics.uniform(2, 1.0), norm, Grid(steps), falloff)  # type: ignore[arg-type]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_odd_maps_and_grids_are_refused_at_construction_or_release(data: st.DataObject) -> None:
+    order, falloff = data.draw(
+        st.sampled_from([("l1", "exponential"), ("l2", "exponential"), ("l2", "gaussian"), ("linf", "exponential")])
+    )
+    rows = data.draw(st.integers(1, 3))
+    tall = data.draw(st.sampled_from([None, rows, rows + 1, max(1, rows - 1)])) if order == "l2" else None
+    finite = weights.filter(math.isfinite)
+    listed = data.draw(st.lists(weights, min_size=rows, max_size=rows)) if tall is None else (
+        data.draw(st.lists(st.lists(st.one_of(finite, st.just(0.0)), min_size=rows, max_size=rows), min_size=tall, max_size=tall))
+    )  # fmt: skip
+    steps = tuple(data.draw(st.lists(exponents, min_size=rows, max_size=rows)))
+    try:
+        made = built(Norm(np.array(listed), order), steps, falloff)  # type: ignore[arg-type]
+    except (InvalidProblem, NotPrivate):
+        return
+    assert len(made.release([3, 4]).answers) == rows
+
+
+@pytest.mark.parametrize(
+    ("shape", "step"),
+    [([[0.25, 0.25], [0.25, 0.25]], -40), ([[0.1, 0], [0, 0.1], [0.1, 0.1]], -40), ([[0.25, 0], [0, 0.25]], -80)],
+    ids=["singular", "tall", "too fine"],
+)
+def test_ellipsoids_that_cannot_be_drawn_are_refused(shape: list[list[float]], step: int) -> None:
+    with pytest.raises(InvalidProblem, match=r"no noise can be drawn exactly|beyond 2\^52"):
+        built(Norm(np.array(shape), "l2"), (step, step), "exponential")
+
+
+def test_rates_below_those_of_the_sampler_are_refused() -> None:
+    with pytest.raises(InvalidProblem, match="no noise can be drawn exactly"):
+        built(Norm(np.array([2.0**-30, 2.0**-30]), "l1"), (-40, -40), "exponential")
