@@ -4,17 +4,39 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.frozen import Floats
+from designer.grid import Grid
 from designer.laplace_sums import largest_quantile
-from designer.norms import Gauge
+from designer.noise import Noise
+from designer.norms import Gauge, Norm
+from designer.workload import Workload
 
-if TYPE_CHECKING:
-    from designer.mechanism import Mechanism
+
+class AdditiveLaw(Protocol):
+    """What the bounds need to know of a mechanism: the law of its noise, and the answers that it adds the noise to."""
+
+    @property
+    def workload(self) -> Workload: ...
+    @property
+    def norm(self) -> Norm: ...
+    @property
+    def grid(self) -> Grid: ...
+    @property
+    def falloff(self) -> str: ...
+    @property
+    def reconstruction(self) -> Floats | None: ...
+    @property
+    def effective(self) -> Floats: ...
+    @property
+    def scales(self) -> Floats: ...
+    @property
+    def noise(self) -> Noise: ...
+    def query_variances(self) -> Floats: ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +58,7 @@ class ErrorBounds:
     bias: tuple[float, float, float]
 
 
-def error_bounds(mechanism: Mechanism, n: float, delta: float) -> ErrorBounds:
+def error_bounds(mechanism: AdditiveLaw, n: float, delta: float) -> ErrorBounds:
     """The bounds for a mechanism: those of DX Theorem 2 where the answers carry independent Laplace noise, `joint_noise` elsewhere."""
     if not 0 < delta <= 1:
         raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].")
@@ -90,7 +112,7 @@ def _independent_quantile(scales: Floats, steps: Floats, delta: float) -> float:
     return high * (1 + 1e-12)
 
 
-def joint_noise(mechanism: Mechanism, delta: float) -> tuple[float, float, float, float, float]:
+def joint_noise(mechanism: AdditiveLaw, delta: float) -> tuple[float, float, float, float, float]:
     """The same for noise drawn jointly or mapped by a reconstruction T, on any grid, from the continuous law y with the same density.
 
     `E||Y||_1 <= sum_k s_k`, `E||Y||_inf <= E||Y||_2 <= root of sum_k s_k^2` (Jensen), `s_k^2 >= E Y_k^2`.
@@ -123,7 +145,7 @@ def joint_noise(mechanism: Mechanism, delta: float) -> tuple[float, float, float
     return total, float(deviations.sum()), math.sqrt(total), math.sqrt(total), max(0.0, float(tails.max()))
 
 
-def _tail_of_sums(mechanism: Mechanism, delta: float) -> float:
+def _tail_of_sums(mechanism: AdditiveLaw, delta: float) -> float:
     """The 1 - delta quantile of the largest answer of independent Laplace noise, bounded from its own law."""
     heard = mechanism.noise.heard
     steps = mechanism.grid.steps[heard]
@@ -131,7 +153,7 @@ def _tail_of_sums(mechanism: Mechanism, delta: float) -> float:
     return largest_quantile(rows * steps, mechanism.norm.map[heard] * steps, delta)
 
 
-def continuous_deviations(mechanism: Mechanism) -> Floats:
+def continuous_deviations(mechanism: AdditiveLaw) -> Floats:
     """Standard deviations of the answers under the continuous law; only independent coordinates know a discrete one."""
     if mechanism.norm.order != "l1":
         return np.asarray(np.sqrt(mechanism.query_variances()))
@@ -139,14 +161,14 @@ def continuous_deviations(mechanism: Mechanism) -> Floats:
     return np.asarray(math.sqrt(2) * np.linalg.norm(rows / mechanism.norm.map[mechanism.noise.heard], axis=1))
 
 
-def cell(mechanism: Mechanism) -> tuple[float, Floats]:
+def cell(mechanism: AdditiveLaw) -> tuple[float, Floats]:
     """How far half a grid step in every coordinate leads at most: in the norm, and in each answer."""
     noise, norm = mechanism.noise, mechanism.norm
     half = noise.steps[noise.heard] / 2
     return float(norm.length(np.abs(norm.factor) @ half)), np.abs(noise.rows(mechanism.reconstruction)) @ half
 
 
-def reach(mechanism: Mechanism) -> Floats:
+def reach(mechanism: AdditiveLaw) -> Floats:
     """`max {|T_k z| : ||z|| <= 1}` for each row T_k of the reconstruction: the dual norm."""
     norm, rows = mechanism.norm, mechanism.noise.rows(mechanism.reconstruction)
     if isinstance(norm, Gauge):

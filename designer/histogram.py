@@ -297,3 +297,11 @@ def _spellings(value: object) -> tuple[str, ...]:
             return ()
         return (repr(number), str(int(number))) if number.is_integer() else (repr(number),)
     return (str(value),)
+
+
+def exact_answers(integers: NDArray[np.int64], histogram: NDArray[np.int64]) -> NDArray[Any]:
+    """`M x` without rounding or overflow: int64 where the largest sum fits, Python integers otherwise."""
+    bound = np.abs(integers).astype(np.float64) @ histogram.astype(np.float64)
+    if bound.max() < 2.0**62:
+        return np.asarray(integers @ histogram)
+    return np.asarray(integers.astype(object) @ histogram.astype(object))

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
+from designer.confidential import withholding
 from designer.differences import changes_given, moved
-from designer.errors import InvalidProblem
+from designer.error_bounds import ErrorBounds, error_bounds
+from designer.errors import InvalidProblem, InvalidSpec
 from designer.families.names import ADDITIVE_FAMILIES, require_family
-from designer.frozen import Floats, frozen, positive, real_array
+from designer.files.json_text import array, flagged_vacuous
+from designer.files.mechanism_spec import settled_claim
+from designer.files.spec_parts import norm_from_spec, norm_to_spec, relation_from_spec, workload_from_spec, workload_to_spec
+from designer.frozen import Floats, count, frozen, positive, real_array
 from designer.grid import Grid
 from designer.guarantee import FLOATING_POINT, TIMING, Guarantee
-from designer.histogram import Universe
+from designer.histogram import Universe, counts, exact_answers
+from designer.noise import Noise, noise_for, require_sampler
 from designer.norms import Gauge, Norm
 from designer.optimality import Optimality
 from designer.relation import Relation
+from designer.release import Release, SimulatedNoise
+from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.sensitivity import SensitivitySet
 from designer.specified import Specified
 from designer.tabulation import TakesCounts
 from designer.workload import Workload
 
-if TYPE_CHECKING:
-    from designer.error_bounds import ErrorBounds
-    from designer.noise import Noise
-    from designer.release import Release, SimulatedNoise
-
+CORE_KEYS = {"family", "workload", "relation", "norm", "grid", "falloff", "measured", "reconstruction"}
 SMALLEST_WEIGHT = 1e-140
 UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
 NO_NOISE = "no answer gets any noise, so every one is published exactly"
@@ -90,8 +96,6 @@ class Mechanism(Specified, TakesCounts):
             raise InvalidProblem(
                 f"falloff: a gaussian fall-off has a proof for l2 norms only, not for {self.norm.order}; use exponential."
             )
-        from designer.noise import require_sampler
-
         require_sampler(self.norm, self.falloff)
         if self.relation.size != self.workload.shape[1]:
             raise InvalidProblem(
@@ -252,8 +256,6 @@ class Mechanism(Specified, TakesCounts):
 
     def error_bounds(self, n: float, delta: float = 0.05) -> ErrorBounds:
         """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, and with probability 1 - delta."""
-        from designer.error_bounds import error_bounds
-
         return error_bounds(self, positive(n, "n"), delta)
 
     @property
@@ -261,45 +263,74 @@ class Mechanism(Specified, TakesCounts):
         """What counts are joined by."""
         return self.workload.universe
 
+    @withholding
     def release(self, histogram: object) -> Release:
         """Noisy answers for confidential data: nonnegative integer counts, one for each universe element, in their order or by name.
 
-        Spends the budget once. What carries names is joined by name: see `designer.histogram.counts`.
+        Spends the budget once. What carries names is joined by name: see `designer.histogram.counts`. M x is computed in exact integers.
         """
-        from designer.release import release
+        exact = exact_answers(self.integers, counts(histogram, self.universe))
+        noise = self.noise.draw(1, SystemEntropy())[0]
+        noisy = [int(a) + int(z) for a, z in zip(exact, noise, strict=True)]
+        answers = np.array([_nearest_float(v * self.grid.step(k)) for k, v in enumerate(noisy)])
+        if self.reconstruction is not None:
+            answers = self.reconstruction @ answers
+        return Release(frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, kept=self._kept())
 
-        return release(self, histogram)
+    def _kept(self) -> Floats | None:
+        """The rows of the public statistics that no noise enters, (q, N), where every element is counted under an invariant; None elsewhere."""
+        if self.relation.single_records or not self.workload.is_identity:
+            return None
+        public, heard = self.relation.public_rows(), ~self.norm.silent
+        rebuilt = np.eye(len(heard)) if self.reconstruction is None else self.reconstruction
+        noise = np.abs(public @ rebuilt[:, heard]).max(axis=1, initial=0.0)
+        return frozen(public[noise <= 1e-9 * np.abs(public).max() * np.abs(rebuilt).max()])
 
     def sample_noise(self, size: int, seed: int | None = None) -> SimulatedNoise:
         """`size` draws of the noise in the K answers, (size, K), for simulation only: the result is stamped as not private."""
-        from designer.release import simulate
-
-        return simulate(self, size, seed)
+        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
+        draws = self.grid.values(self.noise.draw(count(size, "size"), entropy).T).T
+        return SimulatedNoise.of(draws if self.reconstruction is None else draws @ self.reconstruction.T, seed)
 
     @cached_property
     def noise(self) -> Noise:
         """The exact sampler of the noise, in grid steps, and the moments of its law."""
-        from designer.noise import noise_for
-
         return noise_for(self.norm, self.grid, self.falloff)
 
     def core(self) -> dict[str, Any]:
         """Everything that decides what the mechanism does."""
-        from designer.files.mechanism_spec import core
-
-        return core(self)
+        return {
+            "family": self.family,
+            "workload": workload_to_spec(self.workload),
+            "relation": self.relation.to_spec(),
+            "norm": norm_to_spec(self.norm),
+            "grid": list(self.grid.exponents),
+            "falloff": self.falloff,
+            "measured": self.measured,
+            "reconstruction": self.reconstruction,
+            **self.flag,
+        }
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> Mechanism:
         """The mechanism of a spec, certified anew."""
-        from designer.files.mechanism_spec import from_core
-
-        return from_core(core)
+        allowed = flagged_vacuous(core, CORE_KEYS)
+        if not all(type(e) is int and abs(e) < 2000 for e in core["grid"]):
+            raise InvalidSpec(f"grid: {core['grid'][:4]} ... must be whole exponents of two.")
+        return cls(
+            family=core["family"],
+            workload=workload_from_spec(core["workload"]),
+            relation=relation_from_spec(core["relation"]),
+            norm=norm_from_spec(core["norm"]),
+            grid=Grid(tuple(core["grid"])),
+            falloff=core["falloff"],
+            measured=None if core["measured"] is None else array(core["measured"], 2, "measured"),
+            reconstruction=None if core["reconstruction"] is None else array(core["reconstruction"], 2, "reconstruction"),
+            allow_vacuous=allowed,
+        )
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
         """See `designer.files.mechanism_spec.settled_claim`."""
-        from designer.files.mechanism_spec import settled_claim
-
         return settled_claim(self, claimed, proven)
 
     @property
@@ -346,3 +377,11 @@ def budget_range(relation: Relation) -> tuple[float | None, float | None]:
     # Implied pairs are longer than those that imply them: the blocks know the smallest budget, not the largest.
     least = min((float(block.budgets.min(initial=np.inf)) for block in relation.blocks()), default=np.inf)
     return (None, None) if np.isinf(least) else (least, relation.largest_budget())
+
+
+def _nearest_float(value: Fraction) -> float:
+    """Post-processing of one noisy answer; beyond the floats it is infinite, because a refusal would depend on the data."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

@@ -1,19 +1,13 @@
-"""The additive mechanism as plain data: its core, and which claims about it two machines may state differently."""
+"""Claims of a file about a certificate over the sensitivity set: which of them two machines may state differently."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any, Protocol
 
 from designer.certificate import Witness, attains
-from designer.errors import InvalidSpec
-from designer.files.json_text import array, flagged_vacuous
-from designer.files.spec_parts import norm_from_spec, norm_to_spec, relation_from_spec, workload_from_spec, workload_to_spec
-from designer.grid import Grid
-from designer.mechanism import Mechanism
 from designer.sensitivity import SensitivitySet
 from designer.workload import Workload
 
@@ -26,42 +20,6 @@ class Certified(Protocol):
     @property
     def norm(self) -> Any: ...
     def sensitivity(self) -> SensitivitySet: ...
-
-
-CORE_KEYS = {"family", "workload", "relation", "norm", "grid", "falloff", "measured", "reconstruction"}
-
-
-def core(mechanism: Mechanism) -> dict[str, Any]:
-    """Everything that decides what the mechanism does."""
-    return {
-        "family": mechanism.family,
-        "workload": workload_to_spec(mechanism.workload),
-        "relation": mechanism.relation.to_spec(),
-        "norm": norm_to_spec(mechanism.norm),
-        "grid": list(mechanism.grid.exponents),
-        "falloff": mechanism.falloff,
-        "measured": mechanism.measured,
-        "reconstruction": mechanism.reconstruction,
-        **mechanism.flag,
-    }
-
-
-def from_core(body: Mapping[str, Any]) -> Mechanism:
-    """The mechanism of a core, certified anew."""
-    allowed = flagged_vacuous(body, CORE_KEYS)
-    if not all(type(e) is int and abs(e) < 2000 for e in body["grid"]):
-        raise InvalidSpec(f"grid: {body['grid'][:4]} ... must be whole exponents of two.")
-    return Mechanism(
-        family=body["family"],
-        workload=workload_from_spec(body["workload"]),
-        relation=relation_from_spec(body["relation"]),
-        norm=norm_from_spec(body["norm"]),
-        grid=Grid(tuple(body["grid"])),
-        falloff=body["falloff"],
-        measured=None if body["measured"] is None else array(body["measured"], 2, "measured"),
-        reconstruction=None if body["reconstruction"] is None else array(body["reconstruction"], 2, "reconstruction"),
-        allow_vacuous=allowed,
-    )
 
 
 def settled_claim(mechanism: Certified, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:

@@ -18,11 +18,10 @@ import numpy as np
 from designer.domain import Domain
 from designer.errors import InvalidProblem
 from designer.frozen import count, positive, shown
-from designer.histogram import Universe, counts
+from designer.histogram import Universe, counts, exact_answers
 from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
 from designer.invariants.statistics import Distance, Integers, Statistics
 from designer.metrics import Metric
-from designer.release import exact_answers
 
 LARGEST_UNIVERSE = 10**8  # elements: 0.8 GB a statistic
 

@@ -8,7 +8,7 @@ cells are pushed up, and the others of their rows and columns down.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -18,10 +18,22 @@ from designer.guarantee import Guarantee
 from designer.invariants.statistics import Integers, Statistics
 from solvers.status import Status
 
-if TYPE_CHECKING:
-    from designer.release import Release
-
 Closeness = Literal["l1", "l2"]
+
+
+class Released(Protocol):
+    """What a table is computed from: noisy answers, the statistics of them that carry no noise, and what they promise."""
+
+    @property
+    def answers(self) -> Floats: ...
+    @property
+    def queries(self) -> tuple[str, ...]: ...
+    @property
+    def guarantee(self) -> Guarantee: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def kept(self) -> Floats | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +66,7 @@ class NearestTable:
 
 
 def nearest_table(
-    release: Release,
+    release: Released,
     invariant: Statistics,
     totals: object,
     *,
@@ -121,7 +133,7 @@ def _public(invariant: Statistics, totals: object, records: int | None) -> tuple
     return np.concatenate([invariant.matrix, ones]), np.append(sums, count(records, "records", least=0))
 
 
-def _refuse_contradiction(release: Release, rows: Integers, sums: Floats, names: tuple[str, ...]) -> None:
+def _refuse_contradiction(release: Released, rows: Integers, sums: Floats, names: tuple[str, ...]) -> None:
     """Totals other than those that the release itself tells without noise are refused; all of these numbers are public."""
     from solvers.table_projection import row_space
 

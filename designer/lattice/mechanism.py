@@ -247,9 +247,7 @@ class LatticeMechanism(Specified, TakesCounts):
 
     def sample_noise(self, size: int, seed: int | None = None) -> SimulatedNoise:
         """`size` draws of the noise in the K answers, (size, K), stamped as not private."""
-        noise = np.asarray(self.draw(size, seed) @ self.workload.dense().T, dtype=np.float64).view(SimulatedNoise)
-        noise.stamp = f"simulation, not private: {size} draws, " + ("no seed" if seed is None else f"seed {seed}")
-        return noise
+        return SimulatedNoise.of(np.asarray(self.draw(size, seed) @ self.workload.dense().T, dtype=np.float64), seed)
 
     @property
     def universe(self) -> Universe:

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.files.spec_parts import workload_to_spec
 from designer.frozen import Floats, Immutable, frozen, names, real_array, shown
-from designer.histogram import Universe
+from designer.histogram import Universe, exact_answers
 from designer.norms import Norm
 from designer.relation import Relation
-from designer.release import exact_answers
 from designer.selection.norms import Range, TwoLargest
 from designer.workload import Workload
 from solvers.rational import dyadic_integers

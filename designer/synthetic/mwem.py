@@ -16,7 +16,7 @@ from designer.confidential import withholding
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.frozen import Floats, count, frozen, positive, shown
 from designer.guarantee import Guarantee
-from designer.histogram import Universe
+from designer.histogram import Universe, exact_answers
 from designer.optimality import Optimality
 from designer.problem import Problem
 from designer.sampling.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
@@ -160,8 +160,6 @@ class MWEM(Specified, TakesCounts):
 
     def _exact(self, histogram: object) -> list[int]:
         """P x in grid steps."""
-        from designer.release import exact_answers
-
         counts = whole_histogram(histogram, self.universe, self.records)
         return [int(v) for v in exact_answers(self.queries.integers, counts)]
 

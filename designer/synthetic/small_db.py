@@ -17,7 +17,7 @@ from designer.confidential import withholding
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.frozen import Floats, count, frozen, positive, shown
 from designer.guarantee import Guarantee
-from designer.histogram import Universe
+from designer.histogram import Universe, exact_answers
 from designer.optimality import Optimality
 from designer.problem import Problem
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
@@ -115,8 +115,6 @@ class SmallDB(Specified, TakesCounts):
 
     def _law(self, histogram: object) -> ExponentialLaw | PermuteAndFlipLaw:
         """Scores in units of a grid step over m, exact integers: the one place where the counts are touched."""
-        from designer.release import exact_answers
-
         counts = whole_histogram(histogram, self.universe, self.records)
         exact = exact_answers(self.queries.integers, counts).astype(object) * self.size
         errors = np.abs(self.candidates.answers.astype(object) * self.records - exact).max(axis=1)
