@@ -140,7 +140,7 @@ def test_every_pair_of_cells_keeps_its_budget(protection: str, loss: str) -> Non
 
 def test_lattice_change_of_real_contrasts_has_the_certified_length() -> None:
     """The contrasts of two data sets that differ in one attribute, as the release computes them, not by the formula."""
-    from designer.marginals.release import true_residuals
+    from designer.marginals.draws import true_residuals
 
     made = small()
     for axis, name in enumerate(DOMAIN.attributes[:3]):
@@ -151,7 +151,7 @@ def test_lattice_change_of_real_contrasts_has_the_certified_length() -> None:
             x[cell] += 1
             y[(*cell[:axis], 0, *cell[axis + 1 :])] += 1
             one, other = (
-                true_residuals(made, {s: marginal(z, made.workload.names(s)) for s in made.workload.maximal.tuples()})
+                true_residuals(made.position, {s: marginal(z, made.workload.names(s)) for s in made.workload.maximal.tuples()})
                 for z in (x, y)
             )
             length = Fraction(0)

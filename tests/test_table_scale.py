@@ -13,7 +13,7 @@ from designer.sampling import discrete_gaussian
 from designer.sampling.discrete_gaussian import DiscreteGaussian
 from designer.tables import Condition, Count, Groups, Key, Measure, Quantile, Sum, TablePlan, aggregates
 from designer.tables.aggregates import cell_counts, numbers
-from designer.tables.release import Answer
+from designer.tables.answers import Answer
 
 ibis = pytest.importorskip("ibis")
 pa = pytest.importorskip("pyarrow")

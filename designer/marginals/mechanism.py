@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
+from designer.confidential import withholding
 from designer.domain import Domain
+from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.files.json_text import array, flagged_vacuous
-from designer.frozen import Floats, frozen
+from designer.frozen import Floats, count, frozen
 from designer.guarantee import TIMING, Guarantee
+from designer.marginals.draws import stored, true_residuals
 from designer.marginals.noise import ResidualNoise
 from designer.marginals.protection import Change, Presence, Protection, changes, from_spec, to_spec
+from designer.marginals.release import MarginalRelease, SimulatedTables
 from designer.marginals.residuals import assemble, squared_synthesis
 from designer.marginals.subsets import Subsets
+from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database
 from designer.marginals.workload import MarginalWorkload, positions
 from designer.mechanism import NOTIONS
 from designer.optimality import Optimality
+from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.specified import Specified
-from solvers.rational import root_above
-
-if TYPE_CHECKING:
-    from designer.marginals.release import MarginalRelease, SimulatedTables
+from solvers.rational import float_above, root_above
 
 THEOREM = (
     "Integer contrasts of every measured residual get independent discrete Gaussian noise of variance (squared norm of the contrast) / s_A; a "
@@ -146,11 +150,9 @@ class MarginalMechanism(Specified):
 
     def release(self, columns: Any) -> MarginalRelease:
         """Noisy marginals of confidential records, given as columns: a mapping or data frame from attribute names to equally long sequences."""
-        from designer.marginals.release import release
-        from designer.marginals.tables import tables_of_columns
+        return self._released(lambda: tables_of_columns(self.workload, columns))
 
-        return release(self, lambda: tables_of_columns(self.workload, columns))
-
+    @withholding
     def release_database(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> MarginalRelease:
@@ -160,23 +162,32 @@ class MarginalMechanism(Specified):
         row is. entity, rows_per_entity (where presence is protected): a column, and how many rows of each of its values count. The guarantee
         of the release states both.
         """
-        from designer.engines.row_unit import RowUnit
-        from designer.marginals.release import release_rows
-
-        return release_rows(self, table, RowUnit(unit, entity, rows_per_entity))
+        row, columns = RowUnit(unit, entity, rows_per_entity), self.workload.columns
+        rows = row.rows(table, columns)
+        if not isinstance(self.protection, Presence):
+            row.require_fixed_rows(table, columns)
+        released = self._released(lambda: tables_of_database(self.workload, rows))
+        return replace(released, guarantee=_of_entities(self.protection, row, row.stated(self.guarantee)))
 
     def release_tables(self, tables: Mapping[Sequence[str], Any]) -> MarginalRelease:
         """The same of the true marginal tables, `{names of the axes: counts}`, of at least the largest requested subsets."""
-        from designer.marginals.release import release
-        from designer.marginals.tables import tables_of_counts
+        return self._released(lambda: tables_of_counts(self.workload, tables))
 
-        return release(self, lambda: tables_of_counts(self.workload, tables))
+    @withholding
+    def _released(self, count_tables: Callable[[], Tables]) -> MarginalRelease:
+        """Exact integer contrasts of the true tables plus exact noise from the operating system's entropy."""
+        exact = true_residuals(self.position, count_tables())
+        noisy = {subset: stored(exact[subset] + noise) for subset, noise in self._drawn(SystemEntropy()).items()}
+        return MarginalRelease(self, noisy, self.guarantee, self.fingerprint)
+
+    def _drawn(self, entropy: Entropy) -> dict[tuple[int, ...], NDArray[np.int64]]:
+        return dict(zip(self.position, self.noise.draw(entropy), strict=True))
 
     def sample_noise(self, seed: int | None = None) -> SimulatedTables:
         """One draw of the noise in every requested table, for simulation only: the result is stamped as not private."""
-        from designer.marginals.release import simulate
-
-        return simulate(self, seed)
+        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
+        stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
+        return SimulatedTables(self, self._drawn(entropy), stamp)
 
     def core(self) -> dict[str, Any]:
         domain = self.workload.domain
@@ -241,3 +252,11 @@ class MarginalMechanism(Specified):
         free = ", ".join(repr(name) for name, budget in names if np.isinf(budget))
         told = f"Unprotected attributes, with tables over them alone published exactly: {free}."
         return (*self.warning, "The number of records is public.", *((told,) if free else ()))
+
+
+def _of_entities(protection: Protection, unit: RowUnit, stated: Guarantee) -> Guarantee:
+    """Noise that a record moves by a length is moved by an entity of k rows by k lengths at most: k times the budget."""
+    if unit.rows_per_entity is None or not isinstance(protection, Presence):
+        return stated
+    budget = float_above(unit.rows_per_entity * Fraction(protection.epsilon))
+    return replace(stated, parameters={**stated.parameters, "budget_of_an_entity": budget})

@@ -1,5 +1,6 @@
 """Per-record private releases of tables of any size: plans of queries, with their policies, run where the records live."""
 
+from designer.tables.answers import Answer, TableRelease
 from designer.tables.condition import Condition
 from designer.tables.groups import OTHERS, Groups, hierarchy, nested_codes, tree
 from designer.tables.key import Key
@@ -8,7 +9,6 @@ from designer.tables.partition_selection import PartitionSelection
 from designer.tables.plan import PolicyCertificate, TablePlan
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Average, Count, CountDistinct, Sum, variance_for
-from designer.tables.release import Answer, TableRelease
 from designer.tables.unit_splitting import UnitSplitting
 
 __all__ = [

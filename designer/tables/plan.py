@@ -6,18 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from designer.confidential import withholding
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.json_text import require_keys
+from designer.frozen import count
 from designer.guarantee import TIMING, Guarantee
 from designer.printing import printed
 from designer.promises.tradeoff import rational
 from designer.records import policies
 from designer.records.policy import Policy
 from designer.records.values import entry
+from designer.sampling.entropy import SeededEntropy, SystemEntropy
+from designer.selection import Selection
 from designer.specified import Specified
+from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
 from designer.tables.loss_rate import rate_per_row, splitting_policy
 from designer.tables.measure import Measure
@@ -25,10 +32,8 @@ from designer.tables.partition_selection import delta_of_rows
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, CountDistinct, Query
 from designer.tables.query_file import query_from_spec, query_to_spec
+from designer.tables.run import noisy_answers
 from designer.tables.unit_splitting import UnitSplitting
-
-if TYPE_CHECKING:
-    from designer.tables.release import TableRelease, TableSimulation
 
 THEOREM = (
     "A record r moves the exact integer of one group of each query by at most its amount, so discrete Gaussian noise of variance v costs it "
@@ -222,6 +227,7 @@ class TablePlan(Specified):
             holds, terms, None if rate is None else str(rate), "exact rationals; tails rounded up", THEOREM
         )
 
+    @withholding
     def release(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> TableRelease:
@@ -231,10 +237,14 @@ class TablePlan(Specified):
         row is. entity, rows_per_entity: a column, and how many rows of each of its values count; the rest are left out by a rule that looks
         at the rows of that entity alone. The guarantee of the release states both.
         """
-        from designer.tables.release import release
+        row = RowUnit(unit, entity, rows_per_entity)
+        rows = row.rows(table, self.columns)
+        answers = noisy_answers(
+            self.queries, self.noisy, rows, SystemEntropy(), lambda selection, counts: selection.release(counts).index
+        )
+        return TableRelease(answers, self.guarantee_for(row), self.fingerprint)
 
-        return release(self, table, RowUnit(unit, entity, rows_per_entity))
-
+    @withholding
     def simulate(
         self,
         table: Any,
@@ -245,9 +255,15 @@ class TablePlan(Specified):
         rows_per_entity: int | None = None,
     ) -> TableSimulation:
         """The same of a PUBLIC or synthetic table, stamped as not private."""
-        from designer.tables.release import simulate
+        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
 
-        return simulate(self, table, seed, RowUnit(unit, entity, rows_per_entity))
+        def choose(selection: Selection, counts: Any) -> int:
+            own = None if seed is None else int(entropy.words(1)[0] >> np.uint64(1))
+            return int(selection.simulate(counts, 1, own).indices[0])
+
+        stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
+        rows = RowUnit(unit, entity, rows_per_entity).rows(table, self.columns)
+        return TableSimulation(noisy_answers(self.queries, self.noisy, rows, entropy, choose), stamp)
 
     def core(self) -> dict[str, Any]:
         return {

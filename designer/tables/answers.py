@@ -1,0 +1,101 @@
+"""What a plan hands out: noisy answers by query and group, released with a guarantee or simulated with a stamp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from designer.errors import InvalidProblem
+from designer.frozen import Floats
+from designer.guarantee import Guarantee
+from designer.printing import printed
+from designer.tables.groups import Labels
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The noisy answers of one query, one for each key in order.
+
+    variances: of the noise that was drawn, exact (None where an answer is no sum: quantiles, averages). integers: the noisy numbers of
+    steps themselves, from which `values = integers * step` are computed; hierarchies are made consistent from them and the variances.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    keys: tuple[Labels, ...]
+    values: Floats
+    variances: Floats | None = None
+    integers: tuple[int, ...] | None = None
+    step: Fraction | None = None
+
+    def __getitem__(self, key: Sequence[object] | str) -> float:
+        """The answer of one group, `answer["Retail"]` or `answer["DE", "11"]`."""
+        labels = (key,) if isinstance(key, str) else tuple(map(str, key))
+        if labels not in self._place:
+            raise InvalidProblem(f"key: {labels} is no group of {self.name!r}.")
+        return float(self.values[self._place[labels]])
+
+    @cached_property
+    def _place(self) -> dict[Labels, int]:
+        return {labels: i for i, labels in enumerate(self.keys)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, a row for each group."""
+        return {
+            "columns": list(self.columns),
+            "keys": [list(labels) for labels in self.keys],
+            "values": self.values.tolist(),
+            "variances": None if self.variances is None else self.variances.tolist(),
+            "integers": None if self.integers is None else list(self.integers),
+            "step": None if self.step is None else str(self.step),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Noisy answers by query name."""
+
+    answers: dict[str, Answer]
+
+    def __getitem__(self, name: str) -> Answer:
+        if name not in self.answers:
+            raise InvalidProblem(f"name: {name!r} is not among {sorted(self.answers)}.")
+        return self.answers[name]
+
+    def to_text(self) -> str:
+        """A line for each group of each query, with the standard deviation of its noise."""
+        lines = []
+        for answer in self.answers.values():
+            lines.append(printed(answer.name))
+            deviations = [None] * len(answer.keys) if answer.variances is None else np.sqrt(answer.variances).tolist()
+            for labels, value, deviation in zip(answer.keys, answer.values.tolist(), deviations, strict=True):
+                lines.append(
+                    f"  {printed(' / '.join(labels)) or 'all'}: {value:,.15g}"
+                    + ("" if deviation is None else f" +- {deviation:,.4g}")
+                )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class TableRelease(Answers):
+    """Noisy answers by query name, with the guarantee they carry and the fingerprint of the plan that made them."""
+
+    guarantee: Guarantee
+    fingerprint: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: answers, the guarantee, the fingerprint."""
+        answers = {name: answer.to_dict() for name, answer in self.answers.items()}
+        return {"answers": answers, "fingerprint": self.fingerprint, "guarantee": self.guarantee.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class TableSimulation(Answers):
+    """Answers of a public table with noise, and a `stamp` that says that they protect nobody."""
+
+    stamp: str
