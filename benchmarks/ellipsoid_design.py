@@ -14,8 +14,8 @@ import time
 
 import numpy as np
 
-from solvers.ellipsoid import Differences, minimise_trace
-from solvers.ellipsoid_rows import Array
+from solvers.ellipsoids.program import Differences, minimise_trace
+from solvers.ellipsoids.rows import Array
 
 
 def gram(workload: str, size: int) -> Array:

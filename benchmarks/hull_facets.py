@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from solvers.facets import HullFailed
-from solvers.hull import convex_hull
-from solvers.points import Points
-from solvers.span import span_coordinates
+from solvers.exact.points import Points
+from solvers.exact.span import span_coordinates
+from solvers.polytopes.facets import HullFailed
+from solvers.polytopes.hull import convex_hull
 
 
 def column_differences(rows: int, columns: int, seed: int = 1) -> Points:

@@ -19,10 +19,10 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.hull_facets import metric_differences, table_moves
-from designer.noise import gauge_grid
-from designer.norms import Gauge
+from designer.additive.noise import gauge_grid
+from designer.certified.norms import Gauge
+from designer.sampling.bodies.round_and_reject import RoundAndReject
 from designer.sampling.entropy import SystemEntropy
-from designer.sampling.round_and_reject import RoundAndReject
 
 LINEAR_PROGRAMS = 400
 SECONDS = 1.0

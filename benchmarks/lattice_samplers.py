@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
-from designer.sampling.lattice_choice import LatticeSampler, lattice_sampler_for
-from designer.sampling.lattice_gaussian import LatticeGaussian
-from solvers.chain import Chain, JumpLaw, l1_energy, l2_energy
-from solvers.convergence import autocorrelation_time, variation_bound
-from solvers.hermite import smith_transforms
-from solvers.lattice import integer_kernel
+from designer.sampling.lattices.lattice_choice import LatticeSampler, lattice_sampler_for
+from designer.sampling.lattices.lattice_gaussian import LatticeGaussian
+from solvers.exact.hermite import smith_transforms
+from solvers.lattices.chain import Chain, JumpLaw, l1_energy, l2_energy
+from solvers.lattices.convergence import autocorrelation_time, variation_bound
+from solvers.lattices.kernel import integer_kernel
 
 SECONDS = 1.0
 CHAINS, STEPS, PAIRS, LAG = 50, 5_000, 50, 2_000

@@ -14,8 +14,8 @@ import time
 import numpy as np
 
 from designer import metrics
-from designer.domain import Domain
 from designer.marginals import MarginalWorkload, Presence, design_marginals
+from designer.question.domain import Domain
 
 
 def designs(largest: int) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from designer import Problem, Workload, design, metrics
-from designer.mechanism import Mechanism
+from designer.additive.mechanism import Mechanism
 from designer.sampling.entropy import SystemEntropy
 
 

@@ -9,12 +9,12 @@ from time import perf_counter
 
 import numpy as np
 
-from designer.sampling.discrete_gaussian import DiscreteGaussian
-from designer.sampling.discrete_laplace import DiscreteLaplace
-from designer.sampling.ellipsoid_grid import EllipsoidGrid
+from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
+from designer.sampling.bodies.polytope_grid import PolytopeGrid
+from designer.sampling.bodies.round_and_reject import Falloff, RoundAndReject
 from designer.sampling.entropy import SystemEntropy
-from designer.sampling.polytope_grid import PolytopeGrid
-from designer.sampling.round_and_reject import Falloff, RoundAndReject
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 
 
 def seconds(work: Callable[[], object], repeats: int = 5) -> float:

@@ -6,21 +6,20 @@
 True
 """
 
-from designer import invariants, metrics
-from designer.certificate import PrivacyCertificate
-from designer.compare import Comparison, compare
-from designer.design import Design, design
-from designer.domain import Domain
+from designer.additive.mechanism import Mechanism
+from designer.additive.release import Release
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.guarantee import Guarantee
+from designer.certified.optimality import Optimality
+from designer.designing.best import Design, design
+from designer.designing.comparison import Comparison, compare
+from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.problem_file import read_problem
 from designer.files.spec import load
-from designer.guarantee import Guarantee
-from designer.mechanism import Mechanism
-from designer.optimality import Optimality
-from designer.problem import Problem
-from designer.release import Release
+from designer.question.domain import Domain
+from designer.question.workload import Workload
 from designer.version import VERSION as __version__
-from designer.workload import Workload
 
 __all__ = [
     "Comparison",

@@ -22,24 +22,25 @@ from typing import Any
 import numpy as np
 
 from designer import progress
-from designer.compare import compare
-from designer.design import FAMILIES, design
+from designer.additive.mechanism import Mechanism
+from designer.additive.release import Release
+from designer.certified.specified import Specified, save, to_spec
+from designer.designing.best import design
+from designer.designing.comparison import compare
+from designer.designing.families import FAMILIES
+from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.data_files import read_histogram
-from designer.files.json_text import plain
-from designer.files.output import checked_target, write_whole
 from designer.files.problem_file import read_problem
-from designer.files.spec import load, save, to_spec
-from designer.frozen import shown
-from designer.histogram import Labelled, carries_names
+from designer.files.spec import load
 from designer.lattice.mechanism import LatticeMechanism
-from designer.mechanism import Mechanism
 from designer.pictures import check_picture
-from designer.printing import one_line, printed
-from designer.release import Release
+from designer.question.histogram import Labelled, carries_names
 from designer.report import cautions, certificate_words, design_summary, page, summary
-from designer.specified import Specified
-from designer.tabulation import TakesCounts
+from designer.values.checks import shown
+from designer.values.json_text import plain
+from designer.values.output import checked_target, write_whole
+from designer.values.printing import one_line, printed
 from designer.version import VERSION
 
 EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2))

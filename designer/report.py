@@ -6,13 +6,13 @@ from dataclasses import asdict
 
 import numpy as np
 
-from designer.design import Design
-from designer.files.json_text import plain
-from designer.limit import Limit
-from designer.mechanism import Mechanism
-from designer.optimality import Optimality
-from designer.printing import in_markdown, printed
-from designer.specified import Specified
+from designer.additive.mechanism import Mechanism
+from designer.certified.optimality import Optimality
+from designer.certified.specified import Specified
+from designer.designing.best import Design
+from designer.designing.unbiased_limit import Limit
+from designer.values.json_text import plain
+from designer.values.printing import in_markdown, printed
 
 ROWS_SHOWN = 12
 

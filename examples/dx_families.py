@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, design, metrics
-from designer.frozen import Floats
 from designer.pictures import figure
+from designer.values.arrays import Floats
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, show
 

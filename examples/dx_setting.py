@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from designer.frozen import Floats
+from designer.certified.sensitivity import SensitivitySet
 from designer.metrics import Metric
 from designer.pictures import figure
-from designer.sensitivity import SensitivitySet
+from designer.values.arrays import Floats
 
 UNIVERSE = 50
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from designer import metrics
 from designer.files.data_files import numeric_column, read_table
-from designer.frozen import Floats
 from designer.metrics import Metric
+from designer.values.arrays import Floats
 from examples.dx_setting import draw_factors, improvement_factors
 from examples.reproduction import DATA, Result, show
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, design, metrics
-from designer.frozen import Floats
 from designer.pictures import figure
-from designer.relation import Relation
+from designer.question.relation import Relation
+from designer.values.arrays import Floats
 from examples.reproduction import Result, show
-from solvers.ellipsoid import Differences, minimise_trace
-from solvers.strategy_search import p_identity
+from solvers.ellipsoids.program import Differences, minimise_trace
+from solvers.programs.strategy_search import p_identity
 
 WORKLOADS = ("identity", "prefix", "ranges")
 RELATIONS = ("add/remove", "replace-one")

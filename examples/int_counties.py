@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from designer.files.data_files import numeric_column, read_table
-from designer.sampling.discrete_laplace import DiscreteLaplace
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.zero_sum import PartitionLaplace
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.sampling.lattices.zero_sum import PartitionLaplace
 from examples.int_setting import Integers, boxes, largest_bias
 from examples.reproduction import DATA, Result, show
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from designer.frozen import Floats
-from designer.sampling.discrete_gaussian import DiscreteGaussian
-from designer.sampling.discrete_laplace import DiscreteLaplace
 from designer.sampling.entropy import SeededEntropy
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.values.arrays import Floats
 from examples.int_delinquent import EPSILON, LABELS, margins, noise, table
 from examples.int_setting import Integers
 from examples.reproduction import Result, show
@@ -41,7 +41,7 @@ def noisy(way: str, size: int) -> Integers:
 @cache
 def released(way: str, nonnegative: bool, size: int) -> Floats:
     """Errors of the tables after projection, (size, 16)."""
-    from solvers.transport import nearest_integer, nearest_real
+    from solvers.lattices.transport import nearest_integer, nearest_real
 
     rows, sums = margins().matrix, margins().answers(table())
     tables = noisy(way, size)

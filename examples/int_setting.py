@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.frozen import Floats
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lattice_choice import lattice_sampler_for
-from solvers.chain import Chain, JumpLaw, l1_energy, l2_energy
-from solvers.convergence import VariationBound, variation_bound
-from solvers.hermite import smith_transforms
+from designer.sampling.lattices.lattice_choice import lattice_sampler_for
+from designer.values.arrays import Floats
+from solvers.exact.hermite import smith_transforms
+from solvers.lattices.chain import Chain, JumpLaw, l1_energy, l2_energy
+from solvers.lattices.convergence import VariationBound, variation_bound
 
 Integers = NDArray[np.int64]
 

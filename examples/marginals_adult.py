@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from designer import metrics
-from designer.domain import Domain
 from designer.files.data_files import Table, read_table
 from designer.marginals import MarginalMechanism, MarginalRelease, MarginalWorkload, Presence, design_marginals
 from designer.pictures import figure
+from designer.question.domain import Domain
 from examples.reproduction import DATA, Result, show
 
 FILE = DATA / "adult.csv"

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from designer import Mechanism, Problem, Workload, design, metrics
-from designer.domain import Domain
-from designer.frozen import Floats
 from designer.pictures import figure
+from designer.question.domain import Domain
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.mwem import MWEM, equal_shares, mwem
+from designer.values.arrays import Floats
 from examples.reproduction import DATA, Result, show
 
 ALL = ("age_group", "marital_status", "race", "sex", "income")  # 840 cells, 710 queries

@@ -9,10 +9,10 @@ from time import perf_counter
 import numpy as np
 
 from designer import Design, Problem, Workload, design, metrics
+from designer.certified.norms import Gauge
 from designer.errors import DesignFailed
-from designer.frozen import Floats
-from designer.norms import Gauge
 from designer.pictures import figure
+from designer.values.arrays import Floats
 from examples.reproduction import Result, show
 
 BALLS = ("k_norm", "ellipsoid", "box", "l2_ball", "laplace")

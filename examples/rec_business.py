@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from designer.files.data_files import numeric_column, read_table
-from designer.frozen import Floats
 from designer.pictures import figure
 from designer.records.design import RecordDesign, design_records
 from designer.records.group_privacy import group_losses
 from designer.records.hierarchies import Hierarchy
 from designer.records.metrics import absolute_relative_error, gaussian_relative_error
 from designer.records.targets import COUNT, Accuracy, PriorRecords
+from designer.values.arrays import Floats
 from examples.rec_setting import Places, draw_distribution, draw_errors, group_sums, noise_on_split_rows
 from examples.reproduction import DATA, Result, show
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from designer.files.data_files import read_table
-from designer.frozen import Floats
 from designer.pictures import figure
 from designer.records.design import RecordDesign, design_records
 from designer.records.hierarchies import Hierarchy
 from designer.records.metrics import absolute_relative_error, policy_losses
 from designer.records.policies import Constant, Policy, Sum
 from designer.records.targets import COUNT, Accuracy, PriorRecords
+from designer.values.arrays import Floats
 from examples.rec_setting import (
     Places,
     draw_distribution,

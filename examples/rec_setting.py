@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.frozen import Floats
 from designer.records.policies import Splitting
+from designer.values.arrays import Floats
 
 Places = NDArray[np.int64]
 

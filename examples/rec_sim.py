@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from designer.frozen import Floats
 from designer.pictures import figure
 from designer.records.design import RecordDesign, design_records
 from designer.records.hierarchies import Hierarchy
@@ -16,6 +15,7 @@ from designer.records.metrics import absolute_relative_error, policy_losses
 from designer.records.policies import GaussianSums
 from designer.records.targets import Accuracy, PriorRecords
 from designer.records.thresholds import SplitDesign, design_thresholds
+from designer.values.arrays import Floats
 from examples.rec_setting import (
     Places,
     draw_distribution,

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from designer import Workload, metrics
-from designer.frozen import Floats
 from designer.pictures import figure
 from designer.selection import Selection, largest_rate
 from designer.selection.scores import AbsoluteError, Closeness, Linear, Score
+from designer.values.arrays import Floats
 from examples.dx_setting import universe
 from examples.reproduction import Result, show
 

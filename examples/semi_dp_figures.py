@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, design, invariants
-from designer.frozen import Floats
-from designer.mechanism import Mechanism
-from designer.norms import Gauge
+from designer.additive.mechanism import Mechanism
+from designer.certified.norms import Gauge
 from designer.pictures import figure
+from designer.values.arrays import Floats
 from examples.reproduction import Result, show
 
 SIZES = range(2, 11)

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, design, invariants
-from designer.frozen import Floats
-from designer.mechanism import Mechanism
+from designer.additive.mechanism import Mechanism
 from designer.pictures import figure
+from designer.values.arrays import Floats
 from examples.reproduction import Result, show
 
 EPSILON = 1.0

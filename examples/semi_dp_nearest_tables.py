@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, design, invariants
-from designer.frozen import Floats
+from designer.additive.release import Release
 from designer.pictures import figure
-from designer.release import Release
+from designer.values.arrays import Floats
 from examples.reproduction import Result, show
 
 # Rows and columns with few records and with many, so that some cells are pushed up from below zero and others pay for it.

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from designer import DesignFailed, Problem, Workload, design, invariants
-from designer.families.subspace import subspace_mechanism
+from designer.designing.families.subspace import subspace_mechanism
 from designer.pictures import figure
 from examples.reproduction import Result, show
 

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from designer.frozen import Floats
 from designer.pictures import figure
 from designer.records.policies import AsZcdp, GaussianSums, Policy, Splitting
 from designer.records.renyi import sharp_rho, student_divergence
 from designer.records.slow_policies import StudentNoise, TransformedNoise
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lazy_uniform import rational_ball
+from designer.values.arrays import Floats
 from examples.reproduction import Result, show
+from solvers.exact.balls import rational_ball
 
 SMALLEST_CELL = 10_000
 ERROR, SHARE = 0.05, 0.95

@@ -12,11 +12,11 @@ import numpy as np
 
 from designer import Domain, Problem, Workload, design, metrics
 from designer.files.data_files import Table, read_table
-from designer.frozen import Floats
+from designer.metrics.metric import Metric
 from designer.pictures import figure
-from designer.relation import Metric
 from designer.statistical_queries import StatisticalQueries
 from designer.statistical_queries.separable import average_bounds
+from designer.values.arrays import Floats
 from examples.reproduction import DATA, Result, show
 
 FILE = DATA / "adult.csv"

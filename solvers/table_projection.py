@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.rational import exact_rank
+from solvers.exact.rational import exact_rank
 
 Array = NDArray[np.float64]
 STEPS = 300

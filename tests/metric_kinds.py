@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from designer import Domain, metrics
 from designer.metrics import Metric
 from designer.metrics.presence import AppearOrChange
-from designer.relation import Relation
+from designer.question.relation import Relation
 
 DOMAIN = Domain.of({"sex": 2, "age": 3, "one": 1})
 SIZE = 6  # elements of the metrics that are combined

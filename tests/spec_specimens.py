@@ -11,22 +11,22 @@ from metric_kinds import SPECIMENS as RELATIONS
 from table_plans import full_plan
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.domain import Domain
+from designer.certified.norms import Norm
+from designer.certified.specified import Specified
 from designer.lattice.mechanism import LatticeMechanism
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
-from designer.norms import Norm
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.sampling.lattice_chain import ChainPlan
+from designer.question.domain import Domain
+from designer.relations.row_groups import RowGroups
+from designer.sampling.lattices.lattice_chain import ChainPlan
 from designer.selection import Selection
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear
 from designer.selection.tabulated import Tabulated
-from designer.specified import Specified
-from designer.statistical_queries.row_groups import RowGroups
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.mwem import MWEM
 from designer.synthetic.small_db import SmallDB

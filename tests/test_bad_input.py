@@ -22,11 +22,11 @@ from designer.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises import accounting
 from designer.promises.piecewise import PiecewiseLinear, from_distributions, piecewise_below
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group
+from designer.relations.row_groups import RowGroups
 from designer.selection import Selection, largest_rate
 from designer.selection.scores import LargestError, Linear
 from designer.selection.tabulated import Tabulated
 from designer.statistical_queries import StatisticalQueries
-from designer.statistical_queries.row_groups import RowGroups
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.mwem import MWEM, equal_shares, mwem
 from designer.synthetic.small_db import Candidates, SmallDB, small_db

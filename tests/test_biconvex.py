@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers import biconvex
-from solvers.biconvex import ScaledFit, fit_rows_jointly, multiplier_bound, rows_alone
-from solvers.changes import Changes
-from solvers.lipschitz import fit_jointly
+from solvers.programs import biconvex
+from solvers.programs.biconvex import ScaledFit, fit_rows_jointly, multiplier_bound, rows_alone
+from solvers.programs.changes import Changes
+from solvers.programs.lipschitz import fit_jointly
 from solvers.status import Status
 
 

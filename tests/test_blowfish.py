@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
-from designer.relation import finite_pairs
+from designer.question.relation import finite_pairs
 
 integers = st.lists(st.tuples(st.integers(-6, 6), st.integers(-6, 6)), min_size=1, max_size=9)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from solvers import budget_shares
-from solvers.budget_shares import minimise_cost
+from solvers.programs import budget_shares
+from solvers.programs.budget_shares import minimise_cost
 from solvers.status import Status
 
 

@@ -23,7 +23,7 @@ from designer.odds_ratio.canonical_noise import (
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lazy_uniform import rational_ball
+from solvers.exact.balls import rational_ball
 from tests.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 LAWS: list[CanonicalNoise] = [

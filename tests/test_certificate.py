@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import InvalidProblem, Mechanism, NotPrivate, Problem, Workload, design, metrics
-from designer.certificate import PrivacyCertificate, certify
-from designer.grid import Grid
-from designer.norms import Norm, weighted_l1
-from designer.relation import Relation
-from designer.sensitivity import SensitivitySet
+from designer.additive.grid import Grid
+from designer.certified.certificate import PrivacyCertificate, certify
+from designer.certified.norms import Norm, weighted_l1
+from designer.certified.sensitivity import SensitivitySet
+from designer.question.relation import Relation
 
 
 def semimetric(n: int, generator: np.random.Generator) -> np.ndarray:
@@ -179,7 +179,7 @@ def test_solver_answers_scaled_towards_less_noise_are_refused(excess: float, see
 @pytest.mark.parametrize("seed", range(4))
 def test_raw_solver_points_pass_only_when_they_are_private(seed: int) -> None:
     """The interior point's own weights, divided by nothing: exactly as private as the rationals say, whatever the solver claims."""
-    from solvers.scales import interior_point
+    from solvers.programs.scales import interior_point
 
     made = problem(seed)
     sensitivity = made.sensitivity()

@@ -11,11 +11,11 @@ from goodness_of_fit import FAILURE_PROBABILITY, p_value
 from numpy.typing import NDArray
 
 from designer.sampling.entropy import SeededEntropy
-from solvers.chain import Chain, JumpLaw, coupled_jump, l1_energy, l2_energy
-from solvers.convergence import autocorrelation_time, r_hat, tuned_decay, variation_bound
-from solvers.hermite import smith_transforms
-from solvers.lattice import integer_kernel
-from solvers.short_vectors import short_vectors
+from solvers.exact.hermite import smith_transforms
+from solvers.lattices.chain import Chain, JumpLaw, coupled_jump, l1_energy, l2_energy
+from solvers.lattices.convergence import autocorrelation_time, r_hat, tuned_decay, variation_bound
+from solvers.lattices.kernel import integer_kernel
+from solvers.lattices.short_vectors import short_vectors
 
 TABLE = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]])
 BASIS = integer_kernel(TABLE).basis.astype(np.int64)

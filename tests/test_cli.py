@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, load, metrics
+from designer.certified.specified import seal
 from designer.cli import main
-from designer.files.spec import seal
-from designer.histogram import UNUSABLE
+from designer.question.histogram import UNUSABLE
 
 PROBLEM = """
 title = "Four towns"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, compare, metrics
-from designer.compare import COLUMNS
-from designer.design import FAMILIES
+from designer.designing.comparison import COLUMNS
+from designer.designing.families import FAMILIES
 
 
 @pytest.fixture

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from metric_kinds import every_metric, with_origin
 
 from designer import InvalidProblem, Mechanism, Problem, Workload, design, metrics
-from designer.composition import composed, composition, for_groups, group_budget, group_privacy, post_processing
-from designer.guarantee import Guarantee
-from designer.mechanism import NOTIONS
-from designer.relation import Relation
+from designer.certified.guarantee import NOTIONS, Guarantee
+from designer.question.relation import Relation
+from designer.relations.composition import composed, composition, for_groups, group_budget, group_privacy, post_processing
 
 LINE = metrics.line([0, 1, 4], 1, 0.5)
 OWN = metrics.per_element([1.0, 2.0, 0.25])

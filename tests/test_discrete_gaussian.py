@@ -11,9 +11,10 @@ from goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
 from numpy.typing import NDArray
 from scipy import stats
 
-from designer.sampling import continuous, discrete_gaussian
-from designer.sampling.discrete_gaussian import DiscreteGaussian
+from designer.sampling import continuous
 from designer.sampling.entropy import SeededEntropy
+from designer.sampling.integers import discrete_gaussian
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 LAWS = [

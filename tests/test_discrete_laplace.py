@@ -13,9 +13,10 @@ import pytest
 from goodness_of_fit import FAILURE_PROBABILITY, p_value, p_value_of_integers
 from numpy.typing import NDArray
 
-from designer.sampling import continuous, discrete_laplace
-from designer.sampling.discrete_laplace import DiscreteLaplace
+from designer.sampling import continuous
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
+from designer.sampling.integers import discrete_laplace
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.lazy_uniform import LazyUniform
 
 RATES = [

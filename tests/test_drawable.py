@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import InvalidProblem, NotPrivate, Workload, metrics
-from designer.grid import Grid
-from designer.mechanism import Mechanism
-from designer.norms import Norm
+from designer.additive.grid import Grid
+from designer.additive.mechanism import Mechanism
+from designer.certified.norms import Norm
 
 weights = st.one_of(st.sampled_from([1e-130, 2.0**-56, 2.0**-20, 0.01, 0.25, math.inf]), st.floats(1e-12, 0.5))
 exponents = st.one_of(st.sampled_from([-1500, -300, -60, -40, 0, 30, 61, 300, 1000]), st.integers(-70, 70))

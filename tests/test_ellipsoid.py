@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers.ellipsoid import Differences, Ellipsoid, minimise_maximum, minimise_trace, scan_differences
-from solvers.ellipsoid_dual import DualPoint
-from solvers.ellipsoid_rows import VectorRows
+from solvers.ellipsoids.dual import DualPoint
+from solvers.ellipsoids.program import Differences, Ellipsoid, minimise_maximum, minimise_trace, scan_differences
+from solvers.ellipsoids.rows import VectorRows
 from solvers.solution import Solution
 from solvers.status import Status
 

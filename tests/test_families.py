@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, load, metrics
-from designer.design import FAMILIES
-from designer.error_bounds import error_bounds
-from designer.files.spec import to_spec
-from designer.grid import Grid
-from designer.limit import limit
-from designer.mechanism import Mechanism
-from designer.norms import weighted_l1
+from designer.additive.error_bounds import error_bounds
+from designer.additive.grid import Grid
+from designer.additive.mechanism import Mechanism
+from designer.certified.norms import weighted_l1
+from designer.certified.specified import to_spec
+from designer.designing.families import FAMILIES
+from designer.designing.unbiased_limit import limit
 
 # Group privacy, which needs an invariant, is tested in test_semi_dp.py.
 PURE = tuple(f.name for f in FAMILIES if f.notion == "pure" and (not f.invariants_only or f.name == "projected_laplace"))
@@ -395,7 +395,7 @@ def test_auto_goes_on_past_its_time_until_there_is_a_design(monkeypatch: pytest.
     def refuse(problem: Problem) -> Mechanism:
         raise DesignFailed("laplace: not today")
 
-    monkeypatch.setattr("designer.families.laplace.laplace", refuse)
+    monkeypatch.setattr("designer.designing.families.laplace.laplace", refuse)
     found = design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "auto", seconds=1e-9)
     assert found.mechanism.family == "k_norm" and "not today" in found.mechanism.provenance["tried"]["laplace"]
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, NotPrivate, Problem, Workload, compare, design, metrics
-from designer.design import FAMILIES, Family
-from designer.families.classes import classes
-from designer.limit import limit
-from designer.mechanism import Mechanism
-from designer.relation import Block
+from designer.additive.mechanism import Mechanism
+from designer.designing.families import FAMILIES
+from designer.designing.families.classes import classes
+from designer.designing.family import Family
+from designer.designing.unbiased_limit import limit
+from designer.question.relation import Block
 
 TWINS = np.array([[0, 0, 1, 2], [0, 0, 1, 2], [1, 1, 0, 1], [2, 2, 1, 0.0]])
 BLIND = np.array([[1.0, 1, 0, 4], [2, 2, 5, 1], [0, 0, 1, 0], [1, 1, 1, 0], [3, 3, 1, 2]])
@@ -142,7 +143,7 @@ def test_a_limit_or_baseline_that_fails_leaves_its_columns_empty_with_the_reason
         raise np.linalg.LinAlgError("Singular matrix")
 
     breaking(monkeypatch, ArithmeticError("no baseline"), "uniform_budget")
-    monkeypatch.setattr(sys.modules["designer.compare"], "limit", fails)
+    monkeypatch.setattr(sys.modules["designer.designing.comparison"], "limit", fails)
     row = compare(merged(BLIND[:2]), ["laplace"]).rows[0]
     assert row["efficiency"] is None and row["improvement"] is None and row["loss"] > 0
     assert "Singular matrix" in row["note"] and "no baseline" in row["note"]

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
-from solvers.facets import Boundary, HullFailed, candidate_simplices, proven_boundary
-from solvers.hull import Polytope, convex_hull, tiled
-from solvers.norm_order import Box, CrossPolytope, Ellipsoid, Hull, Order, containment, squared_sensitivity
-from solvers.points import Points, against_one, distinct_rows, outside
-from solvers.span import span_coordinates
+from solvers.exact.points import Points, against_one, distinct_rows, outside
+from solvers.exact.span import span_coordinates
+from solvers.polytopes.extremes import Push, least_simplices
+from solvers.polytopes.facets import Boundary, HullFailed, candidate_simplices, proven_boundary
+from solvers.polytopes.hull import Polytope, convex_hull, tiled
+from solvers.polytopes.norm_order import Box, CrossPolytope, Ellipsoid, Hull, Order, containment, squared_sensitivity
+from solvers.polytopes.triangulation import determinants, open_ridges
+from solvers.polytopes.wrapping import completed
 from solvers.status import Status
-from solvers.triangulation import determinants, open_ridges
-from solvers.working_set import Push, least_simplices
-from solvers.wrapping import completed
 
 
 def basic_moves(r: int, c: int) -> Points:

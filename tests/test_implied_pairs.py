@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from metric_kinds import SPECIMENS, every_metric
 
 from designer import metrics
-from designer.certificate import certify
+from designer.certified.certificate import certify
+from designer.certified.norms import weighted_l1
+from designer.certified.sensitivity import SensitivitySet
 from designer.metrics import Metric
 from designer.metrics.presence import AppearOrChange
-from designer.norms import weighted_l1
-from designer.relation import Relation
-from designer.sensitivity import SensitivitySet
+from designer.question.relation import Relation
 
 ONE = weighted_l1([1.0])
 ANTIPODES = [[0.0, 0.0], [1e-7, 179.99999], [10.0, 20.0], [-10.0, -159.9999999], [45.0, 90.0]]

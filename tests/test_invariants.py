@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants, load, metrics
-from designer.certificate import certify
-from designer.domain import Domain
+from designer.certified.certificate import certify
+from designer.certified.norms import weighted_l1
+from designer.certified.sensitivity import SensitivitySet
 from designer.errors import DesignFailed, InvalidSpec, NotPrivate
-from designer.files.json_text import plain
-from designer.files.spec_parts import relation_from_spec
 from designer.invariants.changes import LARGEST_TRANSPORT, InvariantChanges, InvariantMetric
-from designer.norms import weighted_l1
-from designer.sensitivity import SensitivitySet
+from designer.question.domain import Domain
+from designer.relations.kinds import relation_from_spec
+from designer.values.json_text import plain
 
 INTERSECTING = [[1, 1, 0, 0, 1], [0, 1, 1, 0, 0]]
 

@@ -13,9 +13,9 @@ import pytest
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, invariants, load, metrics, read_problem
 from designer.cli import main
+from designer.engines.tabulation import OUTSIDE, tabulated
 from designer.files.data_files import whole_number
-from designer.histogram import MISNAMED, UNUSABLE, Keys, Universe, counts
-from designer.tabulation import OUTSIDE, tabulated
+from designer.question.histogram import MISNAMED, UNUSABLE, Keys, Universe, counts
 
 PEOPLE = Domain.of({"sex": ["F", "M"], "age": ["young", "old", "1"]})
 TRUE = {("F", "young"): 5, ("F", "old"): 0, ("F", "1"): 7, ("M", "young"): 1000, ("M", "old"): 3, ("M", "1"): 12}

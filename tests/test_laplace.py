@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Domain, NotPrivate, Problem, Workload, compare, design, metrics
-from designer.mechanism import Mechanism
-from designer.norms import weighted_l1
+from designer.additive.mechanism import Mechanism
+from designer.certified.norms import weighted_l1
 
 BASELINES = ("strategy_1", "strategy_2", "strategy_3", "uniform_budget")
 

@@ -24,8 +24,8 @@ from designer import (
     read_problem,
 )
 from designer.files import spec as specs
-from designer.files.json_text import array, canonical, plain
-from designer.frozen import names
+from designer.values.checks import names
+from designer.values.json_text import array, canonical, plain
 from tests.test_spec import mechanisms
 
 LONG = "x" * 20_000

@@ -13,10 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from solvers.collisions import collisions
-from solvers.hermite import hermite_form, integer_matrix, smith_form, smith_transforms
-from solvers.lattice import Lattice, integer_kernel, particular_solution
-from solvers.short_vectors import enumerated, fixes_total, short_vectors
+from solvers.exact.hermite import hermite_form, integer_matrix, smith_form, smith_transforms
+from solvers.lattices.collisions import collisions
+from solvers.lattices.kernel import Lattice, integer_kernel, particular_solution
+from solvers.lattices.short_vectors import enumerated, fixes_total, short_vectors
 from solvers.status import Status
 
 

@@ -10,13 +10,13 @@ import pytest
 from goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, Problem, Workload, design, invariants, load, progress
-from designer.files.spec import seal
+from designer.certified.norms import Norm
+from designer.certified.specified import seal
 from designer.lattice.mechanism import LatticeMechanism
-from designer.norms import Norm
-from designer.sampling import lattice_chain, lattice_choice
-from designer.sampling.lattice_chain import Assessment, ChainPlan, directions
-from solvers.chain import Chain
-from solvers.lattice import integer_kernel
+from designer.sampling.lattices import lattice_chain, lattice_choice
+from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, directions
+from solvers.lattices.chain import Chain
+from solvers.lattices.kernel import integer_kernel
 
 TABLE = invariants.margins((2, 3))
 PLAN = ChainPlan(steps=200, decay=0.5, lag=200, pairs=60)

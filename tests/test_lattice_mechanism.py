@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, invariants, load, metrics
-from designer.files.spec import seal
+from designer.certified.norms import Norm
+from designer.certified.specified import seal
 from designer.lattice.mechanism import LatticeMechanism
-from designer.norms import Norm
 
 SHAPES = [
     ("lattice_laplace", "l1"),

@@ -15,23 +15,23 @@ from goodness_of_fit import FAILURE_PROBABILITY, p_value
 from numpy.typing import NDArray
 from scipy import stats
 
-from designer.sampling import zero_sum
-from designer.sampling.centred_gaussian import CentredGaussian
-from designer.sampling.determined_cells import DeterminedLaplace, determinations
-from designer.sampling.discrete_laplace import DiscreteLaplace
-from designer.sampling.ellipsoid_grid import EllipsoidGrid
+from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
+from designer.sampling.bodies.nearest_plane import NearestPlane
+from designer.sampling.bodies.round_and_reject import RoundAndReject
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.finite_law import FiniteLaw
-from designer.sampling.lattice_choice import Ellipsoid, LatticeSampler, Polytope, lattice_sampler_for
-from designer.sampling.lattice_gaussian import LatticeGaussian
-from designer.sampling.lattice_norm import LatticeNorm, LatticeShape
+from designer.sampling.integers.centred_gaussian import CentredGaussian
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.sampling.integers.theta_ratio import ThetaRatio
+from designer.sampling.lattices import zero_sum
+from designer.sampling.lattices.determined_cells import DeterminedLaplace, determinations
+from designer.sampling.lattices.lattice_choice import Ellipsoid, LatticeSampler, Polytope, lattice_sampler_for
+from designer.sampling.lattices.lattice_gaussian import LatticeGaussian
+from designer.sampling.lattices.lattice_norm import LatticeNorm, LatticeShape
+from designer.sampling.lattices.zero_sum import PartitionLaplace, ZeroSum
 from designer.sampling.lazy_uniform import LazyUniform
-from designer.sampling.nearest_plane import NearestPlane
-from designer.sampling.round_and_reject import RoundAndReject
-from designer.sampling.theta_ratio import ThetaRatio
 from designer.sampling.thinned_l1 import ThinnedL1, rate_below_ellipsoid, rate_below_l2, rate_below_polytope
-from designer.sampling.zero_sum import PartitionLaplace, ZeroSum
-from solvers.lattice import Lattice, integer_kernel
+from solvers.lattices.kernel import Lattice, integer_kernel
 
 Integers = NDArray[np.int64]
 TOTAL = np.ones((1, 3), dtype=np.int64)

@@ -20,7 +20,7 @@ from designer.lattice.tails import (
     theorem_15_tail,
     theorem_constant,
 )
-from solvers.lattice import integer_kernel
+from solvers.lattices.kernel import integer_kernel
 
 FAILURE_PROBABILITY = 1e-6
 PLANES = {"total": invariants.total(3), "table": invariants.margins((2, 3)), "skew": invariants.linear([[1, 2, 5, 0]])}

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, compare, design, invariants, metrics
-from designer.families import freeze as freezing
-from designer.limit import limit, records_for_every_change
-from designer.optimality import bounded
-from designer.relation import Relation
+from designer.certified.optimality import bounded
+from designer.designing import repair as freezing
+from designer.designing.unbiased_limit import limit, records_for_every_change
+from designer.question.relation import Relation
 from designer.report import design_summary
 
 INF = math.inf
@@ -129,7 +129,7 @@ def test_a_bound_above_its_value_is_an_error_and_not_clipped(monkeypatch: pytest
         return honest(objective, lower * (1 + 1e-6), method)
 
     for family, module in (("laplace", "laplace"), ("gaussian", "ellipsoid"), ("diagonal_gaussian", "ellipsoid")):
-        monkeypatch.setattr(f"designer.families.{module}.Bound", wrong)
+        monkeypatch.setattr(f"designer.designing.families.{module}.Bound", wrong)
         notion: Any = "pure" if family == "laplace" else "gaussian"
         with pytest.raises(ArithmeticError, match=r"bound .* exceeds"):
             design(Problem(Workload.identity(3), metrics.uniform(3, 1.0), notion=notion), family, tolerance=1e-8)

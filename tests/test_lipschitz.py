@@ -10,18 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers.changes import Changes
-from solvers.lipschitz import (
-    ABSOLUTE,
-    EUCLIDEAN,
-    MAXIMUM,
-    SQUARED,
-    SQUARED_MAXIMUM,
-    Loss,
-    fit_jointly,
-    fit_uniformly,
-)
-from solvers.mcshane import Envelope, LipschitzFit, Metric, defect, least_concave_sum, least_square_sum
+from solvers.programs.changes import Changes
+from solvers.programs.lipschitz import ABSOLUTE, EUCLIDEAN, MAXIMUM, SQUARED, SQUARED_MAXIMUM, Loss, fit_jointly, fit_uniformly
+from solvers.programs.mcshane import Envelope, LipschitzFit, Metric, defect, least_concave_sum, least_square_sum
 from solvers.status import Status
 
 HIGH_PROBABILITY = Loss(math.inf, 1, math.log(3 / 0.05))

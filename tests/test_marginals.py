@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from designer import Problem, Workload, design, load, metrics
-from designer.domain import Domain
 from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.files import spec
-from designer.histogram import UNUSABLE
 from designer.marginals import MarginalMechanism, MarginalWorkload, Presence, design_marginals
 from designer.marginals.residuals import residual, squared_norms, synthesis
 from designer.marginals.tables import INCONSISTENT, UNEQUAL, UNKNOWN
+from designer.question.domain import Domain
+from designer.question.histogram import UNUSABLE
 from designer.sampling.entropy import SeededEntropy
 from tests.goodness_of_fit import FAILURE_PROBABILITY, p_value
 

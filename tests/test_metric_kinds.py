@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from metric_kinds import DOMAIN, SPECIMENS, every_metric, with_origin
 
 from designer import Domain, Problem, Workload, design, load, metrics
-from designer.files.json_text import plain
-from designer.files.spec import to_spec
-from designer.files.spec_parts import RELATIONS, relation_from_spec
-from designer.mechanism import budget_range
+from designer.certified.guarantee import budget_range
+from designer.certified.specified import to_spec
 from designer.metrics import Metric
-from designer.relation import Relation, finite_pairs
-from solvers.rational import root_below
+from designer.question.relation import Relation, finite_pairs
+from designer.relations.kinds import RELATIONS, relation_from_spec
+from designer.values.json_text import plain
+from solvers.exact.rational import root_below
 
 SCHEMA = json.loads((Path(__file__).parent.parent / "docs" / "spec.schema.json").read_text())
 FORM = jsonschema.Draft202012Validator({"$defs": SCHEMA["$defs"], "$ref": "#/$defs/relation"})

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import Domain, InvalidProblem, InvalidSpec, metrics
-from designer.files.spec_parts import relation_from_spec
+from designer.relations.kinds import relation_from_spec
 
 DOMAIN = Domain.of({"sex": ["F", "M"], "age": ["young", "old", "older"]})
 UNIFORM = metrics.uniform(2, 1.0)

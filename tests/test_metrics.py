@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import Domain, InvalidProblem, metrics
-from designer.files.json_text import plain
-from designer.files.spec_parts import relation_from_spec
 from designer.metrics.points import EARTH_RADIUS_KM, Metric
-from designer.relation import Relation, finite_pairs
+from designer.question.relation import Relation, finite_pairs
+from designer.relations.kinds import relation_from_spec
+from designer.values.json_text import plain
 
 DOMAIN = Domain.of({"sex": 2, "age": 3, "one": 1})
 coordinates = st.floats(-1e3, 1e3).map(lambda v: round(v, 6))

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from designer import invariants
-from designer.sampling.determined_cells import Determination, DeterminedLaplace, determinations
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lattice_choice import lattice_sampler_for
-from designer.sampling.mirrored_cells import MirroredLaplace, halved_signs, partners
-from solvers.lattice import integer_kernel
+from designer.sampling.lattices.determined_cells import Determination, DeterminedLaplace, determinations
+from designer.sampling.lattices.lattice_choice import lattice_sampler_for
+from designer.sampling.lattices.mirrored_cells import MirroredLaplace, halved_signs, partners
+from solvers.lattices.kernel import integer_kernel
 
 
 def mirrored(shape: tuple[int, int], rate: Fraction) -> MirroredLaplace:
@@ -71,7 +71,7 @@ def test_two_exact_samplers_agree(shape):
 
 def test_floats_decide_nothing_that_balls_would_not(monkeypatch):
     """With every float decision thrown away the exact path alone gives the same draws."""
-    from designer.sampling import mirrored_cells
+    from designer.sampling.lattices import mirrored_cells
 
     sampler = mirrored((4, 4), Fraction(1, 2))
     usual = sampler.draw(40, SeededEntropy(3))

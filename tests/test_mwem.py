@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, metrics
-from designer.domain import Domain
 from designer.errors import InvalidSpec
 from designer.files import spec
-from designer.histogram import UNUSABLE
+from designer.question.domain import Domain
+from designer.question.histogram import UNUSABLE
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.mwem import MWEM, equal_shares, mwem, theorem_8
 from designer.synthetic.small_db import small_db
 from examples import dx_synthetic
-from solvers.multiplicative_weights import distribution, replayed, updated
+from solvers.programs.multiplicative_weights import distribution, replayed, updated
 
 FAILURE_PROBABILITY = 1e-6
 HALF = Fraction(1, 2)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants
-from designer.invariants.nearest_tables import NearestTable, nearest_table
-from designer.release import Release
-from solvers.conforming_tables import Fibre
+from designer.additive.nearest_tables import NearestTable, nearest_table
+from designer.additive.release import Release
+from solvers.lattices.conforming_tables import Fibre
+from solvers.lattices.transport import nearest_integer, nearest_real
 from solvers.status import Status
-from solvers.transport import nearest_integer, nearest_real
 
 MATRICES = {
     "2x3 margins": invariants.margins((2, 3)).matrix,
@@ -52,7 +52,7 @@ def test_integer_tables_of_either_sign_against_a_box_of_them(name, seed, closene
     """Enumerated within 6 of the target, which holds every table that is nearer than the one found."""
     matrix, totals, target = setting(name, seed)
     found = nearest_integer(matrix, totals, target, nonnegative=False, closeness=closeness)
-    from solvers.lattice import integer_kernel
+    from solvers.lattices.kernel import integer_kernel
 
     basis = np.asarray(integer_kernel(matrix).basis, dtype=np.int64)
     start = found.point
@@ -307,7 +307,7 @@ def test_totals_of_a_release_that_keeps_nothing_are_taken_as_they_are():
 
 
 def test_a_solver_that_gives_up_does_not_blame_the_totals(released, monkeypatch):
-    from solvers import transport
+    from solvers.lattices import transport
 
     monkeypatch.setattr(transport, "nearest_real", lambda *_: transport.Nearest(Status.FAILED, None, np.inf))
     with pytest.raises(DesignFailed, match="integer=True"):

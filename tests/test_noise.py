@@ -11,15 +11,15 @@ from goodness_of_fit import FAILURE_PROBABILITY, p_value
 from scipy import integrate, stats
 
 from designer import Problem, Workload, design, metrics
-from designer.error_bounds import joint_noise
-from designer.families.freeze import scale_up_to_private
-from designer.grid import Grid
-from designer.mechanism import Mechanism
-from designer.noise import noise_for
-from designer.norms import Gauge, Norm
+from designer.additive.error_bounds import joint_noise
+from designer.additive.grid import Grid
+from designer.additive.mechanism import Mechanism
+from designer.additive.noise import noise_for
+from designer.certified.norms import Gauge, Norm
+from designer.certified.scale_up import scale_up_to_private
+from designer.certified.sensitivity import SensitivitySet
 from designer.sampling.entropy import SeededEntropy
-from designer.sensitivity import SensitivitySet
-from solvers.absolute_moments import mean_absolute
+from solvers.programs.absolute_moments import mean_absolute
 
 PURE = ("laplace", "k_norm", "ellipsoid", "box", "l2_ball", "strategy_laplace", "laplace_joint")
 GAUSSIAN = ("gaussian", "diagonal_gaussian", "isotropic_gaussian")

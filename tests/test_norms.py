@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import InvalidProblem
-from designer.norms import Norm, weighted_l1
+from designer.certified.norms import Norm, weighted_l1
 
 ORDERS = ["l1", "l2", "linf"]
 

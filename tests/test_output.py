@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, compare, design, metrics
+from designer.additive.release import Release
 from designer.cli import main
-from designer.files import output
-from designer.files.output import checked_target, write_whole
-from designer.release import Release
+from designer.values import output
+from designer.values.output import checked_target, write_whole
 
 ROOT = Path(__file__).parent.parent
 PROBLEM = """
@@ -118,7 +118,7 @@ def test_nothing_is_drawn_before_the_target_is_known_to_be_good(
     def spent(*_: object) -> Release:
         raise AssertionError("the budget was spent for a release that cannot be written")
 
-    monkeypatch.setattr("designer.mechanism.Mechanism.release", spent)
+    monkeypatch.setattr("designer.additive.mechanism.Mechanism.release", spent)
     refused([*RELEASE, name], folder, capsys)
 
 
@@ -133,7 +133,7 @@ def test_a_folder_that_takes_no_files_is_known_before_a_release(
             raise PermissionError(13, "Permission denied", str(path))
         return opened(path, flags, *rest, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("designer.mechanism.Mechanism.release", lambda *_: pytest.fail("spent"))
+    monkeypatch.setattr("designer.additive.mechanism.Mechanism.release", lambda *_: pytest.fail("spent"))
     monkeypatch.setattr(os, "open", read_only)
     assert "Permission denied" in refused([*RELEASE, "new.json"], folder, capsys)
 
@@ -236,7 +236,7 @@ def test_many_threads_that_save_leave_one_whole_file(folder: Path, made) -> None
 def test_a_killed_program_leaves_the_target_alone(folder: Path) -> None:
     """Killed with the new file written and not yet moved: the worst moment."""
     code = (
-        "import os, signal\nfrom pathlib import Path\nfrom designer.files.output import write_whole\n"
+        "import os, signal\nfrom pathlib import Path\nfrom designer.values.output import write_whole\n"
         "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\nwrite_whole(Path('other.json'), 'new' * 10**6)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.files.json_text import plain
 from designer.promises.accounting import pure_rho
 from designer.records.kinds import policy_from_spec
 from designer.records.metrics import policy_min
@@ -32,6 +31,7 @@ from designer.records.policies import (
     Sum,
 )
 from designer.records.slow_policies import StudentNoise, StudentSum, TransformedNoise, TransformedSum
+from designer.values.json_text import plain
 
 SPLIT = Splitting("1/2", {"a": 50, "b": "1/8"})
 GAUSS = GaussianSums.of_deviations({"a": 50, "b": "7.5"}, [3])

@@ -15,12 +15,12 @@ import pytest
 from flint import arb, ctx
 
 from designer.metrics import great_circle
-from designer.precision import precision, working_precision
 from designer.promises import accounting
-from designer.promises.balls import float_above, fraction_below, sharp
-from designer.sampling.ellipsoid_grid import EllipsoidGrid
+from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.finite_law import FiniteLaw
+from solvers.exact.balls import float_above, fraction_below, sharp
+from solvers.exact.precision import precision, working_precision
 
 ROOT = Path(__file__).parent.parent
 PLACES = great_circle([[52.5, 13.4], [48.1, 11.6]], 0.05)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from designer import InvalidProblem, NotPrivate, Problem, Workload, metrics
-from designer.domain import Domain
 from designer.errors import DesignFailed
+from designer.question.domain import Domain
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.mwem import mwem
 from designer.synthetic.preprocessing import (

@@ -16,22 +16,21 @@ from spec_specimens import specimens
 from test_spec import VALIDATOR, read, resealed
 
 from designer import Domain, InvalidProblem, InvalidSpec, Problem, Workload, compare, design, invariants, metrics
+from designer.certified.family_names import ADDITIVE_FAMILIES, LATTICE_FAMILIES
+from designer.certified.specified import Specified, to_spec
 from designer.cli import main
-from designer.design import FAMILIES
-from designer.families.names import ADDITIVE_FAMILIES, LATTICE_FAMILIES
-from designer.files.spec import to_spec
+from designer.designing.families import FAMILIES
 from designer.marginals.plan import design_marginals
 from designer.marginals.workload import MarginalWorkload
-from designer.printing import in_markdown, one_line, printed
+from designer.relations.row_groups import RowGroups
 from designer.report import page, summary
 from designer.selection import Selection
 from designer.selection.scores import Closeness
-from designer.specified import Specified
-from designer.statistical_queries.row_groups import RowGroups
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.mwem import MWEM
 from designer.synthetic.small_db import SmallDB
 from designer.tables import Count, Groups, Measure, Sum, TablePlan, UnitSplitting
+from designer.values.printing import in_markdown, one_line, printed
 
 HALF = Fraction(1, 2)
 FORGED = "Budgets:       smallest budget 0.001"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Workload, design, metrics, read_problem
-from designer.files.json_text import plain
-from designer.histogram import Keys
+from designer.question.histogram import Keys
+from designer.values.json_text import plain
 
 TABLE = "name,state,lat,lon,elevation,bad\nA,X,40.5,-74,10,1\nB,X,41.5,-75,20,\nC,Y,42.5,-76,30,x\n"
 ELEMENTS = '[elements]\ntable = "cities.csv"\nnames = ["name", "state"]\n'

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from designer import Domain, InvalidProblem, metrics, read_problem
-from designer.files.json_text import plain
 from designer.files.problem_relations import RELATION_KEYS
-from designer.files.spec_parts import RELATIONS
-from designer.relation import Relation
+from designer.question.relation import Relation
+from designer.relations.kinds import RELATIONS
+from designer.values.json_text import plain
 
 HEAD = '[elements]\ntable = "t.csv"\nnames = ["name"]\n[domain]\nsex = ["F", "M"]\nage = 2\n[workload]\nbuilder = "identity"\nsize = 4\n[relation]\n'
 TABLE = "name,x,y,when,side,sex,age\nA,0,1,2020-01-31,l,F,0\nB,2,5,2020-02-29,r,F,1\nC,1,1,2021-01-01,l,M,0\nD,7,0,2020-03-01,l,M,1\n"

@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import InvalidProblem, Mechanism, Problem, Workload, design, metrics
-from designer.grid import Grid
-from designer.histogram import UNUSABLE, exact_answers
-from designer.noise import noise_for
-from designer.norms import Norm, weighted_l1
-from designer.release import SimulatedNoise
+from designer.additive.grid import Grid
+from designer.additive.noise import noise_for
+from designer.additive.release import SimulatedNoise
+from designer.certified.norms import Norm, weighted_l1
+from designer.question.histogram import UNUSABLE, exact_answers
 from designer.sampling.entropy import SeededEntropy
 
 FAILURE_PROBABILITY = 1e-6  # of each statistical statement, by Hoeffding or Bernstein; seeds are fixed

@@ -21,18 +21,18 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.design import FAMILIES
-from designer.domain import Domain
+from designer.additive.mechanism import Mechanism
+from designer.designing.families import FAMILIES
 from designer.files.spec import FORMATS
 from designer.lattice.mechanism import LatticeMechanism
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.plan import design_marginals
 from designer.marginals.workload import MarginalWorkload
-from designer.mechanism import Mechanism
 from designer.odds_ratio.canonical_noise import Tulap
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises.tradeoff import EpsilonDelta
+from designer.question.domain import Domain
 from designer.sampling import entropy
 from designer.selection import Selection
 from designer.selection.scores import Linear

@@ -13,7 +13,7 @@ from designer.errors import InvalidProblem
 from designer.records.policies import AsZcdp, GaussianSums, Splitting
 from designer.records.renyi import gaussian_divergence, sharp_rho, student_divergence
 from designer.records.slow_policies import StudentNoise
-from designer.sampling.lazy_uniform import rational_ball
+from solvers.exact.balls import rational_ball
 
 ORDERS = [Fraction(101, 100), Fraction(3, 2), 2, Fraction(7, 3), 5, 32, 500]
 

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from designer.sampling import continuous
-from designer.sampling.box_grid import BoxGrid
-from designer.sampling.discrete_gaussian import DiscreteGaussian
-from designer.sampling.discrete_laplace import DiscreteLaplace
-from designer.sampling.ellipsoid_grid import EllipsoidGrid
+from designer.sampling.bodies.box_grid import BoxGrid
+from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
+from designer.sampling.bodies.polytope_grid import PolytopeGrid
+from designer.sampling.bodies.round_and_reject import Falloff, RoundAndReject
 from designer.sampling.entropy import SeededEntropy
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.lazy_uniform import LazyUniform
-from designer.sampling.polytope_grid import PolytopeGrid
-from designer.sampling.round_and_reject import Falloff, RoundAndReject
 
 Shape = Callable[[Fraction, Falloff], EllipsoidGrid | PolytopeGrid]
 ONE = Fraction(1)

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from solvers.scales import cost, dual_bound, minimise_scales
+from solvers.programs.scales import cost, dual_bound, minimise_scales
 from solvers.status import Status
 
 

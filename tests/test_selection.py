@@ -21,12 +21,12 @@ from selection_by_definition import BY_DEFINITION, LAWS, ball
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Workload, metrics
 from designer.files import spec
-from designer.files.json_text import canonical
-from designer.relation import Relation
+from designer.question.relation import Relation
 from designer.sampling.selection import ExponentialLaw
 from designer.selection import Selection, largest_rate
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.selection.tabulated import Tabulated
+from designer.values.json_text import canonical
 
 KINDS = ("linear", "absolute_error", "closeness", "largest_error")
 Histogram = tuple[int, ...]

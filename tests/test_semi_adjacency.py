@@ -9,7 +9,7 @@ import pytest
 
 from designer import InvalidProblem, invariants
 from designer.invariants.semi_adjacency import Conforming, semi_adjacency
-from solvers.conforming_tables import Fibre, integer_minimum
+from solvers.lattices.conforming_tables import Fibre, integer_minimum
 
 BITS = list(product((0, 1), repeat=3))
 

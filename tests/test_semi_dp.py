@@ -13,15 +13,15 @@ import pytest
 from scipy.optimize import linprog
 
 from designer import DesignFailed, Problem, Workload, design, invariants, load, metrics
-from designer.certificate import certify
-from designer.domain import Domain
-from designer.families.classes import classes
-from designer.families.projected import project
-from designer.families.subspace import subspace_mechanism
-from designer.mechanism import Mechanism
-from designer.norms import Gauge
-from designer.sensitivity import SensitivitySet
-from solvers.strategy_search import optimise_workload
+from designer.additive.mechanism import Mechanism
+from designer.certified.certificate import certify
+from designer.certified.norms import Gauge
+from designer.certified.sensitivity import SensitivitySet
+from designer.designing.families.classes import classes
+from designer.designing.families.projected import project
+from designer.designing.families.subspace import subspace_mechanism
+from designer.question.domain import Domain
+from solvers.programs.strategy_search import optimise_workload
 
 GROUP = ("group_laplace", "group_l2_ball", "group_box")
 # Every statistical test below fails with at most this probability; seeds are fixed.
@@ -165,8 +165,8 @@ def test_auto_weighs_projected_noise_under_invariants_only():
 
 
 def test_too_many_changes_for_a_search_leave_the_best_start(monkeypatch):
-    from solvers import strategy_search
-    from solvers.changes import Changes
+    from solvers.programs import strategy_search
+    from solvers.programs.changes import Changes
 
     monkeypatch.setattr(strategy_search, "EFFORT", 99)
     changes = Changes.units(np.ones(10))

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from designer import DesignFailed, Workload, metrics
-from designer.norms import Norm, weighted_l1
-from designer.relation import Relation
-from designer.sensitivity import SensitivitySet
+from designer.certified.norms import Norm, weighted_l1
+from designer.certified.sensitivity import SensitivitySet
+from designer.question.relation import Relation
 
 INTEGERS = st.integers(-3, 3).map(float)
 

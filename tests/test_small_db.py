@@ -12,10 +12,10 @@ import pytest
 from goodness_of_fit import p_value
 
 from designer import InvalidProblem, NotPrivate, Problem, Workload, metrics
-from designer.domain import Domain
 from designer.errors import DesignFailed, InvalidSpec
 from designer.files import spec
-from designer.histogram import UNUSABLE
+from designer.question.domain import Domain
+from designer.question.histogram import UNUSABLE
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.small_db import Candidates, SmallDB, literal_size, proposition_1, small_db
 from designer.synthetic.small_db_chain import simulate_chain

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants
-from designer.composition import post_processing
 from designer.lattice.mechanism import LatticeMechanism
 from designer.lattice.smooth_privacy import (
     SmoothPrivacy,
@@ -21,6 +20,7 @@ from designer.lattice.smooth_privacy import (
     smooth_epsilon,
     smooth_privacy,
 )
+from designer.relations.composition import post_processing
 
 
 def mechanism(invariant, family="lattice_laplace", order="l2", epsilon=0.3) -> LatticeMechanism:

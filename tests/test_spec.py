@@ -31,10 +31,10 @@ from designer import (
     load,
     metrics,
 )
+from designer.certified.specified import save, seal, to_spec
 from designer.cli import main
-from designer.files.json_text import canonical, plain
-from designer.files.spec import save, seal, to_spec
 from designer.report import page
+from designer.values.json_text import canonical, plain
 
 SCHEMA = json.loads((Path(__file__).parent.parent / "docs" / "spec.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

@@ -18,10 +18,11 @@ from spec_specimens import specimens
 from test_spec import VALIDATOR, changed, delete, double, edits, get, leaves, put, read, resealed
 
 from designer import DesignFailed, InvalidSpec, NotPrivate
-from designer.files.json_text import canonical
-from designer.files.spec import FORMATS, _mechanism, _reading, to_spec
+from designer.certified.specified import to_spec
+from designer.files.spec import FORMATS, _mechanism, _reading
 from designer.lattice.mechanism import LatticeMechanism
 from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.values.json_text import canonical
 
 NAMES = list(specimens())
 OTHER_THAN_ADDITIVE = [name for name in NAMES if not name.startswith("laplace")]
@@ -48,7 +49,7 @@ def test_every_format_and_every_kind_of_part_has_a_specimen() -> None:
             for value in node.values():
                 yield from kinds(value)
 
-    from designer.files.spec_parts import RELATIONS
+    from designer.relations.kinds import RELATIONS
     from designer.selection.spec import EXTRA_KEYS, OF_FORMS
 
     wanted = {

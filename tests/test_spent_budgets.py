@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.design import FAMILIES, Family
+from designer.designing.families import FAMILIES
+from designer.designing.family import Family
 from designer.lattice.mechanism import LatticeMechanism
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 

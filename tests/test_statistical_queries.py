@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, design, load, metrics
-from designer.relation import Metric
+from designer.metrics.metric import Metric
+from designer.relations.row_groups import RowGroups
 from designer.statistical_queries import Statistic, StatisticalQueries, Term
 from designer.statistical_queries.image_universe import image_of
-from designer.statistical_queries.row_groups import RowGroups
 from designer.statistical_queries.separable import average_bounds, separable, worst_row_bias
-from solvers.mcshane import Metric as Limits
-from solvers.mcshane import defect
+from solvers.programs.mcshane import Metric as Limits
+from solvers.programs.mcshane import defect
 
 DOMAIN = Domain.of({"a": 4, "b": 3, "c": [0, 1, 3], "unused": 2})
 PLACES = [0, 1, 3]

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from solvers import strategy_search
-from solvers.changes import Changes
-from solvers.status import Status
-from solvers.strategy import (
+from solvers.programs import strategy_search
+from solvers.programs.changes import Changes
+from solvers.programs.strategy import (
     Strategy,
     all_ranges_gram,
     best_fixed,
@@ -23,7 +22,7 @@ from solvers.strategy import (
     wavelet,
     with_total,
 )
-from solvers.strategy_search import (
+from solvers.programs.strategy_search import (
     descend,
     in_answers,
     optimise_strategy,
@@ -32,6 +31,7 @@ from solvers.strategy_search import (
     reweigh,
     singular_value_bound,
 )
+from solvers.status import Status
 
 
 def all_ranges(n: int) -> np.ndarray:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from designer import InvalidProblem
-from designer.domain import Domain
 from designer.marginals import MarginalWorkload
 from designer.marginals.tables import tables_of_database
+from designer.question.domain import Domain
 from designer.records.policies import Constant, Piecewise
 from designer.tables import (
     Condition,

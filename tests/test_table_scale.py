@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer.sampling import discrete_gaussian
-from designer.sampling.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers import discrete_gaussian
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.tables import Condition, Count, Groups, Key, Measure, Quantile, Sum, TablePlan, aggregates
 from designer.tables.aggregates import cell_counts, numbers
 from designer.tables.answers import Answer

@@ -14,8 +14,8 @@ import pytest
 
 from designer import InvalidProblem, InvalidSpec, NotPrivate
 from designer.files import spec
-from designer.files.json_text import canonical
 from designer.tables import Average, Condition, Count, CountDistinct, Groups, Measure, Sum, TablePlan, UnitSplitting
+from designer.values.json_text import canonical
 from tests.records_tables import firms, on_duckdb
 from tests.table_plans import EMP, FOUND, PAY, STATES, full_plan
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
-from designer.confidential import WITHHELD
-from designer.mechanism import Mechanism
+from designer.additive.mechanism import Mechanism
+from designer.values.confidential import WITHHELD
 
 CASES = Domain.of({"code": ["a", "A"], "place": ["x", "y"]})
 ROWS = {"code": ["a", "A", "A", "a", "A"], "place": ["x", "x", "y", "y", "y"]}

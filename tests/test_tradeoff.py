@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from designer.errors import InvalidProblem
+from designer.promises.kinds import tradeoff_from_spec
 from designer.promises.order import Order, Resolution, compare, compose, compose_below, power_below, shortfall, sign_changes
 from designer.promises.piecewise import (
     PiecewiseLinear,
@@ -21,7 +22,7 @@ from designer.promises.piecewise import (
     piecewise_above,
     piecewise_below,
 )
-from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff, tradeoff_from_spec
+from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
 
 ALPHAS = np.linspace(0.0, 1.0, 401)
 HALF = Fraction(1, 2)
@@ -97,8 +98,7 @@ SMOOTH = [f for f in FUNCTIONS if not isinstance(f, Gaussian)]
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.words())
 def test_conventions_balls_and_axioms(f: Tradeoff) -> None:
-    from designer.promises.balls import sharp
-    from designer.sampling.lazy_uniform import rational_ball
+    from solvers.exact.balls import rational_ball, sharp
 
     beta = f.type_two(ALPHAS)
     # 1 - x has digits of its own where x is near 0, so the two agree up to rounding, not to the bit.

@@ -197,6 +197,6 @@ def test_not_private_is_not_silenced() -> None:
             "custom",
             Workload.identity(2),
             metrics.uniform(2, 1.0),
-            designer.norms.weighted_l1([1.0, 1.0]),
-            designer.grid.Grid((-30, -30)),
+            designer.certified.norms.weighted_l1([1.0, 1.0]),
+            designer.additive.grid.Grid((-30, -30)),
         )

@@ -19,9 +19,9 @@ from designer.odds_ratio.canonical_noise import CanonicalNoise, GaussianNoise, P
 from designer.odds_ratio.fisher import Margins, fisher_p_value, fisher_test
 from designer.odds_ratio.odds_ratio_test import UNUSABLE, OddsRatioTest
 from designer.odds_ratio.umpu import Laplace, LaplaceMean, NoisyCountTest, exceedance_ball, interval, lower_limit, p_value_above
-from designer.promises.balls import sharp
 from designer.promises.piecewise import PiecewiseLinear, from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
+from solvers.exact.balls import sharp
 
 MARGINS = [Margins((10, 10), (10, 10)), Margins((30, 12), (15, 27)), Margins((3, 40), (20, 23)), Margins((1, 9), (1, 9))]
 PROMISES: list[Tradeoff] = [

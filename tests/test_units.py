@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Problem, Workload, design, metrics
-from designer.design import FAMILIES
-from solvers.hull import convex_hull
-from solvers.points import Points
+from designer.designing.families import FAMILIES
+from solvers.exact.points import Points
+from solvers.polytopes.hull import convex_hull
 
 QUERIES = np.random.default_rng(0).normal(size=(3, 6))
 WHOLE = np.array([[2.0, -3, -3, 3, -1, -3], [0, 0, -1, 0, 0, 3], [-3, -1, 3, -2, 0, 3]])

@@ -16,15 +16,14 @@ from spec_specimens import specimens
 from test_spec import VALIDATOR, read, resealed
 
 from designer import InvalidProblem, InvalidSpec, Mechanism, NotPrivate, Problem, Workload, design, invariants, load, metrics
+from designer.additive.grid import Grid
+from designer.certified.norms import weighted_l1
+from designer.certified.specified import Specified, to_spec
 from designer.cli import main
-from designer.domain import Domain
-from designer.files.spec import to_spec
-from designer.grid import Grid
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.plan import design_marginals
 from designer.marginals.workload import MarginalWorkload
-from designer.norms import weighted_l1
-from designer.specified import Specified
+from designer.question.domain import Domain
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.mwem import MWEM
 

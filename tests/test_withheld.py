@@ -16,7 +16,6 @@ import pytest
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, invariants, metrics
 from designer.cli import main
-from designer.confidential import WITHHELD, withholding
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
@@ -29,6 +28,7 @@ from designer.statistical_queries import StatisticalQueries
 from designer.synthetic.mwem import mwem
 from designer.synthetic.small_db import small_db
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, Quantile, Sum, TablePlan
+from designer.values.confidential import WITHHELD, withholding
 
 SECRET = "SECRET-7431"
 PEOPLE = Domain.of({"sex": ["F", "M"], "place": ["here", "there"]})

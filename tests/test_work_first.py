@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from metric_kinds import SPECIMENS
 
-import solvers.lattice
-import solvers.short_vectors
+import solvers.lattices.kernel
+import solvers.lattices.short_vectors
 from designer import DesignFailed, Problem, Workload, design, invariants, metrics
 from designer.invariants import Invariant
 from designer.metrics.graphs import Graph
-from solvers.lattice import integer_kernel
+from solvers.lattices.kernel import integer_kernel
 
 
 def not_wanted(*_: Any, **__: Any) -> None:
@@ -22,8 +22,8 @@ def not_wanted(*_: Any, **__: Any) -> None:
 
 
 def test_whether_anything_is_protected_needs_no_basis_and_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solvers.lattice, "integer_kernel", not_wanted)
-    monkeypatch.setattr(solvers.short_vectors, "short_vectors", not_wanted)
+    monkeypatch.setattr(solvers.lattices.kernel, "integer_kernel", not_wanted)
+    monkeypatch.setattr(solvers.lattices.short_vectors, "short_vectors", not_wanted)
     monkeypatch.setattr(Graph, "needed", property(not_wanted))
     counties = invariants.total(3143)
     assert not counties.protect(1.0, per_distance="l1").is_vacuous()
@@ -58,15 +58,15 @@ def test_vacuous_invariants_are_those_that_leave_no_change(records_public: bool)
 
 
 def test_an_l1_distance_over_a_thousand_cells_is_designed_without_a_basis(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solvers.lattice, "integer_kernel", not_wanted)
+    monkeypatch.setattr(solvers.lattices.kernel, "integer_kernel", not_wanted)
     problem = Problem(Workload.identity(1000), invariants.total(1000).protect(1.0, per_distance="l1"))
     made = design(problem, "lattice_laplace", shape="l1").mechanism
     assert made.dimension == 999 and made.draw(1, seed=1).sum() == 0
 
 
 def test_bases_and_lists_beyond_reach_are_refused_before_they_are_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solvers.lattice, "integer_kernel", not_wanted)
-    monkeypatch.setattr(solvers.short_vectors, "short_vectors", not_wanted)
+    monkeypatch.setattr(solvers.lattices.kernel, "integer_kernel", not_wanted)
+    monkeypatch.setattr(solvers.lattices.short_vectors, "short_vectors", not_wanted)
     counties: Invariant = invariants.total(3143)
     problem = Problem(Workload([np.ones(3143)]), counties.protect(1.0, per_distance="l1"))
     with pytest.raises(DesignFailed, match=r"rank 3142.*shape l1"):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, metrics
-from designer.design import FAMILIES, Family
-from designer.relation import Relation
+from designer.designing.families import FAMILIES
+from designer.designing.family import Family
+from designer.question.relation import Relation
 
 OPTIMISED = [f for f in FAMILIES if not (f.baseline or f.invariants_only)]
 

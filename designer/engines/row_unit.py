@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from designer.certified.guarantee import Guarantee
 from designer.engines.one_table import broken_by, filtered, sources
 from designer.errors import InvalidProblem
-from designer.frozen import Immutable, count, shown
-from designer.guarantee import Guarantee
+from designer.values.arrays import Immutable
+from designer.values.checks import count, shown
 
 MOST_NAME = 200
 MOST_ROWS = 1000

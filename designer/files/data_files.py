@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.confidential import withholding
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, real_array
-from designer.histogram import UNUSABLE, Columns, Labelled
+from designer.question.histogram import UNUSABLE, Columns, Labelled
+from designer.values.arrays import Floats, real_array
+from designer.values.confidential import withholding
 
 Table = dict[str, list[str]]
 Read = TypeVar("Read")

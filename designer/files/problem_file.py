@@ -18,10 +18,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from designer.designing.problem import Problem
 from designer.errors import InvalidProblem
 from designer.files.problem_relations import RelationReader
-from designer.problem import Problem
-from designer.workload import Workload
+from designer.question.workload import Workload
 
 SECTIONS: dict[str, set[str] | None] = {
     "elements": {"table", "names"},

@@ -12,9 +12,11 @@ from designer import invariants, metrics
 from designer.errors import InvalidProblem
 from designer.files.data_files import read_matrix
 from designer.files.problem_sections import Sections
-from designer.frozen import Floats, positive
 from designer.invariants import Invariant
-from designer.relation import Metric, Relation
+from designer.metrics.metric import Metric
+from designer.question.relation import Relation
+from designer.values.arrays import Floats
+from designer.values.checks import positive
 
 RELATION_KEYS: Mapping[str, set[str]] = {
     "uniform": {"epsilon"},

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from designer.domain import Domain
 from designer.errors import InvalidProblem
 from designer.files.data_files import Table, column_names, numeric_column, read_matrix, read_table
-from designer.frozen import Floats, shown
-from designer.histogram import Keys
+from designer.question.domain import Domain
+from designer.question.histogram import Keys
+from designer.values.arrays import Floats
+from designer.values.checks import shown
 
 
 class Sections:

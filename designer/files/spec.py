@@ -1,13 +1,11 @@
 """Specs: one closed, versioned JSON file for a frozen object. Loading recomputes the object and its guarantee; claims are compared, not believed.
 
 The schema is published in docs/spec.schema.json. Infinity is written as "inf"; floats are written with the digits that bring the same
-float back; nothing in a file is executed or looked up by name beyond the closed lists in this module and `designer.files.spec_parts`.
+float back; nothing in a file is executed or looked up by name beyond the closed lists in this module and `designer.relations.kinds`.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -15,62 +13,27 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from designer.certified.guarantee import Guarantee
+from designer.certified.optimality import Optimality
+from designer.certified.specified import FORMAT_VERSION, Specified, seal
 from designer.errors import InvalidSpec, NotPrivate
-from designer.files.json_text import SIZE_LIMIT, canonical, canonical_text, plain, read_json, require_keys
-from designer.files.output import write_whole
-from designer.frozen import shown
-from designer.guarantee import Guarantee
-from designer.optimality import Optimality
-from designer.printing import printed
-from designer.specified import Specified
-
-FORMAT_VERSION = 1
+from designer.values.checks import shown
+from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys
+from designer.values.printing import printed
 
 # What a file may hold: its format, and the module and class that read it.
 FORMATS = {
-    "dp-designer/mechanism": ("designer.mechanism", "Mechanism"),
+    "dp-designer/mechanism": ("designer.additive.mechanism", "Mechanism"),
     "dp-designer/lattice-mechanism": ("designer.lattice.mechanism", "LatticeMechanism"),
     "dp-designer/marginals": ("designer.marginals.mechanism", "MarginalMechanism"),
     "dp-designer/odds-ratio-test": ("designer.odds_ratio.odds_ratio_test", "OddsRatioTest"),
     "dp-designer/mwem": ("designer.synthetic.mwem", "MWEM"),
     "dp-designer/table-plan": ("designer.tables.plan", "TablePlan"),
     "dp-designer/small-db": ("designer.synthetic.small_db", "SmallDB"),
-    "dp-designer/selection": ("designer.selection", "Selection"),
+    "dp-designer/selection": ("designer.selection.mechanism", "Selection"),
 }
 
 TOP_KEYS = {"format", "version", "mechanism", "guarantee", "certificate", "optimality", "provenance", "fingerprint", "seal"}
-
-
-def to_spec(mechanism: Specified) -> dict[str, Any]:
-    """The whole spec as plain data."""
-    body = {
-        "format": mechanism.format,
-        "version": FORMAT_VERSION,
-        "mechanism": mechanism.core(),
-        "guarantee": mechanism.guarantee.to_dict(),
-        "certificate": asdict(mechanism.privacy),
-        "optimality": None if mechanism.optimality is None else mechanism.optimality.to_dict(),
-        "provenance": dict(mechanism.provenance),
-        "fingerprint": mechanism.fingerprint,
-    }
-    spec: dict[str, Any] = plain(body)
-    return {**spec, "seal": seal(spec)}
-
-
-def seal(spec: Mapping[str, Any]) -> str:
-    """SHA-256 of the spec without its seal: shows accidental or careless alteration; the guarantee is recomputed besides."""
-    body = {key: value for key, value in spec.items() if key != "seal"}
-    try:
-        text = canonical_text(body)
-    except (TypeError, ValueError):  # not read from a file: arrays and infinities are in it
-        text = canonical(body)
-    return hashlib.sha256(text).hexdigest()
-
-
-def save(mechanism: Specified, path: Path, *, replace: bool = True) -> Path:
-    """Write the spec, whole or not at all; see `designer.files.output.write_whole`."""
-    text = json.dumps(to_spec(mechanism), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-    return write_whole(path, text, replace=replace)
 
 
 def load(path: str | Path, *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False) -> Any:

@@ -14,13 +14,13 @@ from functools import reduce
 from typing import Any
 
 from designer.errors import InvalidProblem
-from designer.frozen import count, shown
 from designer.invariants.semi_adjacency import Conforming
 from designer.invariants.statistics import Statistics
 from designer.promises.accounting import zcdp_epsilon, zcdp_epsilon_bun_steinke, zcdp_group_rho
 from designer.promises.order import Order, compare, compose
-from designer.promises.tradeoff import Tradeoff, rational
-from solvers.rational import integer_rank
+from designer.promises.tradeoff import Tradeoff
+from designer.values.checks import count, rational, shown
+from solvers.exact.rational import integer_rank
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import DesignFailed, InvalidProblem
-from designer.frozen import Floats, count, frozen, positive, shown
 from designer.invariants.statistics import Distance, Integers, Statistics
 from designer.metrics import Metric
-from designer.relation import Block, Indices, Read, Relation
-from solvers.rational import float_below, integer_rank, root_below
+from designer.question.relation import Block, Indices, Read, Relation
+from designer.values.arrays import Floats, frozen
+from designer.values.checks import count, positive, shown
+from solvers.exact.rational import float_below, integer_rank, root_below
 
 CHANGES = 400_000
 WRITTEN_OUT = 10**8  # numbers in all changes: 0.8 GB
@@ -44,7 +45,7 @@ class ChangeRelation(Relation):
     @cached_property
     def changes(self) -> Integers:
         """All v != 0 with `A v = 0` that move at most `adjacency` records, (M, N), in lexicographic order."""
-        from solvers.short_vectors import short_vectors
+        from solvers.lattices.short_vectors import short_vectors
 
         most = min(CHANGES, WRITTEN_OUT // self.size)
         found = short_vectors(self.invariant.constraints, self._radius, limit=most) if self._exchanges <= most else None
@@ -105,7 +106,7 @@ class ChangeRelation(Relation):
     @cached_property
     def _public(self) -> Integers:
         """The constraints or, where the protected changes span less than their kernel, all that these leave alone."""
-        from solvers.lattice import integer_kernel
+        from solvers.lattices.kernel import integer_kernel
 
         protected = self._sparse[np.flatnonzero(np.isfinite(self.budgets))]
         # V'V has the rank of V, and is small however many changes there are; dense integers took 7 s for the 88,425 of 10 x 10 tables.

@@ -15,13 +15,13 @@ from typing import overload
 
 import numpy as np
 
-from designer.domain import Domain
 from designer.errors import InvalidProblem
-from designer.frozen import count, positive, shown
-from designer.histogram import Universe, counts, exact_answers
 from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
 from designer.invariants.statistics import Distance, Integers, Statistics
 from designer.metrics import Metric
+from designer.question.domain import Domain
+from designer.question.histogram import Universe, counts, exact_answers
+from designer.values.checks import count, positive, shown
 
 LARGEST_UNIVERSE = 10**8  # elements: 0.8 GB a statistic
 

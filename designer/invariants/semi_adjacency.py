@@ -15,10 +15,10 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.frozen import shown
 from designer.invariants.invariant import Invariant
 from designer.invariants.statistics import Integers
-from solvers.conforming_tables import Fibre, most_moves
+from designer.values.checks import shown
+from solvers.lattices.conforming_tables import Fibre, most_moves
 
 Reading = Literal["literal", "worst_case", "bound"]
 TABLES = 2_000  # each is compared with every other for every pair of values: some seconds
@@ -175,7 +175,7 @@ def _bounded(invariant: Invariant, fibre: Fibre) -> SemiAdjacency:
 
 def _fibre(invariant: Invariant, totals: Sequence[int] | Integers) -> Fibre:
     """The conforming tables; the number of records follows from the statistics, or is not needed where they do not fix it."""
-    from solvers.rational import integer_rank
+    from solvers.exact.rational import integer_rank
 
     try:
         given = np.asarray(totals)

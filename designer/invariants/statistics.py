@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import Immutable, count, frozen, names, shown
-from solvers.rational import integer_rank
+from designer.values.arrays import Immutable, frozen
+from designer.values.checks import count, names, shown
+from solvers.exact.rational import integer_rank
 
 Integers = NDArray[np.int64]
 Distance = Literal["l1", "l2"]

@@ -16,34 +16,35 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certificate import PrivacyCertificate, Witness, certify, moves_nothing
-from designer.confidential import withholding
-from designer.differences import changes_given, moved
+from designer.additive.mechanism import SMALLEST_WEIGHT
+from designer.additive.release import Release, SimulatedNoise
+from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
+from designer.certified.family_names import LATTICE_FAMILIES, require_family
+from designer.certified.guarantee import TIMING, Guarantee
+from designer.certified.norms import Gauge, Norm, norm_from_spec, norm_to_spec
+from designer.certified.optimality import Optimality
+from designer.certified.sensitivity import SensitivitySet
+from designer.certified.specified import Specified
+from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
-from designer.families.names import LATTICE_FAMILIES, require_family
-from designer.files.json_text import require_keys
-from designer.files.spec_parts import norm_from_spec, norm_to_spec, relation_from_spec, workload_from_spec, workload_to_spec
-from designer.frozen import Floats, count, frozen, shown
-from designer.guarantee import TIMING, Guarantee
-from designer.histogram import Universe, counts
 from designer.invariants.changes import ChangeRelation, InvariantDistance
-from designer.lattice.sampling import LatticeLaw, chain_notion, chain_parameters, sampling_words
-from designer.mechanism import SMALLEST_WEIGHT
-from designer.norms import Gauge, Norm
-from designer.optimality import Optimality
-from designer.printing import printed
+from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
 from designer.progress import announce
 from designer.promises.accounting import zcdp_epsilon
-from designer.release import Release, SimulatedNoise
+from designer.question.differences import changes_given, moved
+from designer.question.histogram import Universe, counts
+from designer.question.workload import Workload, workload_from_spec, workload_to_spec
+from designer.relations.kinds import relation_from_spec
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
-from designer.sampling.lattice_chain import Assessment, ChainPlan, LatticeChain
-from designer.sampling.lattice_choice import LatticeChoice, LatticeSampler
-from designer.sensitivity import SensitivitySet
-from designer.specified import Specified
-from designer.tabulation import TakesCounts
-from designer.workload import Workload
-from solvers.lattice import Lattice, integer_kernel
-from solvers.rational import exact_rank
+from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, LatticeChain
+from designer.sampling.lattices.lattice_choice import LatticeChoice, LatticeSampler
+from designer.values.arrays import Floats, frozen
+from designer.values.checks import count, shown
+from designer.values.confidential import withholding
+from designer.values.json_text import require_keys
+from designer.values.printing import printed
+from solvers.exact.rational import exact_rank
+from solvers.lattices.kernel import Lattice, integer_kernel
 
 Falloff = Literal["exponential", "gaussian"]
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
@@ -385,8 +386,8 @@ class LatticeMechanism(Specified, TakesCounts):
         return made
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """See `designer.files.mechanism_spec.settled_claim`."""
-        from designer.files.mechanism_spec import settled_claim
+        """See `designer.certified.claims.settled_claim`."""
+        from designer.certified.claims import settled_claim
 
         return claimed if isinstance(self.relation, InvariantDistance) else settled_claim(self, claimed, proven)
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from designer.composition import joint_fingerprint
+from designer.certified.guarantee import Guarantee
 from designer.errors import InvalidProblem
-from designer.frozen import count, positive, shown
-from designer.guarantee import Guarantee
 from designer.invariants.changes import ChangeRelation, InvariantChanges, InvariantDistance
 from designer.invariants.invariant import Invariant
 from designer.invariants.statistics import Distance, Statistics
 from designer.lattice.mechanism import NOTIONS, LatticeMechanism
+from designer.relations.composition import joint_fingerprint
+from designer.values.checks import count, positive, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -161,7 +161,7 @@ def joint_relation(
 def composed_lattice(*mechanisms: LatticeMechanism) -> Guarantee:
     """The statement for releases of several lattice mechanisms about the same records, published together (INT Proposition 6).
 
-    For post-processing (Proposition 7) see `designer.composition.post_processing`, which serves these statements as all others.
+    For post-processing (Proposition 7) see `designer.relations.composition.post_processing`, which serves these statements as all others.
     """
     if not mechanisms or len({mechanism.falloff for mechanism in mechanisms}) > 1:
         raise InvalidProblem("mechanisms: give at least one, and compose pure ones and gaussian ones apart.")

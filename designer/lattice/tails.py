@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designer.certified.norms import Gauge
 from designer.errors import InvalidProblem
-from designer.frozen import positive
-from designer.norms import Gauge
+from designer.values.checks import positive
 
 if TYPE_CHECKING:
     from designer.lattice.mechanism import LatticeMechanism
-    from solvers.lattice import Lattice
+    from solvers.lattices.kernel import Lattice
 
 
 def noise_tail(mechanism: LatticeMechanism, size: float) -> float:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.frozen import frozen
 from designer.marginals.residuals import residual
 from designer.marginals.tables import Tables
+from designer.values.arrays import frozen
 
 
 def true_residuals(measured: Container[tuple[int, ...]], tables: Tables) -> dict[tuple[int, ...], NDArray[Any]]:

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
-from designer.confidential import withholding
-from designer.domain import Domain
+from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
+from designer.certified.guarantee import NOTIONS, TIMING, Guarantee
+from designer.certified.optimality import Optimality
+from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.files.json_text import array, flagged_vacuous
-from designer.frozen import Floats, count, frozen
-from designer.guarantee import TIMING, Guarantee
 from designer.marginals.draws import stored, true_residuals
 from designer.marginals.noise import ResidualNoise
 from designer.marginals.protection import Change, Presence, Protection, changes, from_spec, to_spec
@@ -27,11 +25,13 @@ from designer.marginals.residuals import assemble, squared_synthesis
 from designer.marginals.subsets import Subsets
 from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database
 from designer.marginals.workload import MarginalWorkload, positions
-from designer.mechanism import NOTIONS
-from designer.optimality import Optimality
+from designer.question.domain import Domain
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
-from designer.specified import Specified
-from solvers.rational import float_above, root_above
+from designer.values.arrays import Floats, frozen
+from designer.values.checks import count
+from designer.values.confidential import withholding
+from designer.values.json_text import array, flagged_vacuous
+from solvers.exact.rational import float_above, root_above
 
 THEOREM = (
     "Integer contrasts of every measured residual get independent discrete Gaussian noise of variance (squared norm of the contrast) / s_A; a "

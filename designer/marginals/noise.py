@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats
 from designer.marginals.residuals import squared_norms
 from designer.marginals.workload import MarginalWorkload
-from designer.sampling.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.entropy import Entropy
+from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
+from designer.values.arrays import Floats
 
 # From here on a discrete variance is the continuous one: they differ by a factor 1 - 8 pi^2 v exp(-2 pi^2 v), here 1 - 2^-105.
 WIDE = 4.0

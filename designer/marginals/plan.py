@@ -8,14 +8,15 @@ from typing import Literal
 
 import numpy as np
 
+from designer.certified.optimality import Optimality, bounded
 from designer.errors import DesignFailed, InvalidProblem
-from designer.frozen import Floats, probability, shown
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.protection import Protection, changes, load_matrix
 from designer.marginals.workload import MarginalWorkload
-from designer.optimality import Optimality, bounded
+from designer.values.arrays import Floats
+from designer.values.checks import probability, shown
 from designer.version import VERSION
-from solvers.budget_shares import minimise_cost
+from solvers.programs.budget_shares import minimise_cost
 from solvers.solution import Solution
 
 Loss = Literal["squared", "max"]
@@ -43,7 +44,7 @@ def design_marginals(
     allow_vacuous: accept tables that no protected change moves, which are all published exactly; they are refused otherwise.
 
     >>> from designer import metrics
-    >>> from designer.domain import Domain
+    >>> from designer.question.domain import Domain
     >>> domain = Domain.of({f"a{i}": 10 for i in range(20)})
     >>> made = design_marginals(MarginalWorkload.up_to(domain, 2), metrics.hamming(domain, [0.5] * 10 + [1.0] * 10))
     >>> made.optimality.gap < 1e-8, float(made.cell_variance(["a0"])) > float(made.cell_variance(["a19"]))

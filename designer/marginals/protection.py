@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.domain import Domain
 from designer.errors import InvalidProblem
-from designer.files.json_text import array, require_keys
-from designer.frozen import Floats, positive
 from designer.marginals.subsets import Subsets
 from designer.metrics import Hamming, hamming
-from solvers.rational import dyadic_integers
+from designer.question.domain import Domain
+from designer.values.arrays import Floats
+from designer.values.checks import positive
+from designer.values.json_text import array, require_keys
+from solvers.exact.rational import dyadic_integers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

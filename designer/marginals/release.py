@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.frozen import Floats
-from designer.guarantee import Guarantee
+from designer.certified.guarantee import Guarantee
 from designer.marginals.residuals import assemble
 from designer.marginals.workload import MarginalWorkload
+from designer.values.arrays import Floats
 
 
 class Determined(Protocol):

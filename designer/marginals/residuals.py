@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.frozen import Floats, frozen
+from designer.values.arrays import Floats, frozen
 
 
 def residual(table: NDArray[Any]) -> NDArray[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, Immutable, frozen
+from designer.values.arrays import Floats, Immutable, frozen
 
 # Pairs (requested marginal, subset of it). 100 attributes, all marginals of up to 3: 1.3 million.
 PARTS_LIMIT = 2**25

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.domain import Domain
+from designer.engines.tabulation import require_one_index
 from designer.engines.texts import octets, text_of
 from designer.errors import InvalidProblem
-from designer.histogram import UNUSABLE, Universe, carries_names, counts
 from designer.marginals.workload import MarginalWorkload, positions
-from designer.tabulation import require_one_index
+from designer.question.domain import Domain
+from designer.question.histogram import UNUSABLE, Universe, carries_names, counts
 
 UNKNOWN = "records: hold a value outside the domain; clean the records or extend the domain. Nothing was released."
 UNLISTED = "records: a column is not a list of values, one for each record; nothing was released."

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from designer.domain import Domain
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, Immutable, count, frozen, positive, shown
 from designer.marginals.subsets import Subsets
+from designer.question.domain import Domain
+from designer.values.arrays import Floats, Immutable, frozen
+from designer.values.checks import count, positive, shown
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -7,18 +7,7 @@ norm implies (docs/theory/foundations.md, 4; docs/theory/metrics.md).
 
 from __future__ import annotations
 
-from designer.metrics.algebra import (
-    Maximum,
-    Restricted,
-    RootSumSquares,
-    Scaled,
-    Sum,
-    maximum,
-    restriction,
-    root_sum_squares,
-    scaled,
-    sum_of,
-)
+from designer.metrics.algebra import Maximum, Restricted, RootSumSquares, maximum, restriction, root_sum_squares
 from designer.metrics.attributes import Hamming, Product, attribute_values, hamming, product
 from designer.metrics.blowfish import (
     SmoothThreshold,
@@ -30,10 +19,10 @@ from designer.metrics.blowfish import (
     blowfish_partition,
     smooth_threshold,
 )
-from designer.metrics.coordinates import Chebyshev, Manhattan, Ordered, chebyshev, line, manhattan
 from designer.metrics.elements import Instance, Partition, PerElement, Uniform, instance, partition, per_element, uniform
 from designer.metrics.graphs import Graph, graph
 from designer.metrics.matrix import Matrix, from_matrix
+from designer.metrics.metric import Metric, Scaled, Sum, scaled, sum_of
 from designer.metrics.points import Euclidean, GreatCircle, Line, euclidean, great_circle
 from designer.metrics.presence import (
     AddRemove,
@@ -43,7 +32,7 @@ from designer.metrics.presence import (
     appear_or_change,
     number_of_records,
 )
-from designer.relation import Metric
+from designer.metrics.series import Chebyshev, Manhattan, Ordered, chebyshev, line, manhattan
 
 __all__ = [
     "AddRemove",

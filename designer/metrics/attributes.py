@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from designer.domain import Domain
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, positive, shown
 from designer.metrics.elements import Instance, PerElement, broken_minimum, broken_words, own_budgets
-from designer.metrics.nested import clipped, inner_words, metric_from_spec, relabelled, require_metric
-from designer.relation import BLOCK_PAIRS, Block, Indices, Metric, Read, Relation, finite_pairs
+from designer.metrics.metric import Metric, clipped, inner_words, metric_from_spec, relabelled, require_metric
+from designer.question.domain import Domain, attribute_lines
+from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, finite_pairs
+from designer.values.arrays import Floats
+from designer.values.checks import positive, shown
 
 
 @dataclass(frozen=True)
@@ -192,12 +193,6 @@ class Product(Metric):
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Product:
         domain = Domain(tuple(spec["attributes"]), tuple(tuple(v) for v in spec["values"]))
         return cls(domain, tuple(metric_from_spec(part, read) for part in spec["parts"]))
-
-
-def attribute_lines(domain: Domain, axis: int) -> Indices:
-    """Element indices of shape (values of the attribute, combinations of the others): columns hold what one attribute can change."""
-    index = np.arange(domain.size).reshape(domain.shape)
-    return np.moveaxis(index, axis, 0).reshape(domain.shape[axis], -1)
 
 
 def product(domain: Domain, parts: Mapping[str, Metric] | Sequence[Metric]) -> Product:

@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from designer.domain import Domain
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, positive
 from designer.metrics.attributes import Hamming, hamming
 from designer.metrics.elements import Partition, Uniform, partition, uniform
 from designer.metrics.graphs import Graph, graph
-from designer.metrics.nested import LARGEST_BUDGET, LEAST_BUDGET, clipped, inner_words, metric_from_spec, require_metric
+from designer.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric, clipped, inner_words, metric_from_spec, require_metric
 from designer.metrics.points import euclidean
-from designer.relation import BLOCK_PAIRS, Block, Indices, Metric, Read, Relation, rectangles
+from designer.question.domain import Domain
+from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, rectangles
+from designer.values.arrays import Floats
+from designer.values.checks import positive
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, count, positive, real_array
-from designer.metrics.nested import LARGEST_BUDGET, LEAST_BUDGET, relabelled
-from designer.relation import BLOCK_PAIRS, Block, Indices, Metric, Read
+from designer.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric, relabelled
+from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read
+from designer.values.arrays import Floats, real_array
+from designer.values.checks import count, positive
 
 
 @dataclass(frozen=True)

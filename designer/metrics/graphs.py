@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, count, frozen, positive, shown
-from designer.metrics.nested import LARGEST_BUDGET, LEAST_BUDGET
-from designer.relation import Block, Indices, Metric, Read, Relation, rectangles
-from solvers.rational import dyadic_integers
+from designer.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
+from designer.question.relation import Block, Indices, Read, Relation, rectangles
+from designer.values.arrays import Floats, frozen
+from designer.values.checks import count, positive, shown
+from solvers.exact.rational import dyadic_integers
 
 MOST_NODES = 10**6  # 0.7 s
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, frozen, real_array
+from designer.metrics.metric import Metric
 from designer.metrics.triangle import implied_pairs, require_triangle_inequality, shortest_paths
-from designer.relation import Block, Indices, Metric, Read, Relation
+from designer.question.relation import Block, Indices, Read, Relation
+from designer.values.arrays import Floats, frozen, real_array
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, positive, real_array
-from designer.precision import working_precision
-from designer.relation import Block, Metric, Read
-from solvers.rational import root_below
+from designer.metrics.metric import Metric
+from designer.question.relation import Block, Read
+from designer.values.arrays import Floats, real_array
+from designer.values.checks import positive
+from solvers.exact.precision import working_precision
+from solvers.exact.rational import root_below
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius R1 of the IUGG
 

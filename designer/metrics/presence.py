@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, count, frozen, positive, real_array, shown
-from designer.metrics.coordinates import Ordered
 from designer.metrics.elements import own_budgets
-from designer.metrics.nested import inner_words, metric_from_spec, require_metric
+from designer.metrics.metric import Metric, inner_words, metric_from_spec, require_metric
+from designer.metrics.series import Ordered
 from designer.metrics.triangle import ROUNDING
-from designer.relation import Block, Metric, Read, Relation, rectangles
+from designer.question.relation import Block, Read, Relation, rectangles
+from designer.values.arrays import Floats, frozen, real_array
+from designer.values.checks import count, positive, shown
 
 MOST_ELEMENTS = 10**8
 

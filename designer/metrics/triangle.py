@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, frozen
-from designer.relation import Indices
+from designer.question.relation import Indices
+from designer.values.arrays import Floats, frozen
 
 # Distances computed in floating point miss the inequality by a few units in the last place; every pair is certified by itself anyway.
 ROUNDING = 1e-9

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, Immutable, count
-from designer.precision import working_precision
-from designer.promises.balls import exp_ball, normal_cdf, sharp
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
-from designer.sampling.lazy_uniform import LazyUniform, rational_ball, resolve
+from designer.sampling.lazy_uniform import LazyUniform, resolve
+from designer.values.arrays import Floats, Immutable
+from designer.values.checks import count
+from solvers.exact.balls import exp_ball, normal_cdf, rational_ball, sharp
+from solvers.exact.precision import working_precision
 
 if TYPE_CHECKING:
     from flint import arb
@@ -258,7 +259,7 @@ class Tulap(CanonicalNoise):
     def draw(self, size: int, exponent: int, entropy: Entropy) -> NDArray[Any]:
         if self.tradeoff.delta or not 1 <= exponent <= 64:
             return super().draw(size, exponent, entropy)
-        from designer.sampling.discrete_laplace import DiscreteLaplace
+        from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 
         whole = DiscreteLaplace([self.tradeoff.epsilon]).draw(count(size, "size"), entropy)[:, 0].astype(object)
         part = (entropy.words(size) >> np.uint64(64 - exponent)).astype(object)

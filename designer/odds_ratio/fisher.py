@@ -14,7 +14,8 @@ from math import comb
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, Immutable, count, positive
+from designer.values.arrays import Floats, Immutable
+from designer.values.checks import count, positive
 
 LARGEST_TOTAL = 100_000
 

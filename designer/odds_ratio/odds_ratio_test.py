@@ -10,19 +10,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designer.certificate import PrivacyCertificate, Witness
-from designer.confidential import withholding
+from designer.certified.certificate import PrivacyCertificate, Witness
+from designer.certified.guarantee import Guarantee
+from designer.certified.specified import Specified
 from designer.errors import InvalidProblem, NotPrivate
-from designer.files.json_text import require_keys
-from designer.frozen import count, probability, shown
-from designer.guarantee import Guarantee
-from designer.histogram import carries_names
 from designer.odds_ratio.canonical_noise import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.umpu import NoisyCountTest, interval, p_value_above
-from designer.promises.tradeoff import Tradeoff, tradeoff_from_spec
+from designer.promises.kinds import tradeoff_from_spec
+from designer.promises.tradeoff import Tradeoff
+from designer.question.histogram import carries_names
 from designer.sampling.entropy import SystemEntropy
-from designer.specified import Specified
+from designer.values.checks import count, probability, shown
+from designer.values.confidential import withholding
+from designer.values.json_text import require_keys
 
 THEOREM = "Cho and Awan, Theorem 37; Awan and Vadhan 2023, Theorem 3.9; docs/theory/tradeoff.md, section 7"
 # One text for every unusable table, so that the refusal says nothing about the data.

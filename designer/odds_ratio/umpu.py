@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designer.frozen import Floats, Immutable, positive
 from designer.odds_ratio.canonical_noise import CanonicalNoise
 from designer.odds_ratio.fisher import Margins, level
-from designer.precision import precision
-from designer.promises.balls import decided, float_above
-from designer.sampling.lazy_uniform import rational_ball
+from designer.values.arrays import Floats, Immutable
+from designer.values.checks import positive
+from solvers.exact.balls import decided, float_above, rational_ball
+from solvers.exact.precision import precision
 
 if TYPE_CHECKING:
     from flint import arb

@@ -13,11 +13,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from designer.errors import InvalidProblem
-from designer.frozen import count, shown
-from designer.promises.balls import decided, exp_ball, float_above, float_below, normal_quantile
 from designer.promises.piecewise import PiecewiseLinear, from_lines, ladder
-from designer.promises.tradeoff import EpsilonDelta, Gaussian, rational, rational_from
-from designer.sampling.lazy_uniform import rational_ball
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.values.checks import count, rational, rational_from, shown
+from solvers.exact.balls import decided, exp_ball, float_above, float_below, normal_quantile, rational_ball
 
 if TYPE_CHECKING:
     from flint import arb

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import count
-from designer.promises.balls import normal_cdf, sign
 from designer.promises.piecewise import PiecewiseLinear, below_tangents, ladder, piecewise_below
 from designer.promises.tradeoff import Gaussian, Tradeoff
+from designer.values.checks import count
+from solvers.exact.balls import normal_cdf, sign
 
 if TYPE_CHECKING:
     from flint import arb

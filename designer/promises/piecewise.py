@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, count, shown
-from designer.promises.balls import exp_ball, fraction_above
-from designer.promises.tradeoff import Tradeoff, largest_gap, rational_from
-from designer.sampling.lazy_uniform import rational_ball
+from designer.promises.tradeoff import Tradeoff, largest_gap
+from designer.values.arrays import Floats
+from designer.values.checks import count, rational_from, shown
+from solvers.exact.balls import exp_ball, fraction_above, rational_ball
 
 if TYPE_CHECKING:
     from flint import arb

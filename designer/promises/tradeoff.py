@@ -8,9 +8,7 @@ here, `type_two` and `paper_convention`, and no argument switches one into the o
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,48 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designer.errors import InvalidProblem
-from designer.files.json_text import require_keys
-from designer.frozen import Floats, Immutable, count, shown
-from designer.promises.balls import exp_ball, float_above, normal_cdf, normal_quantile
-from designer.sampling.lazy_uniform import rational_ball
+from designer.values.arrays import Floats, Immutable
+from designer.values.checks import count, rational, rational_from, shown
+from solvers.exact.balls import exp_ball, float_above, normal_cdf, normal_quantile, rational_ball
 
 if TYPE_CHECKING:
     from flint import arb
 
-LARGEST = Fraction(2) ** 1000  # of the numbers given: its square root, and what is a little larger, are floats
 LARGEST_GROUP = 100  # finding the corners takes 4 s at 100 and grows with the cube
-
-
-def rational(value: object, field: str) -> Fraction:
-    """An exact rational from an integer, a finite float (taken at its exact value), a Fraction or a text such as "1/3" or "2.56".
-
-    >>> rational("1/3", "epsilon"), rational(0.5, "epsilon"), rational("2.56", "rho")
-    (Fraction(1, 3), Fraction(1, 2), Fraction(64, 25))
-    """
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399}|\.[0-9]{1,400})?", value):
-        return _moderate(Fraction(value), field)
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, np.integer, np.floating)):
-        raise InvalidProblem(
-            f"{field}: {shown(value)} is not a number; give an integer, a float, a Fraction or a text like '1/3'."
-        )
-    if isinstance(value, (float, np.floating)) and not np.isfinite(value):
-        raise InvalidProblem(f"{field}: {value} is not finite; give a finite number.")
-    return _moderate(Fraction(value.item() if isinstance(value, np.generic) else value), field)
-
-
-def _moderate(number: Fraction, field: str) -> Fraction:
-    if abs(number) > LARGEST:
-        raise InvalidProblem(f"{field}: is beyond 2^1000; give a smaller number.")
-    return number
-
-
-def rational_from(value: object, field: str, low: int, high: int | None = None) -> Fraction:
-    """A rational of at least `low` and at most `high`."""
-    number = rational(value, field)
-    if number < low or (high is not None and number > high):
-        upper = "" if high is None else f" and at most {high}"
-        raise InvalidProblem(f"{field}: {shown(float(number))} must be at least {low}{upper}.")
-    return number
 
 
 class Tradeoff(Immutable, ABC):
@@ -365,23 +329,3 @@ def sorted_balls(balls: list[arb]) -> list[arb]:
         else:
             kept[-1] = kept[-1].union(ball)
     return kept
-
-
-def tradeoff_from_spec(spec: Any) -> Tradeoff:
-    """The tradeoff function of plain data, from a closed list of kinds."""
-    kind = spec.get("kind") if isinstance(spec, Mapping) else None
-    if kind == "epsilon_delta":
-        require_keys(spec, {"kind", "epsilon", "delta"}, "tradeoff")
-        return EpsilonDelta(spec["epsilon"], spec["delta"])
-    if kind == "gaussian":
-        require_keys(spec, {"kind", "mu_squared"}, "tradeoff")
-        return Gaussian(spec["mu_squared"])
-    if kind == "piecewise_linear":
-        from designer.promises.piecewise import PiecewiseLinear
-
-        require_keys(spec, {"kind", "alphas", "betas"}, "tradeoff")
-        return PiecewiseLinear(tuple(spec["alphas"]), tuple(spec["betas"]))
-    if kind == "group":
-        require_keys(spec, {"kind", "base", "size"}, "tradeoff")
-        return Group(tradeoff_from_spec(spec["base"]), spec["size"])
-    raise InvalidProblem(f"tradeoff.kind: {shown(kind)} is unknown; one of epsilon_delta, gaussian, piecewise_linear, group.")

@@ -4,7 +4,7 @@
 
 Every measure a has one precision `s = 1 / sigma^2` for each level (or family of groups); answers are made consistent by least squares.
 A record then loses `P(r) = sum_a r_a^2 / 2 * sum_f s_af` (exact policy, f over the families on its path), linear in s, and variances of
-consistent answers are convex in s: a convex program (docs/theory/record_design.md, 2), solved by `solvers.least_load` with a proven bound.
+consistent answers are convex in s: a convex program (docs/theory/record_design.md, 2), solved by `solvers.programs.least_load` with a proven bound.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.certified.optimality import Optimality, bounded
 from designer.errors import DesignFailed, InvalidProblem
-from designer.frozen import Floats, Immutable, frozen, positive
-from designer.optimality import Optimality, bounded
 from designer.records.hierarchies import Hierarchy
 from designer.records.policies import GaussianSums
 from designer.records.targets import COUNT, Accuracy, PriorRecords
-from solvers.least_load import least_load
+from designer.values.arrays import Floats, Immutable, frozen
+from designer.values.checks import positive
+from solvers.programs.least_load import least_load
 from solvers.solution import Solution
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats
-from designer.promises.tradeoff import rational_from
 from designer.records.policy import Policy, Unit, raised, require_unit
-from solvers.rational import root_above
+from designer.values.arrays import Floats
+from designer.values.checks import rational_from
+from solvers.exact.rational import root_above
 
 
 def group_loss(losses: Iterable[object], unit: Unit = "zcdp") -> Fraction:
@@ -86,7 +86,7 @@ def one_sided_loss(sensitive: object, other: object | None = None, unit: Unit = 
 def epsilon(loss: object, delta: object, unit: Unit = "zcdp") -> float:
     """The epsilon at which a record (or a group) with this loss has (epsilon, delta)-privacy, rounded up."""
     from designer.promises.accounting import zcdp_epsilon
-    from solvers.rational import float_above
+    from solvers.exact.rational import float_above
 
     require_unit(unit)
     return zcdp_epsilon(loss, delta) if unit == "zcdp" else float_above(rational_from(loss, "loss", 0))

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import Immutable, frozen, names
+from designer.values.arrays import Immutable, frozen
+from designer.values.checks import names
 
 Numbers = NDArray[Any]  # float64, or objects (Fraction) for exact arithmetic
 

@@ -12,12 +12,12 @@ from dataclasses import fields
 from typing import Any
 
 from designer.errors import InvalidSpec
-from designer.files.json_text import require_keys
-from designer.frozen import shown
 from designer.records.plain_policies import Constant, GaussianSums, LaplaceSums, Splitting
 from designer.records.policies import DEEPEST, AsZcdp, Maximum, Piecewise, Scaled, Sum
 from designer.records.policy import Policy
 from designer.records.slow_policies import StudentSum, TransformedSum
+from designer.values.checks import shown
+from designer.values.json_text import require_keys
 
 POLICIES: dict[str, type[Policy]] = {
     cls.kind: cls

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, Immutable, positive, real_array
-from designer.promises.tradeoff import rational
 from designer.records.group_privacy import group_losses
 from designer.records.policy import Columns, Policy, Unit, column, length, magnitudes, parameter
-from solvers.rational import float_above
+from designer.values.arrays import Floats, Immutable, real_array
+from designer.values.checks import positive, rational
+from solvers.exact.rational import float_above
 
 WARNING = (
     "These are losses of the records handed in, declared public or synthetic. Losses, and their distribution, of confidential records are as "

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.frozen import Floats
 from designer.records.policy import (
     Amounts,
     Columns,
@@ -37,7 +36,8 @@ from designer.records.policy import (
     raised,
     require_unit,
 )
-from solvers.rational import float_above, root_above
+from designer.values.arrays import Floats
+from solvers.exact.rational import float_above, root_above
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,12 @@ import numpy as np
 
 from designer.engines.texts import octets, octets_of
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.frozen import Floats, shown
 from designer.records.plain_policies import Constant, GaussianSums, LaplaceSums, NoisySums, Splitting
 from designer.records.policy import Columns, Policy, Read, Unit, column, length, parameter, raised, same_unit
 from designer.records.values import entry, is_missing, is_whole
-from solvers.rational import float_above
+from designer.values.arrays import Floats
+from designer.values.checks import shown
+from solvers.exact.rational import float_above
 
 __all__ = [
     "AsZcdp",

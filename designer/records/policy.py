@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, Immutable, shown
-from designer.promises.tradeoff import rational
 from designer.records.values import entry, number
+from designer.values.arrays import Floats, Immutable
+from designer.values.checks import rational, shown
 
 Unit = Literal["zcdp", "pure"]
 Columns = Mapping[str, NDArray[Any]]

@@ -13,11 +13,9 @@ from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
 from designer.errors import InvalidProblem
-from designer.frozen import shown
-from designer.promises.balls import exp_ball
-from designer.promises.tradeoff import rational
 from designer.records.policy import parameter
-from designer.sampling.lazy_uniform import rational_ball
+from designer.values.checks import rational, shown
+from solvers.exact.balls import exp_ball, rational_ball
 
 if TYPE_CHECKING:
     from flint import arb

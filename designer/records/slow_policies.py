@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, Immutable, count, shown
-from designer.promises.balls import fraction_above, fraction_below
 from designer.records.policy import (
     Columns,
     Policy,
@@ -32,10 +30,12 @@ from designer.records.policy import (
     parameter,
     raised,
 )
-from designer.sampling.discrete_gaussian import DiscreteGaussian
-from designer.sampling.discrete_student import LARGEST_POWER, DiscreteStudent
-from designer.sampling.lazy_uniform import rational_ball
-from solvers.rational import float_above, root_above
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers.discrete_student import LARGEST_POWER, DiscreteStudent
+from designer.values.arrays import Floats, Immutable
+from designer.values.checks import count, shown
+from solvers.exact.balls import fraction_above, fraction_below, rational_ball
+from solvers.exact.rational import float_above, root_above
 
 if TYPE_CHECKING:
     from flint import arb
@@ -290,7 +290,7 @@ class StudentSum(SlowSum):
 
 def closed(data: Any, keys: set[str]) -> Mapping[str, Any]:
     """Plain data of a mechanism with exactly these keys."""
-    from designer.files.json_text import require_keys
+    from designer.values.json_text import require_keys
 
     require_keys(data, keys, "policy.mechanism")
     return dict(data)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, Immutable, frozen, names, real_array
+from designer.values.arrays import Floats, Immutable, frozen, real_array
+from designer.values.checks import names
 
 COUNT = "count"  # the measure that is 1 for every record
 

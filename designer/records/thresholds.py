@@ -15,13 +15,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, Immutable, count, positive, shown
-from designer.optimality import Optimality
 from designer.records.design import RecordDesign
 from designer.records.policies import Constant, Splitting, Sum
 from designer.records.targets import COUNT, PriorRecords
-from solvers.ceiling_product import Product, least_product
+from designer.values.arrays import Floats, Immutable
+from designer.values.checks import count, positive, shown
+from solvers.programs.ceiling_product import Product, least_product
 
 
 @dataclass(frozen=True, eq=False)

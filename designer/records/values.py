@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.frozen import shown
+from designer.values.checks import shown
 
 Number = int | float | Decimal | Fraction
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.precision import working_precision
 from designer.sampling.lazy_uniform import LazyUniform, resolve
+from solvers.exact.precision import working_precision
 
 if TYPE_CHECKING:
     from flint import arb

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
-from designer.precision import working_precision
+from solvers.exact.precision import working_precision
 
 if TYPE_CHECKING:
     from flint import arb
@@ -54,14 +53,6 @@ class LazyUniform:
         if number < limit:
             return True
         return False if number > limit else None
-
-
-def rational_ball(number: Fraction) -> arb:
-    """A ball around a rational number, at the working precision."""
-    from flint import arb, fmpq
-
-    ball: arb = arb(fmpq(number.numerator, number.denominator))
-    return ball
 
 
 def resolve(uniforms: Sequence[LazyUniform], answer: Callable[[], Answer | None]) -> Answer:

@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.precision import working_precision
-from designer.sampling.lazy_uniform import GUARD_BITS, LazyUniform, rational_ball, resolve
+from designer.sampling.lazy_uniform import GUARD_BITS, LazyUniform, resolve
+from solvers.exact.balls import rational_ball
+from solvers.exact.precision import working_precision
 
 if TYPE_CHECKING:
     from flint import arb
 
-    from designer.frozen import Floats
     from designer.sampling.entropy import Entropy
+    from designer.values.arrays import Floats
 
 Exact = int | Fraction
 

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.sampling.bodies.star_triangulation import Rationals
 from designer.sampling.continuous import accepted
-from designer.sampling.determined_cells import KEEP_BITS, gathered
-from designer.sampling.lattice_norm import LatticeShape, Rational
-from designer.sampling.lazy_uniform import LazyUniform, rational_ball
-from designer.sampling.star_triangulation import Rationals
-from solvers.hermite import as_matrix, entries
-from solvers.lattice import Lattice
-from solvers.rational import root_below
+from designer.sampling.lattices.determined_cells import KEEP_BITS, gathered
+from designer.sampling.lattices.lattice_norm import LatticeShape, Rational
+from designer.sampling.lazy_uniform import LazyUniform
+from solvers.exact.balls import rational_ball
+from solvers.exact.hermite import as_matrix, entries
+from solvers.exact.rational import root_below
+from solvers.lattices.kernel import Lattice
 
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy

@@ -13,8 +13,8 @@ from typing import Self
 
 import numpy as np
 
-from designer.frozen import Floats
-from designer.norms import Norm, Order
+from designer.certified.norms import Norm, Order
+from designer.values.arrays import Floats
 
 CACHED = 2**17  # float64 numbers, 1 MB
 

@@ -16,15 +16,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.certified.norms import Norm
 from designer.errors import InvalidProblem
-from designer.files.spec_parts import workload_to_spec
-from designer.frozen import Floats, Immutable, frozen, names, real_array, shown
-from designer.histogram import Universe, exact_answers
-from designer.norms import Norm
-from designer.relation import Relation
+from designer.question.histogram import Universe, exact_answers
+from designer.question.relation import Relation
+from designer.question.workload import Workload, workload_to_spec
 from designer.selection.norms import Range, TwoLargest
-from designer.workload import Workload
-from solvers.rational import dyadic_integers
+from designer.values.arrays import Floats, Immutable, frozen, real_array
+from designer.values.checks import names, shown
+from solvers.exact.rational import dyadic_integers
 
 Integers = NDArray[Any]  # of Python integers
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from designer.errors import InvalidSpec
-from designer.files.json_text import array, require_keys
-from designer.files.spec_parts import workload_from_spec
+from designer.question.workload import workload_from_spec
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.selection.tabulated import Tabulated
+from designer.values.json_text import array, require_keys
 
 OF_FORMS: dict[str, type[Score]] = {cls.kind: cls for cls in (Linear, AbsoluteError, Closeness)}
 EXTRA_KEYS = {LargestError.kind: {"candidates"}, Tabulated.kind: {"records", "elements"}}

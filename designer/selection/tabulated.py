@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.certified.norms import Norm
 from designer.errors import InvalidProblem
-from designer.frozen import count, names, shown
-from designer.histogram import Universe
-from designer.norms import Norm
-from designer.relation import Block, Metric, Read, Relation
+from designer.metrics.metric import Metric
+from designer.question.histogram import Universe
+from designer.question.relation import Block, Read, Relation
+from designer.question.workload import Workload
 from designer.selection.norms import Range
 from designer.selection.scores import Integers, Score
-from designer.workload import Workload
+from designer.values.checks import count, names, shown
 
 Histogram = tuple[int, ...]
 

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer import metrics
-from designer.domain import Domain
 from designer.errors import InvalidProblem
-from designer.frozen import Floats, Immutable, frozen
-from designer.relation import Indices, Metric, finite_pairs
+from designer.metrics.metric import Metric
+from designer.question.domain import Domain
+from designer.question.relation import Indices, finite_pairs
+from designer.values.arrays import Floats, Immutable, frozen
 
 # The closure of M images takes M^3 steps: 8 s at 2000.
 IMAGES = 2000

@@ -11,18 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designer.coordinates import Coordinates
-from designer.error_bounds import laplace_noise
+from designer.additive.error_bounds import laplace_noise
+from designer.additive.mechanism import Mechanism
+from designer.certified.norms import weighted_l1
+from designer.certified.optimality import bounded
+from designer.designing.measured import Coordinates
+from designer.designing.repair import freeze
 from designer.errors import DesignFailed, InvalidProblem
-from designer.families.freeze import freeze
-from designer.frozen import Floats, positive
-from designer.mechanism import Mechanism
-from designer.norms import weighted_l1
-from designer.optimality import bounded
-from designer.relation import Indices
-from designer.statistical_queries import StatisticalQueries
-from solvers.lipschitz import MAXIMUM, fit_uniformly
-from solvers.mcshane import LipschitzFit, Metric
+from designer.question.relation import Indices
+from designer.statistical_queries.queries import StatisticalQueries
+from designer.values.arrays import Floats
+from designer.values.checks import positive
+from solvers.programs.lipschitz import MAXIMUM, fit_uniformly
+from solvers.programs.mcshane import LipschitzFit, Metric
 from solvers.solution import Solution
 
 OBJECTIVE = "sum_k (max_u |p_k(u) - f_k(u)| + c_k), the worst expected l1 error of the averages up to the grid (DX program 14)"

@@ -11,18 +11,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
+from designer.additive.grid import Grid
+from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
+from designer.certified.norms import Norm
+from designer.certified.scale_up import scale_up_to_private
+from designer.certified.sensitivity import SensitivitySet
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
-from designer.families.freeze import scale_up_to_private
-from designer.files.json_text import array, require_keys
-from designer.files.spec_parts import relation_from_spec, workload_from_spec, workload_to_spec
-from designer.frozen import Floats, Immutable, count, frozen, shown
-from designer.grid import Grid
-from designer.histogram import Universe, counts
-from designer.norms import Norm
-from designer.relation import Metric, Relation
-from designer.sensitivity import SensitivitySet
-from designer.workload import Workload
+from designer.metrics.metric import Metric
+from designer.question.histogram import Universe, counts
+from designer.question.relation import Relation
+from designer.question.workload import Workload, workload_from_spec, workload_to_spec
+from designer.relations.kinds import relation_from_spec
+from designer.values.arrays import Floats, Immutable, frozen
+from designer.values.checks import count, shown
+from designer.values.json_text import array, require_keys
 
 THEOREM = (
     "Every row of P moves by at most c_k d(i, j) when one record changes from i to j (the condition of DX Theorems 5 and 7, P = c Q'). A score "

@@ -11,22 +11,23 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from designer.certificate import PrivacyCertificate
-from designer.confidential import withholding
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.guarantee import Guarantee
+from designer.certified.optimality import Optimality
+from designer.certified.specified import Specified
+from designer.designing.problem import Problem
+from designer.engines.tabulation import TakesCounts
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.frozen import Floats, count, frozen, positive, shown
-from designer.guarantee import Guarantee
-from designer.histogram import Universe, exact_answers
-from designer.optimality import Optimality
-from designer.problem import Problem
-from designer.sampling.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
+from designer.question.histogram import Universe, exact_answers
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
-from designer.specified import Specified
-from designer.synthetic import LAWS, Round, SyntheticRelease, SyntheticSimulation, statement
 from designer.synthetic.lipschitz_queries import LipschitzQueries, public_records, read_core, require_queries, whole_histogram
-from designer.tabulation import TakesCounts
-from solvers.multiplicative_weights import distribution, replayed, updated
+from designer.synthetic.releases import LAWS, Round, SyntheticRelease, SyntheticSimulation, statement
+from designer.values.arrays import Floats, frozen
+from designer.values.checks import count, positive, shown
+from designer.values.confidential import withholding
+from solvers.programs.multiplicative_weights import distribution, replayed, updated
 
 Shares = tuple[tuple[Fraction, Fraction], ...]
 OUTPUTS = {
@@ -231,8 +232,8 @@ class MWEM(Specified, TakesCounts):
         return cls(queries, records, shares, core["selection"], core["output"])
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """See `designer.files.mechanism_spec.settled_claim`."""
-        from designer.files.mechanism_spec import settled_claim
+        """See `designer.certified.claims.settled_claim`."""
+        from designer.certified.claims import settled_claim
 
         return settled_claim(cast("Any", self.queries), claimed, proven)
 

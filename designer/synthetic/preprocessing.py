@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from designer.certified.optimality import Optimality, bounded
+from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem
-from designer.frozen import Floats, frozen, positive, shown
-from designer.optimality import Optimality, bounded
-from designer.problem import Problem
 from designer.synthetic.lipschitz_queries import LipschitzQueries, public_records
-from solvers.mcshane import Envelope, Metric, defect, least_at_breaks
+from designer.values.arrays import Floats, frozen
+from designer.values.checks import positive, shown
+from solvers.programs.mcshane import Envelope, Metric, defect, least_at_breaks
 
 Price = Callable[[float], float]
 

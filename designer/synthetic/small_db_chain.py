@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer.frozen import Floats, count, frozen
-from designer.synthetic import SyntheticSimulation
 from designer.synthetic.lipschitz_queries import LipschitzQueries, public_records, whole_histogram
+from designer.synthetic.releases import SyntheticSimulation
+from designer.values.arrays import Floats, frozen
+from designer.values.checks import count
 
 
 def simulate_chain(

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from designer.certified.guarantee import Guarantee
 from designer.errors import InvalidProblem
-from designer.frozen import Floats
-from designer.guarantee import Guarantee
-from designer.printing import printed
 from designer.tables.groups import Labels
+from designer.values.arrays import Floats
+from designer.values.printing import printed
 
 
 @dataclass(frozen=True, eq=False)

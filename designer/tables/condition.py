@@ -12,9 +12,10 @@ import numpy as np
 
 from designer.engines.texts import is_among
 from designer.errors import InvalidProblem
-from designer.files.json_text import require_keys
-from designer.frozen import Immutable, shown
 from designer.records.values import Number, entry, is_missing, label, number
+from designer.values.arrays import Immutable
+from designer.values.checks import shown
+from designer.values.json_text import require_keys
 
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 OPERATORS = ("present", "==", "!=", "in", *ORDERS)

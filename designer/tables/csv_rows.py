@@ -17,7 +17,7 @@ from pathlib import Path
 
 from designer.errors import InvalidProblem
 from designer.files.data_files import number
-from designer.frozen import shown
+from designer.values.checks import shown
 
 LONGEST_FIELD = 2**31 - 1
 ROWS_AT_ONCE = 20_000

@@ -13,12 +13,13 @@ import numpy as np
 
 from designer.engines.texts import octets_of
 from designer.errors import InvalidProblem
-from designer.files.json_text import require_keys
-from designer.frozen import Immutable, shown
 from designer.records.hierarchies import Hierarchy
 from designer.records.values import label
 from designer.tables.key import Key
 from designer.tables.partition_selection import PartitionSelection
+from designer.values.arrays import Immutable
+from designer.values.checks import shown
+from designer.values.json_text import require_keys
 
 Labels = tuple[str, ...]
 OTHERS = "(all others)"  # as the last labels of a key: what no key lists there, missing values among it

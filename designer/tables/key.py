@@ -8,8 +8,9 @@ from typing import Any
 
 from designer.engines.texts import octets
 from designer.errors import InvalidProblem
-from designer.frozen import Immutable, count
 from designer.records.values import entry, label
+from designer.values.arrays import Immutable
+from designer.values.checks import count
 
 
 @dataclass(frozen=True)

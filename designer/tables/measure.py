@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 from designer.errors import InvalidProblem
-from designer.files.json_text import require_keys
-from designer.frozen import Immutable
-from designer.promises.tradeoff import rational
 from designer.records.policy import numeric
 from designer.records.values import number
 from designer.tables.condition import floats
+from designer.values.arrays import Immutable
+from designer.values.checks import rational
+from designer.values.json_text import require_keys
 
 MOST_UNITS = 2**52  # below it floats hold every half, so that floor(v + 1/2) is a correctly rounded whole number
 

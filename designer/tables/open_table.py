@@ -8,10 +8,10 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from designer.confidential import withholding
 from designer.errors import InvalidProblem
-from designer.frozen import shown
 from designer.tables.csv_rows import Marks, batches, header
+from designer.values.checks import shown
+from designer.values.confidential import withholding
 
 
 @withholding

@@ -8,14 +8,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from designer.errors import InvalidProblem
-from designer.files.json_text import require_keys
-from designer.frozen import Immutable, count
-from designer.promises.balls import float_above, normal_cdf
-from designer.promises.tradeoff import rational
-from designer.sampling.discrete_gaussian import LARGEST_VARIANCE
-from designer.sampling.lazy_uniform import rational_ball
+from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.exact_sums import limbs
 from designer.tables.unit_splitting import UnitSplitting
+from designer.values.arrays import Immutable
+from designer.values.checks import count, rational
+from designer.values.json_text import require_keys
+from solvers.exact.balls import float_above, normal_cdf, rational_ball
 
 if TYPE_CHECKING:
     from flint import arb

@@ -10,20 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from designer.confidential import withholding
+from designer.certified.guarantee import TIMING, Guarantee
+from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
-from designer.files.json_text import require_keys
-from designer.frozen import count
-from designer.guarantee import TIMING, Guarantee
-from designer.printing import printed
-from designer.promises.tradeoff import rational
 from designer.records import policies
 from designer.records.policy import Policy
 from designer.records.values import entry
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
-from designer.selection import Selection
-from designer.specified import Specified
+from designer.selection.mechanism import Selection
 from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
 from designer.tables.loss_rate import rate_per_row, splitting_policy
@@ -34,6 +29,10 @@ from designer.tables.queries import Additive, Average, CountDistinct, Query
 from designer.tables.query_file import query_from_spec, query_to_spec
 from designer.tables.run import noisy_answers
 from designer.tables.unit_splitting import UnitSplitting
+from designer.values.checks import count, rational
+from designer.values.confidential import withholding
+from designer.values.json_text import require_keys
+from designer.values.printing import printed
 
 THEOREM = (
     "A record r moves the exact integer of one group of each query by at most its amount, so discrete Gaussian noise of variance v costs it "
@@ -345,7 +344,7 @@ class TablePlan(Specified):
         return "delta" if uniform else "delta_of_one_row"
 
     def _parameters(self) -> dict[str, float | int | None]:
-        from solvers.rational import float_above
+        from solvers.exact.rational import float_above
 
         rows = {} if self.rho is None else {"rho_per_split_row": float_above(self.rho)}
         selections = [level.selection for level in self.levels if level.selection]

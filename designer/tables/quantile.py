@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.promises.tradeoff import rational
 from designer.records.policies import Constant
-from designer.selection import Selection
+from designer.selection.mechanism import Selection
 from designer.tables.condition import Condition
 from designer.tables.measure import Measure
 from designer.tables.queries import Query, with_value
-from solvers.rational import float_below, root_below
+from designer.values.checks import rational
+from solvers.exact.rational import float_below, root_below
 
 MOST_CANDIDATES = 256  # the exact certificate takes 0.5 s for 100 candidates, 3 s for 256, 15 s for 512
 
@@ -63,8 +63,8 @@ class Quantile(Query):
     def choice(self) -> Selection:
         """The selection among the candidates, certified for a record that appears; its universe is the cells between the candidates."""
         from designer import metrics
+        from designer.question.workload import Workload
         from designer.selection.scores import Closeness
-        from designer.workload import Workload
 
         cells = len(self.candidates) + 1
         at_most = np.arange(cells)[None, :] <= np.arange(cells - 1)[:, None]

@@ -13,14 +13,14 @@ import numpy as np
 
 from designer.engines.texts import octets
 from designer.errors import InvalidProblem
-from designer.frozen import Immutable, shown
-from designer.promises.tradeoff import rational
 from designer.records.values import entry, is_missing
-from designer.sampling.discrete_gaussian import LARGEST_VARIANCE
+from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
 from designer.tables.exact_sums import limbs, total
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
+from designer.values.arrays import Immutable
+from designer.values.checks import rational, shown
 
 Variances = Fraction | tuple[Fraction, ...]
 MOST_NAME = 200

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from designer.errors import InvalidSpec
-from designer.files.json_text import require_keys
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups
 from designer.tables.measure import Measure
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Average, Count, CountDistinct, Query, Sum
+from designer.values.json_text import require_keys
 
 KINDS: dict[str, type[Query]] = {cls.kind: cls for cls in (Count, CountDistinct, Sum, Average, Quantile)}
 OWN_KEYS = {

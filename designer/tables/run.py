@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from designer.frozen import frozen
-from designer.sampling.discrete_gaussian import DiscreteGaussian
 from designer.sampling.entropy import Entropy
-from designer.selection import Selection
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.selection.mechanism import Selection
 from designer.tables.aggregates import Numbers, cell_counts, no_counts, numbers
 from designer.tables.answers import Answer
 from designer.tables.groups import Groups, Labels
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, Query
+from designer.values.arrays import frozen
 
 Choose = Callable[[Selection, Any], int]
 

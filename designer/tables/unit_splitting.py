@@ -11,12 +11,12 @@ from typing import Any
 
 from designer.engines.texts import octets_of
 from designer.errors import InvalidProblem
-from designer.files.json_text import require_keys
-from designer.frozen import Immutable
-from designer.promises.tradeoff import rational
 from designer.records.values import entry, label
 from designer.tables.key import Key
 from designer.tables.measure import Measure
+from designer.values.arrays import Immutable
+from designer.values.checks import rational
+from designer.values.json_text import require_keys
 
 Thresholds = tuple[Fraction, ...]
 

@@ -1,0 +1,1 @@
+"""Additive mechanisms: integer noise on a grid around the answers of a fixed matrix, certified, released and bounded."""

@@ -1,0 +1,371 @@
+"""The frozen additive mechanism: a norm, a fall-off and a grid, around the answers of a fixed matrix. No proof, no mechanism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.additive.error_bounds import ErrorBounds, error_bounds
+from designer.additive.grid import Grid
+from designer.additive.noise import Noise, noise_for, require_sampler
+from designer.additive.release import Release, SimulatedNoise
+from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
+from designer.certified.claims import settled_claim
+from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
+from designer.certified.guarantee import FLOATING_POINT, NOTIONS, TIMING, Guarantee, budget_range
+from designer.certified.norms import Gauge, Norm, norm_from_spec, norm_to_spec
+from designer.certified.optimality import Optimality
+from designer.certified.sensitivity import SensitivitySet
+from designer.certified.specified import Specified
+from designer.engines.tabulation import TakesCounts
+from designer.errors import InvalidProblem, InvalidSpec
+from designer.question.differences import changes_given, moved
+from designer.question.histogram import Universe, counts, exact_answers
+from designer.question.relation import Relation
+from designer.question.workload import Workload, workload_from_spec, workload_to_spec
+from designer.relations.kinds import relation_from_spec
+from designer.sampling.entropy import SeededEntropy, SystemEntropy
+from designer.values.arrays import Floats, frozen, real_array
+from designer.values.checks import count, positive
+from designer.values.confidential import withholding
+from designer.values.json_text import array, flagged_vacuous
+
+CORE_KEYS = {"family", "workload", "relation", "norm", "grid", "falloff", "measured", "reconstruction"}
+SMALLEST_WEIGHT = 1e-140
+UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
+NO_NOISE = "no answer gets any noise, so every one is published exactly"
+Falloff = Literal["exponential", "gaussian"]
+
+THEOREMS = {
+    "exponential": (
+        "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||) <= exp(b) "
+        "(triangle inequality; DX Theorem 1 for the weighted l1 norm, docs/theory/foundations.md for any norm). Every u lies on the grid."
+    ),
+    "gaussian": (
+        "P(z) is proportional to exp(-||z||^2 / 2) on the grid, ||.|| Euclidean, so a shift by a grid vector u has Renyi divergence of every "
+        "order alpha at most alpha ||u||^2 / 2 <= alpha b^2 / 2 (Poisson summation; docs/theory/foundations.md). Every u lies on the grid."
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism(Specified, TakesCounts):
+    """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
+
+    family: one of `designer.certified.family_names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is hidden. norm, falloff: the noise, on R measured coordinates.
+    grid: the steps of M and z. measured: M before rounding, (R, N); None for Q itself. reconstruction: (K, R), None for the identity.
+    allow_vacuous: accept a mechanism that hides nothing; such a mechanism is refused otherwise.
+    Construction certifies `norm(u) <= b` for every protected difference u of M, and raises `NotPrivate` otherwise.
+    """
+
+    format = "dp-designer/mechanism"
+
+    family: str
+    workload: Workload
+    relation: Relation
+    norm: Norm
+    grid: Grid
+    falloff: Falloff = "exponential"
+    measured: Floats | None = None
+    reconstruction: Floats | None = None
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    allow_vacuous: bool = False
+
+    def __post_init__(self) -> None:
+        require_family(self.family, ADDITIVE_FAMILIES)
+        if self.falloff not in THEOREMS:
+            raise InvalidProblem(f"falloff: {self.falloff!r} is unknown; use one of {sorted(THEOREMS)}.")
+        if self.falloff == "gaussian" and self.norm.order != "l2":
+            raise InvalidProblem(
+                f"falloff: a gaussian fall-off has a proof for l2 norms only, not for {self.norm.order}; use exponential."
+            )
+        require_sampler(self.norm, self.falloff)
+        if self.relation.size != self.workload.shape[1]:
+            raise InvalidProblem(
+                f"relation: speaks of {self.relation.size} elements, the workload of {self.workload.shape[1]}."
+            )
+        rows = self.workload.shape[0] if self.measured is None else len(self.measured)
+        if not rows == len(self.grid.exponents) == self.norm.dimension:
+            raise InvalidProblem(
+                f"mechanism: {rows} rows, {len(self.grid.exponents)} steps and a norm on {self.norm.dimension} differ."
+            )
+        for name in ("measured", "reconstruction"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, real_array(getattr(self, name), name, 2))
+        self._require_shapes()
+        object.__setattr__(self, "integers", frozen(self.grid.integers(self.target)))
+        object.__setattr__(self, "privacy", self.verify().require())
+        self.require_substance()
+        self._require_draws()
+
+    def _require_draws(self) -> None:
+        """What the sampler refuses is no mechanism: singular and tall maps, rates and steps out of its range. The sampler is kept for the release.
+
+        The triangulation of a gauge alone is proven at the first draw.
+        """
+        try:
+            _ = self.noise
+        except (ValueError, OverflowError, np.linalg.LinAlgError) as refusal:
+            raise InvalidProblem(
+                f"mechanism: no noise can be drawn exactly for this norm on this grid: {refusal} Choose an invertible map, and steps of about "
+                "2^-40 noise scales."
+            ) from None
+
+    def _require_shapes(self) -> None:
+        queries, elements = self.workload.shape
+        rows = len(self.grid.exponents)
+        for name, matrix, shape in (
+            ("measured", self.measured, (rows, elements)),
+            ("reconstruction", self.reconstruction, (queries, rows)),
+        ):
+            if matrix is not None and matrix.shape != shape:
+                raise InvalidProblem(f"{name}: has shape {matrix.shape}; {shape} is needed.")
+        if self.reconstruction is None and rows != queries:
+            raise InvalidProblem(
+                f"reconstruction: missing, but {rows} measured answers do not name {queries} queries; give it."
+            )
+        heard = np.abs(np.atleast_2d(self.norm.map)[:, ~self.norm.silent]).max(axis=0, initial=0.0)
+        if heard.size and not SMALLEST_WEIGHT <= heard.min() <= heard.max() <= 1 / SMALLEST_WEIGHT:
+            raise InvalidProblem(
+                f"norm.map: weights from {heard.min()} to {heard.max()}; choose units in which noise scales lie between {SMALLEST_WEIGHT} "
+                f"and {1 / SMALLEST_WEIGHT}, so that their squares are floats."
+            )
+
+    integers: NDArray[np.int64] = field(init=False, repr=False)
+    privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    @cached_property
+    def vacuous(self) -> str | None:
+        if moves_nothing(self.privacy, self.sensitivity):
+            return None if self._answers_by_constants else NOTHING_MOVES
+        return NO_NOISE if len(self.exact) == self.workload.shape[0] else None
+
+    @property
+    def _answers_by_constants(self) -> bool:
+        """Whether a biased design answers queries that protected changes move by numbers that depend on the number of records alone."""
+        asked = SensitivitySet.of(self.workload.dense(), self.relation)
+        one = self.relation.facts().get("connected_components") == 1
+        return self.measured is not None and one and not asked.silent_coordinates().all()
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The names of the answers that no noise reaches, up to the rounding of the reconstruction."""
+        noisy = ~self.norm.silent
+        if self.reconstruction is not None:
+            reach = np.abs(self.reconstruction)
+            noisy = reach[:, noisy].max(axis=1, initial=0.0) > UNHEARD * reach.max(axis=1)
+        return tuple(name for name, noise in zip(self.workload.queries, noisy, strict=True) if not noise)
+
+    @property
+    def target(self) -> Floats:
+        """The measured matrix before rounding, (R, N)."""
+        return self.workload.dense() if self.measured is None else self.measured
+
+    @property
+    def effective(self) -> Floats:
+        """The matrix whose answers the release estimates without bias, (K, N)."""
+        rounded = self.grid.values(self.integers)
+        return rounded if self.reconstruction is None else self.reconstruction @ rounded
+
+    @property
+    def scales(self) -> Floats:
+        """Laplace scale of each measured coordinate, `1 / weight`; 0 where no noise is needed. Weighted l1 norms only."""
+        if self.norm.map.ndim != 1:
+            raise InvalidProblem(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
+        return 1.0 / self.norm.map
+
+    def verify(self) -> PrivacyCertificate:
+        """The privacy certificate, recomputed from the frozen numbers."""
+        return certify(self.sensitivity(), self.norm, THEOREMS[self.falloff], self.workload.elements)
+
+    def sensitivity(self) -> SensitivitySet:
+        """The differences that must be hidden in the measured answers, as they are on the grid."""
+        values = self.grid.values(self.integers)
+        if not self.relation.exact_on(values.T):
+            raise InvalidProblem("grid: is too fine for sums of its multiples to be floats; choose coarser steps.")
+        return SensitivitySet.of(values, self.relation)
+
+    def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
+        """The budget that a change of the histogram spends, `||u||` of the difference u of the measured answers.
+
+        change: (N,) or (M, N), such as +1 for the element that a record leaves for that with -1. answers: a difference of the answers instead,
+        (K,) or (M, K), where it determines u; exact up to the grid. Infinite where the change moves what is published exactly.
+        """
+        given = changes_given(change, answers, self.workload, self.relation, self.target)
+        rows = self.grid.values(self.integers) if answers is None else self.target
+        return self.norm(moved(given, rows, self.norm.silent))
+
+    def error(self, loss: str = "squared") -> float:
+        """Expected error of the noise, exact for the discrete noise that is in fact drawn.
+
+        "squared": sum over queries of the variance; "absolute": sum of the expected |noise|; "max": the largest variance of a query.
+        """
+        if loss not in ("squared", "absolute", "max"):
+            raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared", "absolute" or "max".')
+        if loss == "absolute":
+            return float(self.query_mean_absolutes().sum())
+        variances = self.query_variances()
+        return float(variances.sum() if loss == "squared" else variances.max())
+
+    def query_variances(self) -> Floats:
+        """Variance of the noise in each of the K answers."""
+        return self.noise.variances(self.reconstruction)
+
+    def query_mean_absolutes(self) -> Floats:
+        """Expected absolute value of the noise in each of the K answers; simulated to about 0.3 % where no closed form is known."""
+        return self.noise.mean_absolutes(self.reconstruction)
+
+    def covariance(self) -> Floats:
+        """Covariance matrix of the noise in the K answers."""
+        full = np.zeros((self.norm.dimension, self.norm.dimension))
+        full[np.ix_(self.noise.heard, self.noise.heard)] = self.noise.heard_covariance
+        return full if self.reconstruction is None else self.reconstruction @ full @ self.reconstruction.T
+
+    @property
+    def noise_words(self) -> str:
+        """The law of the noise in words."""
+        law = "exp(-||z||)" if self.falloff == "exponential" else "exp(-||z||^2 / 2)"
+        shape = {
+            "l1": "a weighted l1 norm (independent discrete Laplace coordinates)",
+            "l2": "a Euclidean norm (ellipsoid)",
+            "linf": "a polytope gauge (K-norm)" if isinstance(self.norm, Gauge) else "a weighted maximum norm (box)",
+        }[self.norm.order]
+        after = "" if self.reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
+        return f"P(z) proportional to {law}, ||z|| {shape}{after}"
+
+    def rounding(self) -> Floats:
+        """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
+        return np.asarray(np.abs(self.effective - self.workload.dense()).max(axis=1))
+
+    def error_bounds(self, n: float, delta: float = 0.05) -> ErrorBounds:
+        """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, and with probability 1 - delta."""
+        return error_bounds(self, positive(n, "n"), delta)
+
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return self.workload.universe
+
+    @withholding
+    def release(self, histogram: object) -> Release:
+        """Noisy answers for confidential data: nonnegative integer counts, one for each universe element, in their order or by name.
+
+        Spends the budget once. What carries names is joined by name: see `designer.question.histogram.counts`. M x is computed in exact integers.
+        """
+        exact = exact_answers(self.integers, counts(histogram, self.universe))
+        noise = self.noise.draw(1, SystemEntropy())[0]
+        noisy = [int(a) + int(z) for a, z in zip(exact, noise, strict=True)]
+        answers = np.array([_nearest_float(v * self.grid.step(k)) for k, v in enumerate(noisy)])
+        if self.reconstruction is not None:
+            answers = self.reconstruction @ answers
+        return Release(frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, kept=self._kept())
+
+    def _kept(self) -> Floats | None:
+        """The rows of the public statistics that no noise enters, (q, N), where every element is counted under an invariant; None elsewhere."""
+        if self.relation.single_records or not self.workload.is_identity:
+            return None
+        public, heard = self.relation.public_rows(), ~self.norm.silent
+        rebuilt = np.eye(len(heard)) if self.reconstruction is None else self.reconstruction
+        noise = np.abs(public @ rebuilt[:, heard]).max(axis=1, initial=0.0)
+        return frozen(public[noise <= 1e-9 * np.abs(public).max() * np.abs(rebuilt).max()])
+
+    def sample_noise(self, size: int, seed: int | None = None) -> SimulatedNoise:
+        """`size` draws of the noise in the K answers, (size, K), for simulation only: the result is stamped as not private."""
+        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
+        draws = self.grid.values(self.noise.draw(count(size, "size"), entropy).T).T
+        return SimulatedNoise.of(draws if self.reconstruction is None else draws @ self.reconstruction.T, seed)
+
+    @cached_property
+    def noise(self) -> Noise:
+        """The exact sampler of the noise, in grid steps, and the moments of its law."""
+        return noise_for(self.norm, self.grid, self.falloff)
+
+    def core(self) -> dict[str, Any]:
+        """Everything that decides what the mechanism does."""
+        return {
+            "family": self.family,
+            "workload": workload_to_spec(self.workload),
+            "relation": self.relation.to_spec(),
+            "norm": norm_to_spec(self.norm),
+            "grid": list(self.grid.exponents),
+            "falloff": self.falloff,
+            "measured": self.measured,
+            "reconstruction": self.reconstruction,
+            **self.flag,
+        }
+
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> Mechanism:
+        """The mechanism of a spec, certified anew."""
+        allowed = flagged_vacuous(core, CORE_KEYS)
+        if not all(type(e) is int and abs(e) < 2000 for e in core["grid"]):
+            raise InvalidSpec(f"grid: {core['grid'][:4]} ... must be whole exponents of two.")
+        return cls(
+            family=core["family"],
+            workload=workload_from_spec(core["workload"]),
+            relation=relation_from_spec(core["relation"]),
+            norm=norm_from_spec(core["norm"]),
+            grid=Grid(tuple(core["grid"])),
+            falloff=core["falloff"],
+            measured=None if core["measured"] is None else array(core["measured"], 2, "measured"),
+            reconstruction=None if core["reconstruction"] is None else array(core["reconstruction"], 2, "reconstruction"),
+            allow_vacuous=allowed,
+        )
+
+    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+        """See `designer.certified.claims.settled_claim`."""
+        return settled_claim(self, claimed, proven)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The statement of what is promised."""
+        return Guarantee(
+            unit=self.relation.protected_unit(),
+            relation=self.relation.words(),
+            unprotected=self._unprotected(),
+            notion=NOTIONS[self.falloff],
+            parameters=self._parameters(),
+            mechanism=f"Family {self.family}: integer noise on a grid, {self.noise_words}.",
+            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
+            floating_point=FLOATING_POINT,
+            timing=TIMING,
+            fingerprint=self.fingerprint,
+        )
+
+    def _parameters(self) -> dict[str, float | int | None]:
+        worst = self.privacy.worst_ratio
+        least, most = budget_range(self.relation)
+        return {
+            "smallest_budget": least,
+            "largest_finite_budget": most,
+            "worst_ratio": None if worst is None else float(worst),
+            **self.relation.facts(),
+        }
+
+    def _unprotected(self) -> tuple[str, ...]:
+        silent = [
+            name
+            for name, quiet in zip(self.workload.queries, self.norm.silent, strict=False)
+            if quiet and self.measured is None
+        ]
+        statements = list(self.warning)
+        if silent:
+            listed = ", ".join(silent[:8]) + (" and more" if len(silent) > 8 else "")
+            statements.append(f"Published exactly, because no protected change moves them: {listed}.")
+        return (*statements, *self.relation.unprotected())
+
+
+def _nearest_float(value: Fraction) -> float:
+    """Post-processing of one noisy answer; beyond the floats it is infinite, because a refusal would depend on the data."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

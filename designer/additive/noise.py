@@ -1,0 +1,222 @@
+"""The noise of a mechanism: exact draws in grid steps, and the moments of its law.
+
+`noise_for` chooses the sampler that a norm and a fall-off call for. Moments of independent coordinates are those of the discrete law,
+exactly; moments of jointly drawn coordinates are those of the continuous law, from which a grid of 2^-40 scales cannot be told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.additive.grid import Grid
+from designer.certified.norms import Gauge, Norm
+from designer.errors import InvalidProblem
+from designer.sampling.bodies.box_grid import BoxGrid
+from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
+from designer.sampling.bodies.polytope_grid import PolytopeGrid
+from designer.sampling.bodies.round_and_reject import Falloff, RoundAndReject
+from designer.sampling.entropy import Entropy, SeededEntropy
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.values.arrays import Floats
+from solvers.programs.absolute_moments import mean_absolute
+
+# More exponentials than this in one answer are simulated rather than recursed over: a standard error of about 0.3 % of the value.
+LONGEST_RECURSION = 128
+SIMULATED_DRAWS = 100_000
+
+
+class Sampler(Protocol):
+    """Draws integer vectors, (size, s)."""
+
+    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """Noise in R measured coordinates; `heard` lists the s that get any.
+
+    sampler: exact draws of those s, in grid steps. heard_covariance: (s, s), in the units of the answers. absolute: E|a z| for each row a
+    of a (K, s) matrix; None where only simulation gives it. own_absolutes: (s,), those of the coordinates themselves, where they are
+    known for the discrete law.
+    """
+
+    sampler: Sampler | None
+    heard: NDArray[np.intp]
+    steps: Floats
+    heard_covariance: Floats
+    absolute: Callable[[Floats], Floats] | None = None
+    own_absolutes: Floats | None = None
+
+    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """`size` independent draws in grid steps, (size, R)."""
+        drawn = np.zeros((size, len(self.steps)), dtype=np.int64)
+        if self.sampler is not None:
+            drawn[:, self.heard] = self.sampler.draw(size, entropy)
+        return drawn
+
+    def rows(self, reconstruction: Floats | None) -> Floats:
+        """The map from heard coordinates to answers, (K, s)."""
+        return np.eye(len(self.steps))[:, self.heard] if reconstruction is None else reconstruction[:, self.heard]
+
+    def variances(self, reconstruction: Floats | None) -> Floats:
+        """Variance of each answer, `diag(T covariance T')` with T the reconstruction."""
+        if reconstruction is None:
+            return self._spread_out(self.heard_covariance.diagonal())
+        rows = self.rows(reconstruction)
+        return np.asarray(np.einsum("kr,rs,ks->k", rows, self.heard_covariance, rows, optimize=True))
+
+    def mean_absolutes(self, reconstruction: Floats | None) -> Floats:
+        """Expected |noise| of each answer: closed where the law allows it, otherwise simulated to about 0.3 %."""
+        if self.own_absolutes is not None and reconstruction is None:
+            return self._spread_out(self.own_absolutes)
+        if self.absolute is not None:
+            return self.absolute(self.rows(reconstruction))
+        drawn = self.draw(SIMULATED_DRAWS, SeededEntropy(0)) * self.steps
+        return np.asarray(np.abs(drawn if reconstruction is None else drawn @ reconstruction.T).mean(axis=0))
+
+    def _spread_out(self, values: Floats) -> Floats:
+        full = np.zeros(len(self.steps))
+        full[self.heard] = values
+        return full
+
+
+def noise_for(norm: Norm, grid: Grid, falloff: str) -> Noise:
+    """The noise with density falling off in `norm` on `grid`."""
+    heard = np.flatnonzero(~norm.silent)
+    if not len(heard):
+        return Noise(None, heard, grid.steps, np.zeros((0, 0)), own_absolutes=np.zeros(0))
+    steps = [grid.step(int(k)) for k in heard]
+    return _makers()[require_sampler(norm, falloff)](norm, heard, grid.steps, steps)
+
+
+Maker = Callable[[Norm, NDArray[np.intp], Floats, list[Fraction]], Noise]
+
+
+def require_sampler(norm: Norm, falloff: str) -> tuple[str, str, str]:
+    """The kind of norm and fall-off that an exact sampler serves; `InvalidProblem` where none does."""
+    kind = ("gauge" if isinstance(norm, Gauge) else norm.order, "diagonal" if norm.map.ndim == 1 else "matrix", falloff)
+    if kind not in _makers():
+        raise InvalidProblem(f"norm: no exact sampler for a {kind[1]} norm of order {kind[0]} with {falloff} fall-off.")
+    return kind
+
+
+def _makers() -> dict[tuple[str, str, str], Maker]:
+    exponential, gaussian = partial(_ellipsoid, falloff=Falloff.EXPONENTIAL), partial(_ellipsoid, falloff=Falloff.GAUSSIAN)
+    return {
+        ("l1", "diagonal", "exponential"): _laplace,
+        ("l2", "diagonal", "gaussian"): _independent_gaussian,
+        ("l2", "diagonal", "exponential"): exponential,
+        ("l2", "matrix", "exponential"): exponential,
+        ("l2", "matrix", "gaussian"): gaussian,
+        ("linf", "diagonal", "exponential"): _box,
+        ("gauge", "matrix", "exponential"): _gauge,
+    }
+
+
+def _weights(norm: Norm, heard: NDArray[np.intp], steps: list[Fraction]) -> list[Fraction]:
+    """Exact diagonal weights for a unit of one grid step."""
+    return [Fraction(float(norm.map[k])) * step for k, step in zip(heard, steps, strict=True)]
+
+
+def _in_units(variances: Floats, units: Floats) -> Floats:
+    """Variances in steps times squared steps, one factor at a time: the square of a step above 2^512 would be infinite, and 0 times it
+    not a number, where noise is so much narrower than the step that its variance is 0."""
+    return np.asarray(variances * units * units)
+
+
+def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
+    """Independent coordinates; a combination `sum g_j z_j` is a sum of exponentials with both signs, in the continuous law."""
+    law = DiscreteLaplace(_weights(norm, heard, steps))
+    scales = 1 / norm.map[heard]
+
+    def absolute(rows: Floats) -> Floats:
+        return mean_absolute(np.hstack([rows * scales, -rows * scales]))
+
+    covariance = np.diag(_in_units(law.variance(), units[heard]))
+    recursion = absolute if 2 * len(heard) <= LONGEST_RECURSION else None
+    return Noise(law, heard, units, covariance, recursion, law.mean_absolute() * units[heard])
+
+
+def _independent_gaussian(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
+    """Independent coordinates of variance 1 / w^2."""
+    law = DiscreteGaussian([1 / w**2 for w in _weights(norm, heard, steps)])
+    covariance = np.diag(_in_units(law.variance(), units[heard]))
+    return Noise(law, heard, units, covariance, _proportional(covariance, math.sqrt(2 / math.pi)))
+
+
+def _proportional(covariance: Floats, factor: float) -> Callable[[Floats], Floats]:
+    """E|a z| of an elliptical law: a multiple of the standard deviation of a z."""
+    return lambda rows: factor * np.sqrt(np.einsum("kr,rs,ks->k", rows, covariance, rows, optimize=True))
+
+
+def _ellipsoid(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction], falloff: Falloff) -> Noise:
+    """`|F z|_2`: covariance `(F'F)^-1`, times s + 1 for the exponential fall-off.
+
+    There z = r F^-1 w with r from Gamma(s), w uniform on the sphere: E r = s and E|w_1| = Gamma(s/2) / (sqrt(pi) Gamma((s+1)/2)), while
+    E r^2 / s = s + 1; the quotient is the factor from a standard deviation to a mean absolute value.
+    """
+    s, factor = len(heard), norm.factor
+    scaled = [[Fraction(float(w)) * step for w, step in zip(row, steps, strict=True)] for row in factor]
+    inverse = np.linalg.inv(factor)
+    covariance, absolute = inverse @ inverse.T, math.sqrt(2 / math.pi)
+    if falloff is Falloff.EXPONENTIAL:
+        covariance = (s + 1) * covariance
+        absolute = s * math.exp(math.lgamma(s / 2) - math.lgamma((s + 1) / 2)) / math.sqrt(math.pi * (s + 1))
+    sampler = RoundAndReject(EllipsoidGrid(scaled, falloff))
+    return Noise(sampler, heard, units, covariance, _proportional(covariance, absolute))
+
+
+def _box(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
+    """`max w_k |z_k|`: z = r v / w with r from Gamma(s + 1) and v uniform on the cube, so Var v = 1/3 and E|v| = 1/2."""
+    s, sides = len(heard), 1 / norm.map[heard]
+    sampler = RoundAndReject(BoxGrid(_weights(norm, heard, steps)))
+    return Noise(sampler, heard, units, np.diag((s + 1) * (s + 2) / 3 * sides**2), own_absolutes=(s + 1) / 2 * sides)
+
+
+def _gauge(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
+    """The gauge of a polytope: on the cone of a simplex z = sum t_i v_i with standard exponentials t_i."""
+    assert isinstance(norm, Gauge)
+    s = len(heard)
+
+    def absolute(rows: Floats) -> Floats:
+        vertices = norm.scale * norm.body.vertices.floats
+        signed = np.concatenate([vertices, -vertices])[norm.body.simplices]
+        return np.array([norm.body.weights @ mean_absolute(signed @ row) for row in rows])
+
+    return Noise(_Lazy(norm, tuple(steps)), heard, units, (s + 1) * (s + 2) * norm.second_moment, absolute)
+
+
+class _Lazy:
+    """The sampler of a polytope gauge, built at the first draw: proving its triangulation takes longer than all moments."""
+
+    def __init__(self, norm: Gauge, steps: tuple[Fraction, ...]) -> None:
+        self.norm, self.steps = norm, steps
+        self.sampler: RoundAndReject | None = None
+
+    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        if self.sampler is None:
+            self.sampler = RoundAndReject(gauge_grid(self.norm, self.steps))
+        return self.sampler.draw(size, entropy)
+
+
+def gauge_grid(norm: Gauge, steps: tuple[Fraction, ...]) -> PolytopeGrid:
+    """The gauge in grid steps: vertices divided, facets multiplied by the steps, both halves of the symmetric body."""
+    body, scale = norm.body, Fraction(norm.scale)
+    vertices = [[c * scale / step for c, step in zip(row, steps, strict=True)] for row in body.vertices.fractions()]
+    facets = [[c / scale * step for c, step in zip(row, steps, strict=True)] for row in body.facets.fractions()]
+    count = len(vertices)
+    opposite = np.where(body.simplices < count, body.simplices + count, body.simplices - count)
+    return PolytopeGrid(
+        vertices + [[-c for c in row] for row in vertices],
+        np.concatenate([body.simplices, opposite]).tolist(),
+        facets + [[-c for c in row] for row in facets],
+    )

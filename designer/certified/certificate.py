@@ -1,0 +1,215 @@
+"""The privacy certificate: `||u|| <= b` over the whole sensitivity set, recomputed from frozen numbers, no solver in sight.
+
+Every pair is first bounded in floating point with a proven error; the pairs that could be the worst, and every pair whose bound does
+not settle `<= 1`, are then evaluated in exact rational arithmetic. So the verdict is exact, at the price of one float scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from designer.certified.norms import Norm
+from designer.certified.sensitivity import SensitivitySet
+from designer.errors import NotPrivate
+from designer.question.relation import Block
+from designer.values.arrays import Floats
+from designer.values.printing import printed
+from solvers.exact.rational import float_above
+
+# Pairs whose float bound already proves <= 1 are evaluated exactly only up to this many, fewer where a norm takes many products; the
+# others are covered by their bound. Where all pairs tie (identity queries, N = 64, one budget) 512 would take 5 s.
+EXACT_PAIRS, EXACT_PRODUCTS = 512, 100_000
+NOTHING_MOVES = "no protected change moves anything that is released, so the promise is kept whatever is published"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A protected pair: point indices, the pair in words fit to print, its difference u and its budget b (rounded to floats for reading)."""
+
+    left: int
+    right: int
+    words: str
+    difference: tuple[float, ...]
+    budget: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "words", printed(self.words))
+
+
+@dataclass(frozen=True)
+class PrivacyCertificate:
+    """`worst_ratio >= ||u|| / b` for every protected pair; `holds` when it is at most 1. None means infinite.
+
+    `witness` attains the worst ratio up to the stated arithmetic; None when no protected change moves an answer.
+    """
+
+    holds: bool
+    worst_ratio: Fraction | None
+    witness: Witness | None
+    pairs: int
+    arithmetic: str
+    theorem: str
+
+    def require(self) -> PrivacyCertificate:
+        """Itself when it holds; otherwise `NotPrivate` names the pair and the excess."""
+        if self.holds:
+            return self
+        assert self.witness is not None
+        excess = "infinitely often" if self.worst_ratio is None else f"{float_above(self.worst_ratio)!r} times"
+        raise NotPrivate(
+            f"mechanism: the change {self.witness.words} spends its budget {self.witness.budget!r} {excess}; at most 1 is allowed. "
+            "Widen the noise (smaller weights) by that factor, or raise the budget of the pair."
+        )
+
+
+@dataclass
+class _Search:
+    """Running maximum of exact ratios, with the float bound that covers what was not evaluated exactly."""
+
+    sensitivity: SensitivitySet
+    norm: Norm
+    best: Fraction = Fraction(-1)
+    pair: tuple[int, int] | None = None
+    covered: float = 0.0
+    passed_over: float = 0.0
+    pairs: int = 0
+    exact: int = 0
+    infinite: bool = False
+    floor: float = 0.0
+    waiting: list[tuple[float, int, int]] = field(default_factory=list)
+
+    @property
+    def settled_limit(self) -> int:
+        """How many pairs that floats settle are evaluated exactly all the same."""
+        return max(16, min(EXACT_PAIRS, EXACT_PRODUCTS // self.norm.map.size))
+
+    @property
+    def failed(self) -> bool:
+        """Whether a pair is known, exactly, to spend more than its budget."""
+        return self.infinite or self.best > 1
+
+    def add(self, block: Block, upper: Floats, lower: Floats) -> None:
+        """Queue the pairs of a block that may be the worst; evaluate now those that floats cannot settle."""
+        self.pairs += int(np.isfinite(block.budgets).sum())
+        self.floor = max(self.floor, float(lower.max(initial=0.0)))
+        # The lower bounds are too high where budgets were clipped, so no pair above 1 is passed over for them until one has failed.
+        near = upper >= self.floor
+        flat = np.flatnonzero((near if self.failed else near | (upper > 1)) & (upper > 0))
+        values = upper.ravel()[flat]
+        for position, value in zip(flat[values > 1].tolist(), values[values > 1].tolist(), strict=True):
+            if not self.failed or value >= self.floor:
+                self.evaluate(*block.pair(position))
+        passed_over = ~near if self.failed else ~near & (upper <= 1)
+        self.passed_over = max(self.passed_over, float(upper[passed_over].max(initial=0.0)))
+        settled = flat[values <= 1]
+        settled = settled[np.argsort(-upper.ravel()[settled])]
+        for position in settled[: self.settled_limit]:
+            self.waiting.append((float(upper.ravel()[position]), *block.pair(int(position))))
+        if len(settled) > self.settled_limit:
+            self.covered = max(self.covered, float(upper.ravel()[settled[self.settled_limit]]))
+
+    def finish(self) -> None:
+        """Evaluate the waiting pairs from the largest bound down, until no bound exceeds the best exact ratio."""
+        for rank, (upper, left, right) in enumerate(sorted(self.waiting, reverse=True)):
+            if Fraction(upper) <= self.best:
+                return
+            if rank == self.settled_limit:
+                self.covered = max(self.covered, upper)
+                return
+            self.evaluate(left, right)
+
+    def evaluate(self, left: int, right: int) -> None:
+        """One pair in exact arithmetic."""
+        if np.array_equal(self.sensitivity.points[left], self.sensitivity.points[right]):
+            return
+        u, budget = self.sensitivity.exact(left, right)
+        if budget is None:
+            return
+        self.exact += 1
+        length = self.norm.exact(u)
+        if length is None or budget == 0:
+            self.infinite, self.pair = True, (left, right)
+        elif not self.infinite and length / budget > self.best:
+            self.best, self.pair = length / budget, (left, right)
+
+
+def moves_nothing(certificate: PrivacyCertificate, sensitivity: Callable[[], SensitivitySet]) -> bool:
+    """Whether no protected change moves what is released, so that the promise is kept by anything, true answers among it."""
+    if certificate.worst_ratio == 0:
+        return True
+    # Without a witness the ratio is that of an error bound, and equal points settle it.
+    return certificate.witness is None and bool(sensitivity().silent_coordinates().all())
+
+
+def rounding_error(sensitivity: SensitivitySet, norm: Norm) -> float:
+    """Bound of the relative error of float lengths `||u||`, beside the absolute one of `Norm.image_error`."""
+    return (sensitivity.dimension + len(norm.map) + 8) * 2.0**-50
+
+
+def certify(
+    sensitivity: SensitivitySet, norm: Norm, theorem: str = "", elements: Sequence[str] | None = None
+) -> PrivacyCertificate:
+    """The certificate of `norm` over `sensitivity`; it never raises, `require` does."""
+    search = _Search(sensitivity, norm)
+    _check_silent(search)
+    absolute = norm.image_error(sensitivity.points)
+    relative = sensitivity.relation.budget_error + rounding_error(sensitivity, norm)
+    for block, ratios in sensitivity.ratios(norm):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # Never 0: a pair without any budget has an infinite bound, and only the exact comparison of its points settles it.
+            slack = absolute / np.abs(block.budgets)
+            upper = np.where(np.isfinite(block.budgets), (ratios + slack) * (1 + 2 * relative), 0.0)
+            lower = np.where(np.isfinite(ratios), (ratios - slack) * (1 - 2 * relative), 0.0)
+        search.add(block, upper, lower)
+    search.finish()
+    return _verdict(search, theorem, elements)
+
+
+def _check_silent(search: _Search) -> None:
+    """A coordinate without noise must not move under any protected change; if one does, find the pair that shows it."""
+    moving = search.norm.silent & ~search.sensitivity.silent_coordinates()
+    if not moving.any():
+        return
+    points = search.sensitivity.points[:, moving]
+    for block in search.sensitivity.relation.blocks():
+        where = np.nonzero(np.isfinite(block.budgets))
+        left, right = block.left[where[0]], block.right[where[-1]]
+        moved = np.flatnonzero((points[left] != points[right]).any(axis=1))
+        if len(moved):
+            search.evaluate(int(left[moved[0]]), int(right[moved[0]]))
+            return
+
+
+def describe_pair(sensitivity: SensitivitySet, left: int, right: int, elements: Sequence[str] | None) -> Witness:
+    """A pair with finite budget in words and rounded numbers."""
+    u, budget = sensitivity.exact(left, right)
+    assert budget is not None
+    named = elements or [str(i) for i in range(sensitivity.relation.size)]
+    words = sensitivity.relation.pair_words(left, right, named)
+    return Witness(left, right, words, tuple(float_above(c) for c in u), float(budget))
+
+
+def attains(sensitivity: SensitivitySet, norm: Norm, witness: Witness, ratio: Fraction, elements: Sequence[str] | None) -> bool:
+    """Is `witness` a pair of this set, correctly described, whose ratio is within 2^-40 of `ratio`? Several pairs may attain the worst."""
+    points = range(len(sensitivity.points))
+    if witness.left not in points or witness.right not in points:
+        return False
+    u, budget = sensitivity.exact(witness.left, witness.right)
+    length = norm.exact(u)
+    if not budget or length is None or abs(length / budget - ratio) > Fraction(1, 1 << 40):
+        return False
+    return witness == describe_pair(sensitivity, witness.left, witness.right, elements)
+
+
+def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> PrivacyCertificate:
+    """The certificate that the search amounts to."""
+    witness = None
+    if search.pair is not None:
+        witness = describe_pair(search.sensitivity, *search.pair, elements)
+    worst = None if search.infinite else max(search.best, Fraction(search.covered), Fraction(search.passed_over), Fraction(0))
+    arithmetic = f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all {search.pairs}"
+    return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)

@@ -1,0 +1,104 @@
+"""What is promised, in words and numbers, complete enough to be read without the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from designer.errors import InvalidSpec
+from designer.question.relation import Relation
+from designer.values.printing import printed
+from designer.version import VERSION
+
+POST_PROCESSING = (
+    "Anything computed from a release alone keeps the guarantee. Budgets of several releases about the same records add up pair by pair "
+    "(pure) or in squares (gaussian)."
+)
+TIMING = (
+    "Noise is drawn in batches by table look-up; the time of a draw may depend on the noise and is not covered. Anyone who can time "
+    "single releases precisely is outside the guarantee."
+)
+FLOATING_POINT = (
+    "Every answer is an integer multiple of a step fixed at design time; answers before noise are summed in exact integers. The float "
+    "that is handed out is computed from that integer alone."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """The statement that goes with every spec, release and report. All fields are sentences or plain data.
+
+    Sentences hold names that files chose: they are kept as `printed` writes them, so that none begins a line of its own.
+    """
+
+    unit: str
+    relation: str
+    unprotected: tuple[str, ...]
+    notion: str
+    parameters: Mapping[str, float | int | None]
+    mechanism: str
+    sampling: str
+    floating_point: str
+    timing: str
+    post_processing: str = POST_PROCESSING
+    software: str = f"dp-designer {VERSION}"
+    fingerprint: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unprotected", tuple(map(printed, self.unprotected)))
+        for field in fields(self):
+            if isinstance(text := getattr(self, field.name), str):
+                object.__setattr__(self, field.name, printed(text))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a spec."""
+        return {**asdict(self), "unprotected": list(self.unprotected), "parameters": dict(self.parameters)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
+        """From the plain data of a spec; every field must be there and none other."""
+        known = {f.name for f in fields(cls)}
+        if set(data) != known:
+            raise InvalidSpec(f"guarantee: has keys {sorted(data)}; a statement has exactly {sorted(known)}.")
+        return cls(**{**data, "unprotected": tuple(data["unprotected"])})
+
+    def to_text(self) -> str:
+        """A page to read."""
+        budget = ", ".join(f"{printed(name.replace('_', ' '))} {value!r}" for name, value in self.parameters.items())
+        lines = [
+            ("Protects", self.unit),
+            ("Relation", self.relation),
+            ("Budgets", budget),
+            ("Notion", self.notion),
+            ("Not protected", " ".join(self.unprotected) or "Nothing is published without noise."),
+            ("Mechanism", self.mechanism),
+            ("Sampling", self.sampling),
+            ("Numbers", self.floating_point),
+            ("Time", self.timing),
+            ("Afterwards", self.post_processing),
+            ("Software", self.software),
+            ("Fingerprint", self.fingerprint),
+        ]
+        return "\n".join(f"{name + ':':15}{text}" for name, text in lines)
+
+
+NOTIONS = {
+    "exponential": (
+        "Pure dX-privacy: for every protected change with budget b, every set of outputs has probabilities within a factor exp(b) "
+        "(DX Definition 2; with one budget for all changes this is epsilon-differential privacy)."
+    ),
+    "gaussian": (
+        "Zero-concentrated dX-privacy: for every protected change with budget b, the Renyi divergence of order alpha is at most alpha b^2 / 2, "
+        "that is b^2/2-zCDP for the change (in the continuous limit b-Gaussian differential privacy)."
+    ),
+}
+
+
+def budget_range(relation: Relation) -> tuple[float | None, float | None]:
+    """Smallest and largest finite budget of a relation; None where there is none."""
+    # Implied pairs are longer than those that imply them: the blocks know the smallest budget, not the largest.
+    least = min((float(block.budgets.min(initial=np.inf)) for block in relation.blocks()), default=np.inf)
+    return (None, None) if np.isinf(least) else (least, relation.largest_budget())

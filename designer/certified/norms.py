@@ -1,0 +1,232 @@
+"""The norms that shape noise: `||u|| = |map u|_p`, a p-norm of a linear image, for weighted l1, ellipsoids, boxes and polytope gauges.
+
+A mechanism is private when the norm of every protected difference is at most its budget (docs/theory/foundations.md, 1), so a norm knows how to be scanned
+quickly over many differences with a known error, and how to be evaluated exactly on one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from designer.errors import InvalidProblem
+from designer.values.arrays import Floats, Immutable, frozen
+from designer.values.json_text import array, require_keys
+from solvers.exact.rational import root_above
+
+if TYPE_CHECKING:
+    from solvers.exact.points import Points
+    from solvers.polytopes.hull import Polytope
+
+Order = Literal["l1", "l2", "linf"]
+
+_SCIPY_NAME = {"l1": "cityblock", "l2": "euclidean", "linf": "chebyshev"}
+_UNIT_ROUNDOFF = 2.0**-53
+
+# Simplices of the largest body that is built; 4 x 4 tables have 68,000 (5 s), the time grows in proportion.
+MAX_SIMPLICES = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Norm(Immutable):
+    """`||u|| = |map u|_order` on R^R, map of shape (R,) for a diagonal or (S, R); entries are exact, being float64 numbers.
+
+    An infinite diagonal entry, or column, marks a coordinate without noise: the norm is infinite unless that coordinate of u is 0.
+
+    >>> Norm(np.array([0.5, np.inf]), "l1").exact([Fraction(3), Fraction(0)])
+    Fraction(3, 2)
+    """
+
+    map: Floats
+    order: Order
+
+    def __post_init__(self) -> None:
+        if self.order not in _SCIPY_NAME:
+            raise InvalidProblem(f"norm.order: {self.order!r} is unknown; use one of {sorted(_SCIPY_NAME)}.")
+        if self.map.ndim not in (1, 2) or not self.map.size:
+            raise InvalidProblem(f"norm.map: has shape {self.map.shape}; give a diagonal (R,) or a matrix (S, R), not empty.")
+        silent = np.isinf(self.map).all(axis=tuple(range(self.map.ndim - 1)))
+        if np.isnan(self.map).any() or (self.map.ndim == 1 and (self.map <= 0).any()) or np.isinf(self.map[..., ~silent]).any():
+            raise InvalidProblem(
+                "norm.map: a diagonal must be positive, a matrix finite but for whole infinite columns; NaN is neither."
+            )
+        object.__setattr__(self, "map", frozen(self.map))
+
+    @property
+    def dimension(self) -> int:
+        """R, the length of the vectors that are measured."""
+        return int(self.map.shape[-1])
+
+    @property
+    def silent(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which coordinates get no noise."""
+        return np.asarray(np.isinf(self.map).all(axis=tuple(range(self.map.ndim - 1))))
+
+    @property
+    def factor(self) -> Floats:
+        """The map on the coordinates that get noise, (S, R'), a diagonal written out."""
+        heard = self.map[..., ~self.silent]
+        return np.diag(heard) if self.map.ndim == 1 else heard
+
+    def divided(self, factor: float) -> Norm:
+        """The norm divided by a positive factor: noise wider by that factor."""
+        return Norm(self.map / factor, self.order)
+
+    def image(self, points: Floats) -> Floats:
+        """`map p` for each row p; coordinates without noise are left out."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            heard = ~self.silent
+            if self.map.ndim == 2:
+                return np.asarray(points[:, heard] @ self.map[:, heard].T)
+            return np.asarray(points[:, heard] * self.map[heard])
+
+    def image_error(self, points: Floats) -> float:
+        """Bound of the absolute error of `between` on images of `points`, beside a relative 2^-50 (times length) of the distance.
+
+        Standard error analysis: each image coordinate is off by at most (R + 2) units of roundoff of `|map| |p|`, a difference of
+        two by twice that, and the p-norm of the errors bounds the error of the p-norm. Products that underflow add 2^-1074 each,
+        squares that underflow the root of that.
+        """
+        magnitude = Norm(np.abs(self.map), self.order).image(np.abs(points))
+        with np.errstate(over="ignore"):
+            largest = float(self.length(magnitude).max(initial=0.0))
+        terms = self.dimension + len(self.map) + 8
+        return 2 * terms * _UNIT_ROUNDOFF * largest + (terms * 2.0**-536 if self.order == "l2" else terms**2 * 2.0**-1074)
+
+    def length(self, images: Floats) -> Floats:
+        """The p-norm along the last axis."""
+        if images.shape[-1] == 0:
+            return np.zeros(images.shape[:-1])
+        return np.asarray(np.linalg.norm(images, ord={"l1": 1, "l2": 2, "linf": np.inf}[self.order], axis=-1))
+
+    def between(self, left: Floats, right: Floats) -> Floats:
+        """Distances between all rows of two sets of images."""
+        from scipy.spatial.distance import cdist
+
+        if left.shape[1] == 0:
+            return np.zeros((len(left), len(right)))
+        return np.asarray(cdist(left, right, _SCIPY_NAME[self.order]))
+
+    def __call__(self, differences: object) -> Floats:
+        """The norm of each row (or of one vector), in floating point."""
+        u = np.asarray(differences, dtype=np.float64)
+        rows = np.atleast_2d(u)
+        if rows.shape[-1] != self.dimension:
+            raise InvalidProblem(f"u: has length {rows.shape[-1]}; the mechanism measures vectors of length {self.dimension}.")
+        result = np.where((rows[:, self.silent] != 0).any(axis=1), np.inf, self.length(self.image(rows)))
+        return np.asarray(result.reshape(u.shape[:-1]))
+
+    def exact(self, u: Sequence[Fraction]) -> Fraction | None:
+        """The norm as a rational number (rounded up by less than 2^-80 for `l2`), None when infinite."""
+        if any(c for c, quiet in zip(u, self.silent, strict=True) if quiet):
+            return None
+        if self.map.ndim == 1:
+            images = [Fraction(float(w)) * abs(c) for w, c in zip(self.map, u, strict=True) if np.isfinite(w) and c]
+        else:
+            images = [
+                abs(sum((Fraction(float(w)) * c for w, c in zip(row, u, strict=True) if c), Fraction(0))) for row in self.map
+            ]
+        if self.order == "l1":
+            return sum(images, Fraction(0))
+        if self.order == "linf":
+            return max(images, default=Fraction(0))
+        return root_above(sum((value * value for value in images), Fraction(0)))
+
+
+def weighted_l1(weights: object) -> Norm:
+    """`sum_k w_k |u_k|`: independent Laplace noise of scale 1 / w_k; an infinite weight means no noise."""
+    return Norm(np.asarray(weights, dtype=np.float64), "l1")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Gauge(Norm):
+    """The gauge of the polytope `scale * conv{+-u_m / b_m}`: the K-norm. All of u (M, R), b (M,) and scale are exact float64 numbers.
+
+    The norm ball is that polytope, with facets recovered as exact rationals (`solvers.polytopes.hull`); `map` holds their nearest floats, which
+    serve scans. Coordinates in which no u moves get no noise; the u must span the others.
+    """
+
+    differences: Floats
+    budgets: Floats
+    scale: float
+    body: Polytope
+
+    def __init__(self, differences: Floats, budgets: Floats, scale: float = 1.0) -> None:
+        if differences.ndim != 2 or budgets.shape != differences.shape[:1] or not differences.any():
+            raise InvalidProblem(
+                f"norm: differences {differences.shape} and budgets {budgets.shape} differ in length, or are empty."
+            )
+        if not (np.isfinite(differences).all() and np.isfinite(budgets).all() and (budgets > 0).all() and 0 < scale < np.inf):
+            raise InvalidProblem("norm: differences must be finite, budgets and scale positive and finite.")
+        from solvers.polytopes.hull import convex_hull
+
+        body = convex_hull(_corners(differences[:, differences.any(axis=0)], budgets), MAX_SIMPLICES)
+        self._set(frozen(differences), frozen(budgets), float(scale), body)
+
+    def _set(self, differences: Floats, budgets: Floats, scale: float, body: Polytope) -> None:
+        """All fields; `body` must be the hull of the differences over the budgets."""
+        moving = differences.any(axis=0)
+        facets = np.full((len(body.facets), differences.shape[1]), np.inf)
+        with np.errstate(over="ignore", under="ignore"):
+            heard = facets[:, moving] = body.facets.floats / scale
+        # A facet that overflows would pass for a coordinate without noise, one that underflows for a norm that is blind to it.
+        if not (np.isfinite(heard).all() and heard.any(axis=0).all()):
+            raise InvalidProblem(
+                f"norm.scale: {scale} takes the facets of the body beyond the floats; choose units in which noise scales are moderate."
+            )
+        parts = {"differences": differences, "budgets": budgets, "scale": scale, "body": body, "map": facets, "order": "linf"}
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
+        Norm.__post_init__(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Gauge, (self.differences, self.budgets, self.scale)
+
+    def divided(self, factor: float) -> Gauge:
+        """The gauge of the body grown by the factor."""
+        twin = object.__new__(Gauge)
+        twin._set(self.differences, self.budgets, self.scale * factor, self.body)
+        return twin
+
+    def exact(self, u: Sequence[Fraction]) -> Fraction | None:
+        """The gauge from the exact facets."""
+        if any(c for c, quiet in zip(u, self.silent, strict=True) if quiet):
+            return None
+        heard = [c for c, quiet in zip(u, self.silent, strict=True) if not quiet]
+        from solvers.exact.points import Points
+
+        return self.body.gauge_exact(Points.of([heard]))[0] / Fraction(self.scale)
+
+    @property
+    def second_moment(self) -> Floats:
+        """`E[U U']` of U uniform on the norm ball."""
+        return np.asarray(self.scale**2 * self.body.second_moment)
+
+
+def _corners(differences: Floats, budgets: Floats) -> Points:
+    """The vectors u / b as exact rationals."""
+    from solvers.exact.points import Points
+
+    exact = [Fraction(float(b)) for b in budgets]
+    return Points.of([[Fraction(float(c)) / b for c in row] for row, b in zip(differences, exact, strict=True)])
+
+
+def norm_to_spec(norm: Norm) -> dict[str, Any]:
+    """A gauge by the vectors that span its body, any other norm by its map."""
+    if isinstance(norm, Gauge):
+        return {"order": "gauge", "differences": norm.differences, "budgets": norm.budgets, "scale": norm.scale}
+    return {"order": norm.order, "map": norm.map}
+
+
+def norm_from_spec(spec: Any) -> Norm:
+    """The norm of a spec, a gauge or a map; the constructors check the numbers."""
+    if isinstance(spec, dict) and spec.get("order") == "gauge":
+        require_keys(spec, {"order", "differences", "budgets", "scale"}, "norm")
+        scale = float(array(spec["scale"], 0, "norm.scale"))
+        return Gauge(array(spec["differences"], 2, "norm.differences"), array(spec["budgets"], 1, "norm.budgets"), scale)
+    require_keys(spec, {"order", "map"}, "norm")
+    return Norm(array(spec["map"], 2 if isinstance(spec["map"][0], list) else 1, "norm.map"), spec["order"])

@@ -1,0 +1,187 @@
+"""The sensitivity set: the pairs (u, b) that a mechanism has to hide, and nothing else about the problem (docs/theory/foundations.md, 1).
+
+From here on no privacy word is needed: u is a difference of two points, b a budget, and a mechanism is good when `||u|| <= b`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from designer.certified.norms import Norm
+from designer.errors import DesignFailed
+from designer.progress import track
+from designer.question.relation import Block, Indices, Relation
+from designer.values.arrays import Floats, frozen
+from solvers.exact.rational import dyadic_integers, integer_rank
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Protected pairs written out: point indices, differences u of shape (M, R), budgets b of shape (M,)."""
+
+    left: Indices
+    right: Indices
+    differences: Floats
+    budgets: Floats
+
+    def __len__(self) -> int:
+        return len(self.budgets)
+
+    @property
+    def normalised(self) -> Floats:
+        """u / b, the vectors that the unit ball of a private norm contains."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.differences == 0, 0.0, self.differences / self.budgets[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class SensitivitySet:
+    """All `u = p_i - p_j` over the protected pairs (i, j) of a relation; points p of shape (P, R) are exact float64 numbers.
+
+    The pairs are generated in blocks: N = 20,000 points have 2 x 10^8 of them, which never sit in memory together.
+    """
+
+    relation: Relation
+    points: Floats
+
+    @classmethod
+    def of(cls, matrix: Floats, relation: Relation) -> SensitivitySet:
+        """The differences that the relation allows in the answers of `matrix`, shape (R, N)."""
+        return cls(relation, frozen(relation.points(matrix.T)))
+
+    @property
+    def dimension(self) -> int:
+        """R, the length of the differences."""
+        return int(self.points.shape[1])
+
+    def ratios(self, norm: Norm) -> Iterator[tuple[Block, Floats]]:
+        """`||u|| / b` of every pair, block by block, in floating point; 0 for unprotected pairs, infinite for b = 0 < ||u||."""
+        images = norm.image(self.points)
+        # Beyond this, lengths may overflow to infinity or to infinity - infinity: such a pair counts as infinitely long.
+        wild = not float(np.abs(images).max(initial=0.0)) < 1e150
+        for block in track(self.relation.blocks(), "scanning pairs"):
+            with np.errstate(over="ignore", invalid="ignore"):
+                lengths = (
+                    norm.length(images[block.left] - images[block.right])
+                    if block.paired
+                    else norm.between(images[block.left], images[block.right])
+                )
+            if wild:
+                lengths[np.isnan(lengths)] = np.inf
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                lengths /= np.abs(block.budgets)  # never -0, whatever a relation yields
+            if wild or not block.budgets.all():
+                lengths[np.isnan(lengths)] = 0.0
+            yield block, lengths
+
+    def worst(self, norm: Norm, limit: int = 1) -> tuple[float, Pairs]:
+        """The largest `||u|| / b`, and up to `limit` pairs of large ratio: the worst partner of each point, the worst of those first."""
+        best, found = 0.0, _Found(limit)
+        for block, ratios in self.ratios(norm):
+            if ratios.size:
+                best = max(best, float(ratios.max()))
+                found.add(block, ratios)
+        return best, self.pairs(*found.indices())
+
+    def worst_coordinates(self) -> Floats:
+        """The largest `|u_k| / b` of each coordinate k, in one pass: the Laplace scale that query k needs when it is alone."""
+        largest = np.zeros(self.dimension)
+        for block in track(self.relation.blocks(), "scanning pairs"):
+            for k, column in enumerate(self.points.T):
+                right = column[block.right]
+                moves = np.abs(column[block.left] - right if block.paired else column[block.left][:, None] - right)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    moves /= np.abs(block.budgets)
+                largest[k] = np.fmax(largest[k], np.fmax.reduce(moves, axis=None, initial=0.0))
+        return largest
+
+    def pairs(self, left: Indices, right: Indices, budgets: Floats) -> Pairs:
+        """The given pairs written out."""
+        return Pairs(left, right, self.points[left] - self.points[right], budgets)
+
+    def all_pairs(self, limit: int = 5_000_000) -> Pairs:
+        """Every pair with u != 0 and finite budget, written out; refused above `limit` pairs."""
+        found: list[tuple[Indices, Indices, Floats]] = []
+        total = 0
+        for block in self.relation.blocks():
+            where = np.nonzero(np.isfinite(block.budgets))
+            left, right = block.left[where[0]], block.right[where[-1]]
+            moved = (self.points[left] != self.points[right]).any(axis=1)
+            found.append((left[moved], right[moved], block.budgets[where][moved]))
+            total += int(moved.sum())
+            if total > limit:
+                raise DesignFailed(
+                    f"the sensitivity set has more than {limit} differences; use a family that scans it in blocks, such as laplace."
+                )
+        if not found:
+            return self.pairs(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0))
+        return self.pairs(*(np.concatenate(part) for part in zip(*found, strict=True)))
+
+    def exact(self, left: int, right: int) -> tuple[list[Fraction], Fraction | None]:
+        """One pair as rational numbers: u and b (None when infinite)."""
+        u = [Fraction(float(a)) - Fraction(float(b)) for a, b in zip(self.points[left], self.points[right], strict=True)]
+        return u, self.relation.exact_budget(left, right)
+
+    def silent_coordinates(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """The coordinates in which no protected pair differs: they are published without noise (SEMI Proposition 26)."""
+        label = self.relation.components()
+        order = np.argsort(label, kind="stable")
+        same = label[order[1:]] == label[order[:-1]]
+        # Protected pairs lie within a component, and a coordinate is silent exactly when it is constant on each.
+        changed = (self.points[order[1:]] != self.points[order[:-1]]) & same[:, None]
+        return np.asarray(~changed.any(axis=0))
+
+    def span(self) -> Floats:
+        """Rows that span all differences: within each component, the differences to one of its points."""
+        label = self.relation.components()
+        first = np.full(label.max() + 1, -1)
+        first[label[::-1]] = np.arange(len(label))[::-1]
+        return np.asarray(self.points - self.points[first[label]])
+
+    def rank(self) -> int:
+        """Dimension of the span of the differences, by exact elimination over the rationals.
+
+        Differences of floats need not be floats: they are taken between the integers that the points are multiples of.
+        """
+        label = self.relation.components()
+        rows, _ = dyadic_integers(self.points)
+        first = {component: rows[i] for i, component in reversed(list(enumerate(label.tolist())))}
+        return integer_rank(
+            [[a - b for a, b in zip(row, first[c], strict=True)] for row, c in zip(rows, label.tolist(), strict=True)]
+        )
+
+
+class _Found:
+    """The worst partner of each point seen so far, cut to `limit` pairs of largest ratio."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.ratios: Any = np.empty(0)
+        self.left: Any = np.empty(0, dtype=np.intp)
+        self.right: Any = np.empty(0, dtype=np.intp)
+        self.budgets: Any = np.empty(0)
+
+    def add(self, block: Block, ratios: Floats) -> None:
+        if block.paired:
+            keep = np.argsort(-ratios)[: self.limit]
+            left, right = block.left[keep], block.right[keep]
+            values, budgets = ratios[keep], block.budgets[keep]
+        else:
+            column = ratios.argmax(axis=1)
+            row = np.arange(len(column))
+            left, right = block.left, block.right[column]
+            values, budgets = ratios[row, column], block.budgets[row, column]
+        self.ratios = np.concatenate([self.ratios, values])
+        order = np.argsort(-self.ratios)[: self.limit]
+        order = order[self.ratios[order] > 0]
+        self.ratios = self.ratios[order]
+        for name, new in (("left", left), ("right", right), ("budgets", budgets)):
+            setattr(self, name, np.concatenate([getattr(self, name), new])[order])
+
+    def indices(self) -> tuple[Indices, Indices, Floats]:
+        return self.left, self.right, self.budgets

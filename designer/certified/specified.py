@@ -1,0 +1,153 @@
+"""Frozen objects that a spec file holds whole: what they do, what they promise, and how they are recomputed from plain data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+from designer.certified.guarantee import Guarantee
+from designer.certified.optimality import Optimality
+from designer.errors import InvalidProblem
+from designer.values.arrays import Immutable
+from designer.values.checks import shown
+from designer.values.json_text import canonical, canonical_text, plain
+from designer.values.output import write_whole
+
+
+class Specified(Immutable, ABC):
+    """A mechanism of any kind that can be saved, loaded and verified; subclasses are frozen dataclasses.
+
+    What its `release` returns has `to_dict()`, `to_text()`, `guarantee` and `fingerprint`. `privacy` is the certificate of construction, a dataclass of plain values. Two of them are equal when they do the same: their fingerprints, hashes of `core()`, agree. `optimality` and `provenance` are notes
+    that travel with the object and decide nothing.
+    """
+
+    format: ClassVar[str]
+    privacy: Any
+    allow_vacuous: bool = False
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = MappingProxyType({})
+
+    @abstractmethod
+    def core(self) -> dict[str, Any]:
+        """Everything that decides what the object does, as plain data."""
+
+    @classmethod
+    @abstractmethod
+    def from_core(cls, core: Mapping[str, Any]) -> Self:
+        """The object from the plain data of a file, validated and certified anew; a `ValueError` says what cannot be."""
+
+    @abstractmethod
+    def verify(self) -> Any:
+        """The privacy certificate, recomputed."""
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """The statement of what is promised."""
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The names of the answers that are published without any noise."""
+        return ()
+
+    @cached_property
+    def vacuous(self) -> str | None:
+        """Why the promise hides nothing, in words; None where it hides something."""
+        return None
+
+    def require_substance(self) -> None:
+        """Refuse an object that hides nothing, unless that was asked for by name."""
+        if type(self.allow_vacuous) is not bool:
+            raise InvalidProblem(f"allow_vacuous: {shown(self.allow_vacuous)} is neither True nor False.")
+        if self.vacuous and not self.allow_vacuous:
+            raise InvalidProblem(
+                f"mechanism: hides nothing: {self.vacuous}; give some change that moves an answer a finite budget, or pass allow_vacuous=True "
+                "if that is meant."
+            )
+
+    @property
+    def warning(self) -> tuple[str, ...]:
+        """The sentence that goes before everything that is said about an object that hides nothing; none for any other."""
+        return (f"WARNING: this hides nothing: {self.vacuous}.",) if self.vacuous else ()
+
+    @property
+    def flag(self) -> dict[str, bool]:
+        """What a core says about an object that hides nothing; nothing about any other."""
+        return {"vacuous": True} if self.vacuous else {}
+
+    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+        """A file's certificate `claimed`, with what may honestly differ between machines replaced by the `proven` values."""
+        return claimed
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that decides what the object does; equal fingerprints mean equal mechanisms."""
+        return hashlib.sha256(canonical(self.core())).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is type(self) and self.fingerprint == other.fingerprint
+            if isinstance(other, Specified)
+            else NotImplemented
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def annotated(self, provenance: Mapping[str, Any], optimality: Optimality | None = None) -> Self:
+        """The same object with a note on how it was made, and on how good it is.
+
+        Nothing that the certificate reads changes, so it is not computed again.
+        """
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        object.__setattr__(twin, "provenance", dict(provenance))
+        object.__setattr__(twin, "optimality", optimality or self.optimality)
+        return twin
+
+    def save(self, path: str | Path) -> Path:
+        """Write the spec, one JSON file, whole or not at all: a regular file of that name is replaced, anything else is refused."""
+
+        return save(self, Path(path))
+
+
+FORMAT_VERSION = 1
+
+
+def to_spec(mechanism: Specified) -> dict[str, Any]:
+    """The whole spec as plain data."""
+    body = {
+        "format": mechanism.format,
+        "version": FORMAT_VERSION,
+        "mechanism": mechanism.core(),
+        "guarantee": mechanism.guarantee.to_dict(),
+        "certificate": asdict(mechanism.privacy),
+        "optimality": None if mechanism.optimality is None else mechanism.optimality.to_dict(),
+        "provenance": dict(mechanism.provenance),
+        "fingerprint": mechanism.fingerprint,
+    }
+    spec: dict[str, Any] = plain(body)
+    return {**spec, "seal": seal(spec)}
+
+
+def seal(spec: Mapping[str, Any]) -> str:
+    """SHA-256 of the spec without its seal: shows accidental or careless alteration; the guarantee is recomputed besides."""
+    body = {key: value for key, value in spec.items() if key != "seal"}
+    try:
+        text = canonical_text(body)
+    except (TypeError, ValueError):  # not read from a file: arrays and infinities are in it
+        text = canonical(body)
+    return hashlib.sha256(text).hexdigest()
+
+
+def save(mechanism: Specified, path: Path, *, replace: bool = True) -> Path:
+    """Write the spec, whole or not at all; see `designer.values.output.write_whole`."""
+    text = json.dumps(to_spec(mechanism), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return write_whole(path, text, replace=replace)

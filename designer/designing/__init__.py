@@ -1,0 +1,1 @@
+"""From a problem to a certified design: coordinates, repair, limits, families and their comparison."""

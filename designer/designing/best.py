@@ -1,0 +1,152 @@
+"""`design`: a problem in, a certified frozen mechanism out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from designer.additive.mechanism import Mechanism
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.optimality import Optimality
+from designer.designing.families import FAMILIES, family_named
+from designer.designing.problem import Problem
+from designer.designing.unbiased_limit import Limit, limit
+from designer.errors import DesignFailed, InvalidProblem
+from designer.values.checks import positive, shown
+from designer.version import VERSION
+
+# Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
+AUTO_ELEMENTS = 5000
+
+
+@dataclass(frozen=True)
+class Design:
+    """A mechanism with what is known about it: the privacy certificate, and how close it is to the best of its family."""
+
+    problem: Problem
+    mechanism: Mechanism
+    seconds: float
+
+    @property
+    def privacy(self) -> PrivacyCertificate:
+        """The certificate, computed from the frozen mechanism."""
+        return self.mechanism.privacy
+
+    @property
+    def optimality(self) -> Optimality | None:
+        """Value, lower bound and gap of the design objective; None for baselines, which claim nothing."""
+        return self.mechanism.optimality
+
+    @property
+    def loss(self) -> float:
+        """The problem's own loss at the noise that is in fact drawn, weights included, plus the worst bias where records are known."""
+        variances = self.mechanism.query_variances()
+        absolutes = self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
+        return self.problem.loss_of(variances, absolutes) + self.bias
+
+    @property
+    def bias(self) -> float:
+        """The largest loss from bias over histograms of n records, see `Problem.bias_of`."""
+        return self.problem.bias_of(self.mechanism.effective)
+
+    @property
+    def is_biased(self) -> bool:
+        """True when the design answers other queries than asked on purpose, beyond rounding to the grid."""
+        return self.mechanism.family == "laplace_joint"
+
+    @cached_property
+    def efficiency(self) -> float | None:
+        """The limit of all unbiased mechanisms, at databases from which every protected change is possible, over the loss, at most 1.
+
+        None where no limit is known, where fewer records are public than make every change possible, and for biased designs.
+        """
+        return None if self.limit is None or not self.loss else self.limit.value / self.loss
+
+    @cached_property
+    def limit(self) -> Limit | None:
+        """The limit behind the efficiency; None for biased designs and where none is known."""
+        return None if self.is_biased else limit(self.problem)
+
+    @property
+    def error(self) -> float:
+        """Expected total squared error of the noise."""
+        return self.mechanism.error("squared")
+
+
+def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design:
+    """The best mechanism of a family for a problem, certified.
+
+    family: a name in `FAMILIES`, or "auto" for the best that applies (see `best_of_all`). options: those of the builder.
+    Raises `InvalidProblem` for an unknown family or option, `DesignFailed` when the family has no mechanism for the problem.
+
+    >>> from designer import Problem, Workload, metrics
+    >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
+    >>> made.privacy.holds, made.mechanism.scales.round(9).tolist()
+    (True, [2.0, 2.0, 2.0])
+    """
+    if family == "auto":
+        if unknown := sorted(set(options) - {"seconds"}):
+            raise InvalidProblem(
+                f"options: {shown(unknown)} unknown to 'auto', which takes ['seconds']; name a family beside them."
+            )
+        return best_of_all(problem, **options)
+    chosen = family_named(family)
+    unknown = sorted(set(options) - set(chosen.options()))
+    if unknown:
+        raise InvalidProblem(
+            f"options: {shown(unknown)} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}."
+        )
+    if chosen.notion != problem.notion:
+        raise DesignFailed(
+            f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family."
+        )
+    start = time.perf_counter()
+    mechanism = chosen.build(problem, **options)
+    seconds = time.perf_counter() - start
+    provenance = {
+        "software": f"dp-designer {VERSION}",
+        "family": chosen.title,
+        "loss": problem.loss,
+        "options": options,
+        "seconds": round(seconds, 3),
+    }
+    return Design(problem, mechanism.annotated(provenance), seconds)
+
+
+def best_of_all(problem: Problem, seconds: float = 60.0) -> Design:
+    """The design of least loss among the families of the problem's notion, baselines left out; its provenance lists what was tried.
+
+    seconds: once one family has a mechanism, none is started after this time. They come in the order of `FAMILIES`. A family that fails,
+    in whatever way, is listed with its reason, and the others go on.
+    """
+    allowed, start = positive(seconds, "options.seconds"), time.perf_counter()
+    made: list[Design] = []
+    tried: dict[str, str] = {}
+    for family in FAMILIES:
+        if family.notion != problem.notion or family.baseline or family.on_request or not family.concerns(problem):
+            continue
+        if made and time.perf_counter() - start > allowed:
+            tried[family.name] = f"not started: {allowed:g} s were over"
+            continue
+        if problem.relation.size > AUTO_ELEMENTS and not family.scans_little:
+            tried[family.name] = f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
+            continue
+        try:
+            candidate = design(problem, family.name)
+            tried[family.name] = f"loss {candidate.loss:.6g} in {candidate.seconds:.2f} s"
+        except Exception as failure:
+            tried[family.name] = f"no mechanism: {reason(failure)}"
+        else:
+            made.append(candidate)
+    if not made:
+        raise DesignFailed(f"auto: no family has a mechanism for this problem: {tried}")
+    best = min(made, key=lambda candidate: candidate.loss)
+    provenance = {**best.mechanism.provenance, "tried": tried}
+    return Design(problem, best.mechanism.annotated(provenance), time.perf_counter() - start)
+
+
+def reason(failure: Exception) -> str:
+    """Why a family has no mechanism: its refusal, or the error that stopped it, by name."""
+    return str(failure) if isinstance(failure, DesignFailed) else f"stopped by {type(failure).__name__}: {failure}"

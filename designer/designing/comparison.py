@@ -1,0 +1,182 @@
+"""Strategies side by side on one problem: noise, error, improvement over one budget for all, certificate, time."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from designer.designing.best import Design, design, reason
+from designer.designing.families import FAMILIES, family_named
+from designer.designing.problem import Problem
+from designer.designing.unbiased_limit import Limit, limit
+from designer.errors import DesignFailed, InvalidProblem
+from designer.pictures import check_picture, figure
+from designer.progress import track
+from designer.values.arrays import Floats
+from designer.values.output import write_whole
+from designer.values.printing import in_markdown
+
+COLUMNS = {
+    "family": "family",
+    "loss": "loss",
+    "squared": "squared error",
+    "absolute": "absolute error",
+    "max": "worst query variance",
+    "improvement": "IF(Q)",
+    "efficiency": "efficiency",
+    "gap": "gap",
+    "worst_ratio": "worst ratio",
+    "seconds": "seconds",
+    "note": "note",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row for each family: a dict with the keys of `COLUMNS` and `scales`, `improvements` (for each query); None where undefined.
+
+    "loss" is the problem's own, weights included; the other errors are unweighted.
+    """
+
+    problem: Problem
+    rows: list[dict[str, Any]]
+    designs: dict[str, Design]
+
+    @property
+    def best(self) -> Design:
+        """The design of least loss for the problem's own loss."""
+        if not self.designs:
+            raise DesignFailed("compare: no family has a mechanism for this problem; the rows say why.")
+        best: str = min((row for row in self.rows if row["loss"] is not None), key=lambda row: row["loss"])["family"]
+        return self.designs[best]
+
+    def to_markdown(self) -> str:
+        """A table, best first, with the families that failed at the end."""
+        lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
+        for row in sorted(self.rows, key=lambda r: np.inf if r["loss"] is None else r["loss"]):
+            lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
+        return "\n".join(lines) + "\n"
+
+    def plot(self, path: str | Path, *, replace: bool = True) -> Path:
+        """A picture: error of each family, and the standard deviation of the noise for each query. Needs matplotlib (extra `plot`).
+
+        replace: may a regular file of that name be replaced?
+        """
+
+        return draw_comparison(self, Path(path), replace=replace)
+
+
+def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparison:
+    """Design every applicable family and baseline (or the named ones) for one problem.
+
+    IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each query; IF(Q)
+    of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of `designer.designing.unbiased_limit`, which no unbiased
+    mechanism can beat at databases from which every protected change is possible, over the loss; it is not defined for biased designs, nor where
+    fewer records are public than make every change possible. A family that fails, in whatever way, keeps its row with the reason as its note; a
+    limit or a baseline that fails leaves its column empty, with the reason in every note.
+    """
+    names = (
+        [f.name for f in FAMILIES if f.notion == problem.notion and f.concerns(problem)]
+        if families is None
+        else [family_named(name).name for name in families]
+    )
+    if not names:
+        raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
+    reference, no_reference = _attempt(lambda: _reference(problem))
+    least, no_limit = _attempt(lambda: limit(problem))
+    notes = [f"{COLUMNS[name]}: {why}" for name, why in (("improvement", no_reference), ("efficiency", no_limit)) if why]
+    rows, designs = [], {}
+    for name in track(names, "designing"):
+        try:
+            made = design(problem, name)
+            rows.append(_row(made, reference, least) | {"note": "; ".join(notes)})
+        except Exception as failure:
+            rows.append({**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "family": name, "note": reason(failure)})
+        else:
+            designs[name] = made
+    return Comparison(problem, rows, designs)
+
+
+T = TypeVar("T")
+
+
+def _attempt(compute: Callable[[], T]) -> tuple[T | None, str]:
+    """What is computed, or None and the reason."""
+    try:
+        return compute(), ""
+    except Exception as failure:
+        return None, reason(failure)
+
+
+def _reference(problem: Problem) -> Floats | None:
+    """Standard deviation of the uniform-budget Laplace noise for each query; None where that baseline does not exist."""
+    try:
+        baseline = design(problem, "uniform_budget")
+    except DesignFailed:
+        return None
+    return np.sqrt(baseline.mechanism.query_variances())
+
+
+def _row(made: Design, reference: Floats | None, least: Limit | None) -> dict[str, Any]:
+    mechanism = made.mechanism
+    deviations = np.sqrt(mechanism.query_variances())
+    noisy = deviations > 0
+    factors = None if reference is None else reference[noisy] / deviations[noisy]
+    worst = made.privacy.worst_ratio
+    return {
+        "family": mechanism.family,
+        "loss": made.loss,
+        "squared": mechanism.error("squared"),
+        "absolute": mechanism.error("absolute"),
+        "max": mechanism.error("max"),
+        "improvement": None if factors is None or not len(factors) else float(np.exp(np.log(factors).mean())),
+        "efficiency": None if least is None or not made.loss or made.is_biased else least.value / made.loss,
+        "gap": made.optimality.gap if made.optimality else None,
+        "worst_ratio": None if worst is None else float(worst),
+        "seconds": made.seconds,
+        "scales": (deviations / np.sqrt(2)).tolist(),
+        "improvements": None if factors is None else factors.tolist(),
+    }
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else in_markdown(value)
+
+
+def draw_comparison(comparison: Comparison, path: Path, *, replace: bool = True) -> Path:
+    """Left: the loss of every family. Right: the standard deviation of the noise of each query, sorted for the best family."""
+    check_picture(path)
+    drawing, (left, right) = figure(columns=2)
+    rows = sorted((row for row in comparison.rows if row["loss"] is not None), key=lambda row: row["loss"], reverse=True)
+    if not rows:
+        raise InvalidProblem("plot: no family has a mechanism for this problem, there is nothing to draw.")
+    bars = left.barh([row["family"] for row in rows], [row["loss"] for row in rows], color="0.6")
+    bars[-1].set_color("tab:blue")
+    left.bar_label(bars, fmt="%.3g", padding=3)
+    weighted = "" if (comparison.problem.costs == 1).all() else "weighted "
+    words = {
+        "squared": "expected total squared error",
+        "absolute": "expected total absolute error",
+        "max": "largest query variance",
+    }
+    left.set_xlabel(weighted + words[comparison.problem.loss])
+    left.set_xscale("log")
+    left.margins(x=0.25)
+    order = np.argsort(rows[-1]["scales"])
+    for row in rows[::-1]:
+        right.plot(np.sqrt(2) * np.array(row["scales"])[order], marker="o", markersize=3, linewidth=1, label=row["family"])
+    right.set_yscale("log")
+    right.set_xlabel(f"queries, sorted by the noise of {rows[-1]['family']}")
+    right.set_xticks(range(len(order)) if len(order) <= 20 else [])
+    right.set_ylabel("standard deviation of the noise")
+    right.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    picture = io.BytesIO()
+    drawing.savefig(picture, format=path.suffix[1:].lower(), dpi=150)
+    return write_whole(path, picture.getvalue(), replace=replace)

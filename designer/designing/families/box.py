@@ -1,0 +1,26 @@
+"""Noise with an l-infinity norm ball: the weighted maximum norm (SEMI Algorithm 6, with a side for each query)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designer.additive.mechanism import Mechanism
+from designer.certified.norms import Norm, weighted_l1
+from designer.certified.refusals import refuse_infinite
+from designer.designing.measured import moving_coordinates
+from designer.designing.problem import Problem
+from designer.designing.repair import freeze, on_heard
+from designer.errors import DesignFailed
+from designer.values.arrays import Floats
+
+
+def box(problem: Problem) -> Mechanism:
+    """The smallest box that contains every u / b: side k is the largest |u_k| / b. Optimal for every loss, because no side can shrink."""
+    coordinates = moving_coordinates(problem)
+    if not coordinates.heard.any():
+        raise DesignFailed("box: no protected change moves an answer, so there is nothing to shape; use laplace.")
+    moving = coordinates.sensitivity(problem)
+    refuse_infinite(moving, weighted_l1(np.ones(moving.dimension)))
+    sides: Floats = moving.worst_coordinates()
+    weights = on_heard(1 / sides, coordinates, np.inf)
+    return freeze(problem, "box", coordinates, 1 / weights, lambda _: Norm(weights, "linf"), "exponential")

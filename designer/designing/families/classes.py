@@ -1,0 +1,82 @@
+"""Elements that budgets of 0 bind together are one element: whatever a mechanism measures must be equal on them, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from designer.certified.sensitivity import Pairs, SensitivitySet
+from designer.designing.problem import Problem
+from designer.errors import DesignFailed
+from designer.invariants.changes import ChangeRelation
+from designer.question.relation import Block, Indices, graph_components
+from designer.values.arrays import Floats
+from solvers.programs.changes import Changes
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """first: (C,) one element of each class; member: (C, N), 1 or 0. Elements at distance 0 from absence are in no class.
+
+    Rows over the classes, (p, C), become rows over the elements by `spread`, 0 for those that count as absent.
+    """
+
+    problem: Problem
+    first: Indices
+    member: Floats
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def spread(self, rows: Floats) -> Floats:
+        """Equal columns for the elements of a class, (p, C) -> (p, N)."""
+        return rows @ self.member
+
+    @cached_property
+    def workload(self) -> Floats:
+        """The queries on the classes, (K, C); they are equal within classes, or every family refuses them."""
+        return self.problem.workload.dense()[:, self.first]
+
+    def changes(self, limit: int) -> Changes:
+        """The protected changes of the classes with their positive budgets: at most `limit` differences of records, or all that an
+        invariant leaves, which have few entries each (10 x 10 tables with three records moving have 88,425)."""
+        from scipy.sparse import csr_array
+
+        relation = self.problem.relation
+        if isinstance(relation, ChangeRelation):
+            columns, budgets = csr_array(relation.changes).T, relation.budgets
+        else:
+            pairs = SensitivitySet.of(self.member, relation).all_pairs(limit)
+            rows, budgets = (pairs.differences, pairs.budgets) if len(self) == relation.size else _distinct(pairs)
+            columns = csr_array(rows).T
+        if not (budgets > 0).all():
+            raise DesignFailed(
+                "relation: a change of several records has budget 0, which this family cannot build in; use laplace or ellipsoid."
+            )
+        return Changes(columns, budgets)
+
+
+def _distinct(pairs: Pairs) -> tuple[Floats, Floats]:
+    """Each difference once, whatever its sign, with its least budget, in order of appearance."""
+    signs = np.sign(pairs.differences[np.arange(len(pairs)), (pairs.differences != 0).argmax(axis=1)])
+    rows = pairs.differences * signs[:, None]
+    _, first, label = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    least = np.full(len(first), np.inf)
+    np.minimum.at(least, label.ravel(), pairs.budgets)
+    order = np.argsort(first)
+    return rows[first[order]], least[order]
+
+
+def classes(problem: Problem) -> Classes:
+    """The classes of the elements; all elements apart where no budget is 0, and where several records change at once."""
+    relation, everything = problem.relation, np.arange(problem.relation.size)
+    if not relation.single_records:
+        return Classes(problem, everything, np.eye(relation.size))
+    bound = (Block(b.left, b.right, np.where(b.budgets == 0, 0.0, np.inf)) for b in relation.blocks())
+    label = graph_components(bound, len(relation.points(np.empty((relation.size, 0)))))
+    here, absent = label[: relation.size], label[relation.size :]
+    kept, first = np.unique(here, return_index=True)
+    order = np.sort(first[~np.isin(kept, absent)])
+    return Classes(problem, order, np.asarray(here == here[order][:, None], dtype=np.float64))

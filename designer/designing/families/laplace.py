@@ -1,0 +1,171 @@
+"""Independent Laplace noise with a scale for each query: the optimum, and the baselines of DX section 4.2.
+
+With weights `w_k = 1 / c_k` the privacy condition `sum_k |u_k| / c_k <= b` of DX Theorem 1 is linear in w and the errors
+`2 sum c_k^2`, `sum c_k` are convex: the problem DX calls hard is solved to the optimum (docs/theory/scales.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designer import metrics
+from designer.additive.mechanism import Mechanism
+from designer.certified.norms import weighted_l1
+from designer.certified.refusals import refuse_extreme, refuse_infinite
+from designer.certified.sensitivity import SensitivitySet
+from designer.designing.measured import Coordinates, measurable
+from designer.designing.problem import Problem
+from designer.designing.repair import Bound, freeze
+from designer.errors import DesignFailed
+from designer.values.arrays import Floats
+from designer.values.checks import positive
+from solvers.programs.scales import minimise_scales
+from solvers.solution import Solution
+from solvers.status import Status
+
+OBJECTIVES = {
+    "squared": "2 sum_k v_k c_k^2, the weighted squared error of Laplace noise with scales c",
+    "absolute": "sum_k v_k c_k, the weighted absolute error of Laplace noise with scales c",
+    "max": "max_k 2 v_k c_k^2, the largest weighted squared error of Laplace noise with scales c",
+}
+
+
+def laplace(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
+    """The scales of least loss, with a dual certificate of global optimality."""
+    tolerance = positive(tolerance, "options.tolerance")
+    sensitivity = measurable(problem)
+    heard = ~sensitivity.silent_coordinates()
+    if not heard.any():
+        return mechanism(problem, "laplace", np.full(len(heard), np.inf), bound=0.0)
+    moving = SensitivitySet(sensitivity.relation, sensitivity.points[:, heard])
+    solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance)
+    if not solution.status.usable:
+        raise DesignFailed(f"laplace: {solution.status.value}")
+    weights = np.full(len(heard), np.inf)
+    weights[heard] = solution.point
+    return mechanism(problem, "laplace", weights, bound=solution.lower_bound, method=solution.method)
+
+
+def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, tolerance: float) -> Solution[Floats]:
+    """Weights of least loss over a set in which every coordinate moves; value and bound in the units of the loss."""
+    spread = np.ptp(sensitivity.points, axis=0)
+    if loss == "max":
+        # max_k 2 v_k c_k^2 is least when all v_k c_k^2 are equal: one worst-case scan gives the optimum in closed form.
+        direction = np.sqrt(costs)
+        scale = refuse_infinite(sensitivity, weighted_l1(direction))
+        return Solution(
+            Status.OPTIMAL, direction / scale, 2 * scale**2, 2 * scale**2 * (1 - 1e-12), 1, "closed form: one worst pair"
+        )
+    refuse_infinite(sensitivity, weighted_l1(1 / spread))
+    _, start = sensitivity.worst(weighted_l1(1 / spread), limit=max(1000, 4 * len(costs)))
+    rows = np.abs(start.normalised)
+    for k in np.flatnonzero(rows.max(axis=0) == 0):
+        single = SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]).worst(weighted_l1([1.0]))[1]
+        rows = np.concatenate([rows, np.abs(sensitivity.pairs(single.left, single.right, single.budgets).normalised)])
+
+    refuse_extreme(rows.max(axis=0))
+
+    def separate(weights: Floats) -> tuple[float, Floats]:
+        worst, pairs = sensitivity.worst(weighted_l1(weights), limit=max(200, 4 * len(costs)))
+        return worst, np.abs(pairs.normalised)
+
+    power, unit = (2, 2.0) if loss == "squared" else (1, 1.0)
+    found = minimise_scales(rows, costs, power, separate, tolerance=tolerance)
+    return Solution(found.status, found.point, unit * found.value, unit * found.lower_bound, found.iterations, found.method)
+
+
+def strategy_1(problem: Problem) -> Mechanism:
+    """Equal shares: each query gets the budget d / K for itself (DX section 4.2, Strategy 1)."""
+    sensitivity = measurable(problem)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    alone = sensitivity.worst_coordinates()
+    with np.errstate(divide="ignore"):
+        return mechanism(problem, "strategy_1", 1 / (alone * np.count_nonzero(alone)))
+
+
+def strategy_2(problem: Problem) -> Mechanism:
+    """Equal scales: c = max ||u||_1 / d for every query (DX section 4.2, Strategy 2)."""
+    sensitivity = measurable(problem)
+    scale = refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    return mechanism(problem, "strategy_2", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf))
+
+
+def strategy_3(problem: Problem) -> Mechanism:
+    """DX Algorithm 3: repeat a proportional split of the remaining budget, made to terminate.
+
+    As printed the loop divides by zero when a row of Q is constant or a pair's answers agree, and stops only when all increments are
+    exactly 0. Here a query that can gain nothing more (a pair it moves has no budget left) leaves the loop, and the loop ends when no
+    query gains more than 1e-12 of its weight.
+    """
+    sensitivity = measurable(problem)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    pairs = sensitivity.all_pairs(limit=max(1, 50_000_000 // sensitivity.dimension))
+    moves = np.abs(pairs.differences)
+    heard = np.asarray(moves.any(axis=0))
+    weights = np.full(sensitivity.dimension, np.inf)
+    if heard.any():
+        weights[heard] = _proportional_weights(moves[:, heard], pairs.budgets)
+    return mechanism(problem, "strategy_3", weights)
+
+
+def _proportional_weights(moves: Floats, budgets: Floats, gain: float = 1e-12) -> Floats:
+    """Algorithm 3 on |u|, shape (M, K), and budgets (M,): the accumulated weights R."""
+    weights = np.zeros(moves.shape[1])
+    left = budgets.copy()
+    while True:
+        # Rounding leaves specks of budget; a pair that is spent up to 1e-15 of what it had is spent.
+        left = np.where(left > 1e-15 * budgets, left, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            need = np.nanmax(np.where(moves > 0, moves / left[:, None], 0.0), axis=0)
+        active = np.isfinite(need)
+        if not active.any():
+            return weights
+        asked = moves[:, active] / need[active]
+        # The share of the pair's budget that query k gets is asked_k / sum(asked), so c_k = max over the pairs it moves of
+        # |u_k| / (left * share) = need_k * sum(asked) / left.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            load = np.where(asked > 0, (asked.sum(axis=1) / left)[:, None], 0.0).max(axis=0)
+        step = np.zeros_like(weights)
+        step[active] = 1 / (need[active] * load)
+        weights += step
+        left = left - moves @ step
+        if (step <= gain * weights).all():
+            return weights
+
+
+def uniform_budget(problem: Problem) -> Mechanism:
+    """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
+    sensitivity = measurable(problem)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    everything = metrics.uniform(problem.relation.size, 1.0)
+    one_budget = everything if isinstance(problem.relation, metrics.Metric) else problem.relation
+    scale = unit_sensitivity(SensitivitySet(one_budget, sensitivity.points)) / smallest_budget(problem)
+    refuse_extreme(np.array([scale] if scale else []))
+    return mechanism(
+        problem, "uniform_budget", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf)
+    )
+
+
+def unit_sensitivity(sensitivity: SensitivitySet) -> float:
+    """The l1 sensitivity Delta_1 = max ||u||_1 over the pairs, whatever their budgets."""
+    largest = 0.0
+    for block, ratios in sensitivity.ratios(weighted_l1(np.ones(sensitivity.dimension))):
+        finite = np.isfinite(block.budgets)
+        largest = max(largest, float((ratios[finite] * block.budgets[finite]).max(initial=0.0)))
+    return largest
+
+
+def smallest_budget(problem: Problem) -> float:
+    """The smallest positive budget of the relation."""
+    least = min((float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in problem.relation.blocks()), default=np.inf)
+    if not np.isfinite(least):
+        raise DesignFailed("uniform_budget: the relation has no positive finite budget; this baseline needs one.")
+    refuse_extreme(np.array([least]))
+    return least
+
+
+def mechanism(problem: Problem, family: str, weights: Floats, bound: float | None = None, method: str = "") -> Mechanism:
+    """The frozen mechanism with these weights on the queries themselves."""
+    plain = Coordinates(None, None, np.isfinite(weights))
+    proven = None if bound is None else Bound(OBJECTIVES[problem.loss], bound, method)
+    return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", proven)

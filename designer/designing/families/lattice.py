@@ -1,0 +1,127 @@
+"""Integer noise on the kernel of an invariant: pure with an l1, l2, ellipsoid or hull norm, or Gaussian (docs/theory/lattice.md)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from designer.certified.norms import MAX_SIMPLICES, Gauge, Norm
+from designer.certified.refusals import refuse_infinite
+from designer.certified.scale_up import scale_up_to_private
+from designer.certified.sensitivity import SensitivitySet
+from designer.designing.families.ellipsoid import covering, refuse_unusable
+from designer.designing.families.k_norm import LARGEST_DIMENSION, spanning_pairs
+from designer.designing.measured import Coordinates, moving_coordinates
+from designer.designing.problem import Problem
+from designer.errors import DesignFailed, InvalidProblem
+from designer.invariants.changes import ChangeRelation, InvariantDistance
+from designer.lattice.mechanism import Falloff, LatticeMechanism
+from designer.question.workload import Workload
+from designer.sampling.lattices.lattice_chain import PAIRS, directions, planned
+from solvers.polytopes.facets import HullFailed
+
+Shape = Literal["l1", "l2", "ellipsoid", "hull"]
+
+
+def lattice_laplace(
+    problem: Problem,
+    shape: str = "l2",
+    chain: bool = False,
+    steps: int | None = None,
+    lag: int | None = None,
+    pairs: int | None = None,
+) -> LatticeMechanism:
+    """Exponential fall-off on the lattice: pure. shape: "l1", "l2", "ellipsoid" (least weighted squared error) or "hull" (the K-norm).
+
+    Under a budget per distance the norm is that distance (or l2 under an l1 distance); no other shape is proven for it.
+    chain: allow a Markov chain where no exact sampler is feasible, and only there. Its distance from the law is then an estimate, which
+    the guarantee states and absorbs as a delta. steps, lag, pairs: of `ChainPlan`, found by pilot chains where they are not given.
+    """
+    made = _lattice(problem, "lattice_laplace", "exponential", shape, ("l1", "l2", "ellipsoid", "hull"))
+    if type(chain) is not bool:
+        raise InvalidProblem(f"options.chain: {chain!r} is neither true nor false.")
+    if not chain:
+        if (steps, lag, pairs) != (None, None, None):
+            raise InvalidProblem("options.steps, lag, pairs: belong to a chain; ask for it with chain = true.")
+        return _feasible(made)
+    return made if made.choice.sampler is not None else _with_chain(made, steps, lag, pairs)
+
+
+def _with_chain(made: LatticeMechanism, steps: int | None, lag: int | None, pairs: int | None) -> LatticeMechanism:
+    moves = directions(made.relation.invariant.constraints, made.lattice)
+    plan = planned(moves, made.law.energy(), steps, lag, PAIRS if pairs is None else pairs)
+    result = LatticeMechanism(made.family, made.workload, made.relation, made.norm, made.falloff, made.cells, plan)
+    _ = result.assessment
+    return result
+
+
+def lattice_gaussian(problem: Problem, shape: str = "l2") -> LatticeMechanism:
+    """Gaussian fall-off on the lattice: zCDP without a factor for the dimension. shape: "l2" or "ellipsoid"."""
+    return _feasible(_lattice(problem, "lattice_gaussian", "gaussian", shape, ("l2", "ellipsoid")))
+
+
+def _lattice(problem: Problem, family: str, falloff: Falloff, shape: str, known: tuple[str, ...]) -> LatticeMechanism:
+    relation = problem.relation
+    if shape not in known:
+        raise InvalidProblem(f"options.shape: {shape!r} is unknown to {family}; use one of {list(known)}.")
+    if isinstance(relation, InvariantDistance):
+        if shape not in ("l1", "l2"):
+            raise DesignFailed(f"{family}: a budget per distance needs the norm of that distance; use shape l1 or l2.")
+        norm = Norm(np.full(relation.size, relation.epsilon), shape)  # type: ignore[arg-type]
+        return LatticeMechanism(family, problem.workload, relation, norm, falloff)
+    if not isinstance(relation, ChangeRelation):
+        raise DesignFailed(
+            f"{family}: integer noise keeps an invariant and this relation has none; use invariants.total for the records alone."
+        )
+    if not relation.spans_kernel:
+        raise DesignFailed(
+            f"{family}: the protected changes reach less than the lattice of the invariant; raise the adjacency."
+        )
+    if not np.isfinite(relation.budgets).all():
+        raise DesignFailed(
+            f"{family}: some change of the invariant is not protected at all; publish what it leaves, or give it a budget."
+        )
+    cells, norm = _shaped(problem, shape)
+    measured = np.eye(relation.size) if cells is None else np.eye(relation.size)[list(cells)]
+    norm = _at_the_limit(SensitivitySet.of(measured, relation), norm)
+    return LatticeMechanism(family, problem.workload, relation, norm, falloff, cells)
+
+
+def _at_the_limit(changes: SensitivitySet, norm: Norm) -> Norm:
+    """The norm scaled so that the worst change spends its whole budget, up to what proves it: narrower noise or wider, as privacy allows."""
+    worst = refuse_infinite(changes, norm)
+    near = norm.divided(worst) if worst else norm
+    return near.divided(scale_up_to_private(changes, near))
+
+
+def _feasible(made: LatticeMechanism) -> LatticeMechanism:
+    """The mechanism, if it can be drawn from."""
+    _ = made.sampler
+    return made
+
+
+def _shaped(problem: Problem, shape: str) -> tuple[tuple[int, ...] | None, Norm]:
+    """Cells and a norm on them, before it is scaled to be private."""
+    size = problem.relation.size
+    if shape in ("l1", "l2"):
+        return None, Norm(np.ones(size), shape)  # type: ignore[arg-type]
+    # Counts of the elements themselves, in full-rank coordinates: some of the cells, and the public rows.
+    table = Problem(Workload.identity(size), problem.relation, problem.notion)
+    coordinates = moving_coordinates(table)
+    cells = tuple(int(np.flatnonzero(row)[0]) for row in coordinates.matrix(table)[coordinates.heard])
+    moving = coordinates.sensitivity(table)
+    if shape == "hull":
+        if len(cells) > LARGEST_DIMENSION:
+            raise DesignFailed(
+                f"lattice_laplace: the hull has {len(cells)} dimensions, more than {LARGEST_DIMENSION}; use ellipsoid."
+            )
+        try:
+            return cells, Gauge(*spanning_pairs(moving, MAX_SIMPLICES))
+        except HullFailed as failed:
+            raise DesignFailed(f"lattice_laplace: {failed}; use the shape ellipsoid.") from None
+    full = np.eye(size) if coordinates.reconstruction is None else coordinates.reconstruction
+    asked = Coordinates(coordinates.measured, problem.workload.dense() @ full, coordinates.heard)
+    solution = covering(moving, problem, asked, "max" if problem.loss == "max" else "squared", 1e-6)
+    refuse_unusable(solution, "ellipsoid")
+    return cells, Norm(np.linalg.inv(np.linalg.cholesky(solution.point.covariance)), "l2")

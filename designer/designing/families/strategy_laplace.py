@@ -1,0 +1,83 @@
+"""The pure matrix mechanism: Laplace noise on other linear queries, from which the answers are put together (docs/theory/strategies.md).
+
+Best where hulls are out of reach: many queries, long ranges. The strategy is found by descent from the best of the standard ones, so its
+error is never above theirs; the program is not convex and the bound is loose.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designer.additive.mechanism import Mechanism
+from designer.certified.norms import weighted_l1
+from designer.certified.refusals import refuse_infinite
+from designer.designing.families.classes import classes
+from designer.designing.measured import Coordinates, combination, measurable
+from designer.designing.problem import Problem
+from designer.designing.repair import Bound, freeze
+from designer.errors import DesignFailed
+from designer.values.arrays import Floats
+from designer.values.checks import count
+from solvers.programs.changes import Changes
+from solvers.programs.strategy import Strategy, fixed_strategies
+from solvers.programs.strategy_search import optimise_workload
+
+PAIRS = 40_000
+ELEMENTS = 512
+
+
+def strategy_laplace(problem: Problem, iterations: int = 100, keep: int = 2) -> Mechanism:
+    """The best strategy found: rows of the workload and, with at least as many queries as elements, trees, wavelets and p-identity."""
+    steps, starts = count(iterations, "options.iterations"), count(keep, "options.keep")
+    queries, elements = problem.workload.shape
+    if elements > ELEMENTS:
+        raise DesignFailed(f"strategy_laplace: {elements} elements, more than {ELEMENTS}; use ellipsoid or laplace.")
+    sensitivity = measurable(problem)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    universe = classes(problem)
+    changes = universe.changes(PAIRS)
+    weighted = universe.workload * np.sqrt(problem.costs)[:, None]
+    if not np.abs(changes.along(weighted)).any():
+        raise DesignFailed(
+            "strategy_laplace: no protected change moves an answer, so there is nothing to measure; use laplace."
+        )
+    ordered = fixed_strategies(len(universe)) if queries >= len(universe) else None
+    found = optimise_workload(weighted, changes, ordered, iterations=steps, keep=starts)
+    chosen = _without_faint_rows(found.point, changes)
+    try:
+        rebuilt = chosen.reconstruction(universe.workload, changes)
+        coordinates = _coordinates(problem, universe.spread(chosen.matrix), rebuilt)
+    except ValueError as failed:
+        raise DesignFailed(f"strategy_laplace: {failed}") from None
+    _refuse_imprecise(problem, coordinates)
+    weights = np.where(coordinates.heard, 1.0, np.inf)
+    bound = None
+    if problem.loss == "squared":
+        bound = Bound("sum_k v_k Var_k, the weighted squared error", found.lower_bound, f"{found.point.name}, {found.method}")
+    return freeze(problem, "strategy_laplace", coordinates, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound)
+
+
+def _without_faint_rows(strategy: Strategy, changes: Changes) -> Strategy:
+    """Rows that changes move by less than 1e-7 of the loudest are dropped: under noise of scale 1 they tell 1e-14 of it, and the descent
+    leaves such rows where it would have none."""
+    loudness = np.abs(changes.along(strategy.matrix)).max(axis=1)
+    return Strategy(strategy.matrix[loudness > 1e-7 * loudness.max()], strategy.name)
+
+
+def _refuse_imprecise(problem: Problem, coordinates: Coordinates) -> None:
+    """A strategy that is far from orthogonal loses the answers in the rounding of its reconstruction."""
+    wanted = problem.workload.dense()
+    assert coordinates.reconstruction is not None
+    off = np.abs(coordinates.reconstruction @ coordinates.matrix(problem) - wanted).max(axis=1)
+    if (off > 1e-9 * np.abs(wanted).max(axis=1)).any():
+        raise DesignFailed(
+            f"strategy_laplace: queries are nearly dependent, their answers would be off by up to {off.max():.2g} a record; subtract constants from them."
+        )
+
+
+def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coordinates:
+    """Noisy strategy rows and, exactly, the public rows that what the strategy leaves of Q is made of: no protected change moves it."""
+    wanted, public = problem.workload.dense(), problem.relation.public_rows()
+    needed, shares = combination(wanted - reconstruction @ rows, public, np.abs(wanted).max(axis=1))
+    measured = np.vstack([rows, public[needed]])
+    return Coordinates(measured, np.hstack([reconstruction, shares[:, needed]]), np.arange(len(measured)) < len(rows))

@@ -1,0 +1,131 @@
+"""The problem: what is asked, what must be hidden, and what counts as good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Literal
+
+import numpy as np
+
+from designer.certified.sensitivity import SensitivitySet
+from designer.errors import InvalidProblem
+from designer.question.domain import Domain
+from designer.question.relation import Relation
+from designer.question.workload import Workload
+from designer.values.arrays import Floats, frozen, real_array
+from designer.values.checks import positive, shown
+
+NOTIONS = ("pure", "gaussian")
+LOSSES = ("squared", "absolute", "max")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A workload, a relation, a notion of privacy and a loss.
+
+    notion: "pure" (likelihood ratio at most exp(b)) or "gaussian" (b-GDP, that is b^2/2-zCDP, for a change of budget b).
+    loss: "squared" (sum of expected squared errors), "absolute" (sum of expected absolute errors) or "max" (the largest expected squared
+    error of a query). weights: positive, one for each query, multiply the queries' losses (for "max": their squared errors).
+    records: the number of records n where it is public; biased designs and error bounds use it.
+    allow_vacuous: accept a relation that protects nothing, and mechanisms that hide nothing because no protected change moves an answer; they
+    are refused otherwise. Their specs say so, and are loaded only with the same option.
+    """
+
+    workload: Workload
+    relation: Relation
+    notion: Literal["pure", "gaussian"] = "pure"
+    loss: Literal["squared", "absolute", "max"] = "squared"
+    records: float | None = None
+    weights: Sequence[float] | Floats | None = None
+    allow_vacuous: bool = False
+    costs: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.workload, Workload):
+            raise InvalidProblem(
+                f"problem.workload: {type(self.workload).__name__} is not a Workload; wrap the matrix: Workload(matrix)."
+            )
+        if not isinstance(self.relation, Relation):
+            raise InvalidProblem(
+                f"problem.relation: {type(self.relation).__name__} is not a relation; build one with designer.metrics or designer.invariants."
+            )
+        queries, elements = self.workload.shape
+        if self.relation.size != elements:
+            raise InvalidProblem(
+                f"problem.relation: speaks of {self.relation.size} elements, the workload of {elements}; they must agree."
+            )
+        _require_one_order(self.workload, self.relation)
+        for name, value, known in (("notion", self.notion, NOTIONS), ("loss", self.loss, LOSSES)):
+            if value not in known:
+                raise InvalidProblem(f"problem.{name}: {value!r} is unknown; use one of {list(known)}.")
+        if self.records is not None:
+            object.__setattr__(self, "records", positive(self.records, "problem.records"))
+        object.__setattr__(self, "costs", _costs(self.weights, queries))
+        if not self.allow_vacuous and self.relation.is_vacuous():
+            raise InvalidProblem(
+                "problem.relation: protects no change at all, so any guarantee would be empty; "
+                "give some change a finite budget (an invariant may need a larger adjacency), or pass allow_vacuous=True if that is meant."
+            )
+
+    def loss_of(self, variances: Floats, mean_absolutes: Floats | None = None) -> float:
+        """The loss at noise with these variances (and, for "absolute", expected absolute values) in the K answers."""
+        if self.loss == "absolute":
+            assert mean_absolutes is not None
+            return float((self.costs * mean_absolutes).sum())
+        return float((self.costs * variances).sum() if self.loss == "squared" else (self.costs * variances).max())
+
+    def bias_of(self, effective: Floats) -> float:
+        """The largest loss from answering P, (K, N), in the place of Q, over histograms of n records: all of them at the worst element; 0
+        where n is not given.
+
+        squared: `n^2 max_i sum_k v_k (P - Q)_ki^2`; absolute: `n max_i sum_k v_k |P - Q|_ki`; max: `n^2 max_ik v_k (P - Q)_ki^2`.
+        """
+        records, costs = self.records or 0.0, self.costs[:, None]
+        off = np.abs(effective - self.workload.dense())
+        if self.loss == "absolute":
+            return float(records * (costs * off).sum(axis=0).max())
+        squares = costs * off**2
+        return float(records**2 * (squares.sum(axis=0) if self.loss == "squared" else squares).max())
+
+    def sensitivity(self) -> SensitivitySet:
+        """The differences that must be hidden in the answers of the workload."""
+        return SensitivitySet.of(self.workload.dense(), self.relation)
+
+
+def _costs(weights: Sequence[float] | Floats | None, queries: int) -> Floats:
+    if weights is None:
+        return frozen(np.ones(queries))
+    array = real_array(weights, "problem.weights", 1)
+    if len(array) != queries or not (array > 0).all():
+        raise InvalidProblem(
+            f"problem.weights: {len(array)} weights, least {array.min()}; give a positive weight for each of the {queries} queries."
+        )
+    return array
+
+
+def _require_one_order(workload: Workload, relation: Relation) -> None:
+    """Queries over named columns and budgets over a domain of the same attributes must mean the same elements, one by one."""
+    keys = workload.keys
+    for domain in _domains(relation):
+        if keys is None or domain.size != len(keys.rows) or set(domain.attributes) != set(keys.columns):
+            continue
+        places = [keys.columns.index(name) for name in domain.attributes]
+        for number, (row, cell) in enumerate(zip(keys.rows, domain.keys.rows, strict=True)):
+            if tuple(row[place] for place in places) != cell:
+                raise InvalidProblem(
+                    f"problem.relation: its element {number} is {shown(cell)} over {list(domain.attributes)}, that of the workload is "
+                    f"{workload.elements[number]!r}; make both from one domain."
+                )
+
+
+def _domains(part: object) -> Iterator[Domain]:
+    """The domains that a relation is made of."""
+    if isinstance(part, Domain):
+        yield part
+    elif isinstance(part, Relation):
+        for inner in fields(part):  # type: ignore[arg-type]  # every relation is a dataclass
+            yield from _domains(getattr(part, inner.name, None))
+    elif isinstance(part, tuple) and part and isinstance(part[0], Relation):
+        for metric in part:
+            yield from _domains(metric)

@@ -1,0 +1,136 @@
+"""From a solver's proposal to a frozen mechanism: a grid, a repair towards privacy, and the claim of optimality."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from designer.additive.grid import Grid
+from designer.additive.mechanism import Mechanism
+from designer.certified.norms import Norm
+from designer.certified.optimality import bounded
+from designer.certified.scale_up import _least_budget, scale_up_to_private
+from designer.certified.sensitivity import SensitivitySet
+from designer.designing.measured import Coordinates
+from designer.designing.problem import Problem
+from designer.errors import DesignFailed
+from designer.question.relation import Relation
+from designer.values.arrays import Floats
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a solver proved: no design of the family has a loss below `lower`; `objective` says which loss, `method` how."""
+
+    objective: str
+    lower: float
+    method: str
+
+
+def freeze(
+    problem: Problem,
+    family: str,
+    coordinates: Coordinates,
+    scales: Floats,
+    shape: Callable[[SensitivitySet], Norm],
+    falloff: Literal["exponential", "gaussian"],
+    bound: Bound | None = None,
+) -> Mechanism:
+    """The certified mechanism whose noise follows `shape(differences on the grid)`, divided by what privacy requires.
+
+    scales: rough noise scales of the measured coordinates, (R,), which choose the grid; 0 where there is none.
+    """
+    matrix = coordinates.matrix(problem)
+    grid = Grid.for_scales(matrix, scales)
+    on_grid = grid.values(grid.integers(matrix))
+    _refuse_swallowed(problem.relation, matrix, on_grid, scales)
+    rounded = SensitivitySet.of(on_grid, problem.relation)
+    norm = shape(rounded)
+    norm = norm.divided(scale_up_to_private(rounded, norm))
+    made = Mechanism(
+        family,
+        problem.workload,
+        problem.relation,
+        norm,
+        grid,
+        falloff,
+        coordinates.measured,
+        coordinates.reconstruction,
+        allow_vacuous=problem.allow_vacuous,
+    )
+    if bound is None:
+        return made
+    value = _loss(problem, made)
+    rounding = rounding_of(problem, made) if bound.lower > value else 0.0
+    claim = bounded(bound.objective, value, bound.lower, bound.method, rounding)
+    return made.annotated(made.provenance, claim)
+
+
+def _loss(problem: Problem, made: Mechanism) -> float:
+    absolutes = made.query_mean_absolutes() if problem.loss == "absolute" else None
+    return problem.loss_of(made.query_variances(), absolutes)
+
+
+def rounding_of(problem: Problem, made: Mechanism) -> float:
+    """How far the loss of a mechanism on a grid may lie below that of continuous noise for the queries before they were rounded.
+
+    With the norm divided by `1 + eta` the noise is private for the unrounded queries, `eta = max ||u - u'|| / b`, u' on the grid. On a grid of
+    steps h the variance of Laplace noise is less by at most h^2 / 6, its mean absolute value by h (`0 <= 1/r^2 - 1/(4 sinh^2(r/2)) <= 1/12`,
+    `0 <= 1/r - 1/sinh r <= 1` for a rate r per step); twice h of every coordinate, with its part in the answer, is allowed for noise of any shape.
+    What a reconstruction leaves out of the queries, and the floats that added the loss up, come on top.
+    """
+    heard = ~made.norm.silent
+    steps = np.where(heard, made.grid.steps, 0.0)
+    coarse = 2 * (steps if made.reconstruction is None else np.abs(made.reconstruction) @ steps)
+    power = 1 if problem.loss == "absolute" else 2
+    loss = _loss(problem, made)
+    floats = (len(heard) + len(coarse) + 16) * 2.0**-50
+    relative = (1 + _beyond_budgets(made)) ** power * (1 + _left_out(problem, made)) - 1 + floats
+    return float(loss * relative + (1 + relative) * problem.loss_of(coarse**2, coarse))
+
+
+def _beyond_budgets(made: Mechanism) -> float:
+    """eta: the largest part of a budget that rounding to the grid may hide from the certificate."""
+    off = np.where(made.norm.silent[:, None], 0.0, made.grid.values(made.integers) - made.target)
+    if not off.any():
+        return 0.0
+    longest = float(made.norm(made.relation.points(off.T)).max(initial=0.0))
+    return 2 * longest / _least_budget(made.relation)
+
+
+def _left_out(problem: Problem, made: Mechanism) -> float:
+    """What answering the part of the queries that the reconstruction leaves out would cost, relative to the loss.
+
+    Laplace noise for K answers that move by at most r standard deviations of theirs per budget, from a part t of all budgets, costs
+    `2 (K r / t)^2` of the variances; with `t = (K r)^(2/3)` all together is at most `(1 - t)^-2 + 2 t <= 1 + 6 t` for t up to 0.1.
+    """
+    if made.reconstruction is None:
+        return 0.0
+    left = problem.workload.dense() - made.reconstruction @ made.target
+    off = 2 * np.abs(made.relation.points(left.T)).max(axis=0)
+    deviations = np.sqrt(made.query_variances())
+    r = float((off[deviations > 0] / deviations[deviations > 0]).max(initial=0.0)) / _least_budget(made.relation)
+    share = (len(off) * r) ** (2 / 3)
+    return 6 * share if share < 0.1 else np.inf
+
+
+def _refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scales: Floats) -> None:
+    """A coordinate whose differences are lost in the grid would be noise around another query."""
+    spread = np.ptp(relation.points(matrix.T), axis=0)
+    lost = (np.abs(on_grid - matrix).max(axis=1) > 1e-3 * spread) & (scales > 0)
+    if lost.any():
+        k = int(np.flatnonzero(lost)[0])
+        raise DesignFailed(
+            f"workload: measured answer {k} varies by {spread[k]}, too little beside its noise scale {scales[k]} or its largest entry "
+            f"{np.abs(matrix[k]).max()}; raise its budgets, or subtract a constant from it."
+        )
+
+
+def on_heard(values: Floats, coordinates: Coordinates, rest: float = 0.0) -> Floats:
+    """Values of the heard coordinates spread over all measured ones, `rest` elsewhere; the last axis is the coordinates."""
+    full = np.full((*values.shape[:-1], len(coordinates.heard)), rest)
+    full[..., coordinates.heard] = values
+    return full

@@ -1,0 +1,124 @@
+"""Records as counts of universe elements: by the engine where an Ibis table lives, or here where the columns are at hand."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.engines.row_unit import RowUnit
+from designer.engines.texts import octets, text_of
+from designer.errors import InvalidProblem
+from designer.question.histogram import Columns, Universe, columns_of
+from designer.values.confidential import withholding
+
+OUTSIDE = "records: hold a value that names no universe element, or lack one; clean the records or extend the universe. Nothing was released."
+UNEQUAL = "records: columns differ in length, or are indexed differently; give one table. Nothing was released."
+
+
+class TakesCounts(ABC):
+    """A mechanism that releases from counts of universe elements, and from the records that they count."""
+
+    @property
+    @abstractmethod
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+
+    @abstractmethod
+    def release(self, histogram: object) -> Any:
+        """What is released for confidential counts."""
+
+    @withholding
+    def release_records(self, table: Any, *, unit: str | None = None) -> Any:
+        """The same for confidential records: an Ibis table of any size, which its engine counts, or a data frame or mapping of columns.
+
+        The columns that name the elements (`[elements] names` or the attributes of `[domain]`) say which element a record is. An Ibis table is a
+        row-wise view of one table, unfiltered, so that a row is a record; anything else needs a `unit`, the caller's word for what one row is. The
+        guarantee of the release says which.
+        """
+        if not _is_expression(table):
+            return self.release(tabulated(table, self.universe))
+        row = RowUnit(unit)
+        released = self.release(tabulated(table, self.universe, row))
+        return replace(released, guarantee=row.stated(released.guarantee))
+
+
+def tabulated(table: Any, universe: Universe, row: RowUnit | None = None) -> NDArray[np.int64]:
+    """How many records there are of each element; a record outside the universe is refused without being shown. row: of an Ibis table."""
+    if universe.keys is None:
+        raise InvalidProblem(
+            "records: nothing says which columns name the elements of this mechanism; name them in [elements] or [domain], or as the `keys` of the "
+            "workload, and design it again. Or release from counts."
+        )
+    columns = list(universe.keys.columns)
+    found, amounts = _grouped(table, columns, row or RowUnit()) if _is_expression(table) else _counted(_chosen(table, columns))
+    places = universe.places(found)
+    if None in places:
+        raise InvalidProblem(OUTSIDE)
+    counts = np.zeros(len(universe.elements), dtype=np.int64)
+    np.add.at(counts, np.array(places, dtype=np.intp), np.array(amounts, dtype=np.int64))
+    return counts
+
+
+def _is_expression(table: Any) -> bool:
+    return all(hasattr(table, name) for name in ("select", "group_by", "agg", "to_pyarrow"))
+
+
+def _grouped(table: Any, columns: list[str], row: RowUnit) -> tuple[list[Sequence[object]], Sequence[int]]:
+    """Groups and their sizes: one aggregation, of which only counts travel. Texts are told apart by their bytes, whatever the collation."""
+    _require(columns, list(table.columns))
+    rows = row.rows(table, columns)
+    row.require_fixed_rows(table, columns)
+    named = {f"k{place}": rows[name] for place, name in enumerate(columns)}
+    keys = rows.select(**{key: octets(column) if column.type().is_string() else column for key, column in named.items()})
+    found = keys.group_by(list(named)).agg(amount=keys.count()).to_pyarrow().to_pydict()
+    return [list(map(text_of, found[key])) for key in named], found["amount"]
+
+
+def _counted(columns: list[Sequence[object]]) -> tuple[list[Sequence[object]], Sequence[int]]:
+    try:
+        groups = Counter(zip(*columns, strict=True))
+    except TypeError:  # of a value that has no hash, and names nothing
+        raise InvalidProblem(OUTSIDE) from None
+    return [[group[k] for group in groups] for k in range(len(columns))], list(groups.values())
+
+
+def _chosen(table: Any, columns: list[str]) -> list[Sequence[object]]:
+    """Some columns of a table that is at hand."""
+    found = _columns_of_mapping(table) if isinstance(table, Mapping) else columns_of(table)
+    if found is None:
+        raise InvalidProblem(
+            f"records: {type(table).__name__} is no table; give an Ibis table, a pandas, polars or Arrow table, or a mapping of columns."
+        )
+    _require(columns, [name for name, _ in found])
+    return [next(values for name, values in found if name == column) for column in columns]
+
+
+def _columns_of_mapping(table: Mapping[Any, Any]) -> Columns:
+    given = list(table.values())
+    if not all(hasattr(column, "__len__") and not isinstance(column, (str, bytes)) for column in given):
+        raise InvalidProblem(UNEQUAL)
+    if len({len(column) for column in given}) > 1:
+        raise InvalidProblem(UNEQUAL)
+    require_one_index(given)
+    return [(name, column.tolist() if hasattr(column, "tolist") else list(column)) for name, column in table.items()]
+
+
+def require_one_index(columns: Iterable[Any]) -> None:
+    """Columns that carry an index of their own must agree in it: otherwise values of different records would be put together."""
+    indices = [column.index for column in columns if hasattr(getattr(column, "index", None), "equals")]
+    if not all(index.equals(indices[0]) for index in indices[1:]):
+        raise InvalidProblem(UNEQUAL)
+
+
+def _require(columns: list[str], present: list[Any]) -> None:
+    """The names of columns are public."""
+    if missing := [name for name in columns if present.count(name) != 1]:
+        raise InvalidProblem(
+            f"records: the elements are named by the columns {columns}, and {missing} must be there once; rename the columns."
+        )

@@ -1,1 +1,0 @@
-"""The families of mechanisms, one file each: `formulate` the program, hand it to a solver, `recover` the mechanism."""

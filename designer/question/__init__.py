@@ -1,0 +1,1 @@
+"""What is asked and what must be hidden: workloads, domains, histograms and relations."""

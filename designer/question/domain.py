@@ -1,0 +1,108 @@
+"""Product domains: attributes, their values, and the histogram of a set of records over all combinations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import InvalidProblem
+from designer.question.histogram import Keys
+from designer.question.relation import Indices
+from designer.values.checks import shown
+
+VALUES_LIMIT = 10**7
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The universe `A_1 x ... x A_d`: element `i` is the i-th combination, the last attribute changing fastest.
+
+    >>> domain = Domain.of({"sex": ["F", "M"], "age": 3})
+    >>> domain.shape, domain.size, domain.elements[1]
+    ((2, 3), 6, 'sex=F, age=1')
+    """
+
+    attributes: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Sequence[object] | int]) -> Domain:
+        """From `{attribute: values}`; an integer n stands for the values 0, ..., n - 1."""
+        return cls(tuple(attributes), tuple(_values(name, vs) for name, vs in attributes.items()))
+
+    def __post_init__(self) -> None:
+        if not self.attributes:
+            raise InvalidProblem("domain: has no attributes; name at least one.")
+        if len(set(self.attributes)) != len(self.attributes):
+            raise InvalidProblem(f"domain: an attribute appears twice in {list(self.attributes)}; make the names distinct.")
+        for name, values in zip(self.attributes, self.values, strict=True):
+            if not values or len(set(values)) != len(values):
+                raise InvalidProblem(f"domain: attribute {name!r} has values {list(values)[:6]}; give at least one, each once.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of values of each attribute."""
+        return tuple(len(values) for values in self.values)
+
+    @property
+    def size(self) -> int:
+        """Number of combinations."""
+        return math.prod(self.shape)
+
+    @property
+    def elements(self) -> tuple[str, ...]:
+        """Name of every combination, in the order of the histogram."""
+        return self.keys.assignments
+
+    @property
+    def keys(self) -> Keys:
+        """The attributes as the columns that name the combinations."""
+        return Keys(self.attributes, tuple(product(*self.values)))
+
+    def axis(self, attribute: str) -> int:
+        """Position of an attribute."""
+        if attribute not in self.attributes:
+            raise InvalidProblem(f"attribute: {shown(attribute)} is not one of {list(self.attributes)}.")
+        return self.attributes.index(attribute)
+
+    def code(self, attribute: str, value: object) -> int:
+        """Position of a value within its attribute."""
+        values = self.values[self.axis(attribute)]
+        if str(value) not in values:
+            raise InvalidProblem(f"value: {shown(value)} is not a value of {attribute!r}; it has {list(values)[:8]}.")
+        return values.index(str(value))
+
+    def histogram(self, records: Iterable[Mapping[str, object]]) -> NDArray[np.int64]:
+        """Counts of every combination among `records`; a record outside the domain is refused without being shown."""
+        counts = np.zeros(self.shape, dtype=np.int64)
+        codes = [{value: i for i, value in enumerate(values)} for values in self.values]
+        for record in records:
+            try:
+                counts[tuple(table[str(record[name])] for name, table in zip(self.attributes, codes, strict=True))] += 1
+            except KeyError:
+                raise InvalidProblem(
+                    "records: a record lacks an attribute or has a value outside the domain; clean the records first."
+                ) from None
+        return counts.ravel()
+
+
+def _values(name: str, given: Sequence[object] | int) -> tuple[str, ...]:
+    """The values of one attribute as texts."""
+    if isinstance(given, int) and not isinstance(given, bool) and 0 < given <= VALUES_LIMIT:
+        return tuple(map(str, range(given)))
+    if isinstance(given, (int, float, str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidProblem(
+            f"domain: attribute {name!r} has {shown(given)}; give the list of its values, or their number from 1 to {VALUES_LIMIT}."
+        )
+    return tuple(map(str, given))
+
+
+def attribute_lines(domain: Domain, axis: int) -> Indices:
+    """Element indices of shape (values of the attribute, combinations of the others): columns hold what one attribute can change."""
+    index = np.arange(domain.size).reshape(domain.shape)
+    return np.moveaxis(index, axis, 0).reshape(domain.shape[axis], -1)

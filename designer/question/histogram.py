@@ -1,0 +1,308 @@
+"""Confidential counts in the order of the universe: whatever carries names is joined by name, and positions count only where nothing has a name."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import InvalidProblem
+from designer.values.arrays import Immutable
+from designer.values.checks import shown
+
+# One text for every unusable count, so that the refusal says nothing about the data.
+UNUSABLE = "histogram: must hold one nonnegative whole number below 2^53 for each universe element; nothing was released."
+# And one for names that are unknown, missing or there twice.
+MISNAMED = "histogram: must name every universe element exactly once, and nothing else; write 0 where there is no record. Nothing was released."
+PLAIN = (np.ndarray, np.memmap, list, tuple, range, array)
+
+Label = Hashable
+Columns = list[tuple[Label, Sequence[object]]]
+
+
+@dataclass(frozen=True)
+class Keys(Immutable):
+    """The columns of a table that name universe elements, and what they hold for each element, as texts."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise InvalidProblem(f"keys.columns: {shown(list(self.columns))} must name at least one column, each once.")
+        texts = (text for row in (self.columns, *self.rows) for text in row)
+        if not all(len(row) == len(self.columns) for row in self.rows) or not all(isinstance(text, str) for text in texts):
+            raise InvalidProblem(f"keys.rows: must hold {len(self.columns)} texts for each element, one of each column.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the elements: what their columns hold, joined."""
+        return tuple(map(", ".join, self.rows))
+
+    @property
+    def assignments(self) -> tuple[str, ...]:
+        """The same with the names of the columns, as a domain writes them."""
+        return tuple(", ".join(f"{column}={text}" for column, text in zip(self.columns, row, strict=True)) for row in self.rows)
+
+    def require_spelled(self, elements: tuple[str, ...]) -> None:
+        """Refuse keys that belong to elements of other names."""
+        if elements not in (self.names, self.assignments):
+            raise InvalidProblem(
+                f"workload.keys: {len(self.rows)} rows over {list(self.columns)} do not spell the names of the {len(elements)} elements; "
+                "give the keys alone, and the elements are called what they say."
+            )
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"columns": list(self.columns), "rows": [list(row) for row in self.rows]}
+
+
+@dataclass(frozen=True)
+class Universe:
+    """The elements that counts speak of: their names, and the columns of a table that hold them, where that is known."""
+
+    elements: tuple[str, ...]
+    keys: Keys | None = None
+
+    @classmethod
+    def of_size(cls, size: int) -> Universe:
+        """Elements without names of their own."""
+        return cls(tuple(f"e{i}" for i in range(size)))
+
+    @property
+    def is_numbered(self) -> bool:
+        """Are the names of the elements their positions, so that an array without names has them all the same?"""
+        return all(row in ((f"e{place}",), (str(place),)) for place, row in enumerate(self.rows))
+
+    @property
+    def rows(self) -> Sequence[tuple[str, ...]]:
+        """What names each element: its keys, or its name alone."""
+        return self.keys.rows if self.keys else [(name,) for name in self.elements]
+
+    @cached_property
+    def position(self) -> dict[tuple[str, ...], int]:
+        """The element that a row of texts names."""
+        return {row: place for place, row in enumerate(self.rows)}
+
+    @cached_property
+    def _known(self) -> list[set[str]]:
+        """The texts of each column."""
+        return [set(column) for column in zip(*self.rows, strict=True)]
+
+    def places(self, columns: Sequence[Sequence[object]]) -> list[int | None]:
+        """The element of each row of some columns in the order of the keys; None where a row names none."""
+        texts = [_texts(column, known) for column, known in zip(columns, self._known, strict=True)]
+        return [self.position.get(row) for row in zip(*texts, strict=True)]  # None is in no row
+
+    def chosen(self, columns: Columns) -> list[Sequence[object]]:
+        """Of named columns those that name elements, in the order of the keys; what a column is called is public."""
+        if len(columns) == 1 and (self.keys is None or (columns[0][0] is None and len(self.keys.columns) == 1)):
+            return [columns[0][1]]
+        if self.keys is None:
+            raise InvalidProblem(
+                f"histogram: has {len(columns)} columns that may name the elements; keep the one that does, or give an array in the order of the "
+                "elements. A workload with `keys` knows its columns: name them in [elements] or [domain] and design the mechanism again."
+            )
+        if missing := [column for column in self.keys.columns if [name for name, _ in columns].count(column) != 1]:
+            raise InvalidProblem(
+                f"histogram: the elements are named by the columns {list(self.keys.columns)}, and {missing} must be there once; "
+                "name the columns, or the levels of the index, so."
+            )
+        return [next(values for name, values in columns if name == column) for column in self.keys.columns]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Counts in any order, with the named columns of which some name their elements; none where a table holds nothing but counts."""
+
+    columns: Columns
+    counts: Sequence[object]
+
+
+def counts(histogram: object, universe: Universe) -> NDArray[np.int64]:
+    """The counts as integers, in the order of the universe.
+
+    histogram: an array in that order; or counts by name: a mapping from names (or tuples of what the key columns hold), a pandas Series or
+    DataFrame (names in the index or in columns), a polars or Arrow table. Shapes and names of columns are public and named in errors;
+    values, types that depend on them, and which elements are named never are.
+    """
+    return whole(in_order(histogram, universe))
+
+
+def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
+    """One entry for each element, joined by name where there are names, whatever the entries are."""
+    labelled = _labelled(histogram, universe)
+    if labelled is None:
+        return _array(histogram, len(universe.elements))
+    if labelled.columns:
+        return _array(_joined(labelled, universe), len(universe.elements))
+    if not universe.is_numbered:
+        where = f"in columns {list(universe.keys.columns)} or in its index" if universe.keys else "in its index"
+        raise InvalidProblem(
+            f"histogram: does not name its counts; name their elements {where}, or give a plain array in the order of the elements."
+        )
+    return _array(labelled.counts, len(universe.elements))
+
+
+def whole(given: NDArray[Any]) -> NDArray[np.int64]:
+    """Counts as integers; minus zero is none of them, because it tells where a number came from."""
+    if given.dtype.kind not in "biuf":
+        raise InvalidProblem(UNUSABLE)
+    with np.errstate(invalid="ignore"):
+        usable = np.isfinite(given) & (given >= 0) & (given < 2.0**53) & (given == np.floor(given))
+    if not usable.all() or (given.dtype.kind == "f" and np.signbit(given).any()):
+        raise InvalidProblem(UNUSABLE)
+    return given.astype(np.int64)
+
+
+def columns_of(table: object) -> Columns | None:
+    """The columns of a pandas, polars or Arrow table by name, the levels of its index among them; None for anything else."""
+    if _is(table, "pandas", "DataFrame"):
+        own = [(name, table.iloc[:, place].tolist()) for place, name in enumerate(table.columns)]  # type: ignore[attr-defined]
+        return [*_levels(table.index), *own]  # type: ignore[attr-defined]
+    if _is(table, "polars", "DataFrame"):
+        return [(column.name, column.to_list()) for column in table.get_columns()]  # type: ignore[attr-defined]
+    if _is(table, "pyarrow", "Table", "RecordBatch"):
+        return [(name, table.column(place).to_pylist()) for place, name in enumerate(table.schema.names)]  # type: ignore[attr-defined]
+    return None
+
+
+def carries_names(value: object) -> bool:
+    """Has it labels, which an array of its entries would drop?"""
+    named = isinstance(value, (Mapping, Labelled)) or (isinstance(value, np.ndarray) and value.dtype.names is not None)
+    return named or _is(value, "pandas", "Series") or columns_of(value) is not None
+
+
+def _labelled(histogram: object, universe: Universe) -> Labelled | None:
+    """What carries names, taken apart; None for a plain array."""
+    if isinstance(histogram, Labelled):
+        return histogram
+    if isinstance(histogram, Mapping):
+        return _of_mapping(histogram, universe)
+    if _is(histogram, "pandas", "Series"):
+        return Labelled(_levels(histogram.index), histogram.tolist())  # type: ignore[attr-defined]
+    if (columns := columns_of(histogram)) is not None:
+        levels = len(_levels(histogram.index)) if hasattr(histogram, "index") else 0
+        return _of_columns(columns, levels, universe)
+    _require_plain(histogram)
+    return None
+
+
+def _of_columns(columns: Columns, levels: int, universe: Universe) -> Labelled:
+    """The one column that names nothing holds the counts; the first `levels` columns are an index, which never does."""
+    own = universe.keys.columns if universe.keys else ()
+    rest = [place for place, (name, _) in enumerate(columns) if place >= levels and name not in own]
+    if len(rest) != 1:
+        beside = f"beside {list(own)}" if own else "and the names of the elements in its index"
+        raise InvalidProblem(f"histogram: has {len(rest)} columns that may hold the counts; keep one, {beside}.")
+    return Labelled([column for place, column in enumerate(columns) if place != rest[0]], columns[rest[0]][1])
+
+
+def _of_mapping(histogram: Mapping[Any, object], universe: Universe) -> Labelled:
+    """Names of elements, or tuples of what the key columns hold."""
+    by_name = dict(zip(universe.elements, universe.rows, strict=True))
+    width = len(universe.rows[0])
+    rows = [_row(key, by_name, width, universe) for key in histogram]
+    names = universe.keys.columns if universe.keys else (None,)
+    return Labelled([(name, [row[k] for row in rows]) for k, name in enumerate(names)], list(histogram.values()))
+
+
+def _row(key: object, by_name: Mapping[str, tuple[str, ...]], width: int, universe: Universe) -> tuple[object, ...]:
+    """What the key columns hold for one key of a mapping; a text that could be the name of two elements names none."""
+    row = key if isinstance(key, tuple) else (key,)
+    named = by_name.get(key) if isinstance(key, str) else None
+    direct = len(row) == width and universe.places([[part] for part in row]) != [None]
+    if named is not None and not (direct and named != row):
+        return named
+    return row if direct and named is None else (None,) * width
+
+
+def _joined(labelled: Labelled, universe: Universe) -> list[object]:
+    places = universe.places(universe.chosen(labelled.columns))
+    if None in places or sorted(places) != list(range(len(universe.elements))):  # type: ignore[type-var]
+        raise InvalidProblem(MISNAMED)
+    ordered: list[object] = [None] * len(places)
+    for place, entry in zip(places, labelled.counts, strict=True):
+        ordered[place] = entry  # type: ignore[index]
+    return ordered
+
+
+def _array(entries: object, size: int) -> NDArray[Any]:
+    try:
+        given = np.asarray(entries)
+    except (TypeError, ValueError):
+        raise InvalidProblem(UNUSABLE) from None
+    if given.shape != (size,):
+        raise InvalidProblem(
+            f"histogram: has shape {given.shape}; give {size} counts, in the order of the workload's elements."
+        )
+    return given
+
+
+def _require_plain(histogram: object) -> None:
+    """Names that numpy would drop (of fields, coordinates, masks) are refused; arrays that have none are taken."""
+    known = (
+        type(histogram) in PLAIN
+        or type(histogram).__module__.startswith("pandas.")  # what is neither a Series nor a DataFrame is an array
+        or _is(histogram, "polars", "Series")
+        or _is(histogram, "pyarrow", "Array", "ChunkedArray")
+    )
+    if not known or (isinstance(histogram, np.ndarray) and histogram.dtype.names):
+        raise InvalidProblem(
+            f"histogram: is of type {type(histogram).__name__}; give a plain array in the order of the elements, or counts by name (a mapping, "
+            "a pandas, polars or Arrow table)."
+        )
+
+
+def _levels(index: Any) -> Columns:
+    """The levels of a pandas index; none for the positions that pandas writes where nobody named rows."""
+    bare = _is(index, "pandas", "RangeIndex") and index.name is None and (index.start, index.step) == (0, 1)
+    return [] if bare else [(name, index.get_level_values(place).tolist()) for place, name in enumerate(index.names)]
+
+
+def _is(value: object, module: str, *names: str) -> bool:
+    """Is it of a class of an optional library? Who has such an object has imported the library."""
+    library = sys.modules.get(module)
+    return library is not None and isinstance(value, tuple(getattr(library, name) for name in names))
+
+
+def _texts(values: Iterable[object], known: Collection[str]) -> list[str | None]:
+    return [name_of(value, known) for value in values]
+
+
+def name_of(value: object, known: Collection[str]) -> str | None:
+    """The one known name that a value spells; None for a missing value, and where a number spells two of them (1 and 1.0)."""
+    if isinstance(value, str):
+        return value if value in known else None
+    spelled = {text for text in _spellings(value) if text in known}
+    return spelled.pop() if len(spelled) == 1 else None
+
+
+def _spellings(value: object) -> tuple[str, ...]:
+    """How a value that is no text is written: whole numbers with and without a point, as a column with gaps makes floats of them."""
+    if value is None or any(value is getattr(sys.modules.get("pandas"), missing, None) for missing in ("NaT", "NA")):
+        return ()
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)), str(bool(value)).lower()
+    if isinstance(value, (int, np.integer)):
+        return str(int(value)), f"{int(value)}.0"
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        if not np.isfinite(number):
+            return ()
+        return (repr(number), str(int(number))) if number.is_integer() else (repr(number),)
+    return (str(value),)
+
+
+def exact_answers(integers: NDArray[np.int64], histogram: NDArray[np.int64]) -> NDArray[Any]:
+    """`M x` without rounding or overflow: int64 where the largest sum fits, Python integers otherwise."""
+    bound = np.abs(integers).astype(np.float64) @ histogram.astype(np.float64)
+    if bound.max() < 2.0**62:
+        return np.asarray(integers @ histogram)
+    return np.asarray(integers.astype(object) @ histogram.astype(object))

@@ -1,0 +1,169 @@
+"""What must be hidden: which changes of the data are protected, and the budget for telling each apart."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.values.arrays import Floats, Immutable, frozen
+
+Indices = NDArray[np.intp]
+Read = Callable[[Any], "Relation"]
+
+# Pairs per block: 2^21 float64 distances fill 16 MB, which keeps a scan of 2e8 pairs in cache and far below 1 GB.
+BLOCK_PAIRS = 1 << 21
+
+
+@dataclass(frozen=True)
+class Block:
+    """Protected pairs of points: a rectangle `left x right` (budgets 2-D), or `left[m]` with `right[m]` (budgets 1-D).
+
+    An infinite budget leaves the pair unprotected.
+    """
+
+    left: Indices
+    right: Indices
+    budgets: Floats
+
+    @property
+    def paired(self) -> bool:
+        """True when `left` and `right` run in step."""
+        return self.budgets.ndim == 1
+
+    def pair(self, flat: int) -> tuple[int, int]:
+        """The two point indices of the flat position `flat` in `budgets`."""
+        if self.paired:
+            return int(self.left[flat]), int(self.right[flat])
+        row, column = divmod(flat, len(self.right))
+        return int(self.left[row]), int(self.right[column])
+
+
+class Relation(Immutable, ABC):
+    """A symmetric family of protected changes of the histogram, each with a budget.
+
+    Changes are pairs of *points*: the images of the universe elements under a query matrix, and (index N) the origin, where a record
+    is absent. Budgets used in scans are floats within `budget_error` (relative) of the exact rational budget of `exact_budget`,
+    which is never above the budget that was promised.
+    """
+
+    kind: ClassVar[str]
+    single_records: ClassVar[bool] = True  # the points are the images of the elements, and the origin
+    budget_error: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            if isinstance(value := getattr(self, field.name), np.ndarray) and (value.flags.writeable or value.base is not None):
+                object.__setattr__(self, field.name, frozen(value))
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """N, the number of universe elements."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """Every protected pair at least once, apart from pairs that others imply exactly."""
+
+    @abstractmethod
+    def exact_budget(self, left: int, right: int) -> Fraction | None:
+        """The budget of a pair as a rational number, rounded down where it is irrational; None when infinite."""
+
+    @abstractmethod
+    def words(self) -> str:
+        """One sentence: what may change, and what budget it has."""
+
+    @abstractmethod
+    def to_spec(self) -> dict[str, Any]:
+        """The relation as plain data, `kind` first; `from_spec` inverts it."""
+
+    @classmethod
+    @abstractmethod
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Relation:
+        """The relation from plain data; `read` turns the data of an inner relation into one."""
+
+    def points(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """The points whose protected pairs differ by sensitivity vectors, from `columns` of shape (N, R)."""
+        return columns
+
+    def is_vacuous(self) -> bool:
+        """Whether no change at all is protected, so that any guarantee would be empty."""
+        return not any(np.isfinite(block.budgets).any() for block in self.blocks())
+
+    def exact_on(self, columns: NDArray[Any]) -> bool:
+        """Whether `points(columns)` holds without rounding; a certificate needs that."""
+        return True
+
+    def public_rows(self) -> Floats:
+        """Rows (p, N) whose answers no protected change moves, and that span all such rows: the sizes of the connected components, but
+        for that of the origin."""
+        label = self.components()
+        public = np.setdiff1d(label, label[self.size :])
+        return np.asarray(label[: self.size] == public[:, None], dtype=np.float64)
+
+    def protected_unit(self) -> str:
+        """What is protected, for the guarantee."""
+        return "The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond adding budgets."
+
+    def unprotected(self) -> tuple[str, ...]:
+        """Sentences: what the relation leaves public."""
+        counted = () if len(self.components()) > self.size else ("The number of records is public.",)
+        apart = ("Changes between different connected components of the relation are not protected.",)
+        return counted + (apart if self.components().any() else ())
+
+    def facts(self) -> dict[str, float | int | None]:
+        """Numbers for the guarantee beside the budgets."""
+        return {"connected_components": int(self.components().max()) + 1}
+
+    def largest_budget(self) -> float:
+        """The largest finite budget of any pair, implied pairs included, as a float; 0 where every budget is infinite."""
+        return max((float(b.budgets[np.isfinite(b.budgets)].max(initial=0.0)) for b in self.blocks()), default=0.0)
+
+    def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
+        """A pair in words."""
+        return f"{elements[left]} -> {elements[right]}"
+
+    def components(self) -> Indices:
+        """Label of the connected component of every point when finite budgets are edges; pairs in different components are unprotected."""
+        return graph_components(self.blocks(), len(self.points(np.empty((self.size, 0)))))
+
+
+def graph_components(blocks: Iterator[Block], points: int) -> Indices:
+    """Connected components of the graph whose edges are the finite budgets."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    label = np.arange(points)
+    for block in blocks:
+        rows, columns = finite_pairs(block)
+        if len(rows):
+            graph = coo_array((np.ones(len(rows)), (label[rows], label[columns])), shape=(points, points))
+            merged = connected_components(graph, directed=False)[1]
+            label = merged[label]
+    return np.asarray(label, dtype=np.intp)
+
+
+def finite_pairs(block: Block) -> tuple[Indices, Indices]:
+    """The point indices of the pairs of a block that have a finite budget."""
+    where = np.nonzero(np.isfinite(block.budgets))
+    if block.paired:
+        return block.left[where[0]], block.right[where[0]]
+    return block.left[where[0]], block.right[where[1]]
+
+
+def rectangles(size: int) -> Iterator[tuple[slice, slice]]:
+    """Slices that cover every pair i < j of `size` points with rectangles of about `BLOCK_PAIRS` entries.
+
+    >>> list(rectangles(3))
+    [(slice(0, 3, None), slice(0, 3, None))]
+    """
+    start = 0
+    while start < size:
+        stop = min(size, start + max(1, BLOCK_PAIRS // (size - start)))
+        yield slice(start, stop), slice(start, size)
+        start = stop

@@ -1,0 +1,1 @@
+"""The closed list of relations, and those that are made of others."""

@@ -1,0 +1,200 @@
+"""What several releases promise together, what is promised to groups of records, and what later computation changes: nothing.
+
+On relations the rules are arithmetic of budgets (DX Fact 1, docs/theory/metrics.md, 4); on mechanisms they are statements to publish.
+
+| rule | pure | gaussian |
+| --- | --- | --- |
+| several releases | sum of metrics | root of the sum of squares |
+| k records change | budgets add | budgets add |
+| post-processing | same metric | same metric |
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+
+from designer.certified.guarantee import NOTIONS, Guarantee, budget_range
+from designer.errors import InvalidProblem
+from designer.metrics.algebra import RootSumSquares, root_sum_squares
+from designer.metrics.elements import PerElement
+from designer.metrics.metric import Combination, Metric, Scaled, Sum, scaled, sum_of
+from designer.metrics.presence import AddRemove, AppearOrChange
+from designer.question.relation import Relation
+from designer.values.arrays import Floats, frozen
+from designer.values.checks import count, shown
+
+RULES: dict[str, type[Combination]] = {"pure": Sum, "gaussian": RootSumSquares}
+
+
+class Promising(Protocol):
+    """Anything that releases under a relation and states its guarantee: a mechanism of any kind."""
+
+    @property
+    def relation(self) -> Relation: ...
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+
+def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation:
+    """The relation that releases under `relations`, about the same records, keep together, even if each was chosen after the last.
+
+    pure: budgets add (DX Fact 1); gaussian: `b^2/2`-zCDP adds, so budgets combine to the root of the sum of their squares. Relations in
+    which records appear combine their budgets of appearing too, rounded up; if one of the relations speaks of changes only, the number of
+    records is public, and so do they together.
+
+    >>> from designer import metrics
+    >>> composition([metrics.uniform(2, 3.0), metrics.uniform(2, 4.0)], "gaussian").exact_budget(0, 1)
+    Fraction(5, 1)
+    """
+    if notion not in RULES:
+        raise InvalidProblem(f"notion: {notion!r} is unknown; use one of {sorted(RULES)}.")
+    listed = list(relations)
+    if not listed or not all(isinstance(relation, (Metric, AddRemove, AppearOrChange)) for relation in listed):
+        raise InvalidProblem(
+            f"relations: {shown([r if isinstance(r, str) else type(r).__name__ for r in listed])}; give metrics, or relations in which records appear."
+        )
+    changes = [_change(relation) for relation in listed]
+    change = sum_of(*changes) if notion == "pure" else root_sum_squares(*changes)
+    presences = [relation.epsilons for relation in listed if isinstance(relation, (AddRemove, AppearOrChange))]
+    if len(presences) < len(listed):
+        return change
+    # The closure takes back what rounding up adds beyond the triangle inequality, and combines the closures that were given.
+    return AppearOrChange(change, _rounded_up(presences, notion), closure=True)
+
+
+def _change(relation: Relation) -> Metric:
+    """The budgets of changes alone. Where a record may only appear, a change is one record that goes and one that comes."""
+    if isinstance(relation, AppearOrChange):
+        return relation.change
+    return PerElement(relation.epsilons) if isinstance(relation, AddRemove) else _metric(relation)
+
+
+def _metric(relation: Relation) -> Metric:
+    assert isinstance(relation, Metric)
+    return relation
+
+
+def _rounded_up(presences: Sequence[Floats], notion: str) -> Floats:
+    """The combined budgets of appearing, a few roundings up: a statement may claim no less than what is spent."""
+    combined = RULES[notion].floats(presences)
+    return frozen(combined * (1 + (len(presences) + 2) * 2.0**-52) if len(presences) > 1 else combined)
+
+
+def group_privacy(relation: Metric, records: int) -> Scaled:
+    """The relation kept for a group in which `records` records all change from i to j: `records * d(i, j)`, in both notions.
+
+    Pure: the ratios multiply along the changes. Gaussian: b-GDP and `b^2/2`-zCDP become those of the sum of the budgets. Groups whose
+    records change differently: `group_budget`.
+    """
+    return scaled(count(records, "records"), relation)
+
+
+def group_budget(relation: Relation, changes: Iterable[tuple[int, int]]) -> Fraction | None:
+    """The budget for records that change together, the m-th from element i_m to j_m: the sum of theirs, in both notions.
+
+    Element number N, one more than the last, stands for an absent record. None where a change is unprotected. Sharper than `k` times the
+    largest budget (DX Fact 1, 3). Exact where budgets are rational; irrational ones are each below the truth by less than 2^-79 of it.
+
+    >>> from designer import metrics
+    >>> group_budget(metrics.line([0, 1, 4], period=1, epsilon=0.5), [(0, 1), (0, 2)])
+    Fraction(5, 2)
+    """
+    points = len(relation.points(np.empty((relation.size, 0))))
+    spent = Fraction(0)
+    for m, (left, right) in enumerate(changes):
+        if not (0 <= left < points and 0 <= right < points):
+            raise InvalidProblem(f"changes[{m}]: {(left, right)} names an element beyond the last of {points}; count from 0.")
+        if isinstance(relation, AddRemove) and left != right and points - 1 not in (left, right):
+            budgets = [relation.exact_budget(end, points - 1) for end in (left, right)]
+        else:
+            budgets = [Fraction(0) if left == right else relation.exact_budget(left, right)]
+        for budget in budgets:
+            if budget is None:
+                return None
+            spent += budget
+    return spent
+
+
+def composed(*mechanisms: Promising) -> Guarantee:
+    """The statement for the releases of several mechanisms about the same records, published together.
+
+    All have one notion; the budgets follow `composition`. Quantities that one of them publishes exactly are exact in the whole.
+    """
+    if not mechanisms:
+        raise InvalidProblem("mechanisms: none is given; give at least one.")
+    statements = [mechanism.guarantee for mechanism in mechanisms]
+    notions = {statement.notion for statement in statements}
+    if len(notions) > 1:
+        raise InvalidProblem(f"mechanisms: have {len(notions)} notions of privacy; compose pure ones and gaussian ones apart.")
+    relation = composition([mechanism.relation for mechanism in mechanisms], _notion(statements[0]))
+    prints = [statement.fingerprint for statement in statements]
+    return replace(
+        statements[0],
+        relation=relation.words(),
+        unprotected=tuple(dict.fromkeys(line for statement in statements for line in statement.unprotected)),
+        parameters=_parameters(relation, [statement.parameters["worst_ratio"] for statement in statements]),
+        mechanism="Together: " + " ".join(f"({m + 1}) {statement.mechanism}" for m, statement in enumerate(statements)),
+        sampling=" ".join(dict.fromkeys(statement.sampling for statement in statements)),
+        floating_point=" ".join(dict.fromkeys(statement.floating_point for statement in statements)),
+        fingerprint=joint_fingerprint("composition", prints),
+    )
+
+
+def for_groups(mechanism: Promising, records: int) -> Guarantee:
+    """The statement for groups of `records` records that change together; for each group of changes their budgets add."""
+    size, statement = count(records, "records"), mechanism.guarantee
+    if not isinstance(mechanism.relation, Metric):
+        raise InvalidProblem("mechanism.relation: records appear in it; state groups by group_budget, change by change.")
+    relation = group_privacy(mechanism.relation, size)
+    return replace(
+        statement,
+        unit=f"The values of {size} records together, as the relation says; their budgets add where they change differently.",
+        relation=relation.words(),
+        parameters=_parameters(relation, [statement.parameters["worst_ratio"]]),
+        fingerprint=joint_fingerprint(f"group of {size}", [statement.fingerprint]),
+    )
+
+
+def post_processing(guarantee: Guarantee, computation: str) -> Guarantee:
+    """The statement for what `computation`, a sentence, makes of a release alone, without another look at the data: the same promise."""
+    if not isinstance(computation, str) or not computation.strip() or "\n" in computation:
+        raise InvalidProblem(f"computation: {shown(computation)} is no sentence; say what is computed from the release.")
+    return replace(
+        guarantee,
+        mechanism=f"{guarantee.mechanism} Afterwards, from the release alone: {computation.strip()}",
+        fingerprint=joint_fingerprint(f"afterwards: {computation.strip()}", [guarantee.fingerprint]),
+    )
+
+
+def _notion(statement: Guarantee) -> str:
+    """The short name of a statement's notion."""
+    known = {NOTIONS["exponential"]: "pure", NOTIONS["gaussian"]: "gaussian"}
+    if statement.notion not in known:
+        raise InvalidProblem(
+            f"guarantee.notion: {shown(statement.notion)} has no rule of composition here; compose pure or gaussian ones."
+        )
+    return known[statement.notion]
+
+
+def _parameters(relation: Relation, ratios: Sequence[float | int | None]) -> dict[str, float | int | None]:
+    least, most = budget_range(relation)
+    known = [ratio for ratio in ratios if ratio is not None]
+    return {
+        "smallest_budget": least,
+        "largest_finite_budget": most,
+        # Each release spends at most its own worst part of its budgets, so all spend at most the worst of these of the whole.
+        "worst_ratio": max(known) if len(known) == len(ratios) else None,
+        "connected_components": int(relation.components().max()) + 1,
+    }
+
+
+def joint_fingerprint(rule: str, prints: Sequence[Any]) -> str:
+    """One fingerprint for a rule and the fingerprints of what it was applied to, in order."""
+    return hashlib.sha256("\n".join([rule, *map(str, prints)]).encode()).hexdigest()

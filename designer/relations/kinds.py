@@ -1,0 +1,66 @@
+"""The pieces that specs are made of, to and from plain data: relations, norms and workloads, each from a closed list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from designer import metrics
+from designer.errors import InvalidSpec
+from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
+from designer.question.relation import Relation
+from designer.relations.row_groups import RowGroups
+from designer.values.checks import shown
+from designer.values.json_text import canonical
+
+RELATIONS: dict[str, type[Relation]] = {
+    cls.kind: cls
+    for cls in (
+        metrics.Uniform,
+        metrics.PerElement,
+        metrics.Instance,
+        metrics.Partition,
+        metrics.Matrix,
+        metrics.Euclidean,
+        metrics.GreatCircle,
+        metrics.Ordered,
+        metrics.Chebyshev,
+        metrics.Manhattan,
+        metrics.Graph,
+        metrics.Threshold,
+        metrics.SmoothThreshold,
+        metrics.Hamming,
+        metrics.Product,
+        metrics.Scaled,
+        metrics.Sum,
+        metrics.Maximum,
+        metrics.RootSumSquares,
+        metrics.Restricted,
+        metrics.AddRemove,
+        metrics.AppearOrChange,
+        RowGroups,
+        InvariantChanges,
+        InvariantMetric,
+        InvariantDistance,
+    )
+}
+
+
+def relation_from_spec(spec: Any) -> Relation:
+    """The relation of a spec: one of `RELATIONS`, written as this program writes it; `InvalidSpec` otherwise."""
+    if not isinstance(spec, dict) or spec.get("kind") not in RELATIONS:
+        raise InvalidSpec(
+            f"relation.kind: {shown(spec.get('kind') if isinstance(spec, dict) else spec)} is unknown; one of {sorted(RELATIONS)}."
+        )
+    restored = {key: _with_infinity(value) for key, value in spec.items()}
+    relation = RELATIONS[spec["kind"]].from_spec(restored, relation_from_spec)
+    if canonical(relation.to_spec()) != canonical(spec):
+        raise InvalidSpec(f"relation: the entries {sorted(spec)} do not describe a relation of kind {spec['kind']!r} exactly.")
+    return relation
+
+
+def _with_infinity(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_infinity(item) for item in value]
+    return np.inf if value == "inf" else value

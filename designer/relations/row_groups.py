@@ -1,0 +1,93 @@
+"""Records that hold one value in each of several groups, and may change in all of them at once: budgets add up over the groups.
+
+The universe of such records is a product, but answers that are sums over the groups see only the counts of each group's values. So the elements
+here are the values of all groups side by side, their number is a sum instead of a product (docs/theory/statistical.md, 2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from designer.errors import InvalidProblem
+from designer.metrics.metric import Metric
+from designer.question.relation import Block, Indices, Read, Relation
+from designer.values.checks import names, shown
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroups(Relation):
+    """A record is counted once in every group; it may change from `u` to `v` with budget `sum_g d_g(u_g, v_g)`.
+
+    parts: the metrics d_g. names: what the groups are called. Pairs of elements are changes within one group; by the triangle inequality
+    of every norm they imply the changes in several groups, whose differences are sums and whose budgets are the sums of the budgets.
+    """
+
+    parts: tuple[Metric, ...]
+    names: tuple[str, ...]
+    kind = "row_groups"
+    single_records = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parts, tuple) or not self.parts or not all(isinstance(part, Metric) for part in self.parts):
+            raise InvalidProblem(f"row_groups.parts: {shown(self.parts)} must be metrics, one for each group, at least one.")
+        if not isinstance(self.names, (tuple, list)):
+            raise InvalidProblem(f"row_groups.names: {shown(self.names)} is not a list of names; give one for each group.")
+        object.__setattr__(self, "names", names(self.names, len(self.parts), "row_groups.names", "g"))
+        object.__setattr__(self, "budget_error", max(part.budget_error for part in self.parts))
+
+    @property
+    def size(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def starts(self) -> Indices:
+        """The first element of each group, and the number of elements at the end."""
+        return np.cumsum([0, *(part.size for part in self.parts)], dtype=np.intp)
+
+    def blocks(self) -> Iterator[Block]:
+        for part, start in zip(self.parts, self.starts, strict=False):
+            for block in part.blocks():
+                yield Block(block.left + start, block.right + start, block.budgets)
+
+    def exact_budget(self, left: int, right: int) -> Fraction | None:
+        group, other = (int(np.searchsorted(self.starts, i, side="right")) - 1 for i in (left, right))
+        start = int(self.starts[group])
+        return self.parts[group].exact_budget(left - start, right - start) if group == other else None
+
+    def components(self) -> Indices:
+        labels = [part.components() for part in self.parts]
+        before = np.cumsum([0, *(label.max() + 1 for label in labels)])
+        return np.concatenate([label + first for label, first in zip(labels, before, strict=False)])
+
+    def largest_budget(self) -> float:
+        return math.fsum(part.largest_budget() for part in self.parts)
+
+    def unprotected(self) -> tuple[str, ...]:
+        apart = "Changes between different connected components of a group are not protected."
+        return ("The number of records is public.", *([apart] if any(part.components().any() for part in self.parts) else []))
+
+    def facts(self) -> dict[str, float | int | None]:
+        """Connected components of the records: one component is chosen in every group."""
+        return {"connected_components": math.prod(int(part.components().max()) + 1 for part in self.parts)}
+
+    def words(self) -> str:
+        listed = "; ".join(
+            f"{name} ({part.words().removesuffix('.')})" for name, part in zip(self.names, self.parts, strict=True)
+        )
+        return (
+            f"A record has one value in each of {len(self.parts)} groups and may change in all of them; the budget is the sum over "
+            f"the changed groups of: {listed}."
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "names": list(self.names), "parts": [part.to_spec() for part in self.parts]}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> RowGroups:
+        return cls(tuple(read(part) for part in spec["parts"]), tuple(spec["names"]))  # type: ignore[misc]

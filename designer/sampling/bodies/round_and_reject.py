@@ -1,0 +1,244 @@
+"""Exact noise on the grid Z^s with the fall-off of a norm: draw in the continuum, round to the grid, reject a little.
+
+Rounding is by coordinates, or by nearest plane (Babai) where the norm is skew on Z^s, as norms of lattices in their bases are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import InvalidProblem
+from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
+from designer.sampling.continuous import Floats, accepted, nearest
+from designer.sampling.lazy_uniform import LazyUniform, resolve
+from solvers.exact.balls import rational_ball
+
+if TYPE_CHECKING:
+    from flint import arb
+
+    from designer.sampling.entropy import Entropy
+
+KEEP_BITS = 53
+CELL_SIZE = 2.0**-10  # blocks of 2^m grid points grow until their norm is about this: a rejection in 2^10 draws
+LEAST_ACCEPTANCE = 1e-4
+BATCH = 2**14
+PLANE_ROWS = 2048
+
+
+class Falloff(Enum):
+    """How the probability falls with the norm: `exp(-||z||)` or `exp(-||z||^2 / 2)`."""
+
+    EXPONENTIAL = "exponential"
+    GAUSSIAN = "gaussian"
+
+
+class GridNorm(Protocol):
+    """A norm on R^s whose continuous law `exp(-||y||)` or `exp(-||y||^2 / 2)` is a function of `word_count` uniforms."""
+
+    @property
+    def dimension(self) -> int:
+        """s."""
+
+    @property
+    def falloff(self) -> Falloff:
+        """Which of the two laws."""
+
+    @property
+    def word_count(self) -> int:
+        """Uniforms of one continuous draw."""
+
+    @property
+    def spread(self) -> Floats:
+        """(s,): coordinate i of a draw is at most `spread[i]` times its norm, and off by that times `propose`'s error."""
+
+    @property
+    def log_volume(self) -> float:
+        """log of the volume of the unit ball."""
+
+    def largest(self, widths: Floats, plane: NearestPlane | None = None) -> float:
+        """At least the norm of every x with `|x_i| <= widths[i]`, or of every x = U^-1 w with such a w, U the shear of `plane`."""
+
+    def propose(self, words: NDArray[np.uint64]) -> tuple[Floats, Floats, Floats]:
+        """Draws y (n, s), their norms (n,), and an error (n,) that bounds the norm's and, times `spread`, the coordinates'."""
+
+    def propose_balls(self, uniforms: Sequence[LazyUniform]) -> tuple[list[arb], arb] | None:
+        """One draw and its norm as balls; None where the bits known do not suffice."""
+
+    def norm(self, z: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Norms of the rows of z (n, s) and their errors."""
+
+    def norm_ball(self, z: Sequence[int]) -> arb:
+        """The norm of an integer vector, exact up to the working precision."""
+
+
+@dataclass(frozen=True)
+class RoundAndReject:
+    """Vectors z of Z^s with `P(z)` exactly proportional to `exp(-||z||)`, or to `exp(-||z||^2 / 2)`, for a `GridNorm`.
+
+    Exactness, as for the other samplers: ideal random bits, and numpy's log, exp, cos, sin right to 2^-48.
+    With a `plane` the cell of a grid point is that of nearest plane, `|U x|_inf <= 1/2` in place of `|x|_inf <= 1/2`; any plane gives
+    the same law, a good one few rejections. Derivation: docs/theory/sampling.md, section 3, and lattice.md, section 2. ValueError if fewer than one draw in 10^4 would be accepted (the grid is too
+    coarse for the norm) or if coordinates would leave 64 bits (too fine).
+    """
+
+    shape: GridNorm
+    plane: NearestPlane | None = None
+    shifts: NDArray[np.int64] = field(init=False, repr=False, compare=False)
+    reach: Fraction = field(init=False, repr=False, compare=False)
+    stretch: Fraction = field(init=False, repr=False, compare=False)
+    bound: Fraction = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        shifts, reach = self._cells()
+        stretch, bound = Fraction(1), reach
+        if self.shape.falloff is Falloff.GAUSSIAN:
+            stretch = _stretch(reach, self.shape.dimension)
+            bound = reach**2 / (2 * (stretch**2 - 1))
+        shifts.setflags(write=False)
+        for name, value in (("shifts", shifts), ("reach", reach), ("stretch", stretch), ("bound", bound)):
+            object.__setattr__(self, name, value)
+        if self.expected_acceptance < LEAST_ACCEPTANCE:
+            raise InvalidProblem(
+                f"shape: about {self.expected_acceptance:.1e} of the draws would be accepted, "
+                f"half a cell has norm {float(reach):.3g}; use a finer grid."
+            )
+        # A norm above 4 s + 512 has probability below e^-256 (Chernoff's bound for Gamma(s) at exponent 1/2).
+        if (self.shape.spread * float(stretch) * (4 * self.shape.dimension + 512)).max() > 2.0**61:
+            raise InvalidProblem("shape: the noise would leave the 64-bit integers; use a coarser grid.")
+
+    def _cells(self) -> tuple[NDArray[np.int64], Fraction]:
+        """Block bits, and the norm that z - y cannot exceed."""
+        shifts = _block_bits(self.shape)
+        if self.plane is None:
+            return shifts, Fraction(self.shape.largest(np.where(shifts > 0, 2.0**shifts, 0.5)) * ROUND_UP)
+        # Blocks of one shape only: half of the distance is the cell's, half the place's within the block.
+        shifts = np.full_like(shifts, shifts.min())
+        halves = np.full(self.shape.dimension, 2.0 ** (shifts[0] - 1))
+        place = self.shape.largest(halves) if shifts[0] else 0.0
+        return shifts, Fraction((self.shape.largest(halves, self.plane) + place) * ROUND_UP)
+
+    @property
+    def expected_acceptance(self) -> float:
+        """About the part of the draws that is accepted.
+
+        The masses on the grid and in the continuum agree for fine grids; for coarse ones that of the origin alone is counted.
+        """
+        s = self.shape.dimension
+        gaussian = self.shape.falloff is Falloff.GAUSSIAN
+        radial = s / 2 * math.log(2) + math.lgamma(s / 2 + 1) if gaussian else math.lgamma(s + 1)
+        return math.exp(-float(self.bound) - s * math.log(self.stretch) + max(0.0, -self.shape.log_volume - radial))
+
+    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """`size` independent vectors, shape (size, s)."""
+        noise = np.empty((size, self.shape.dimension), dtype=np.int64)
+        # Nearest plane goes through the coordinates one after the other: enough rows must share what numpy takes for each.
+        most = max(1 if self.plane is None else PLANE_ROWS, BATCH // self.shape.dimension)
+        done, surplus = 0, 1.0 if self.plane is None else 1.0 / self.expected_acceptance
+        while done < size:
+            values, kept = self._propose(min(most, math.ceil(surplus * (size - done))), entropy)
+            taken = values[kept][: size - done]
+            noise[done : done + len(taken)] = taken
+            done += len(taken)
+        return noise
+
+    def _propose(self, rows: int, entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        words, low, last = self._words(rows, entropy)
+        y, norm, error = self.shape.propose(words)
+        scale = float(self.stretch) * 2.0**-self.shifts
+        if self.plane is None:
+            block, doubtful = nearest(y * scale + 0.5, error[:, None] * (self.shape.spread * scale))
+        else:
+            block, doubtful = self.plane.round(y * scale, error, self.shape.spread * scale)
+        open_: NDArray[np.bool_] = np.asarray(doubtful.any(axis=1))
+        z = (block << self.shifts) + low - ((1 << self.shifts) >> 1)
+        kept = ~open_ & accepted(last, KEEP_BITS, *self._largest_exponent(norm, error))[0]
+        rest = np.flatnonzero(~kept & ~open_)
+        kept[rest], open_[rest] = accepted(last[rest], KEEP_BITS, *self._exponent(z[rest], norm[rest], error[rest]))
+        for row in np.flatnonzero(open_):
+            uniforms = [LazyUniform(int(word), 64, entropy) for word in words[row]]
+            z[row], kept[row] = self._decide(uniforms, low[row].tolist(), LazyUniform(int(last[row]), KEEP_BITS, entropy))
+        return z, kept
+
+    def _words(self, rows: int, entropy: Entropy) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64]]:
+        """Words of the continuous draws, places within the blocks, and 53 bits for the acceptance."""
+        s, count, blocks = self.shape.dimension, self.shape.word_count, bool(self.shifts.any())
+        words = entropy.words(rows * (count + 1 + s * blocks))
+        drawn, keep, rest = np.split(words, [rows * count, rows * (count + 1)])
+        places = (
+            rest.view(np.int64).reshape(rows, s) & ((1 << self.shifts) - 1) if blocks else np.zeros((rows, s), dtype=np.int64)
+        )
+        return drawn.reshape(rows, count), places, keep >> np.uint64(64 - KEEP_BITS)
+
+    def _largest_exponent(self, norm: Floats, error: Floats) -> tuple[Floats, Floats]:
+        """What `_exponent` cannot exceed, because `||z|| <= stretch ||y|| + reach`: spares most draws the norm of z."""
+        reach, bound, stretch = float(self.reach), float(self.bound), float(self.stretch)
+        if self.shape.falloff is Falloff.EXPONENTIAL:
+            return np.full_like(norm, reach + bound), np.full_like(norm, (reach + bound) * 2.0**-50)
+        widened = norm + error
+        # Here alone the error is one-sided: at the widened norm the bound is larger still.
+        largest = (stretch**2 - 1.0) * widened**2 / 2 + stretch * widened * reach + reach**2 / 2 + bound
+        return largest, (largest + stretch**2 * widened**2) * 2.0**-48
+
+    def _exponent(self, z: NDArray[np.int64], norm: Floats, error: Floats) -> tuple[Floats, Floats]:
+        """y rounded to z is accepted with chance exp(-this): `||z|| - ||y|| + bound` or `(||z||^2 - ||y||^2) / 2 + bound`."""
+        rounded, rounded_error = self.shape.norm(z)
+        bound = float(self.bound)
+        if self.shape.falloff is Falloff.EXPONENTIAL:
+            return rounded - norm + bound, error + rounded_error + (rounded + norm + bound) * 2.0**-50
+        error = error * (norm + error) + rounded_error * (rounded + rounded_error)
+        return (rounded**2 - norm**2) / 2 + bound, error + (rounded**2 + norm**2 + bound) * 2.0**-50
+
+    def _decide(self, uniforms: list[LazyUniform], low: list[int], keep: LazyUniform) -> tuple[list[int], bool]:
+        """The draw that the words stand for and its acceptance, in ball arithmetic."""
+        shifts = self.shifts.tolist()
+
+        def blocks() -> list[int] | None:
+            if (proposed := self.shape.propose_balls(uniforms)) is None:
+                return None
+            stretch = rational_ball(self.stretch)
+            places = [y * stretch / (1 << m) for y, m in zip(proposed[0], shifts, strict=True)]
+            return _nearest_balls(places) if self.plane is None else self.plane.round_balls(places)
+
+        z = [(h << m) + place - ((1 << m) >> 1) for h, m, place in zip(resolve(uniforms, blocks), shifts, low, strict=True)]
+
+        def kept() -> bool | None:
+            proposed = self.shape.propose_balls(uniforms)
+            assert proposed is not None, "decided when the blocks were"
+            rounded, norm = self.shape.norm_ball(z), proposed[1]
+            difference = rounded - norm if self.shape.falloff is Falloff.EXPONENTIAL else (rounded**2 - norm**2) / 2
+            return keep.is_below((-difference - rational_ball(self.bound)).exp())
+
+        return z, resolve([*uniforms, keep], kept)
+
+
+def _nearest_balls(places: Sequence[arb]) -> list[int] | None:
+    """The integers nearest to the places, None while the balls leave one open."""
+    half = rational_ball(Fraction(1, 2))
+    floors = [(place + half).floor().unique_fmpz() for place in places]
+    known = [int(floor) for floor in floors if floor is not None]
+    return known if len(known) == len(floors) else None
+
+
+def _block_bits(shape: GridNorm) -> NDArray[np.int64]:
+    """m_i: the largest for which the block `|x_i| <= 2^m_i` has norm about CELL_SIZE, 0 where a unit cell exceeds that."""
+    s = shape.dimension
+    sides = np.array([shape.largest(row) for row in np.eye(s)])
+    return np.clip(np.floor(np.log2(CELL_SIZE / (s * sides))), 0, 60).astype(np.int64)
+
+
+def _stretch(reach: Fraction, dimension: int) -> Fraction:
+    """1 + 2^-j, `1 + eta` its square, near the least `reach^2 / (2 eta) + s log(1 + eta) / 2`, the log of what it costs."""
+
+    def cost(j: int) -> float:
+        stretch = 1.0 + 2.0**-j
+        return float(reach) ** 2 / (2 * (stretch**2 - 1)) + dimension * math.log(stretch)
+
+    return 1 + Fraction(2) ** -min(range(-40, 41), key=cost)

@@ -1,0 +1,1 @@
+"""Exact integer laws in one dimension: Laplace, Gaussian, Student."""

@@ -1,0 +1,203 @@
+"""Independent exact discrete Gaussians on the integers: any rational variance, any rational centre."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import InvalidProblem
+from designer.sampling.continuous import Floats, accepted, nearest, normal_pair, normal_pair_balls
+from designer.sampling.lazy_uniform import LazyUniform, resolve
+from solvers.exact.balls import rational_ball
+
+if TYPE_CHECKING:
+    from designer.sampling.entropy import Entropy
+
+# The last word of a coordinate: 35 bits of the place within a block, 29 bits that accept it.
+LOW_BITS, KEEP_BITS = 35, 29
+BLOCKS_PER_SIGMA = 20  # log2; where sigma >= 2^20, blocks of 2^m integers keep it between 2^20 and 2^21 blocks
+LARGEST_VARIANCE = 4 ** (BLOCKS_PER_SIGMA + LOW_BITS)  # sigma = 2^55: beyond 2^63 lies a mass below exp(-2^14)
+BATCH = 2**14
+# A coordinate as the float route sees it: the numbers of its Plan.
+COLUMNS = [
+    *((name, np.float64) for name in ("spread", "offset", "precision", "twice_centre", "bound")),
+    *((name, np.int64) for name in ("shift", "half", "base")),
+    ("mask", np.uint64),
+]
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """K independent integers, `P(Z_k = z)` proportional to `exp(-(z - centre_k)^2 / (2 variance_k))`.
+
+    A normal number of slightly larger variance is rounded to a block of 2^m integers (m = 0 unless sigma >= 2^21), the place
+    within the block is uniform, and the result is accepted so that the law is exact. Floats only sort out what is beyond doubt.
+    Acceptance tends to 1 for wide Gaussians and stays above 0.2 for narrow ones. Derivation: docs/theory/sampling.md, 2.
+
+    `variances` are positive rationals up to 2^110 (ValueError above: 64-bit integers would overflow), `centres` rationals
+    within +- 2^61, 0 by default.
+
+    >>> from designer.sampling.entropy import SeededEntropy
+    >>> noise = DiscreteGaussian([Fraction(1, 3), Fraction(2**80)])
+    >>> noise.draw(5, SeededEntropy(1)).shape
+    (5, 2)
+    >>> round(noise.pmf(0, 0), 4)
+    0.6891
+    """
+
+    variances: Sequence[Fraction]
+    centres: Sequence[Fraction] | None = None
+    _plans: tuple[Plan, ...] = field(init=False, repr=False, compare=False)
+    _columns: NDArray[np.void] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        variances = tuple(Fraction(variance) for variance in self.variances)
+        centres = (
+            (Fraction(0),) * len(variances) if self.centres is None else tuple(Fraction(centre) for centre in self.centres)
+        )
+        if not variances or len(centres) != len(variances):
+            raise InvalidProblem(f"centres: {len(centres)} for {len(variances)} variances; give one of each per coordinate.")
+        for k, (variance, centre) in enumerate(zip(variances, centres, strict=True)):
+            if not 0 < variance <= LARGEST_VARIANCE:
+                raise InvalidProblem(f"variances[{k}]: {variance} is not in (0, 2^110]; use a coarser grid.")
+            if abs(centre) > 2**61:
+                raise InvalidProblem(f"centres[{k}]: {centre} is beyond 2^61; subtract an integer first.")
+        plans = tuple(Plan.of(variance, centre) for variance, centre in zip(variances, centres, strict=True))
+        columns = np.array([plan.floats() for plan in plans], dtype=COLUMNS)
+        columns.setflags(write=False)
+        for name, value in (("variances", variances), ("centres", centres), ("_plans", plans), ("_columns", columns)):
+            object.__setattr__(self, name, value)
+
+    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """`size` independent vectors, shape (size, K)."""
+        noise = np.empty(size * len(self.variances), dtype=np.int64)
+        for start in range(0, noise.size, BATCH):
+            waiting = np.arange(start, min(start + BATCH, noise.size))
+            while waiting.size:
+                values, kept = self._propose(waiting % len(self.variances), entropy)
+                noise[waiting[kept]] = values[kept]
+                waiting = waiting[~kept]
+        return noise.reshape(size, len(self.variances))
+
+    def pmf(self, k: int, z: int) -> float:
+        """`P(Z_k = z)`, as a float."""
+        plan = self._plans[k]
+        return float(np.exp(-plan.energy(z - plan.base)) / _mass(plan)[0])
+
+    def variance(self) -> Floats:
+        """The variances of these discrete laws, shape (K,); equal to `variances` in all digits where those are above 2."""
+        moments = {plan: _mass(plan) for plan in dict.fromkeys(self._plans)}  # many coordinates may share one law
+        return np.array([moments[plan][2] - moments[plan][1] ** 2 for plan in self._plans])
+
+    def _propose(self, k: NDArray[np.intp], entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        pairs = (k.size + 1) // 2
+        words = entropy.words(2 * pairs + k.size)
+        radius, angle, last = words[:pairs], words[pairs : 2 * pairs], words[2 * pairs :]
+        cosine, sine, error = normal_pair(radius, angle)
+        normal, error = np.concatenate([cosine, sine])[: k.size], np.concatenate([error, error])[: k.size]
+        column = self._columns[k] if len(self._plans) > 1 else self._columns
+        block, doubtful = nearest(normal * column["spread"] + column["offset"], error * column["spread"])
+        z = (block << column["shift"]) + (last & column["mask"]).view(np.int64) - column["half"]
+        kept, open_ = accepted(last >> np.uint64(LOW_BITS), KEEP_BITS, *exponent(z, normal, error, column))
+        shared: dict[int, tuple[LazyUniform, LazyUniform]] = {}  # cosine and sine of a pair must see the same further bits
+        for i in np.flatnonzero(doubtful | open_):
+            pair = int(i) % pairs
+            polar = shared.setdefault(pair, (LazyUniform(radius[pair], 64, entropy), LazyUniform(angle[pair], 64, entropy)))
+            z[i], kept[i] = self._plans[k[i]].decide(polar, int(i >= pairs), int(last[i]), entropy)
+        return z + column["base"], kept
+
+
+def inflation_for(variance: Fraction, reach: Fraction) -> Fraction:
+    """1 + eta, of which any is right; near the best is reach / sigma where that is small, its square where it is large."""
+    log_ratio = math.log2(reach) - (math.log2(variance.numerator) - math.log2(variance.denominator)) / 2
+    return 1 + Fraction(2) ** round(log_ratio if log_ratio < 0 else 2 * log_ratio)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One coordinate: z = base + an integer, with centre in [-1/2, 1/2] for the integer, drawn in blocks of 2^shift."""
+
+    variance: Fraction
+    centre: Fraction
+    base: int
+    shift: int
+    inflation: Fraction  # 1 + eta
+    bound: Fraction  # the largest log-ratio of the proposal to exp(-energy)
+
+    @classmethod
+    def of(cls, variance: Fraction, centre: Fraction) -> Plan:
+        base = round(centre)
+        centre -= base
+        log_sigma = (math.log2(variance.numerator) - math.log2(variance.denominator)) / 2
+        shift = min(LOW_BITS, max(0, math.floor(log_sigma) - BLOCKS_PER_SIGMA))
+        reach = Fraction(2**shift if shift else Fraction(1, 2))  # |z - centre - y| stays below it
+        eta = inflation_for(variance, reach) - 1
+        # (x + reach)^2 / (2 (1 + eta)) - x^2 / 2 is concave in x >= |centre| with its top at reach / eta.
+        top = max(reach / eta, abs(centre))
+        bound = ((top + reach) ** 2 / (1 + eta) - top**2 + centre**2) / (2 * variance)
+        return cls(variance, centre, base, shift, 1 + eta, bound)
+
+    def floats(self) -> tuple[float | int, ...]:
+        """A row of COLUMNS."""
+        block = 1 << self.shift
+        spread = math.sqrt(self.variance * self.inflation / block**2)
+        # A precision above 2^900 makes every z != 0 doubtful, whatever is put in its place.
+        precision = float(min(1 / (2 * self.variance), Fraction(2**900)))
+        offset = float(self.centre / block + Fraction(1, 2))
+        low = (self.shift, block // 2, self.base, block - 1)
+        return spread, offset, precision, float(2 * self.centre), float(self.bound), *low
+
+    def energy(self, z: int) -> float:
+        """`((z - centre)^2 - centre^2) / (2 variance)` as a float: no cancellation of large numbers for narrow Gaussians."""
+        return float(min(z * (z - 2 * self.centre) / (2 * self.variance), Fraction(2**900)))
+
+    def decide(self, polar: tuple[LazyUniform, LazyUniform], which: int, last: int, entropy: Entropy) -> tuple[int, bool]:
+        """The integer and its acceptance, in ball arithmetic."""
+
+        def block() -> int | None:
+            spread = rational_ball(self.variance * self.inflation).sqrt()
+            y = normal_pair_balls(*polar)[which] * spread + rational_ball(self.centre)
+            floor = (y / (1 << self.shift) + rational_ball(Fraction(1, 2))).floor().unique_fmpz()
+            return None if floor is None else int(floor)
+
+        low = last & ((1 << self.shift) - 1)
+        z = (resolve(polar, block) << self.shift) + low - ((1 << self.shift) >> 1)
+        exponent = self.bound + z * (z - 2 * self.centre) / (2 * self.variance)
+        keep = LazyUniform(last >> LOW_BITS, KEEP_BITS, entropy)
+
+        def kept() -> bool | None:
+            return keep.is_below((normal_pair_balls(*polar)[which] ** 2 / 2 - rational_ball(exponent)).exp())
+
+        return z, resolve([*polar, keep], kept)
+
+
+def exponent(z: NDArray[np.int64], normal: Floats, error: Floats, column: NDArray[np.void]) -> tuple[Floats, Floats]:
+    """`energy(z) + bound - normal^2 / 2`, whose exp(-.) is the chance of acceptance, and its error."""
+    floats = z.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        energy = floats * (floats - column["twice_centre"]) * column["precision"]
+        # 2 centre is rounded by 2^-53, the products by 2^-51 relative.
+        error = error * (np.abs(normal) + error) + (np.abs(floats) * column["precision"] + energy) * 2.0**-50
+        return energy + column["bound"] - 0.5 * normal**2, error
+
+
+def _mass(plan: Plan) -> tuple[float, float, float]:
+    """Sum, mean and second moment about the base of `exp(-energy)`, as floats.
+
+    Beyond sigma = 2 the sums are the integrals: by Poisson summation their ratios are within 40 sigma^2 exp(-2 pi^2 sigma^2) < 2^-105 of 1.
+    """
+    sigma = math.sqrt(plan.variance)
+    if sigma > 2:
+        centre = float(plan.centre)
+        return sigma * math.sqrt(2 * math.pi) * math.exp(centre**2 / (2 * sigma**2)), centre, sigma**2 + centre**2
+    places = range(-math.ceil(13 * sigma) - 2, math.ceil(13 * sigma) + 3)
+    weights = [math.exp(-plan.energy(z)) for z in places]
+    total = math.fsum(weights)
+    first = math.fsum(z * w for z, w in zip(places, weights, strict=True)) / total
+    return total, first, math.fsum(z * z * w for z, w in zip(places, weights, strict=True)) / total

@@ -1,0 +1,1 @@
+"""Exact noise on integer lattices, and the chain where none is feasible."""

@@ -1,0 +1,197 @@
+"""Lattice noise from a Markov chain where nothing exact is feasible, with an estimate of how far its law is from the one wanted.
+
+What a chain returns has the wanted law up to a total variation distance that is estimated from coupled chains, never proven (INT section 4;
+docs/theory/lattice.md, section 6). It is used only where it was asked for by name, and the guarantee carries the estimate as an estimate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import DesignFailed, InvalidProblem
+from designer.progress import announce
+from designer.sampling.entropy import SeededEntropy
+from designer.values.checks import count, shown
+from designer.values.json_text import require_keys
+from solvers.lattices.chain import Chain, JumpLaw
+from solvers.lattices.convergence import VariationBound, r_hat, tuned_decay, variation_bound
+
+if TYPE_CHECKING:
+    from designer.sampling.entropy import Entropy
+    from solvers.lattices.kernel import Lattice
+
+Floats = NDArray[np.float64]
+Energy = Callable[[NDArray[np.int64]], Floats]
+
+CONFIDENCE = 0.95
+LIMIT = 100_000  # steps in which coupled chains have to meet
+PAIRS = 200
+# Steps of single chains that an assessment may take, at every load: about ten seconds. A step of any number of chains costs that of 200 more.
+MOST_WORK, STEP_WORK, SLOW_WORK = 12_000_000, 200, 500_000
+FIRST_LAG, PILOT_PAIRS = 200, 40
+DECAYS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
+SHORT_VECTORS = 20_000
+# Chains of an assessment are seeded: they are no noise, and whoever loads the plan must find the numbers that were stated.
+SEED = 0
+R_HAT_CHAINS, R_HAT_DRAWS = 8, 100
+
+
+@dataclass(frozen=True)
+class ChainPlan:
+    """How noise is drawn by a chain and how it was judged: everything that decides the law and the estimate.
+
+    steps: from the origin to the draw, each a jump along one short lattice vector. decay: a of the jumps' double geometric law `a^|e|`.
+    lag, pairs: of the coupled chains whose meeting times give the estimate (INT Algorithm 3).
+    """
+
+    steps: int
+    decay: float
+    lag: int
+    pairs: int = PAIRS
+
+    def __post_init__(self) -> None:
+        for name, least in (("steps", 1), ("lag", 1), ("pairs", 2)):
+            count(getattr(self, name), f"chain.{name}", least=least)
+        if type(self.decay) is not float or not 0 < self.decay < 1:
+            raise InvalidProblem(f"chain.decay: {shown(self.decay)} is no number between 0 and 1.")
+        if max(self.steps, self.lag) > LIMIT or self.pairs > LIMIT:
+            raise InvalidProblem(f"chain: {self.steps} steps, lag {self.lag}, {self.pairs} pairs; each at most {LIMIT}.")
+        if self.work > MOST_WORK:
+            raise InvalidProblem(
+                f"chain: {self.steps} steps, lag {self.lag} and {self.pairs} pairs take {self.work} steps to assess, which every load repeats; at most "
+                f"{MOST_WORK}. Lower the largest of them, or use an l2 norm, which needs no chain."
+            )
+
+    @property
+    def work(self) -> int:
+        """Steps of single chains that an assessment takes before any pair may have met, the cost of calling a step among them."""
+        return self.lag * (STEP_WORK + self.pairs) + 3 * self.steps * (STEP_WORK + R_HAT_CHAINS)
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data; `from_spec` inverts it."""
+        return asdict(self)
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> ChainPlan:
+        """From plain data."""
+        require_keys(spec, {"steps", "decay", "lag", "pairs"}, "chain")
+        return cls(**spec)
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Estimates about a chain after its steps, from `pairs` coupled and a few parallel chains. None of them is a proof.
+
+    estimate, low, high: an upper bound of the total variation distance to the wanted law (Biswas, Jacob, Vanetti 2019, Theorem 2.5) and its
+    95 % confidence limits; n pairs never give a limit below about 3/n. largest_r_hat: over the cells, from over-dispersed starts.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    pairs: int
+    largest_r_hat: float
+
+    def delta(self, budget: float) -> float:
+        """`(1 + e^b) tau`: what a distance tau between laws adds to a pure budget b.
+
+        Q(x) is within tau of P(x) for every x, so `Q(x)(S) <= P(x)(S) + tau <= e^b P(x')(S) + tau <= e^b Q(x')(S) + (1 + e^b) tau`.
+        """
+        return (1 + math.exp(budget)) * self.high
+
+    def smooth_delta(self, epsilon: float, least: float) -> float:
+        """The delta of INT Definition 2 for changes of length r at least `least`: `tau (e^eps - 1) (e^(eps r) + 1) / (e^(eps r) - 1)` there.
+
+        `(1 + e^(eps r)) tau <= delta (e^(eps r) - 1) / (e^eps - 1)` is tightest at the shortest change, as `coth(eps r / 2)` falls in r.
+        """
+        return self.high * math.expm1(epsilon) / math.tanh(epsilon * least / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeChain:
+    """The sampler: independent chains, `steps` each, one for every draw. Acceptances and jump sizes are decided in floats."""
+
+    chain: Chain
+    steps: int
+
+    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """`size` independent vectors, (size, d)."""
+        return self.chain.run(self.chain.start(size), self.steps, entropy)[0]
+
+    def assess(self, plan: ChainPlan) -> Assessment:
+        """The estimates for this plan; `DesignFailed` where coupled chains do not meet, so that nothing can be said."""
+        if plan.work > SLOW_WORK:
+            announce(f"assessing a Markov chain: lag {plan.lag}, {plan.pairs} pairs, {plan.steps} steps")
+        source = SeededEntropy(SEED)
+        bound = _bound(self.chain, plan, [plan.steps], source)
+        wide = Chain(self.chain.directions, lambda z: self.chain.energy(z) / 2, self.chain.law)
+        states = wide.run(wide.start(R_HAT_CHAINS), plan.steps, source)[0]
+        thin = max(1, 2 * plan.steps // R_HAT_DRAWS)
+        trace = self.chain.run(states, thin * R_HAT_DRAWS, source, thin)[2]
+        estimate, low, high = (float(x[0]) for x in (bound.estimate, bound.low, bound.high))
+        return Assessment(estimate, low, high, plan.pairs, float(r_hat(trace).max()))
+
+
+def directions(constraints: NDArray[np.integer], lattice: Lattice) -> NDArray[np.int64]:
+    """Short vectors of the lattice, a reduced basis among them: jumps along them change the norm least.
+
+    All vectors no longer in l1 than the shortest one of the basis are taken, unless they are too many (basic moves of a table).
+    """
+    from solvers.lattices.short_vectors import short_vectors
+
+    basis = lattice.basis.astype(np.int64)
+    radius = int(np.abs(basis).sum(axis=1).min())
+    found = short_vectors(constraints, radius, limit=SHORT_VECTORS)
+    both = np.concatenate([basis, found.vectors]) if found.status.usable else basis
+    leading = np.sign(both[np.arange(len(both)), (both != 0).argmax(axis=1)])
+    return np.unique(both * leading[:, None], axis=0)
+
+
+def planned(
+    moves: NDArray[np.int64], energy: Energy, steps: int | None = None, lag: int | None = None, pairs: int = PAIRS
+) -> ChainPlan:
+    """Decay, lag and steps that nobody stated: the decay that travels farthest, a lag within which nine in ten of some pilot pairs meet,
+    and twice the steps after which the bound is as low as its pairs let it be."""
+    announce("planning a Markov chain by pilot chains")
+    source = SeededEntropy(SEED)
+    decay = tuned_decay(lambda a: Chain(moves, energy, JumpLaw((a,))), DECAYS, source, chains=32, steps=500)
+    chain = Chain(moves, energy, JumpLaw((decay,)))
+    if lag is None:
+        lag = _pilot_lag(chain, _pilot_lag(chain, FIRST_LAG, source), source)
+    if steps is None:
+        every = np.arange(1, LIMIT // 2, max(1, lag // 20))
+        bound = _bound(chain, ChainPlan(1, decay, lag, pairs), every, source)
+        steps = 2 * int(bound.steps_for(float(bound.high.min())) or every[-1])
+    return ChainPlan(steps, decay, lag, pairs)
+
+
+def _pilot_lag(chain: Chain, lag: int, source: Entropy) -> int:
+    """What nine in ten of the pairs at this lag need to meet. Chains that start together at lag 1 mostly meet before they have moved."""
+    times = chain.meeting_times(lag, PILOT_PAIRS, source, LIMIT)
+    if (times < 0).any():
+        raise _not_met(int((times < 0).sum()), PILOT_PAIRS)
+    return max(FIRST_LAG, int(np.quantile(times - lag, 0.9)))
+
+
+def _bound(chain: Chain, plan: ChainPlan, steps: Any, source: Entropy) -> VariationBound:
+    bound = variation_bound(chain.meeting_times(plan.lag, plan.pairs, source, LIMIT), plan.lag, steps, CONFIDENCE, LIMIT)
+    if bound.censored:
+        raise _not_met(bound.censored, plan.pairs)
+    return bound
+
+
+def _not_met(censored: int, pairs: int) -> DesignFailed:
+    return DesignFailed(
+        f"chain: {censored} of {pairs} pairs of chains did not meet in {LIMIT} steps, so nothing is known about its law; use an l2 norm."
+    )
+
+
+def chain_sampler(moves: NDArray[np.int64], energy: Energy, plan: ChainPlan) -> LatticeChain:
+    """The sampler of a plan, along `moves` (see `directions`)."""
+    return LatticeChain(Chain(moves, energy, JumpLaw((plan.decay,))), plan.steps)

@@ -1,0 +1,101 @@
+"""Releases of synthetic histograms, and what the guarantees of the mechanisms that make them have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.guarantee import NOTIONS, Guarantee, budget_range
+from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
+from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.values.arrays import Floats
+
+FLOATING_POINT = (
+    "Scores and measurements are exact integers in steps of a grid fixed at design time, probabilities exact. The synthetic histogram and its "
+    "answers are floats computed from released choices, released measurements and public numbers only."
+)
+TIMING = (
+    "The time of a choice or of a draw may depend on the data and the noise and is not covered. Anyone who can time single releases precisely is "
+    "outside the guarantee."
+)
+LAWS: dict[str, type[ExponentialLaw] | type[PermuteAndFlipLaw]] = {
+    "exponential": ExponentialLaw,
+    "permute_and_flip": PermuteAndFlipLaw,
+}
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of a transcript: the chosen query, its noisy answer, and the Laplace scale of the noise."""
+
+    query: int
+    measurement: float
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class Synthetic:
+    """A synthetic histogram y, (N,), of the public number of records; `answers` P y, (K,); `rounds`, the transcript y is computed from.
+
+    `workload.answer(y)` answers the original queries from the same y: consistent with each other, at most n max |P - Q| further off.
+    """
+
+    histogram: Floats
+    answers: Floats
+    queries: tuple[str, ...]
+    rounds: tuple[Round, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "histogram": self.histogram.tolist(),
+            "answers": dict(zip(self.queries, self.answers.tolist(), strict=True)),
+            "rounds": [{"query": self.queries[r.query], "measurement": r.measurement, "scale": r.scale} for r in self.rounds],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticRelease(Synthetic):
+    """A release, with the guarantee it carries and the fingerprint of the mechanism that made it."""
+
+    guarantee: Guarantee
+    fingerprint: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**super().to_dict(), "fingerprint": self.fingerprint, "guarantee": self.guarantee.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class SyntheticSimulation(Synthetic):
+    """What a release might look like, made with a seed; `stamp` says that it is not private."""
+
+    stamp: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**super().to_dict(), "stamp": self.stamp}
+
+
+def statement(queries: LipschitzQueries, privacy: PrivacyCertificate, mechanism: str, fingerprint: str) -> Guarantee:
+    """What a synthetic-data mechanism promises; `mechanism` says in words what it does."""
+    least, most = budget_range(queries.relation)
+    assert privacy.worst_ratio is not None
+    return Guarantee(
+        unit="The value of one record, as the relation says; nothing is claimed for groups beyond adding budgets.",
+        relation=queries.relation.words(),
+        unprotected=queries.relation.unprotected(),
+        notion=NOTIONS["exponential"],
+        parameters={
+            "smallest_budget": least,
+            "largest_finite_budget": most,
+            "worst_ratio": float(privacy.worst_ratio),
+            **queries.relation.facts(),
+        },
+        mechanism=mechanism,
+        sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
+        floating_point=FLOATING_POINT,
+        timing=TIMING,
+        fingerprint=fingerprint,
+    )

@@ -1,0 +1,112 @@
+"""Checks of arguments: names, counts, positive numbers, probabilities and rationals, each with one clear refusal."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from designer.errors import InvalidProblem
+
+
+def names(given: Sequence[object] | None, count: int, field: str, prefix: str) -> tuple[str, ...]:
+    """`count` distinct names, `prefix0, prefix1, ...` where none are given."""
+    if given is None:
+        return tuple(f"{prefix}{i}" for i in range(count))
+    if isinstance(given, str) or len(given) != count:
+        raise InvalidProblem(f"{field}: {len(given)} names for {count} entries; give one name for each.")
+    result = tuple(str(name) for name in given)
+    if not all(map(_is_text, result)):
+        raise InvalidProblem(f"{field}: a name holds half of a surrogate pair, which no file can store; correct its encoding.")
+    if len(set(result)) != count:
+        twice = next(name for name, times in Counter(result).items() if times > 1)
+        raise InvalidProblem(f"{field}: the name {shown(twice)} appears twice; make the names distinct.")
+    return result
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def shown(value: object) -> str:
+    """`repr` for messages, numpy's numbers as plain ones; long values are cut."""
+    text = repr(value.item() if isinstance(value, np.generic) else value) if not isinstance(value, int) else _digits(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _digits(value: int) -> str:
+    return repr(value) if value.bit_length() < 300 else f"an integer of {value.bit_length()} bits"
+
+
+def positive(value: object, field: str, *, allow_inf: bool = False) -> float:
+    """A positive float, finite unless infinity is allowed."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InvalidProblem(f"{field}: {shown(value)} is not a number; give a positive number.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    if not number > 0 or (np.isinf(number) and not allow_inf):
+        raise InvalidProblem(f"{field}: {number} is not a positive{'' if allow_inf else ' finite'} number.")
+    return number
+
+
+def probability(value: object, field: str) -> float:
+    """A float strictly between 0 and 1."""
+    try:
+        number = positive(value, field)
+    except InvalidProblem:
+        number = math.inf
+    if not number < 1:
+        raise InvalidProblem(f"{field}: {shown(value)} is not between 0 and 1; give a probability.")
+    return number
+
+
+def count(value: object, field: str, *, least: int = 1) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or int(value) < least:
+        raise InvalidProblem(f"{field}: {shown(value)} is not a whole number of at least {least}.")
+    return int(value)
+
+
+LARGEST = Fraction(2) ** 1000  # of the numbers given: its square root, and what is a little larger, are floats
+
+
+def rational(value: object, field: str) -> Fraction:
+    """An exact rational from an integer, a finite float (taken at its exact value), a Fraction or a text such as "1/3" or "2.56".
+
+    >>> rational("1/3", "epsilon"), rational(0.5, "epsilon"), rational("2.56", "rho")
+    (Fraction(1, 3), Fraction(1, 2), Fraction(64, 25))
+    """
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399}|\.[0-9]{1,400})?", value):
+        return _moderate(Fraction(value), field)
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, np.integer, np.floating)):
+        raise InvalidProblem(
+            f"{field}: {shown(value)} is not a number; give an integer, a float, a Fraction or a text like '1/3'."
+        )
+    if isinstance(value, (float, np.floating)) and not np.isfinite(value):
+        raise InvalidProblem(f"{field}: {value} is not finite; give a finite number.")
+    return _moderate(Fraction(value.item() if isinstance(value, np.generic) else value), field)
+
+
+def _moderate(number: Fraction, field: str) -> Fraction:
+    if abs(number) > LARGEST:
+        raise InvalidProblem(f"{field}: is beyond 2^1000; give a smaller number.")
+    return number
+
+
+def rational_from(value: object, field: str, low: int, high: int | None = None) -> Fraction:
+    """A rational of at least `low` and at most `high`."""
+    number = rational(value, field)
+    if number < low or (high is not None and number > high):
+        upper = "" if high is None else f" and at most {high}"
+        raise InvalidProblem(f"{field}: {shown(float(number))} must be at least {low}{upper}.")
+    return number

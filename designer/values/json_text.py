@@ -1,0 +1,118 @@
+"""JSON that means what it says: strict reading within limits, infinity as "inf", one canonical form to hash."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designer.errors import InvalidSpec
+from designer.values.arrays import Floats
+from designer.values.checks import shown
+
+SIZE_LIMIT = 256 * 2**20
+
+
+def plain(value: Any) -> Any:
+    """Nested data as JSON values: arrays as lists, infinity as "inf", NaN as "nan" (which no spec takes), fractions as strings."""
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return plain(value.item()) if isinstance(value, np.generic) else value
+
+
+def canonical(data: Any) -> bytes:
+    """The bytes that are hashed: sorted keys, no spaces, plain values."""
+    return canonical_text(plain(data))
+
+
+def canonical_text(data: Any) -> bytes:
+    """`canonical` of what is plain already, such as what was read from a file: one pass."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode()
+
+
+def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
+    """A JSON object from a file of limited size."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(size_limit + 1)  # of a pipe or a device, too, no more is read
+        if len(content) > size_limit:
+            raise InvalidSpec(f"path: {path} has more than {size_limit} bytes; pass a larger size_limit if it is meant to.")
+        data = json.loads(
+            content.decode("utf-8"), parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_distinct
+        )
+    except OSError as error:
+        raise InvalidSpec(f"path: cannot read {path}: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InvalidSpec):
+            raise
+        raise InvalidSpec(f"path: {path} is not a JSON file ({error}).") from None
+    if not isinstance(data, dict):
+        raise InvalidSpec(f"path: {path} holds no JSON object.")
+    return data
+
+
+def _no_constant(name: str) -> float:
+    raise InvalidSpec(f"spec: the bare word {name} is not JSON; infinity is written as a string.")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise InvalidSpec(f"spec: the number {text[:40]} is beyond the floats; infinity is written as a string.")
+    return number
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        raise InvalidSpec("spec: an object has the same key twice; readers would disagree about what it says.")
+    return data
+
+
+def array(value: Any, ndim: int, field: str) -> Floats:
+    """A numeric array from JSON; "inf" stands for infinity, anything else that is not a number is refused."""
+
+    def number(item: Any) -> Any:
+        if isinstance(item, list):
+            if set(map(type, item)) <= {int, float}:
+                return item
+            return [number(entry) for entry in item]
+        if item == "inf":
+            return np.inf
+        if isinstance(item, bool) or not isinstance(item, (int, float)):
+            raise InvalidSpec(f"{field}: {shown(item)} is not a number.")
+        return float(item)
+
+    array = np.array(number(value), dtype=np.float64)
+    if array.ndim != ndim:
+        raise InvalidSpec(f"{field}: has {array.ndim} dimensions; {ndim} are needed.")
+    return array
+
+
+def flagged_vacuous(core: Any, keys: set[str]) -> bool:
+    """Whether a core says that what it describes hides nothing; refused where its keys are others than `keys` and that flag."""
+    if isinstance(core, Mapping) and "vacuous" in core:
+        require_keys(core, {*keys, "vacuous"}, "mechanism")
+        return core["vacuous"] is True
+    require_keys(core, keys, "mechanism")
+    return False
+
+
+def require_keys(data: Any, keys: set[str], field: str) -> None:
+    """Refuse anything but an object with exactly these keys; `field` names it in the message."""
+    if not isinstance(data, dict) or set(data) != keys:
+        found = shown(sorted(data)) if isinstance(data, dict) else type(data).__name__
+        raise InvalidSpec(f"{field}: has {found}; exactly the keys {sorted(keys)} are needed.")

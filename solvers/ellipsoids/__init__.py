@@ -1,0 +1,1 @@
+"""Ellipsoid programs: the least trace or maximum of a covariance under norm constraints, with their duals."""

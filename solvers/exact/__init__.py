@@ -1,0 +1,1 @@
+"""Exact arithmetic: rationals, balls, integer forms and points."""

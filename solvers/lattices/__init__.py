@@ -1,0 +1,1 @@
+"""Integer lattices: kernels, short vectors, chains, tables with given margins."""

@@ -1,0 +1,1 @@
+"""Convex hulls, facets and triangulations, proven in rationals."""

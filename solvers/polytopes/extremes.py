@@ -1,0 +1,113 @@
+"""Which of very many points can be vertices of conv{+-p}: a hull grown from its extremes, in floating point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.exact.points import PAIRS
+from solvers.polytopes.facets import Backend, HullFailed, candidate_simplices, float_normals
+from solvers.polytopes.triangulation import Labels
+from solvers.status import Status
+
+CLEAR = 1e-9  # a point this far inside the growing hull is given up; the exact check of all points would bring it back
+
+
+@dataclass(frozen=True)
+class Push:
+    """Outward factors `1 + size t_p / 2^40`, t_p = `ranks[p]` random integers below 2^40."""
+
+    ranks: NDArray[np.int64]
+    size: float
+
+    @classmethod
+    def generic(cls, count: int, size: float = 2.0**-10) -> Push:
+        """Random ranks; any draw is right, the seed only makes runs repeatable."""
+        return cls(np.random.default_rng(7).integers(1, 2**40, count), size)
+
+    def applied(self, vertices: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The chosen rows, pushed."""
+        return np.asarray(vertices[rows] * (1.0 + self.size * 2.0**-40 * self.ranks[rows])[:, None])
+
+
+def least_simplices(pairs: int, dimension: int) -> int:
+    """Simplices that a boundary triangulation with m = `pairs` antipodal pairs of vertices has at least:
+    `2^s + 2 (m - s)(s - 1)`.
+
+    Stanley's lower bound (1987, for centrally symmetric simplicial polytopes) holds for the pushed body.
+
+    >>> least_simplices(3, 3), least_simplices(5, 2)
+    (8, 10)
+    """
+    return int(2**dimension + 2 * (pairs - dimension) * (dimension - 1))
+
+
+def require_within(simplices: int, budget: int, pairs: int, dimension: int) -> None:
+    """Refuses a triangulation above the budget, in the words the user needs."""
+    if simplices > budget:
+        raise HullFailed(
+            f"the hull of {pairs} pairs of points in {dimension} dimensions has about {simplices:,} or more boundary"
+            f" simplices, above max_simplices = {budget:,}; raise the limit or choose an ellipsoid or a strategy",
+            Status.TOO_LARGE,
+        )
+
+
+def extreme_rows(
+    vertices: NDArray[np.float64], push: Push, max_simplices: int, backend: Backend
+) -> tuple[NDArray[np.intp], Labels]:
+    """Rows whose hull holds all rows to within 1e-11, found by adding the points farthest beyond each facet, and its simplices.
+
+    A hull of m points has of order m^(s/2) simplices; a round adds as many points as that rule lets reach twice the budget,
+    so that a hull far beyond the budget is noticed before it is built.
+    """
+    m, s = vertices.shape
+    require_within(least_simplices(s, s), max_simplices, s, s)
+    chosen, alive = _independent_rows(vertices), np.arange(m)
+    while True:
+        require_within(least_simplices(len(chosen), s), max_simplices, len(chosen), s)
+        found = candidate_simplices(push.applied(vertices, chosen), backend)
+        require_within(2 * len(found), max_simplices, len(chosen), s)
+        alive = alive[~np.isin(alive, chosen)]
+        normals, _ = float_normals(vertices[chosen], found)
+        gauges, farthest = _scan(normals, vertices[alive])
+        beyond = np.unique(farthest[farthest >= 0])
+        if len(beyond) == 0:
+            return chosen, found
+        room = max(1, int(len(chosen) * ((max_simplices / len(found)) ** (2.0 / s) - 1.0)))
+        chosen = _without_twins(vertices, np.append(chosen, alive[beyond[np.argsort(-gauges[beyond])[:room]]]))
+        alive = alive[gauges > 1.0 - CLEAR]
+
+
+def _independent_rows(vertices: NDArray[np.float64]) -> NDArray[np.intp]:
+    """s rows that span, each the farthest from the span of those before it."""
+    from scipy.linalg import qr
+
+    s = vertices.shape[1]
+    triangle, order = qr(vertices.T, mode="r", pivoting=True)
+    if len(vertices) < s or abs(triangle[s - 1, s - 1]) <= 1e-12 * abs(triangle[0, 0]):
+        raise HullFailed("the points do not span their space, or nearly so: pass their span_coordinates, or rescale the axes")
+    return np.asarray(order[:s], np.intp)
+
+
+def _without_twins(vertices: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """One of each group of rows that are equal up to sign; blocked products may round equal rows differently."""
+    lead = vertices[rows, np.argmax(vertices[rows] != 0.0, axis=1)]
+    _, first = np.unique(vertices[rows] * np.sign(lead)[:, None] + 0.0, axis=0, return_index=True)
+    return rows[np.sort(first)]
+
+
+def _scan(normals: NDArray[np.float64], points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Gauge of every point, and for every facet the point farthest beyond it (-1 where there is none)."""
+    gauges = np.zeros(len(points))
+    best, farthest = np.full(len(normals), 1.0 + 1e-11), np.full(len(normals), -1)
+    step = max(1, PAIRS // len(normals))
+    for start in range(0, len(points), step):
+        products = np.abs(points[start : start + step] @ normals.T)
+        gauges[start : start + step] = products.max(axis=1)
+        row = products.argmax(axis=0)
+        value = products[row, np.arange(len(normals))]
+        farthest = np.where(value > best, start + row, farthest)
+        best = np.maximum(best, value)
+    return gauges, farthest

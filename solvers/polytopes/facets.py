@@ -1,0 +1,141 @@
+"""From points to the facets of conv{+-p}: floating-point candidates, exact normals, and what is missing.
+
+Every candidate is a simplex of the boundary. The points are first pushed outwards by unequal small factors, after which
+the hull has simplicial facets only, and these triangulate the facets of the unpushed body without a flat simplex: pushing
+multiplies a determinant by a positive factor (derivation in docs/theory). Nothing said in floating point is believed.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import import_module
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.exact.points import Points, against_one
+from solvers.polytopes.triangulation import Labels, corners, opposite, signed, solved
+from solvers.status import Status
+
+Backend = Literal["qhull", "cdd"]
+
+
+class HullFailed(ValueError):
+    """No proven hull; `status` says which way it went wrong, the message what to do."""
+
+    def __init__(self, message: str, status: Status = Status.FAILED) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, eq=False)
+class Boundary:
+    """Proven facets `a.z <= 1` (one of each pair) and the candidate simplices that lie in them; `facet_of` is (T,)."""
+
+    facets: Points
+    simplices: Labels
+    facet_of: Labels
+
+
+def candidate_simplices(vertices: NDArray[np.float64], backend: Backend) -> Labels:
+    """Facets of conv{+-vertices} as labels (T, s), one of each antipodal pair, all in floating point and unproven."""
+    both = np.vstack([vertices, -vertices]) / np.abs(vertices).max()
+    found = _by_cdd(both) if backend == "cdd" else _by_qhull(both)
+    direction = np.random.default_rng(1).standard_normal(vertices.shape[1])
+    return np.asarray(found[_normals(both[found]) @ direction > 0.0])
+
+
+def _by_qhull(both: NDArray[np.float64]) -> Labels:
+    from scipy.spatial import ConvexHull, QhullError
+
+    if both.shape[1] == 1:  # Qhull starts at the plane
+        return np.array([[np.argmax(both[:, 0])], [np.argmin(both[:, 0])]])
+    try:
+        return np.asarray(ConvexHull(both).simplices, np.int64)
+    except QhullError as error:
+        raise HullFailed(f"Qhull stopped: {str(error).splitlines()[0]}; rescale the points or work in their span") from error
+
+
+def _by_cdd(both: NDArray[np.float64]) -> Labels:
+    """Double description; exact where cddlib was built with GMP, because doubles are rationals.
+
+    Where it stops with a numerical inconsistency, as it may in doubles, Qhull's candidates take its place: the proof does not
+    depend on who proposed.
+    """
+    try:
+        cdd = import_module("cdd.gmp")
+        generators = [[1, *map(Fraction, row)] for row in both.tolist()]
+    except ImportError:
+        cdd = import_module("cdd")
+        generators = [[1.0, *row] for row in both.tolist()]
+    matrix = cdd.matrix_from_array(generators, rep_type=cdd.RepType.GENERATOR)
+    try:
+        facets = cdd.copy_incidence(cdd.polyhedron_from_matrix(matrix))
+    except RuntimeError:
+        return _by_qhull(both)
+    return np.array([sorted(f) for f in facets if len(f) == both.shape[1]], np.int64).reshape(-1, both.shape[1])
+
+
+def exact_normals(points: Points, simplices: Labels) -> Points:
+    """The rational a with `a.v = 1` on the corners of each simplex, (T, s); the zero row where the corners are dependent."""
+    above = np.zeros((len(simplices), points.dimension), object)
+    below = np.ones(len(simplices), object)
+    rows, _ = signed(simplices, len(points))
+    for t, (block, right) in enumerate(zip(corners(points, simplices), points.denominators[rows], strict=True)):
+        with suppress(ZeroDivisionError):
+            column, below[t] = solved(block, right[:, None].tolist())
+            above[t] = column[:, 0]
+    return Points.from_integers(above, below)
+
+
+def _normals(blocks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """`a.v = 1` on the rows v of every block (T, s, s), in floating point; zero where a block is singular."""
+    size = np.abs(blocks).max(initial=1e-300)  # against underflow of the determinants
+    scaled, normals = blocks / size, np.zeros(blocks.shape[:2])
+    regular = np.linalg.det(scaled) != 0.0
+    normals[regular] = np.linalg.solve(scaled[regular], np.ones((int(regular.sum()), blocks.shape[1], 1)))[..., 0]
+    return np.asarray(normals / size)
+
+
+def float_normals(vertices: NDArray[np.float64], simplices: Labels) -> tuple[NDArray[np.float64], Labels]:
+    """Distinct normals of the simplices to 9 digits, (F, s), and which of them each simplex has: a guess of the facets."""
+    normals = _normals(np.vstack([vertices, -vertices])[simplices])
+    rounded = np.round(normals / np.abs(normals).max(initial=1e-300), 9) + 0.0
+    _, first, label = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
+    return normals[first], np.asarray(label, np.int64).ravel()
+
+
+def proven_boundary(points: Points, simplices: Labels) -> Boundary:
+    """The candidates that lie in true facets: exact normal a, `a.v = 1` on the corners, `|a.p| <= 1` for every point."""
+    _, label = float_normals(points.floats, simplices)
+    leaders = np.unique(label, return_index=True)[1]
+    normals = exact_normals(points, simplices[leaders])
+    rows, signs = signed(simplices, len(points))
+    fits = (against_one(normals, points)[label[:, None], rows] == signs).all(axis=1)
+    strays = np.flatnonzero(~fits)  # grouped with a simplex of another facet: solved one by one
+    label[strays] = len(normals) + np.arange(len(strays))
+    normals = normals.join(exact_normals(points, simplices[strays])) if len(strays) else normals
+    positions = against_one(normals, points)
+    valid = ~np.any(np.abs(positions) == 2, axis=1) & np.any(positions != 0, axis=1)
+    kept = valid[label]
+    return _merged(normals, simplices[kept], label[kept], len(points))
+
+
+def _merged(normals: Points, simplices: Labels, label: Labels, m: int) -> Boundary:
+    """Equal facets under one number, and of `a, -a` the one whose first nonzero entry is positive."""
+    number: dict[tuple[int, ...], int] = {}
+    rows: list[int] = []
+    facet_of, flip = np.zeros(len(normals), np.int64), np.zeros(len(normals), bool)
+    used = np.unique(label)
+    for row, (below, *above) in zip(used.tolist(), normals.take(used).keys(), strict=True):
+        flip[row] = next(x for x in above if x) < 0
+        key = (below, *(-x if flip[row] else x for x in above))
+        facet_of[row] = number.setdefault(key, len(number))
+        rows += [row] if facet_of[row] == len(rows) else []
+    turned = normals.take(rows)
+    signs = np.where(flip[rows], -1, 1).astype(object)
+    facets = Points(turned.numerators * signs[:, None], turned.denominators)
+    return Boundary(facets, np.where(flip[label][:, None], opposite(simplices, m), simplices), facet_of[label])

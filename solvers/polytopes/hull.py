@@ -1,0 +1,231 @@
+"""Symmetric polytopes B = conv{+-p_m} from exact points: vertices, facets, star triangulation, gauge, volume, second moment.
+
+Derivations are in docs/theory/hull.md. Floating point proposes, integers decide.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from solvers.exact.points import Points, against_one, distinct_rows, float_error, outside, unit_exponents
+from solvers.polytopes.extremes import Push, extreme_rows, require_within
+from solvers.polytopes.facets import Backend, Boundary, HullFailed, candidate_simplices, proven_boundary
+from solvers.polytopes.triangulation import (
+    Labels,
+    covers_once,
+    determinants,
+    integer_volumes,
+    open_ridges,
+    pair_weights,
+    second_moment,
+    signed,
+)
+from solvers.polytopes.wrapping import completed
+
+SMALLER_PUSHES = (2.0**-20, 2.0**-30, 0.0)  # nearly degenerate points need a smaller one than Push.generic, generic ones none
+
+
+@dataclass(frozen=True, eq=False)
+class Polytope:
+    """A full-dimensional symmetric polytope B in R^s, proven: `B = conv{+-vertices} = {z : |a.z| <= 1 for all facets a}`.
+
+    vertices: one of each pair, (m, s). facets: one of each pair, (F, s). simplices: (T, s) labels, one of each pair; simplex t
+    is conv(0, corners), label i < m stands for vertex i, label m + i for its antipode. facet_of: (T,) the facet that holds it.
+    minors: the T determinants of the integer numerators of the corners. `convex_hull` makes one.
+
+    >>> square = convex_hull(Points.of([[1, 0], [0, 1]]))
+    >>> square.volume, square.gauge([0.5, -1.0]).item(), square.second_moment.tolist()
+    (Fraction(2, 1), 1.5, [[0.16666666666666666, 0.0], [0.0, 0.16666666666666666]])
+    """
+
+    vertices: Points
+    facets: Points
+    simplices: Labels
+    facet_of: Labels
+    minors: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for array in (self.simplices, self.facet_of):
+            array.setflags(write=False)
+
+    @property
+    def dimension(self) -> int:
+        """s."""
+        return self.vertices.dimension
+
+    @property
+    def simplex_count(self) -> int:
+        """Simplices of the whole star triangulation, both halves."""
+        return 2 * len(self.simplices)
+
+    def gauge(self, z: ArrayLike) -> NDArray[np.float64]:
+        """`min {r >= 0 : z in r B} = max_a |a.z|` in floating point, (..., s) -> (...)."""
+        rows = np.asarray(z, dtype=float)
+        flat, normals = rows.reshape(-1, self.dimension), self.facets.floats.T
+        step = max(1, 2_000_000 // normals.shape[1])
+        parts = [np.abs(flat[i : i + step] @ normals).max(axis=1) for i in range(0, len(flat), step)]
+        return np.concatenate([*parts, np.zeros(0)]).reshape(rows.shape[:-1])
+
+    def gauge_exact(self, z: Points) -> list[Fraction]:
+        """The gauge of every row, as fractions."""
+        return largest_products(self.facets, z)
+
+    def dual_gauge(self, a: ArrayLike) -> NDArray[np.float64]:
+        """Support function `max {a.z : z in B} = max_v |a.v|` in floating point, (..., s) -> (...)."""
+        return np.asarray(np.abs(np.asarray(a, dtype=float) @ self.vertices.floats.T).max(axis=-1))
+
+    def dual_gauge_exact(self, a: Points) -> list[Fraction]:
+        """The support function of every row, as fractions."""
+        return largest_products(self.vertices, a)
+
+    def contains(self, z: Points) -> bool:
+        """Do all rows lie in B? Decided exactly."""
+        return len(outside(self.facets, z)) == 0
+
+    @cached_property
+    def _volumes(self) -> tuple[list[int], int]:
+        return integer_volumes(self.vertices, self.simplices, list(self.minors))
+
+    @property
+    def integer_weights(self) -> list[int]:
+        """Integers exactly proportional to the volumes of `simplices`."""
+        return self._volumes[0]
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """Volume of each of `simplices` divided by their sum, (T,), each correctly rounded."""
+        numbers = self.integer_weights
+        total = sum(numbers)
+        return np.array([n / total for n in numbers])
+
+    @cached_property
+    def volume(self) -> Fraction:
+        """`vol B = 2 sum |det| / s!`, exact."""
+        numbers, below = self._volumes
+        return Fraction(2 * sum(numbers), below * math.factorial(self.dimension))
+
+    @cached_property
+    def second_moment_exact(self) -> list[list[Fraction]]:
+        """`E[U U']` for U uniform on B, (s, s) fractions."""
+        numbers = self.integer_weights
+        pairs = pair_weights(self.simplices, numbers, len(self.vertices))
+        return second_moment(self.vertices, pairs, sum(numbers))
+
+    @cached_property
+    def second_moment(self) -> NDArray[np.float64]:
+        """`E[U U']` for U uniform on B, (s, s); (s+1)(s+2) times it is `E[z z']` under a density `exp(-gauge)`."""
+        return np.array([[float(x) for x in row] for row in self.second_moment_exact])
+
+    def corners(self, t: int) -> NDArray[np.float64]:
+        """Corners of simplex t besides the origin, (s, s) floats."""
+        rows, signs = signed(self.simplices[t], len(self.vertices))
+        return np.asarray(self.vertices.floats[rows] * signs[:, None])
+
+    def scaled(self, factor: Fraction) -> Polytope:
+        """`factor * B`, factor > 0."""
+        if factor <= 0:
+            raise ValueError(f"factor: {factor} is not positive")
+        grown = self.vertices.scaled(factor)
+        return Polytope(
+            grown, self.facets.scaled(1 / factor), self.simplices, self.facet_of, tuple(determinants(grown, self.simplices))
+        )
+
+    def stretched(self, exponents: NDArray[np.int64]) -> Polytope:
+        """The image with coordinate j times `2^exponents[j]`."""
+        corners = self.vertices.stretched(exponents)
+        minors = tuple(determinants(corners, self.simplices))
+        return Polytope(corners, self.facets.stretched(-exponents), self.simplices, self.facet_of, minors)
+
+
+def largest_products(normals: Points, z: Points) -> list[Fraction]:
+    """`max_a |a.z|` for every row z, exactly: doubles leave few candidates, integers choose among them."""
+    products, error = np.abs(z.floats @ normals.floats.T), float_error(z, normals)
+    near = products + error >= (products - error).max(axis=1, keepdims=True)
+    return [max(abs(_product(normals, f, z, i)) for f in np.flatnonzero(row).tolist()) for i, row in enumerate(near)]
+
+
+def _product(normals: Points, f: int, z: Points, i: int) -> Fraction:
+    above = sum(int(x) * int(y) for x, y in zip(normals.numerators[f], z.numerators[i], strict=True))
+    return Fraction(above, int(normals.denominators[f]) * int(z.denominators[i]))
+
+
+def convex_hull(points: Points, max_simplices: int = 400_000, backend: Backend = "qhull") -> Polytope:
+    """conv{+-p} of points (M, s) that span R^s, with proof; redundant points are removed.
+
+    Raises `HullFailed` (a ValueError) with `status` TOO_LARGE where the star triangulation exceeds `max_simplices`, and FAILED
+    where the points do not span or no attempt could be proven. Theorem: derivation in docs/theory/hull.md, "What is proven".
+    Coordinates of very different sizes are brought to alike ones first, and back, exactly.
+    """
+    units = unit_exponents(np.abs(points.floats).max(axis=0))
+    if units.any():
+        return _hull(points.stretched(-units), max_simplices, backend).stretched(units)
+    return _hull(points, max_simplices, backend)
+
+
+def _hull(points: Points, max_simplices: int, backend: Backend) -> Polytope:
+    """The hull of points whose coordinates have about the same size."""
+    push = Push.generic(len(points))
+    chosen, found = extreme_rows(points.floats, push, max_simplices, backend)
+    while True:
+        some, pushed = points.take(chosen), Push(push.ranks[chosen], push.size)
+        polytope = _proven_polytope(some, pushed, found, max_simplices, backend)
+        needless = redundant_rows(polytope.facets, some)
+        missed = outside(polytope.facets, points)
+        if len(needless) == len(missed) == 0:
+            return polytope
+        chosen = np.union1d(np.delete(chosen, needless), missed)
+        chosen = chosen[distinct_rows(points.take(chosen))]
+        found = candidate_simplices(push.applied(points.floats, chosen), backend)
+
+
+def redundant_rows(facets: Points, points: Points) -> NDArray[np.intp]:
+    """Points that are not vertices: another one lies on all of their facets (a vertex is alone on those that meet in it)."""
+    incidence = against_one(facets, points).astype(float)
+    common = np.abs(incidence.T @ incidence)
+    alone = np.diag(common).copy()
+    np.fill_diagonal(common, -1.0)
+    return np.flatnonzero(np.any(common == alone[:, None], axis=1))
+
+
+def _proven_polytope(points: Points, push: Push, found: Labels, max_simplices: int, backend: Backend) -> Polytope:
+    """`found` if it can be proven, then smaller pushes; what the best of them leaves open is wrapped exactly."""
+    everything = np.arange(len(points))
+    best: Boundary | None = None
+    for size in (push.size, *SMALLER_PUSHES):
+        if size != push.size:
+            with suppress(HullFailed):  # then the former candidates are tried once more, to no harm
+                found = candidate_simplices(Push(push.ranks, size).applied(points.floats, everything), backend)
+        require_within(2 * len(found), max_simplices, len(points), points.dimension)
+        boundary = proven_boundary(points, found)
+        if (polytope := tiled(points, boundary)) is not None:
+            return polytope
+        best = boundary if best is None or len(boundary.simplices) > len(best.simplices) else best
+    assert best is not None  # there is one attempt at least
+    wrapped = proven_boundary(points, completed(points, push, best, max_simplices))
+    if (polytope := tiled(points, wrapped)) is None:
+        raise HullFailed("the wrapped boundary does not close: please report the points")
+    return polytope
+
+
+def tiled(points: Points, boundary: Boundary) -> Polytope | None:
+    """The polytope, if the simplices tile its whole boundary: oriented ridges cancel and one direction is covered exactly once.
+
+    With `|a.p| <= 1` proven for all points and facets, this is the proof that no facet is missing and no two simplices overlap
+    (derivation in docs/theory/hull.md).
+    """
+    if len(boundary.simplices) == 0:
+        return None
+    minors = determinants(points, boundary.simplices)
+    orientation = np.array([(n > 0) - (n < 0) for n in minors])
+    if not orientation.all() or len(open_ridges(boundary.simplices, orientation, len(points))):
+        return None
+    if not covers_once(points, boundary.simplices, boundary.facet_of):
+        return None
+    return Polytope(points, boundary.facets, boundary.simplices, boundary.facet_of, tuple(minors))

@@ -1,0 +1,1 @@
+"""Convex programs of one kind each, with proven bounds."""

@@ -1,0 +1,220 @@
+"""One function and its Lipschitz constant, jointly: `min (n ||p - q||)^power + weight c^power` s.t. `|d_m' p| <= c b_m`.
+
+Convex because numerator and constant enter linearly: `p` is what is answered, `c` the scale of its noise. The limits are
+generated as they are violated, the value is that of a feasible pair (c is scaled up after the fact), and the lower bound is
+recomputed from the multipliers by weak duality, whatever the backend says. Derivations in docs/theory/biased.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from solvers.programs.changes import Changes
+from solvers.programs.mcshane import Envelope, LipschitzFit, Metric, defect, least_concave_sum, least_square_sum
+from solvers.solution import Solution
+from solvers.status import Status
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """`(n ||p - q||_order)^power + weight c^power`: order 1, 2 or inf, power 1 or 2."""
+
+    order: float
+    power: int
+    weight: float
+
+    def __post_init__(self) -> None:
+        if self.order not in (1.0, 2.0, math.inf) or self.power not in (1, 2) or not 0.0 < self.weight < math.inf:
+            raise ValueError(f"{self}: order must be 1, 2 or inf, power 1 or 2, weight positive and finite.")
+
+    def value(self, bias: Array, constant: float, count: float) -> float:
+        """The loss of `bias = p - q` and `constant = c` at n = `count`."""
+        size = float(np.linalg.norm(bias, self.order)) if bias.size else 0.0
+        return float((count * size) ** self.power + self.weight * constant**self.power)
+
+    def bound(self, target: Array, force: Array, reach: float, count: float) -> float:
+        """A lower bound from any multipliers l: `force = sum l_m d_m` (signs included), `reach = sum |l_m| b_m`.
+
+        power 1: `t force.q` with the largest t that keeps `t ||force||_* <= n` and `t reach <= weight`;
+        power 2: `max over t of t force.q - t^2 (||force||_*^2 / (4 n^2) + reach^2 / (4 weight))`.
+        """
+        gain = float(force @ target)
+        dual = float(np.linalg.norm(force, {1.0: math.inf, 2.0: 2.0, math.inf: 1.0}[self.order]))
+        if gain <= 0.0:
+            return 0.0
+        if self.power == 2:
+            return gain**2 / (dual**2 / count**2 + reach**2 / self.weight)
+        return gain / max(dual / count, reach / self.weight)
+
+
+SQUARED = Loss(2.0, 2, 2.0)
+SQUARED_MAXIMUM = Loss(math.inf, 2, 2.0)
+ABSOLUTE = Loss(1.0, 1, 1.0)
+EUCLIDEAN = Loss(2.0, 1, 1.0)
+MAXIMUM = Loss(math.inf, 1, 1.0)
+
+
+def fit_uniformly(target: ArrayLike, metric: Metric, count: float, loss: Loss) -> Solution[LipschitzFit]:
+    """The exact optimum for order inf: c is a break of the defect or a vertex between breaks, p is McShane's extension."""
+    if not math.isinf(loss.order):
+        raise ValueError(f"{loss}: closed forms exist for order inf only; use `fit_jointly`.")
+    q, n = np.asarray(target, dtype=float), _checked_count(count)
+    best = _least_sum(defect(q, metric), n, loss)
+    p, _ = metric.extension(q, best.point)
+    fit = LipschitzFit(p, max(best.point, metric.constant(p)))
+    value = loss.value(p - q, fit.constant, n)
+    return Solution(Status.OPTIMAL, fit, value, min(best.lower_bound, value), best.iterations, f"McShane, {best.method}")
+
+
+def _least_sum(envelope: Envelope, count: float, loss: Loss) -> Solution[float]:
+    if loss.power == 1:
+        return least_concave_sum(envelope, count, loss.weight, power=1.0)
+    return least_square_sum(envelope, count, loss.weight)
+
+
+def fit_jointly(
+    target: ArrayLike, changes: Changes, count: float, loss: Loss = SQUARED, tolerance: float = 1e-6, rounds: int = 40
+) -> Solution[LipschitzFit]:
+    """The optimal (p, c) for `target` q (N,) and n = `count`, within the relative certified gap `tolerance`.
+
+    >>> fit = fit_jointly([0.0, 1.0], Changes.of_metric([[0, 1], [1, 0]]), count=1.0)
+    >>> round(fit.value, 6), fit.point.values.round(6).tolist(), round(fit.point.constant, 6)
+    (0.4, [0.4, 0.6], 0.2)
+    """
+    q, n = np.asarray(target, dtype=float), _checked_count(count)
+    if q.shape != (changes.size,):
+        raise ValueError(f"target has shape {q.shape}, the changes need ({changes.size},).")
+    best = LipschitzFit(q, changes.worst(q))
+    value, bound, k = loss.value(np.zeros(q.size), best.constant, n), 0.0, 0
+    if value == 0.0:
+        return Solution(Status.OPTIMAL, best, 0.0, 0.0, 0, "already constant")
+    cuts = _Cuts.first(q, changes)
+    for _ in range(rounds):
+        k += 1
+        # Units in which the best loss so far is about 1: the optimal c may be a thousandth of the first one.
+        unit = (value / loss.weight) ** (1.0 / loss.power)
+        proposal = _Program(q, changes, n, loss, unit).solve(cuts)
+        if proposal is None:
+            break
+        p, c, multipliers = proposal
+        least = changes.worst(p)
+        bound = max(bound, _dual(q, changes, cuts, multipliers, n, loss))
+        if (repaired := loss.value(p - q, least, n)) < value:
+            best, value = LipschitzFit(p, least), repaired
+        rescaled = unit > 1.5 * (value / loss.weight) ** (1.0 / loss.power)
+        if value - bound <= tolerance * value or not (cuts.extend(p, c, changes) or rescaled):
+            break
+    status = Status.OPTIMAL if value - bound <= tolerance * value else Status.STALLED
+    return Solution(status, best, value, min(bound, value), k, "cutting planes, Clarabel")
+
+
+def _checked_count(count: float) -> float:
+    if not 0.0 < count < math.inf:
+        raise ValueError(f"count is {count}: it must be positive and finite.")
+    return float(count)
+
+
+def _dual(q: Array, changes: Changes, cuts: _Cuts, multipliers: Array, count: float, loss: Loss) -> float:
+    signed = np.maximum(multipliers, 0.0) * cuts.sign
+    force = np.asarray(changes.matrix[:, cuts.index] @ signed)
+    return loss.bound(q, force, float(np.abs(signed) @ changes.budget[cuts.index]), count)
+
+
+@dataclass
+class _Cuts:
+    """The limits in force: `sign_m d_m' p <= c b_m` for `index` m. Grows."""
+
+    index: NDArray[np.intp]
+    sign: Array
+
+    @classmethod
+    def first(cls, q: Array, changes: Changes) -> _Cuts:
+        moved = changes.along(q)[0]
+        steep = np.argsort(-np.abs(moved) / changes.budget)[: 2 * q.size]
+        return cls(steep, np.where(moved[steep] >= 0.0, 1.0, -1.0))
+
+    def extend(self, p: Array, c: float, changes: Changes) -> bool:
+        """Add the worst violations of (p, c), at most 2 N; False when every one of them is in force already."""
+        moved = changes.along(p)[0]
+        excess = np.abs(moved) / changes.budget - c
+        worst = np.argsort(-excess)[: 2 * p.size]
+        worst = worst[excess[worst] > 1e-12 * max(c, 1e-300)]
+        have = set(zip(self.index.tolist(), self.sign.tolist(), strict=True))
+        fresh = [(m, s) for m, s in zip(worst.tolist(), np.sign(moved[worst]).tolist(), strict=True) if (m, s) not in have]
+        self.index = np.concatenate([self.index, np.array([m for m, _ in fresh], dtype=np.intp)])
+        self.sign = np.concatenate([self.sign, np.array([s for _, s in fresh])])
+        return bool(fresh)
+
+
+@dataclass(frozen=True)
+class _Program:
+    """The conic program on the cuts, in multiples of `unit` (interior-point tolerances are relative to the data).
+
+    With `c = unit x` and `p - q = unit delta / n` the loss is `unit^power (||delta||^power + weight x^power)`.
+    """
+
+    target: Array
+    changes: Changes
+    count: float
+    loss: Loss
+    unit: float
+
+    def solve(self, cuts: _Cuts) -> tuple[Array, float, Array] | None:
+        """`(p, c, multipliers)`, or None when the backend has no answer."""
+        import clarabel
+
+        n, m = self.target.size, cuts.index.size
+        quadratic, linear, rows, right, cones = self._shape(clarabel)
+        cut, offset = self._limits(cuts, quadratic.shape[0])
+        from scipy.sparse import csc_matrix, vstack
+
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-10
+        matrix, vector = csc_matrix(vstack([cut, rows])), np.concatenate([offset, right])
+        cones = [clarabel.NonnegativeConeT(m), *cones]
+        found = clarabel.DefaultSolver(quadratic, linear, matrix, vector, cones, settings).solve()
+        x, z = np.array(found.x), np.array(found.z)
+        if not (np.isfinite(x).all() and np.isfinite(z).all()):
+            return None
+        return self.target + x[:n] * self.unit / self.count, float(x[n]) * self.unit, z[:m] / self.changes.budget[cuts.index]
+
+    def _limits(self, cuts: _Cuts, width: int) -> tuple[Any, Array]:
+        """`sign d'(q / unit + delta / n) / b <= x`: divided by the budgets, so that rows are alike."""
+        from scipy.sparse import csc_matrix, diags_array, hstack
+
+        budget = self.changes.budget[cuts.index]
+        picked = self.changes.matrix[:, cuts.index]
+        rows = diags_array(cuts.sign / budget / self.count) @ picked.T
+        column = csc_matrix(-np.ones((cuts.index.size, 1)))
+        rest = csc_matrix((cuts.index.size, width - self.target.size - 1))
+        offset = -cuts.sign * np.asarray(picked.T @ self.target) / budget / self.unit
+        return hstack([rows, column, rest]), offset
+
+    def _shape(self, clarabel: Any) -> tuple[Any, Array, Any, Array, list[Any]]:
+        """Objective and norm cones over `(delta (N), x, s, t (N, order 1 only))` with `s >= ||delta||`."""
+        from scipy.sparse import block_array, csc_matrix, diags_array, eye_array
+
+        n, order = self.target.size, self.loss.order
+        width = 2 * n + 2 if order == 1.0 else n + 2
+        cost = np.zeros(width)
+        cost[n], cost[n + 1] = self.loss.weight, 1.0
+        squares = 2.0 * cost if self.loss.power == 2 else np.zeros(width)
+        linear = cost if self.loss.power == 1 else np.zeros(width)
+        one, eye, gap = np.ones((n, 1)), eye_array(n), np.zeros((n, 1))
+        if order == 2.0:
+            rows = block_array([[None, gap[:1], -one[:1]], [-eye, gap, gap]])
+            return csc_matrix(diags_array(squares)), linear, rows, np.zeros(n + 1), [clarabel.SecondOrderConeT(n + 1)]
+        if order == math.inf:
+            rows = block_array([[eye, gap, -one], [-eye, gap, -one]])
+        else:
+            rows = block_array([[eye, gap, gap, -eye], [-eye, gap, gap, -eye], [None, gap[:1], -one[:1], one.T]])
+        size = int(rows.shape[0])
+        return csc_matrix(diags_array(squares)), linear, rows, np.zeros(size), [clarabel.NonnegativeConeT(size)]

@@ -1,0 +1,346 @@
+"""Better strategies by descent: `min 2 tr(W (B'B)^-1)` subject to `||B d_m||_1 <= b_m`. Not convex; values are upper bounds.
+
+Three searches, each of which starts from a feasible strategy and returns one that is feasible and never worse:
+
+* `p_identity`: columns normalised by construction, for unit vectors (McKenna and others, VLDB 2018, section 5);
+* `descend`: all entries of B, any changes;
+* `reweigh`: one weight for each row of a given B.
+
+`optimise_strategy` and `optimise_workload` run them from several starts.
+`singular_value_bound` is a lower bound for every strategy. Derivations in docs/theory/strategies.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from solvers.programs.changes import Changes
+from solvers.programs.strategy import Strategy, fit_to_budgets, gram_error, independent_rows, spectral
+from solvers.solution import Solution
+from solvers.status import Status
+
+Array = NDArray[np.float64]
+Objective = Callable[[Array], tuple[float, Array]]
+
+# Temperatures of the smoothed maximum, relative to it. Each phase starts from the best feasible strategy so far.
+TEMPERATURES = (0.1, 0.03, 0.01, 0.003, 0.001)
+# Iterations of a descent times changes times dimensions: about 0.2 microseconds for each, some fifty descents a search. A 10 x 10 table
+# (81 dimensions, 2025 changes) gets 24 iterations: 40 s instead of 150 s, for the same strategy.
+EFFORT = 4_000_000
+RANDOM, RANDOM_DIMENSION = 6, 12
+# More answers than this many times their rank are no strategy: the length of a change grows with their number.
+LARGEST_SURPLUS = 3
+
+
+def p_identity(
+    gram: ArrayLike,
+    budget: ArrayLike,
+    rows: int | None = None,
+    restarts: int = 3,
+    seed: int = 0,
+    iterations: int = 1000,
+    lower_bound: float | None = None,
+) -> Solution[Strategy]:
+    """Minimise `2 tr(W (B'B)^-1)` over `B = [I; T] diag(s)`, T >= 0 (rows, N), `s_i = b_i / (1 + sum_k T_ki)`.
+
+    `||B e_i||_1 = b_i` by construction. `rows` defaults to about N / 16. L-BFGS-B with the analytic gradient from `restarts`
+    random starts (`seed`); T = 0, which is the diagonal strategy, is kept when it is better.
+    """
+    w, b = np.asarray(gram, dtype=float), np.asarray(budget, dtype=float)
+    changes = Changes.units(b)
+    k = max(1, round(b.size / 16)) if rows is None else rows
+    random = np.random.default_rng(seed)
+    best, count = np.zeros((k, b.size)), 0
+
+    def objective(flat: Array) -> tuple[float, Array]:
+        value, slope = _p_identity_error(flat.reshape(k, -1), w, b)
+        return value, slope.ravel()
+
+    lowest = objective(best.ravel())[0]
+    for _ in range(restarts):
+        theta, steps = _minimise(objective, random.random(best.size), iterations, nonnegative=True)
+        count += steps
+        if (value := objective(theta)[0]) < lowest:
+            best, lowest = theta.reshape(k, -1), value
+    matrix = np.vstack([np.eye(b.size), best]) * (b / (1.0 + best.sum(axis=0)))
+    fitted = fit_to_budgets(matrix, changes, "p-identity")
+    return _solution(fitted, w, changes, count, "L-BFGS-B on the p-identity form", lower_bound)
+
+
+def _p_identity_error(theta: Array, w: Array, b: Array) -> tuple[float, Array]:
+    """Value and gradient in O(rows N^2), by Woodbury: `(I + T'T)^-1 = I - T' (I + T T')^-1 T`."""
+    s = (1.0 + theta.sum(axis=0)) / b
+    v = w * np.outer(s, s)
+    core = np.linalg.solve(np.eye(len(theta)) + theta @ theta.T, theta)
+    m_v = v - theta.T @ (core @ v)
+    m_v_m = m_v - (m_v @ theta.T) @ core
+    # d/dT at fixed s is -2 T M V M; at fixed M the value is sum s_i s_j W_ij M_ij, and (V o M) summed over rows is diag(M V).
+    by_scale = 2.0 * np.diagonal(m_v) / s / b
+    return float(2.0 * np.trace(m_v)), 2.0 * (by_scale[None, :] - 2.0 * theta @ m_v_m)
+
+
+def descend(
+    gram: ArrayLike, changes: Changes, start: Strategy, iterations: int = 300, lower_bound: float | None = None
+) -> Solution[Strategy]:
+    """Minimise `log error(B) + 2 log worst(B)` over all entries of B, which does not change when B is multiplied by a number.
+
+    `start` needs full column rank on the span of the changes (pass answer coordinates where it cannot: see `in_answers`).
+    """
+    shape = start.matrix.shape
+
+    def spread(flat: Array) -> Array:
+        return flat.reshape(shape)
+
+    def gather(slope: Array, matrix: Array) -> Array:
+        return slope.ravel()
+
+    search = _Search(start.matrix.ravel(), spread, gather, "L-BFGS on the rows")
+    return _anneal(gram, changes, start, search, iterations, lower_bound)
+
+
+def reweigh(
+    gram: ArrayLike, changes: Changes, start: Strategy, iterations: int = 300, lower_bound: float | None = None
+) -> Solution[Strategy]:
+    """The same over positive weights of the rows of `start`, `B = diag(exp t) A`.
+
+    With as many rows as dimensions the error is `sum_j g_j w_j^-2` and the program convex; with more it is not (docs/theory).
+    """
+    rows = start.matrix
+
+    def spread(t: Array) -> Array:
+        return np.asarray(rows * np.exp(np.clip(t, -30.0, 30.0))[:, None])
+
+    def gather(slope: Array, matrix: Array) -> Array:
+        return np.asarray((slope * matrix).sum(axis=1))
+
+    search = _Search(np.zeros(len(rows)), spread, gather, "L-BFGS on the row weights")
+    return _anneal(gram, changes, start, search, iterations, lower_bound)
+
+
+def optimise_strategy(
+    gram: ArrayLike,
+    changes: Changes,
+    starts: dict[str, Array],
+    iterations: int = 150,
+    keep: int = 3,
+    lower_bound: float | None = None,
+    seeds: Sequence[Array] = (),
+) -> Solution[Strategy]:
+    """Reweigh every start and the p-identity, `descend` from the `keep` best and from `seeds`, return the best. Never worse than any start.
+
+    `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT` allows; where
+    that is none, the best start is the answer.
+    """
+    iterations = min(iterations, EFFORT // max(1, changes.count * changes.size))
+    w, span = np.asarray(gram, dtype=float), changes.span()
+    bound = singular_value_bound(w, changes) if lower_bound is None else lower_bound
+    fitted = [fit_to_budgets(matrix, changes, name) for name, matrix in starts.items()]
+    fitted = [s for s in fitted if np.isfinite(gram_error(w, s.matrix, span))]
+    if not fitted:
+        raise ValueError(
+            "no start has full column rank on the span of the changes: add the identity or use answer coordinates."
+        )
+    if iterations == 0:
+        best = min(fitted, key=lambda s: gram_error(w, s.matrix, span))
+        return _solution(best, w, changes, 0, "best of the starts, too many changes for a search", bound)
+    shaped = fit_to_budgets(p_identity(w, np.ones(changes.size), lower_bound=0.0).point.matrix, changes, "p-identity")
+    pool = [reweigh(w, changes, s, iterations, bound) for s in [*fitted, shaped]]
+    pool.sort(key=lambda s: s.value)
+    places = [s.point for s in pool[:keep]] + [fit_to_budgets(matrix, changes, "random rows") for matrix in seeds]
+    return min([descend(w, changes, s, iterations, bound) for s in places], key=lambda s: s.value)
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Where a descent moves: parameters t, `spread(t) = B`, and `gather` pulls a gradient with respect to B back to t."""
+
+    origin: Array
+    spread: Callable[[Array], Array]
+    gather: Callable[[Array, Array], Array]
+    method: str
+
+
+def _anneal(
+    gram: ArrayLike, changes: Changes, start: Strategy, search: _Search, iterations: int, lower_bound: float | None
+) -> Solution[Strategy]:
+    """Descend at falling temperatures; the exact ratio decides what is kept: smoothing may cost quality, never feasibility."""
+    w, span, spread = np.asarray(gram, dtype=float), changes.span(), search.spread
+    wanted = span.T @ w @ span
+
+    def exact(t: Array) -> float:
+        return gram_error(w, spread(t), span) * changes.worst(spread(t)) ** 2
+
+    point, lowest, count, failures = search.origin, exact(search.origin), 0, 0
+    if not np.isfinite(lowest):
+        raise ValueError(f"strategy {start.name!r} lacks full column rank on the span of the changes: use answer coordinates.")
+    nothing_moves = np.abs(wanted).max(initial=0.0) <= 1e-14 * np.abs(w).max(initial=0.0)
+    for temperature in () if nothing_moves else TEMPERATURES:
+        scale = temperature * changes.worst(spread(point))
+
+        def objective(t: Array, scale: float = scale) -> tuple[float, Array]:
+            matrix = spread(t)
+            value, slope = _log_error(matrix, wanted, span)
+            ratio, push = _log_worst(matrix, changes, scale)
+            return value + 2.0 * ratio, search.gather(slope + 2.0 * push, matrix)
+
+        moved, steps = _minimise(objective, point, iterations)
+        count += steps
+        value = exact(moved)
+        failures = 0 if value < lowest * (1.0 - 1e-6) else failures + 1
+        if value < lowest:
+            point, lowest = moved, value
+        if failures == 2:  # two temperatures without gain: a corner of the feasible set, colder phases do not leave it
+            break
+    better = fit_to_budgets(spread(point), changes, start.name)
+    return _solution(better, w, changes, count, search.method, lower_bound)
+
+
+def _log_error(matrix: Array, wanted: Array, span: Array) -> tuple[float, Array]:
+    """`log tr(W (B'B)^-1)` and its gradient `-2 B M^-1 W M^-1 / tr`, on the span."""
+    measured = matrix @ span
+    normal = measured.T @ measured
+    try:
+        inverse = np.linalg.inv(normal)
+    except np.linalg.LinAlgError:
+        return np.inf, np.zeros_like(matrix)
+    weighted = inverse @ wanted
+    trace = float(np.trace(weighted))
+    if not trace > 0.0:  # lost to rounding: the line search must turn back
+        return np.inf, np.zeros_like(matrix)
+    return float(np.log(trace)), (measured @ (weighted @ inverse)) @ span.T * (-2.0 / trace)
+
+
+def _log_worst(matrix: Array, changes: Changes, temperature: float) -> tuple[float, Array]:
+    """Logarithm of a smooth upper bound of the worst ratio, `t log sum exp(ratio / t)` with rounded |x|, and its gradient."""
+    rounding = temperature * float(np.median(changes.budget)) / len(matrix)
+    ratios = changes.lengths(matrix, rounding)
+    top = float(ratios.max())
+    weight = np.exp((ratios - top) / temperature)
+    smooth = top + temperature * float(np.log(weight.sum()))
+    weight /= weight.sum()
+    active = np.flatnonzero(weight > 1e-12)
+    moved = changes.along(matrix, active)
+    pull = moved / np.hypot(moved, rounding) * (weight[active] / changes.budget[active])
+    return float(np.log(smooth)), np.asarray((changes.matrix[:, active] @ pull.T).T) / smooth
+
+
+def _minimise(objective: Objective, start: Array, iterations: int, nonnegative: bool = False) -> tuple[Array, int]:
+    from scipy.optimize import minimize
+
+    bounds = [(0.0, None)] * start.size if nonnegative else None
+    options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-9}
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return np.asarray(found.x), int(found.nit)
+
+
+def _solution(
+    strategy: Strategy, gram: Array, changes: Changes, iterations: int, method: str, lower_bound: float | None
+) -> Solution[Strategy]:
+    value = gram_error(gram, strategy.matrix, changes.span())
+    bound = singular_value_bound(gram, changes) if lower_bound is None else lower_bound
+    status = Status.OPTIMAL if value - bound <= 1e-6 * value else Status.STALLED
+    return Solution(status, strategy, value, bound, iterations, method)
+
+
+def singular_value_bound(gram: ArrayLike, changes: Changes, rounds: int = 30) -> float:
+    """`2 (tr (W^1/2 S W^1/2)^1/2)^2` with `S = sum_m l_m d_m d_m' / b_m^2`: below the squared error of every feasible strategy.
+
+    Valid for all weights `l_m >= 0` that sum to 1, because `||B d||_2 <= ||B d||_1`; equal weights give the singular value
+    bound of Li and Miklau (ICDT 2013). `rounds` multiplicative updates improve the weights, the best value counts.
+    """
+    w, span = np.asarray(gram, dtype=float), changes.span()
+    root = _root(span.T @ w @ span)
+    weight, best = np.full(changes.count, 1.0 / max(changes.count, 1)), 0.0
+    for _ in range(rounds):
+        scaled = changes.matrix * (weight / changes.budget**2)
+        spread = root @ (span.T @ (scaled @ changes.matrix.T) @ span) @ root
+        values, vectors = np.linalg.eigh(spread)
+        size = np.sqrt(np.maximum(values, 0.0))
+        best = max(best, 2.0 * float(size.sum()) ** 2)
+        # Derivative of tr (.)^1/2 along d d': the square of (spread)^(-1/4) W^1/2 d, halved; the weights follow it.
+        shape = (vectors * np.where(size > 1e-9 * size.max(initial=0.0), size, np.inf) ** -0.5).T @ root @ span.T
+        pull = np.asarray(changes.matrix.multiply((shape.T @ shape) @ changes.matrix).sum(axis=0)) / changes.budget**2
+        if not pull.sum() > 0.0:  # no wanted row moves under any change
+            break
+        weight = weight * pull / (weight @ pull)
+    return best
+
+
+def _root(symmetric: Array) -> Array:
+    values, vectors = np.linalg.eigh(symmetric)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
+def optimise_workload(
+    workload: ArrayLike,
+    changes: Changes,
+    starts: dict[str, Array] | None = None,
+    iterations: int = 150,
+    keep: int = 3,
+    seed: int = 0,
+    lower_bound: float | None = None,
+) -> Solution[Strategy]:
+    """The best strategy found for `workload` Q (K, N), in answer coordinates, and among the elements from `starts` if given.
+
+    Starts in answer coordinates are the rows of Q as they are and equalised, the spectral strategy, and the rows with as many
+    random ones (`seed`). Each descent is kept only if it is better, so the result is never worse than measuring the rows of Q.
+    """
+    q = np.atleast_2d(np.asarray(workload, dtype=float))
+    rows, combined, moved = in_answers(q, changes)
+    gram = combined.T @ combined
+    bound = singular_value_bound(gram, moved) if lower_bound is None else lower_bound
+    starts_here, seeds = _answer_starts(combined, moved, seed), _random_strategies(gram, seed)
+    found = optimise_strategy(gram, moved, starts_here, iterations, keep, bound, seeds)
+    lifted = fit_to_budgets(found.point.matrix @ rows, changes, found.point.name)
+    answers = Solution(found.status, lifted, found.value, min(bound, found.value), found.iterations, found.method)
+    if not starts:
+        return answers
+    return min(answers, optimise_strategy(q.T @ q, changes, starts, iterations, keep, bound), key=lambda s: s.value)
+
+
+def _answer_starts(combined: Array, moved: Changes, seed: int) -> dict[str, Array]:
+    k = combined.shape[1]
+    alone = 1.0 / np.array([moved.worst(row) or 1.0 for row in np.eye(k)])
+    mixed = np.random.default_rng(seed).normal(size=(k, k)) * alone / k
+    starts = {"rows": np.eye(k), "equalised rows": np.diag(alone), "spectral": spectral(combined.T @ combined)}
+    answers = _different(combined)
+    if k < len(answers) <= LARGEST_SURPLUS * k:
+        starts["all answers"] = answers
+    return starts | {"rows and random rows": np.vstack([np.diag(alone), mixed])}
+
+
+def _different(rows: Array) -> Array:
+    """The rows that are no other row, nor its opposite, nor 0: measured twice, a row costs twice its length and brings half."""
+    sized = rows[np.abs(rows).max(axis=1) > 1e-9 * np.abs(rows).max(initial=0.0)]
+    leading = sized[np.arange(len(sized)), (np.abs(sized) > 1e-9 * np.abs(sized).max(initial=0.0)).argmax(axis=1)]
+    signed = sized * np.sign(leading)[:, None]
+    return np.asarray(signed[np.sort(np.unique(signed.round(9), axis=0, return_index=True)[1])])
+
+
+def _random_strategies(gram: Array, seed: int) -> list[Array]:
+    """Random rows that look alike in every answer, up to two more than needed; none in high dimension, where they end far off.
+
+    Under symmetric changes (tables with fixed margins) the rows themselves are a saddle that no descent leaves: 2 x 2 x 2 tables with
+    three records moving cost 288 there, 128 from random rows.
+    """
+    k, random = len(gram), np.random.default_rng(seed)
+    return [random.normal(size=(k + i % 3, k)) @ _root(gram) for i in range(RANDOM)] if k <= RANDOM_DIMENSION else []
+
+
+def in_answers(workload: ArrayLike, changes: Changes) -> tuple[Array, Array, Changes]:
+    """`(C, T, moved)`: rows C (k, N) of Q that are independent where changes move them, T (K, k) with `Q d = T C d` for every change d,
+    and the changes `C d_m`.
+
+    A strategy B found for (T'T, moved) is the strategy `B C` for Q. With fewer answers than elements this is the smaller program,
+    and the only one of the two in which the rows of Q themselves are a starting point of full rank.
+    """
+    q = np.atleast_2d(np.asarray(workload, dtype=float))
+    reached = q @ changes.span()
+    if np.abs(reached).max(initial=0.0) <= 1e-12 * np.abs(q).max(initial=0.0):
+        reached = q  # no change moves an answer: any rows serve
+    kept = independent_rows(reached)
+    return q[kept], reached @ np.linalg.pinv(reached[kept]), Changes(changes.along(q[kept]), changes.budget)
