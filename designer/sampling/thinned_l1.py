@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.continuous import accepted
 from designer.sampling.determined_cells import KEEP_BITS, gathered
 from designer.sampling.lattice_norm import LatticeShape, Rational
