@@ -142,7 +142,7 @@ def test_numpy_integers_cost_what_python_integers_cost() -> None:
         date(2020, 1, 1),
         np.timedelta64(5),
         np.array(5),
-        object(),
+        ...,
     ],
     ids=repr,
 )

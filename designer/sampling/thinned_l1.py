@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
 from designer.sampling.bodies.star_triangulation import Rationals
 from designer.sampling.continuous import accepted
 from designer.sampling.lattices.determined_cells import KEEP_BITS, gathered
@@ -97,7 +98,7 @@ def rate_below_ellipsoid(lattice: Lattice, factor: Sequence[Sequence[Rational]])
     scale = Fraction(float(least) * (1 - 2.0**-10))
     ratio = (scale * below) ** 2
     if not (scale > 0 and _positive_definite(gram * ratio.denominator - lattice.gram * ratio.numerator)):
-        raise ValueError("factor: no l1 norm is proven below this ellipsoid's.")
+        raise InvalidProblem("factor: no l1 norm is proven below this ellipsoid's.")
     return rate_below_l2(lattice, scale)
 
 

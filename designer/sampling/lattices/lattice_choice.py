@@ -17,7 +17,7 @@ from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.lattices.determined_cells import Determination, DeterminedLaplace, determinations
 from designer.sampling.lattices.lattice_norm import LatticeNorm, LatticeShape, Rational, combined
 from designer.sampling.lattices.mirrored_cells import MirroredLaplace, partners
-from designer.sampling.thinned_l1 import ThinnedL1, rate_below_ellipsoid, rate_below_l2, rate_below_polytope
+from designer.sampling.lattices.thinned_l1 import ThinnedL1, rate_below_ellipsoid, rate_below_l2, rate_below_polytope
 from solvers.exact.hermite import integer_matrix
 from solvers.exact.rational import integer_rank
 from solvers.lattices.kernel import Lattice, integer_kernel
