@@ -20,7 +20,7 @@ exponents = st.one_of(st.sampled_from([-1500, -300, -60, -40, 0, 30, 61, 300, 10
 
 def built(norm: Norm, steps: tuple[int, ...], falloff: str) -> Mechanism:
     rows = norm.dimension
-    return Mechanism("odd", Workload(np.eye(rows, 2)), metrics.uniform(2, 1.0), norm, Grid(steps), falloff)  # type: ignore[arg-type]
+    return Mechanism("custom", Workload(np.eye(rows, 2)), metrics.uniform(2, 1.0), norm, Grid(steps), falloff)  # type: ignore[arg-type]
 
 
 @settings(max_examples=150, deadline=None)
