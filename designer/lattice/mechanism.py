@@ -35,7 +35,7 @@ from designer.sensitivity import SensitivitySet
 from designer.specified import Specified
 from designer.tabulation import TakesCounts
 from designer.workload import Workload
-from solvers.rational import exact_rank
+from solvers.rational import exact_rank, float_above
 
 if TYPE_CHECKING:
     from designer.sampling.lattice_chain import Assessment, ChainPlan
@@ -300,10 +300,10 @@ class LatticeMechanism(Specified, TakesCounts):
             raise InvalidProblem(
                 "delta: the budget grows with the distance without end; ask for an adjacency first (`within`)."
             )
-        if self.assessment is not None and delta < self.assessment.delta(self.relation.largest_budget()):
+        budget = self.relation.largest_exact_budget()
+        if self.assessment is not None and delta < self.assessment.delta(float_above(budget)):
             raise InvalidProblem(f"delta: {delta!r} is below what the chain adds, by its estimate; ask for more.")
-        budget = Fraction(self.relation.largest_budget())
-        return float(budget) if self.falloff == "exponential" else zcdp_epsilon(budget**2 / 2, delta)
+        return float_above(budget) if self.falloff == "exponential" else zcdp_epsilon(budget**2 / 2, delta)
 
     @property
     def simulated_draws(self) -> int:

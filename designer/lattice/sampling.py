@@ -15,6 +15,7 @@ from designer.sampling.lattice_chain import ChainPlan, Energy, chain_sampler, di
 from designer.sampling.lattice_choice import Ellipsoid, LatticeChoice, Polytope, lattice_sampler_for
 from designer.sampling.lattice_gaussian import LatticeGaussian
 from solvers.chain import l1_energy, l2_energy
+from solvers.rational import float_above
 
 if TYPE_CHECKING:
     from designer.lattice.mechanism import LatticeMechanism
@@ -98,7 +99,7 @@ def chain_parameters(mechanism: LatticeMechanism) -> dict[str, float | int | Non
     delta = (
         found.smooth_delta(relation.epsilon, _least_length(relation))
         if isinstance(relation, InvariantDistance)
-        else found.delta(relation.largest_budget())
+        else found.delta(float_above(relation.largest_exact_budget()))
     )
     return {"estimated_total_variation": found.high, "estimated_delta": delta, "largest_r_hat": found.largest_r_hat}
 
