@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer import DesignFailed, InvalidProblem, NotPrivate, Workload, invariants, load, metrics
+from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, load, metrics
 from designer.grid import Grid
 from designer.lattice.mechanism import LatticeMechanism
 from designer.mechanism import Mechanism
@@ -100,3 +100,16 @@ def test_odd_norms_on_a_lattice_are_refused_at_construction_or_release(
 def test_lattice_noise_that_cannot_be_drawn_is_refused_at_construction(order: str, falloff: str, scale: float) -> None:
     with pytest.raises(InvalidProblem, match=r"no noise can be drawn exactly|no exact sampler"):
         on_a_lattice([scale] * 4, order, falloff)
+
+
+@pytest.mark.parametrize("step", [-60, -40, -20, 0, 20])
+def test_gauges_that_cannot_be_drawn_are_refused_at_construction(step: int) -> None:
+    """The noise is 2^40 wide: 64 bits hold it in steps of 1, not in steps of 2^-40."""
+    made = design(Problem(Workload.identity(3), metrics.add_remove(3, 2.0**-40)), "k_norm").mechanism
+    assert isinstance(made, Mechanism)
+    try:
+        coarse = Mechanism("k_norm", made.workload, made.relation, made.norm, Grid((step,) * 3))
+    except (InvalidProblem, NotPrivate):
+        assert step != 0
+        return
+    assert len(coarse.release([1, 2, 3]).answers) == 3
