@@ -114,7 +114,7 @@ class Mechanism(Specified, TakesCounts):
     def _require_draws(self) -> None:
         """What the sampler refuses is no mechanism: singular and tall maps, rates and steps out of its range. The sampler is kept for the release.
 
-        The triangulation of a gauge alone is proven at the first draw.
+        The triangulation of a large gauge alone is proven at the first draw.
         """
         try:
             _ = self.noise

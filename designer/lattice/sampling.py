@@ -15,6 +15,7 @@ from designer.sampling.lattice_chain import ChainPlan, Energy, chain_sampler, di
 from designer.sampling.lattice_choice import Ellipsoid, LatticeChoice, Polytope, lattice_sampler_for
 from designer.sampling.lattice_gaussian import LatticeGaussian
 from solvers.chain import l1_energy, l2_energy
+from solvers.rational import float_above
 
 if TYPE_CHECKING:
     from designer.lattice.mechanism import LatticeMechanism
@@ -34,11 +35,16 @@ def exact_choice(mechanism: LatticeMechanism) -> LatticeChoice:
         return lattice_sampler_for(constraints, _polytope(mechanism, norm), 1, lattice)
     if _equal_weights(mechanism) and norm.order != "linf":
         return lattice_sampler_for(constraints, norm.order, Fraction(float(norm.map[0])), lattice)
-    if norm.order == "l2":
-        return lattice_sampler_for(constraints, Ellipsoid(_factor(mechanism)), 1, lattice)
-    raise InvalidProblem(
-        f"norm: no exact sampler for this {norm.order} norm on a lattice; use equal l1 weights, l2 or a gauge, or ask for a chain."
-    )
+    return lattice_sampler_for(constraints, Ellipsoid(_factor(mechanism)), 1, lattice)
+
+
+def require_served(mechanism: LatticeMechanism) -> None:
+    """`InvalidProblem` for a norm that no exact sampler serves on a lattice."""
+    norm = mechanism.norm
+    if not (isinstance(norm, Gauge) or norm.order == "l2" or (norm.order == "l1" and _equal_weights(mechanism))):
+        raise InvalidProblem(
+            f"norm: no exact sampler for this {norm.order} norm on a lattice; use equal l1 weights, l2 or a gauge, or ask for a chain."
+        )
 
 
 def _equal_weights(mechanism: LatticeMechanism) -> bool:
@@ -98,7 +104,7 @@ def chain_parameters(mechanism: LatticeMechanism) -> dict[str, float | int | Non
     delta = (
         found.smooth_delta(relation.epsilon, _least_length(relation))
         if isinstance(relation, InvariantDistance)
-        else found.delta(relation.largest_budget())
+        else found.delta(float_above(relation.largest_exact_budget()))
     )
     return {"estimated_total_variation": found.high, "estimated_delta": delta, "largest_r_hat": found.largest_r_hat}
 
