@@ -110,6 +110,23 @@ def test_the_first_line_names_every_column_once(first: str, tmp_path: Path) -> N
         open_table(tmp_path / "t.csv")
 
 
+@pytest.mark.parametrize(
+    "first",
+    [b"a," + b"x" * 1001, b'a,"b\n1,2\n' + b"3,4\n" * 300, b"a,Gr\xf6\xdfe", b"PK\x03\x04,b", b"a,b\0", bytes(range(256))],
+    ids=["long", "open quote", "Latin 1", "archive", "zero", "all bytes"],
+)
+def test_a_first_line_that_is_no_text_is_refused(first: bytes, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(first + b"\n1,2\n")
+    with pytest.raises(InvalidProblem, match=r"t\.csv is no line of names"):
+        open_table(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("name", ["x" * 1000, '"two\nlines"', "Größe 👩\u200d👩", "a\tb"])
+def test_names_of_columns_are_any_text(name: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"{name},n\n1,2\n", encoding="utf-8")
+    assert read(tmp_path / "t.csv") == {name.strip('"'): ["1"], "n": ["2"]}
+
+
 @pytest.mark.parametrize("name", ["none.csv", "none.parquet", "none*.parquet"])
 def test_a_file_that_is_missing_is_said_to_be(name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidProblem, match="no such file"):

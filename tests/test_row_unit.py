@@ -125,20 +125,49 @@ def test_views_of_the_engine_are_no_stored_tables(name: str, database: Any) -> N
 
 
 def test_files_and_tables_in_memory_are_tables(tmp_path: Any, database: Any) -> None:
+    import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
     rows = database.table("people").to_pyarrow()
     pq.write_table(rows, tmp_path / "it's ) a.parquet")
     (tmp_path / "a.csv").write_text("sex,age,pay\nF,0,1\n")
     tables = [ibis.memtable(rows), open_table(tmp_path / "it's ) a.parquet"), open_table(tmp_path / "a.csv", PLAN.numbers)]
-    database.con.register("registered", rows)
+    for name, given in (("registered", rows), ("framed", rows.to_pandas()), ("listed", ds.dataset(rows))):
+        database.con.register(name, given)
     tables += [
-        database.table("registered"),
+        *(database.table(name) for name in ("registered", "framed", "listed")),
         database.read_csv(tmp_path / "a.csv"),
         database.read_parquet(tmp_path / "*.parquet"),
     ]
     for table in tables:
         assert PLAN.release(table).fingerprint == PLAN.fingerprint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM people LIMIT 2",
+        "SELECT people.* FROM people, pets",
+        "SELECT * FROM array_of_people LIMIT 1000000",
+        "SELECT DISTINCT * FROM array_of_people",
+        "SELECT * FROM array_of_people UNION ALL SELECT * FROM array_of_people",
+        "SELECT * FROM array_of_people WHERE random() < 0.5",
+        "SELECT * REPLACE (random()::INTEGER AS pay) FROM array_of_people",
+        "SELECT * FROM array_of_people TABLESAMPLE 50%",
+    ],
+)
+def test_relations_registered_with_the_engine_are_views(text: str) -> None:
+    """DuckDB keeps no text of what is registered, be it an array or a relation; afterwards it explains as it did before."""
+    database = engine()
+    database.con.register("array_of_people", database.table("people").to_pyarrow())
+    database.con.register("related", database.con.sql(text))
+    asked = "SELECT current_setting('explain_output')"
+    before = database.con.execute(asked).fetchall()
+    assert PLAN.release(database.table("array_of_people")).fingerprint == PLAN.fingerprint
+    for send in (PLAN.release, PRESENCE.release_database):
+        with pytest.raises(InvalidProblem, match='unit="household"'):
+            send(database.table("related"))
+    assert database.con.execute(asked).fetchall() == before
 
 
 def test_the_guarantee_says_what_a_row_is(database: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
 ]
 
+PLAIN = [text for text in TEXTS if text.isprintable() and "\\" not in text]  # keys that are written into the query
 ROWS = [{**row, "id": i} for i, row in enumerate(firms(300, seed=9))]
 
 
@@ -61,16 +62,22 @@ def as_table(spark: Any, arrow: Any, path: Path) -> Any:
     return spark.read_parquet(str(path))
 
 
+def listed_alone(level: Groups, found: Mapping[Any, Any]) -> dict[Any, Any]:
+    """What is answered: an engine may return a few groups that are not listed. All of them, where they are found privately."""
+    return {key: value for key, value in found.items() if level.keys is None or key in level.place}
+
+
 def test_exact_numbers_agree(table: Any) -> None:
     plan, here = everything(), on_duckdb(ROWS)
     for level in plan.levels:
         queries = [query for query in plan.noisy if query.groups == level]
-        assert numbers(level, queries, table) == numbers(level, queries, here)
+        found, expected = (listed_alone(level, numbers(level, queries, t)) for t in (table, here))
+        assert found == expected and found
 
 
 def test_cells_of_quantiles_agree(table: Any) -> None:
     asked = Quantile("median", STATES, LARGE, PAY, 0.5, (0, 1, 10, 100, 1000), Fraction(1, 4))
-    found, here = cell_counts(asked, table), cell_counts(asked, on_duckdb(ROWS))
+    found, here = (listed_alone(asked.groups, cell_counts(asked, t)) for t in (table, on_duckdb(ROWS)))
     assert {key: list(cells) for key, cells in found.items()} == {key: list(cells) for key, cells in here.items()}
 
 
@@ -107,7 +114,15 @@ def test_texts_are_told_apart_by_bytes(spark: Any, tmp_path: Path, kind: str) ->
     plain = as_table(spark, pa.Table.from_pylist(rows), tmp_path / "texts.parquet")
     spark._session.sql(f"select cast(k as {kind}) as k, emp from {plain.get_name()}").createOrReplaceTempView("texts")
     there = spark.table("texts")
-    for level in (Groups(["k"], [["a"]]), Groups([Key("k", 1)], [["a"]]), Groups()):
+    starts = list(dict.fromkeys(text[:1] for text in TEXTS if text))
+    for level in (
+        Groups(["k"], [[text] for text in TEXTS]),
+        Groups(["k"], [[text] for text in PLAIN]),
+        Groups(["k"], [["a"]]),
+        Groups([Key("k", 1)], [[text] for text in starts]),
+        Groups([Key("k", 1)], [["a"]]),
+        Groups(),
+    ):
         where = (Condition("k", "!=", "A"),)
         queries = (Sum("s", level, where, 1, Measure("emp")), CountDistinct("d", level, variance=1, of="k"))
         expected: dict[Any, list[int]] = {}
@@ -117,4 +132,6 @@ def test_texts_are_told_apart_by_bytes(spark: Any, tmp_path: Path, kind: str) ->
                 met = where[0].meets(row) * row["emp"]
                 distinct = {r["k"] for r in rows if tuple(key.label(r) for key in level.columns) == label} - {None}
                 expected[label] = [expected.get(label, [0])[0] + met, len(distinct)]
-        assert numbers(level, queries, there) == expected
+        found = numbers(level, queries, there)
+        assert listed_alone(level, found) == listed_alone(level, expected)
+        assert set(level.place) <= set(found)

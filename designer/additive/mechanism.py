@@ -103,13 +103,13 @@ class Mechanism(Specified, TakesCounts):
         self._require_shapes()
         object.__setattr__(self, "integers", frozen(self.grid.integers(self.target)))
         object.__setattr__(self, "privacy", self.verify().require())
-        self.require_substance()
         self._require_draws()
+        self.require_substance()
 
     def _require_draws(self) -> None:
         """What the sampler refuses is no mechanism: singular and tall maps, rates and steps out of its range. The sampler is kept for the release.
 
-        The triangulation of a gauge alone is proven at the first draw.
+        The triangulation of a large gauge alone is proven at the first draw.
         """
         try:
             _ = self.noise

@@ -32,6 +32,7 @@ from solvers.programs.absolute_moments import mean_absolute
 # More exponentials than this in one answer are simulated rather than recursed over: a standard error of about 0.3 % of the value.
 LONGEST_RECURSION = 128
 SIMULATED_DRAWS = 100_000
+PROVEN_AT_ONCE = 2048  # indices in the triangulation of a gauge: 0.1 s
 
 
 class Sampler(Protocol):
@@ -192,20 +193,27 @@ def _gauge(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fract
         signed = np.concatenate([vertices, -vertices])[norm.body.simplices]
         return np.array([norm.body.weights @ mean_absolute(signed @ row) for row in rows])
 
-    return Noise(_Lazy(norm, tuple(steps)), heard, units, (s + 1) * (s + 2) * norm.second_moment, absolute)
+    sampler = _Lazy(norm, tuple(steps))
+    if norm.body.simplices.size <= PROVEN_AT_ONCE:
+        sampler.prove()
+    return Noise(sampler, heard, units, (s + 1) * (s + 2) * norm.second_moment, absolute)
 
 
 class _Lazy:
-    """The sampler of a polytope gauge, built at the first draw: proving its triangulation takes longer than all moments."""
+    """The sampler of a polytope gauge, built at the first draw where proving its triangulation takes longer than all moments."""
 
     def __init__(self, norm: Gauge, steps: tuple[Fraction, ...]) -> None:
         self.norm, self.steps = norm, steps
         self.sampler: RoundAndReject | None = None
 
-    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+    def prove(self) -> RoundAndReject:
+        """The sampler, its triangulation proven; `InvalidProblem` where it cannot be, or where noise and steps do not fit."""
         if self.sampler is None:
             self.sampler = RoundAndReject(gauge_grid(self.norm, self.steps))
-        return self.sampler.draw(size, entropy)
+        return self.sampler
+
+    def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        return self.prove().draw(size, entropy)
 
 
 def gauge_grid(norm: Gauge, steps: tuple[Fraction, ...]) -> PolytopeGrid:

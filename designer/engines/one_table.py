@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 # Modules of values that are computed from one row alone, but for what `_beyond_a_row` finds in them.
@@ -18,10 +20,9 @@ READERS = (
     "read_ndjson",
     "read_ndjson_auto",
 )
-SCANS = ("python_arrow_scan", "arrow_scan", "arrow_scan_dumb", "pandas_scan")
-PLAIN_VIEW = re.compile(
-    rf"CREATE (TEMP |TEMPORARY )?VIEW [\w.]+ AS SELECT \* FROM ({'|'.join(READERS + SCANS)})\((?P<rest>.*)\Z", re.S
-)
+PLAIN_VIEW = re.compile(rf"CREATE (TEMP |TEMPORARY )?VIEW [\w.]+ AS SELECT \* FROM ({'|'.join(READERS)})\((?P<rest>.*)\Z", re.S)
+# What DuckDB means to do for `SELECT * FROM` an array that was registered: the columns of the query, those of the view, the array.
+PLANS_OF_ARRAYS = (["PROJECTION", "PROJECTION", "ARROW_SCAN"], ["PROJECTION", "PROJECTION", "PANDAS_SCAN"])
 CACHED = "ibis_cached"  # what `expression.cache()` stores: the rows of any expression
 VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
 
@@ -98,13 +99,46 @@ def _is_view(node: Any) -> bool:
     """A view on DuckDB that is more than a file or an array read as it is. What other engines name is taken for a table."""
     if getattr(node.source, "name", None) != "duckdb":
         return False
-    found = node.source.raw_sql(VIEWS).fetchall()
-    return any(name.casefold() == node.name.casefold() and not _reads_one_source(sql) for name, sql in found)
+    texts = [sql for name, sql in node.source.raw_sql(VIEWS).fetchall() if name.casefold() == node.name.casefold()]
+    return not all(_reads_one_source(sql) if sql else _is_array(node) for sql in texts)
+
+
+def _is_array(node: Any) -> bool:
+    """Does a view without a text, which is what DuckDB keeps of anything registered, read one array, and no relation?
+
+    Its plan tells, as it is before it is optimised: a limit that leaves all rows today is none on other data.
+    """
+    query = node.source.compile(node.to_expr())
+    with _plans_shown(node.source):
+        plans = dict(node.source.raw_sql(f"EXPLAIN (FORMAT json) {query}").fetchall())
+    return _steps(json.loads(plans.get("logical_plan", "[]"))) in PLANS_OF_ARRAYS
+
+
+@contextmanager
+def _plans_shown(engine: Any) -> Iterator[None]:
+    """All plans of a query are explained, for as long as this is open."""
+    (known,) = engine.raw_sql("SELECT current_setting('explain_output')").fetchone()
+    engine.raw_sql("SET explain_output = 'all'")
+    try:
+        yield
+    finally:
+        engine.raw_sql(f"SET explain_output = '{known}'")
+
+
+def _steps(plan: Any) -> list[str] | None:
+    """The names of the steps of a plan from the last to the first; None where one has several before it."""
+    names = []
+    while plan:
+        if len(plan) > 1:
+            return None
+        names.append(plan[0]["name"].strip())
+        plan = plan[0]["children"]
+    return names
 
 
 def _reads_one_source(sql: str) -> bool:
     """Is a view `SELECT * FROM` one reader of files, and nothing after its closing bracket?"""
-    bare = re.sub(r"'(?:[^']|'')*'", "''", re.sub(r'"(?:[^"]|"")*"', "q", sql)) if sql else ""
+    bare = re.sub(r"'(?:[^']|'')*'", "''", re.sub(r'"(?:[^"]|"")*"', "q", sql))
     match = PLAIN_VIEW.match(bare)
     if match is None:
         return False

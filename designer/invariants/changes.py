@@ -136,6 +136,10 @@ class ChangeRelation(Relation):
     def largest_budget(self) -> float:
         return float(self.budgets.max(initial=0.0))
 
+    @abstractmethod
+    def largest_exact_budget(self) -> Fraction:
+        """The largest finite budget of a change, exactly; 0 where there is none."""
+
     def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
         change = self.changes[min(left, right)]
         parts = [f"{int(change[i]):+d} {elements[i]}" for i in np.flatnonzero(change).tolist()]
@@ -164,6 +168,9 @@ class InvariantChanges(ChangeRelation):
 
     def exact_budget(self, left: int, right: int) -> Fraction:
         return Fraction(self.epsilon) * (left != right)
+
+    def largest_exact_budget(self) -> Fraction:
+        return Fraction(self.epsilon) * (not self.is_vacuous())
 
     def words(self) -> str:
         return f"{self._moved()} are told apart with budget {self.epsilon!r} (Semi-DP)."
@@ -275,8 +282,14 @@ class InvariantMetric(ChangeRelation):
     @cached_property
     def budgets(self) -> Floats:
         """Float transport costs, rounded down from the exact ones."""
-        costs = (self.exact_budget(m, len(self.changes)) for m in range(len(self.changes)))
-        return frozen(np.array([np.inf if cost is None else float_below(cost) for cost in costs]))
+        return frozen(np.array([np.inf if cost is None else float_below(cost) for cost in self._costs]))
+
+    @cached_property
+    def _costs(self) -> tuple[Fraction | None, ...]:
+        return tuple(self.exact_budget(m, len(self.changes)) for m in range(len(self.changes)))
+
+    def largest_exact_budget(self) -> Fraction:
+        return max((cost for cost in self._costs if cost is not None), default=Fraction(0))
 
     def is_vacuous(self) -> bool:
         return all(self.exact_budget(m, len(self.changes)) is None for m in range(len(self.changes)))

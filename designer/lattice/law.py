@@ -17,6 +17,7 @@ from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, Energy, chain_sampler, directions
 from designer.sampling.lattices.lattice_choice import Ellipsoid, LatticeChoice, Polytope, lattice_sampler_for
 from designer.sampling.lattices.lattice_gaussian import LatticeGaussian
+from solvers.exact.rational import float_above
 from solvers.lattices.chain import l1_energy, l2_energy
 from solvers.lattices.kernel import Lattice
 
@@ -64,11 +65,15 @@ class LatticeLaw:
             return lattice_sampler_for(self.constraints, self._polytope(norm), 1, self.lattice)
         if self.equal_weights and norm.order != "linf":
             return lattice_sampler_for(self.constraints, norm.order, Fraction(float(norm.map[0])), self.lattice)
-        if norm.order == "l2":
-            return lattice_sampler_for(self.constraints, Ellipsoid(self._factor()), 1, self.lattice)
-        raise InvalidProblem(
-            f"norm: no exact sampler for this {norm.order} norm on a lattice; use equal l1 weights, l2 or a gauge, or ask for a chain."
-        )
+        return lattice_sampler_for(self.constraints, Ellipsoid(self._factor()), 1, self.lattice)
+
+    def require_served(self) -> None:
+        """`InvalidProblem` for a norm that no exact sampler serves on a lattice."""
+        norm = self.norm
+        if not (isinstance(norm, Gauge) or norm.order == "l2" or (norm.order == "l1" and self.equal_weights)):
+            raise InvalidProblem(
+                f"norm: no exact sampler for this {norm.order} norm on a lattice; use equal l1 weights, l2 or a gauge, or ask for a chain."
+            )
 
     def gaussian(self) -> LatticeChoice:
         """The exact sampler of the Gaussian fall-off."""
@@ -146,7 +151,7 @@ def chain_parameters(found: Assessment | None, relation: ChangeRelation | Invari
     delta = (
         found.smooth_delta(relation.epsilon, _least_length(relation))
         if isinstance(relation, InvariantDistance)
-        else found.delta(relation.largest_budget())
+        else found.delta(float_above(relation.largest_exact_budget()))
     )
     return {"estimated_total_variation": found.high, "estimated_delta": delta, "largest_r_hat": found.largest_r_hat}
 

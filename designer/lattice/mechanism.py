@@ -43,7 +43,7 @@ from designer.values.checks import count, shown
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
 from designer.values.printing import printed
-from solvers.exact.rational import exact_rank
+from solvers.exact.rational import exact_rank, float_above
 from solvers.lattices.kernel import Lattice, integer_kernel
 
 Falloff = Literal["exponential", "gaussian"]
@@ -132,6 +132,24 @@ class LatticeMechanism(Specified, TakesCounts):
         object.__setattr__(self, "privacy", self.verify().require())
         if moves_nothing(self.privacy, self.sensitivity):
             raise InvalidProblem("relation: protects no change at all; an invariant may need a larger adjacency.")
+        self._require_draws()
+
+    def _require_draws(self) -> None:
+        """What exact samplers refuse is no mechanism: norms that none serves, rates and variances out of their range.
+
+        Above `SLOW_BASIS` dimensions only the kind of the norm is looked at: the sampler then takes seconds and is made at the first draw.
+        """
+        if self.chain is not None:
+            return
+        self.law.require_served()
+        if self.dimension > SLOW_BASIS:
+            return
+        try:
+            _ = self.choice
+        except (ValueError, OverflowError, np.linalg.LinAlgError) as refusal:
+            raise InvalidProblem(
+                f"norm: no noise can be drawn exactly for it on this lattice: {refusal} Choose budgets that give noise between 2^-20 and 2^40 wide."
+            ) from None
 
     @property
     def exact(self) -> tuple[str, ...]:
@@ -295,10 +313,10 @@ class LatticeMechanism(Specified, TakesCounts):
             raise InvalidProblem(
                 "delta: the budget grows with the distance without end; ask for an adjacency first (`within`)."
             )
-        if self.assessment is not None and delta < self.assessment.delta(self.relation.largest_budget()):
+        budget = self.relation.largest_exact_budget()
+        if self.assessment is not None and delta < self.assessment.delta(float_above(budget)):
             raise InvalidProblem(f"delta: {delta!r} is below what the chain adds, by its estimate; ask for more.")
-        budget = Fraction(self.relation.largest_budget())
-        return float(budget) if self.falloff == "exponential" else zcdp_epsilon(budget**2 / 2, delta)
+        return float_above(budget) if self.falloff == "exponential" else zcdp_epsilon(budget**2 / 2, delta)
 
     @property
     def simulated_draws(self) -> int:
@@ -383,6 +401,8 @@ class LatticeMechanism(Specified, TakesCounts):
             chain=None if core["chain"] is None else ChainPlan.from_spec(core["chain"]),
         )
         made._require_promise()
+        if made.chain is None and made.dimension <= SLOW_BASIS:
+            _ = made.sampler
         return made
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class ResidualNoise:
     def wide(self) -> bool:
         """Is every coordinate's noise so wide that its discrete variance is the continuous one?"""
         least = np.ldexp(1.0, self.workload.measured.orders)
-        return bool((np.isinf(self.precisions) | (least >= WIDE * self.precisions)).all())
+        return bool((np.isinf(self.precisions) | (least / WIDE >= self.precisions)).all())
 
     def draw(self, entropy: Entropy) -> Iterator[NDArray[np.int64]]:
         """One draw of every residual's noise, in order; zeros where there is none."""

@@ -23,6 +23,7 @@ DEEPEST = 8
 # Float budgets outside are clipped before they are added and scaled, factors are kept to the range below: nothing over- or underflows.
 LEAST_BUDGET, LARGEST_BUDGET = 1e-200, 1e200
 LEAST_FACTOR, LARGEST_FACTOR = 1e-90, 1e90
+LEAST_MIDRANGE = 1e-100  # from here to its inverse: no factor, and no sum, takes a budget out of the range
 
 
 def clipped(budgets: Floats) -> Floats:
@@ -46,13 +47,37 @@ def relabelled(*labels: Indices) -> Indices:
     return np.asarray(np.unique(np.stack(labels, axis=1), axis=0, return_inverse=True)[1].ravel(), dtype=np.intp)
 
 
-def nesting(relation: Relation) -> int:
-    """How many levels of relations a relation holds, itself included."""
+def inner_relations(relation: Relation) -> list[Relation]:
+    """The relations that a relation is made of, one level down."""
     values = [getattr(relation, field.name) for field in fields(relation)]  # type: ignore[arg-type]
-    inner = [
+    return [
         part for value in values for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Relation)
     ]
-    return 1 + max(map(nesting, inner), default=0)
+
+
+def unclipped(metric: Relation) -> bool:
+    """Whether no float budget was clipped on the way to those of `metric`, so that all are within its `budget_error`.
+
+    True when the positive finite budgets of every metric inside lie between 1e-100 and 1e100: factors within 1e-90 and 1e90, sums, maxima
+    and roots of sums of squares of those stay within the range that is kept. By induction from the innermost metrics, which clip nothing.
+    """
+    return all(unclipped(part) and _in_midrange(part) for part in inner_relations(metric))
+
+
+def _in_midrange(part: Relation) -> bool:
+    if not isinstance(part, Metric):
+        return False
+    for rows, columns in rectangles(part.size):
+        budgets = part.rectangle(rows, columns)
+        told = budgets[np.isfinite(budgets) & (budgets > 0)]
+        if told.size and not LEAST_MIDRANGE <= told.min() <= told.max() <= 1 / LEAST_MIDRANGE:
+            return False
+    return True
+
+
+def nesting(relation: Relation) -> int:
+    """How many levels of relations a relation holds, itself included."""
+    return 1 + max(map(nesting, inner_relations(relation)), default=0)
 
 
 def require_metric(value: object, field: str, size: int | None = None) -> Metric:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from sys import float_info
 from typing import Any
 
 import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.metrics.elements import own_budgets
-from designer.metrics.metric import Metric, inner_words, metric_from_spec, require_metric
+from designer.metrics.metric import Metric, inner_words, metric_from_spec, require_metric, unclipped
 from designer.metrics.series import Ordered
 from designer.metrics.triangle import ROUNDING
 from designer.question.relation import Block, Read, Relation, rectangles
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import count, positive, shown
+from solvers.exact.rational import float_above
 
 MOST_ELEMENTS = 10**8
 
@@ -267,8 +270,21 @@ def after_noisy_total(change: Metric, epsilon: float) -> AppearOrChange:
     `epsilon + max_j d(i, j)`: m hides it, and behind m one record of the list becomes another (docs/theory/metrics.md, 5; DX section 5).
     Records must be cut by their place in the list, not by their value. Budgets are rounded up.
     """
-    size = require_metric(change, "change").size
-    farthest = [change.rectangle(slice(i, i + 1), slice(0, size))[0].max() for i in range(size)]
-    share = positive(epsilon, "epsilon")
+    require_metric(change, "change")
+    share = Fraction(positive(epsilon, "epsilon"))
+    costs = [math.inf if budget is None else min(float_above(share + budget), float_info.max) for budget in _farthest(change)]
     # The closure takes back what rounding up adds beyond the triangle inequality; the true budgets keep it, so they are not above it.
-    return AppearOrChange(change, frozen((np.array(farthest) * (1 + 2 * change.budget_error) + share) * (1 + 2.0**-50)), True)
+    return AppearOrChange(change, own_budgets(costs, "relation.epsilons"), True)
+
+
+def _farthest(change: Metric) -> Iterator[Fraction | None]:
+    """At least `max_j d(i, j)` for each element i; None where it is infinite. Floats tell where none was clipped, exact budgets otherwise."""
+    everything, faithful = range(change.size), unclipped(change)
+    for i in everything:
+        if faithful:
+            largest = float(change.rectangle(slice(i, i + 1), slice(0, change.size))[0].max())
+            yield None if math.isinf(largest) else Fraction(largest) * (1 + 2 * Fraction(change.budget_error))
+            continue
+        budgets = [change.exact_budget(i, j) for j in everything]
+        known = [budget for budget in budgets if budget is not None]
+        yield max(known) if len(known) == len(budgets) else None

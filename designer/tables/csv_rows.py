@@ -1,6 +1,7 @@
 """CSV files as columns of texts and numbers, by rules that read each record alone: none is refused or dropped for what it holds.
 
-- Bytes that are not UTF-8 become U+FFFD, and a byte-order mark is no part of the first name.
+- The first line names the columns; it is public, and refused where it is no text in UTF-8. A byte-order mark is no part of it.
+- Below it, bytes that are not UTF-8 become U+FFFD.
 - Fields are separated by the delimiter; one in double quotes may hold delimiters, line ends and doubled quotes, at any length.
 - Fields that a record lacks, and empty ones, are missing; those too many are cut off; a blank line is no record.
 - A record is what the quotes make of the file: one that never closes makes one record of all lines that follow.
@@ -20,6 +21,8 @@ from designer.files.data_files import number
 from designer.values.checks import shown
 
 LONGEST_FIELD = 2**31 - 1
+MOST_NAME = 1000
+NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]")  # in a name: control characters, and what was no UTF-8
 ROWS_AT_ONCE = 20_000
 
 
@@ -65,6 +68,11 @@ class Marks:
 def header(path: Path, delimiter: str) -> list[str]:
     """The columns that the first line names, each once; engines do not tell upper from lower case."""
     names = next(_records(path, delimiter), [])
+    if any(len(name) > MOST_NAME or NO_TEXT.search(name) for name in names):
+        raise InvalidProblem(
+            f"path: the first line of {path} is no line of names: one is longer than {MOST_NAME} characters, or holds control characters or bytes "
+            "that are not UTF-8. Save the file as text in UTF-8 that begins with the names of its columns."
+        )
     if not all(names) or len({name.casefold() for name in names}) != len(names) or not names:
         raise InvalidProblem(f"path: the first line of {path} must name every column once, whatever the case of letters.")
     return names

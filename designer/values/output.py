@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -69,7 +68,7 @@ def _target(path: Path) -> Path:
 @contextmanager
 def _beside(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
     """An empty file in the same folder; gone afterwards unless it was moved."""
-    temporary = target.parent / f".{secrets.token_hex(8)}.tmp"
+    temporary = target.parent / f".{os.urandom(8).hex()}.tmp"
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     except OSError as error:

@@ -87,7 +87,7 @@ def most_moves(vectors: Integers, stop: int | None = None) -> int:
     To h' move the positive parts of `d = h' - h`; the one from x to y spares one where `d_y >= 1`, and costs one more where `d_x >= 0`.
 
     >>> most_moves(np.array([[2, 0, 0, 1], [1, 1, 1, 0]]))
-    2
+    3
     """
     held = np.asarray(vectors, dtype=np.int64)
     apart = np.zeros((len(held), len(held)), dtype=np.int64)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 HALF = Fraction(1, 2)
 LARGEST_VARIANCE = 2**80
+LEAST_VARIANCE = Fraction(
+    1, 2**40
+)  # below it the slack of the float bound rejects nearly every proposal, and noise is 0 but for exp(-2^39)
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,8 @@ class CentredGaussian:
     inflation: Fraction = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not 0 < self.variance <= LARGEST_VARIANCE:
-            raise InvalidProblem(f"variance: {float(self.variance)!r} of a coefficient is not in (0, 2^80]; rescale.")
+        if not LEAST_VARIANCE <= self.variance <= LARGEST_VARIANCE:
+            raise InvalidProblem(f"variance: {float(self.variance)!r} of a coefficient is not in [2^-40, 2^80]; rescale.")
         object.__setattr__(self, "inflation", inflation_for(self.variance, HALF))
 
     def draw(self, centres: Floats, errors: Floats, exact: Callable[[int], Fraction], entropy: Entropy) -> Floats:

@@ -41,6 +41,8 @@ SHORT_VECTORS = 20_000
 SEED = 0
 R_HAT_CHAINS, R_HAT_DRAWS = 8, 100
 
+LARGEST_EXPONENT = 700.0  # exp beyond is no float
+
 
 @dataclass(frozen=True)
 class ChainPlan:
@@ -103,7 +105,7 @@ class Assessment:
 
         Q(x) is within tau of P(x) for every x, so `Q(x)(S) <= P(x)(S) + tau <= e^b P(x')(S) + tau <= e^b Q(x')(S) + (1 + e^b) tau`.
         """
-        return (1 + math.exp(budget)) * self.high
+        return (1 + math.exp(budget)) * self.high if budget < LARGEST_EXPONENT else math.inf
 
     def smooth_delta(self, epsilon: float, least: float) -> float:
         """The delta of INT Definition 2 for changes of length r at least `least`: `tau (e^eps - 1) (e^(eps r) + 1) / (e^(eps r) - 1)` there.
