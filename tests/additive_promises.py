@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import combinations, pairwise, product
 from typing import Any
 
@@ -73,11 +74,21 @@ def graph(relation: Core) -> Matrix:
     return closed(off_diagonal(joined)) * relation["per_edge"]
 
 
+def at_most(threshold: float, points: list[list[float]], per_unit: float, kind: str) -> Matrix:
+    """Which euclidean distances are at most the threshold, by their squares in rationals."""
+    given = [[Fraction(c) * Fraction(per_unit) for c in point] for point in points]
+    squares = [[sum((a - b) ** 2 for a, b in zip(u, v, strict=True)) for v in given] for u in given]
+    return np.array([[square <= Fraction(threshold) ** 2 for square in row] for row in squares])
+
+
 def blowfish(relation: Core) -> Matrix:
     ground, threshold = metric(relation["ground"]), relation["threshold"]
     if relation["kind"] == "smooth_threshold":
         return relation["epsilon"] * off_diagonal(np.maximum(1, ground / threshold))
-    return relation["epsilon"] * closed(off_diagonal(np.where(ground <= threshold * (1 + 1e-12), 1.0, INF)))
+    near = ground <= threshold * (1 + 1e-12)
+    if relation["ground"]["kind"] == "euclidean":  # the numbers of the file as they are: rounding decides nothing
+        near = at_most(threshold, **relation["ground"])
+    return relation["epsilon"] * closed(off_diagonal(np.where(near, 1.0, INF)))
 
 
 def attribute_budgets(relation: Core) -> Matrix:

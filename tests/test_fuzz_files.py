@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from additive_promises import additive
+from additive_promises import additive, at_most
 from fuzz_files import ORACLES, PROBLEMS, designed, judged, one, prepare, problem_text, run, subjects
 
+from designer import metrics
 from designer.files.json_text import plain
 
 ADDITIVE = [name for name, made in subjects().items() if made.format == "dp-designer/mechanism" and not made.vacuous]
@@ -61,3 +62,13 @@ def test_the_recomputation_agrees_with_the_certificate_and_sees_a_hundredth_more
     assert additive(core) == pytest.approx(proven, rel=1e-6)
     core["norm"] = longer(core["norm"])
     assert additive(core) == pytest.approx(1.01 * proven, rel=1e-6)
+
+
+def test_both_decide_a_distance_at_the_threshold_from_the_floats_as_they_are() -> None:
+    """In decimals the points are 1.5 apart; the floats 0.3 and 0.1 are a little less and more, which makes 5.5e-18 over 1.5."""
+    points = [[1.5, 1.0], [0.3, 0.1], [0.0, 1.0]]
+    near = at_most(1.5, points, 1.0, "euclidean")
+    relation = metrics.blowfish(points, 1.5, 0.5)
+    assert [relation.exact_budget(i, j) is not None for i, j in ((0, 1), (0, 2), (1, 2))] == [True, True, True]
+    assert [near[i, j] for i, j in ((0, 1), (0, 2), (1, 2))] == [False, True, True]
+    assert relation.exact_budget(0, 1) == 2 * relation.exact_budget(0, 2)
