@@ -44,6 +44,11 @@ def changes(relation: Core) -> tuple[int, list[Change]] | None:
     if relation["kind"] == "add_remove":
         finite = [({i: 1}, Fraction(e)) for i, e in enumerate(relation["epsilons"]) if e != "inf"]
         return len(relation["epsilons"]), finite
+    if relation["kind"] == "invariant":
+        size = len(relation["invariant"]["rows"][0])
+        small = size <= 4 and relation["adjacency"] <= 3
+        kept = [(dict(enumerate(v)), Fraction(relation["epsilon"])) for v in table_changes(relation)] if small else []
+        return (size, kept) if small else None
     known = distance(relation)
     if known is None:
         return None
@@ -165,9 +170,11 @@ def measure(norm: Core, u: list[int]) -> float:
     if norm["order"] == "gauge":
         from scipy.optimize import linprog
 
-        corners = np.array(norm["differences"]) / np.array(norm["budgets"])[:, None]
-        found = linprog(np.ones(2 * len(corners)), A_eq=np.vstack([corners, -corners]).T, b_eq=u)
-        return float(found.fun) / norm["scale"] if found.status == 0 else INF
+        # The least sum of budgets over all ways to write u by differences; the solver ignores entries below 1e-9, so both are scaled.
+        steps, costs = np.array(norm["differences"], dtype=float), np.array(norm["budgets"], dtype=float)
+        unit, cheapest = np.abs(steps).max(), costs.min()
+        found = linprog(np.tile(costs / cheapest, 2), A_eq=np.vstack([steps, -steps]).T / unit, b_eq=np.array(u) / unit)
+        return float(found.fun) * cheapest / norm["scale"] if found.status == 0 else INF
     factor = np.array(norm["map"], dtype=float)
     image = factor * u if factor.ndim == 1 else factor @ u
     return float(np.linalg.norm(image, {"l1": 1, "l2": 2, "linf": INF}[norm["order"]]))

@@ -80,3 +80,27 @@ def test_a_point_worse_than_the_optimum_shows_a_gap() -> None:
     rows, costs = np.array([[1.0, 1.0]]), np.ones(2)
     found = minimise_scales(rows, costs, 2)
     assert cost(np.array([0.25, 0.75]), costs, 2) > found.lower_bound * 1.5
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("small", [1e-6, 2.0**-31, 1e-12])
+def test_rows_of_any_size_do_not_leave_the_newton_matrix_singular(small: float, power: int) -> None:
+    """Two queries that only a row of size `small` moves, beside three that a row of size 1 moves.
+
+    The row of size 1 alone has the closed form w = 1/3 and the cost 3 * 3^p, a lower bound; with 1 / (4 small) for the other two both rows
+    are kept, which costs 2 (4 small)^p more.
+    """
+    rows = np.array([[0.0, small, small, small, small], [1.0, 1.0, 1.0, 0.0, 0.0]])
+    found = minimise_scales(rows, np.ones(5), power)
+    assert found.status is Status.OPTIMAL and (rows @ found.point).max() <= 1 + 1e-12
+    assert 3 * 3**power <= found.value * (1 + 1e-12) <= 3 * 3**power + 2 * (4 * small) ** power + 1e-9
+
+
+def test_random_rows_of_twelve_orders_are_solved_to_their_certificate() -> None:
+    generator = np.random.default_rng(3)
+    for _ in range(150):
+        shape = generator.integers(1, 7, 2)
+        rows = generator.integers(0, 3, shape) * 10.0 ** generator.uniform(-6, 6, (shape[0], 1))
+        rows = np.concatenate([rows, np.full((1, shape[1]), 10.0 ** generator.uniform(-6, 6))])
+        for power in (1, 2):
+            assert minimise_scales(rows, np.ones(shape[1]), power).gap <= 1e-9

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,7 @@ from designer.certified.optimality import Optimality
 from designer.designing.families import FAMILIES, family_named
 from designer.designing.problem import Problem
 from designer.designing.unbiased_limit import Limit, limit
-from designer.errors import DesignFailed, InvalidProblem
+from designer.errors import DesignFailed, InvalidProblem, Refusal
 from designer.values.checks import positive, shown
 from designer.version import VERSION
 
@@ -103,7 +104,7 @@ def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design:
             f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family."
         )
     start = time.perf_counter()
-    mechanism = chosen.build(problem, **options)
+    mechanism = built(chosen, problem, options)
     seconds = time.perf_counter() - start
     provenance = {
         "software": f"dp-designer {VERSION}",
@@ -113,6 +114,19 @@ def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design:
         "seconds": round(seconds, 3),
     }
     return Design(problem, mechanism.annotated(provenance), seconds)
+
+
+def built(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mechanism:
+    """The family's mechanism; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words."""
+    try:
+        return family.build(problem, **options)
+    except Refusal:
+        raise
+    except (ArithmeticError, ValueError) as failure:  # overflow, singular matrices, solvers that are handed infinity
+        raise DesignFailed(
+            f"{family.name}: {reason(failure)}; its numbers may span more orders of magnitude than floats can: state the queries or the "
+            "budgets in other units, or choose another family."
+        ) from failure
 
 
 def best_of_all(problem: Problem, seconds: float = 60.0) -> Design:

@@ -117,7 +117,9 @@ def _reference(problem: Problem) -> Floats | None:
     """Standard deviation of the uniform-budget Laplace noise for each query; None where that baseline does not exist."""
     try:
         baseline = design(problem, "uniform_budget")
-    except DesignFailed:
+    except DesignFailed as refusal:
+        if refusal.__cause__ is not None:  # it exists, and its arithmetic stopped
+            raise
         return None
     return np.sqrt(baseline.mechanism.query_variances())
 

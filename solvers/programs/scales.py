@@ -114,17 +114,32 @@ def _warm_start(rows: Floats, v: Floats, p: int) -> Floats:
     return np.asarray(0.9 * x / load.max())
 
 
+def _newton_direction(rows: Floats, ratio: Floats, push: Floats, pull: Floats, p: int) -> Floats:
+    """The d that solves `(r' diag(ratio) r + (p + 1) diag(pull)) d = pull - r' push`.
+
+    Where a column of r is a multiple of another one and its costs are 1e-16 of the others', rounding leaves that matrix singular. The
+    same d is the least-squares solution of `sqrt(ratio) r d = -push / sqrt(ratio)` and `sqrt((p + 1) pull) d = sqrt(pull / (p + 1))`,
+    whose condition is the square root.
+    """
+    curvature = (p + 1) * pull
+    hessian = (rows.T * ratio) @ rows
+    hessian[np.diag_indices_from(hessian)] += curvature
+    try:
+        return np.asarray(np.linalg.solve(hessian, pull - rows.T @ push))
+    except np.linalg.LinAlgError:
+        root = np.sqrt(ratio)
+        stacked = np.concatenate([root[:, None] * rows, np.diag(np.sqrt(curvature))])
+        found = np.linalg.lstsq(stacked, np.concatenate([-push / root, np.sqrt(pull / (p + 1))]), rcond=None)
+        return np.asarray(found[0])
+
+
 def _newton_step(rows: Floats, v: Floats, p: int, x: Floats, multipliers: Floats) -> tuple[Floats, Floats] | None:
     """One step towards a tenth of the surrogate gap, cut until everything stays positive and the residual falls; None when it cannot."""
     slack = 1.0 - rows @ x
     target = 0.1 * float(slack @ multipliers) / len(slack)
     ratio = multipliers / slack
     # In the units x_k of each variable the Newton matrix is well scaled whatever the costs are.
-    curvature = p * (p + 1) * v * x**-p
-    unit_rows = rows * x
-    hessian = (unit_rows.T * ratio) @ unit_rows
-    hessian[np.diag_indices_from(hessian)] += curvature
-    step = -np.linalg.solve(hessian, unit_rows.T @ (target / slack) - p * v * x**-p) * x
+    step = _newton_direction(rows * x, ratio, target / slack, p * v * x**-p, p) * x
     multiplier_step = target / slack - multipliers + ratio * (rows @ step)
 
     def residual(point: Floats, dual: Floats) -> float:
