@@ -12,6 +12,7 @@ from designer.additive.mechanism import Mechanism
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.optimality import Optimality
 from designer.designing.families import FAMILIES, family_named
+from designer.designing.family import Family
 from designer.designing.problem import Problem
 from designer.designing.unbiased_limit import Limit, limit
 from designer.errors import DesignFailed, InvalidProblem, Refusal
