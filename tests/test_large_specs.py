@@ -23,6 +23,7 @@ from designer import (
     metrics,
     read_problem,
 )
+from designer.certified.specified import seal, to_spec
 from designer.files import spec as specs
 from designer.values.checks import names
 from designer.values.json_text import array, canonical, plain
@@ -34,9 +35,9 @@ SHORT = 2100
 
 
 def saved(tmp_path: Path, change: Any) -> Path:
-    spec = json.loads(json.dumps(specs.to_spec(mechanisms()["uniform"])))
+    spec = json.loads(json.dumps(to_spec(mechanisms()["uniform"])))
     change(spec)
-    spec["seal"] = "0" * 64 if spec["seal"] == "stale" else specs.seal(spec)
+    spec["seal"] = "0" * 64 if spec["seal"] == "stale" else seal(spec)
     path = tmp_path / "s.json"
     path.write_text(json.dumps(spec))
     return path
@@ -63,7 +64,7 @@ def test_shape_is_checked_before_anything_is_serialised(tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize("key", ["mechanism", "guarantee", "certificate", "provenance", "fingerprint", "seal"])
 def test_kinds_are_checked_before_the_seal(key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = json.loads(json.dumps(specs.to_spec(mechanisms()["uniform"])))
+    spec = json.loads(json.dumps(to_spec(mechanisms()["uniform"])))
     spec[key] = [0] * 1000
     monkeypatch.setattr(specs, "seal", lambda _: pytest.fail("serialised"))
     with pytest.raises(InvalidSpec, match=key):
@@ -72,7 +73,7 @@ def test_kinds_are_checked_before_the_seal(key: str, tmp_path: Path, monkeypatch
 
 def test_the_seal_is_that_of_the_canonical_form() -> None:
     for made in mechanisms().values():
-        spec = specs.to_spec(made)
+        spec = to_spec(made)
         body = {key: value for key, value in spec.items() if key != "seal"}
         assert spec["seal"] == hashlib.sha256(canonical(body)).hexdigest()
 
@@ -97,7 +98,7 @@ def test_a_name_twice_among_many_is_found_in_one_pass() -> None:
 
 @pytest.mark.parametrize("huge", range(len(HUGE)))
 def test_no_message_about_a_spec_is_of_the_size_of_the_spec(huge: int, tmp_path: Path) -> None:
-    original = json.loads(json.dumps(specs.to_spec(mechanisms()["matrix"])))
+    original = json.loads(json.dumps(to_spec(mechanisms()["matrix"])))
     for *way, last in (place for place in places(original) if place):
         spec = json.loads(json.dumps(original))
         inner = spec
@@ -105,7 +106,7 @@ def test_no_message_about_a_spec_is_of_the_size_of_the_spec(huge: int, tmp_path:
             inner = inner[key]
         inner[last] = HUGE[huge]
         if last != "seal":
-            spec["seal"] = specs.seal(spec) if True else "0" * 64
+            spec["seal"] = seal(spec) if True else "0" * 64
         try:
             specs.from_spec(spec)
         except (InvalidSpec, InvalidProblem, NotPrivate) as error:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from designer import Problem, Workload, design, load, metrics
+from designer.certified.specified import seal
 from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
-from designer.files import spec
 from designer.marginals import MarginalMechanism, MarginalWorkload, Presence, design_marginals
 from designer.marginals.residuals import residual, squared_norms, synthesis
 from designer.marginals.tables import INCONSISTENT, UNEQUAL, UNKNOWN
@@ -448,7 +448,7 @@ def test_altered_files_are_refused(change: Any, error: Any, tmp_path: Path) -> N
     path = small().save(tmp_path / "m.json")
     data = json.loads(path.read_text())
     change(data["mechanism"])
-    data["seal"] = spec.seal(data)
+    data["seal"] = seal(data)
     path.write_text(json.dumps(data))
     with pytest.raises(error):
         load(path)

@@ -20,6 +20,7 @@ from goodness_of_fit import FAILURE_PROBABILITY, p_value
 from selection_by_definition import BY_DEFINITION, LAWS, ball
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Workload, metrics
+from designer.certified.specified import seal
 from designer.files import spec
 from designer.question.relation import Relation
 from designer.sampling.selection import ExponentialLaw
@@ -377,7 +378,7 @@ def test_spec_round_trip_and_alterations(kind: str, tmp_path: Path) -> None:
         body = {**copy.deepcopy(data), "mechanism": {**copy.deepcopy(data["mechanism"]), **changes}}
         body["fingerprint"] = hashlib.sha256(canonical(body["mechanism"])).hexdigest()
         body["guarantee"]["fingerprint"] = body["fingerprint"]
-        return {**body, "seal": spec.seal(body)}
+        return {**body, "seal": seal(body)}
 
     with pytest.raises(NotPrivate):
         spec.from_spec(altered(rate=made.rate * 1.01))

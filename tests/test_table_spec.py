@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from designer import InvalidProblem, InvalidSpec, NotPrivate
+from designer.certified.specified import seal, to_spec
 from designer.files import spec
 from designer.tables import Average, Condition, Count, CountDistinct, Groups, Measure, Sum, TablePlan, UnitSplitting
 from designer.values.json_text import canonical
@@ -59,12 +60,12 @@ def test_weaker_noise_under_the_same_rate_is_not_private() -> None:
 def test_a_spec_with_weaker_noise_and_the_same_claim_is_refused() -> None:
     """Fingerprint and seal forged, too: the guarantee and the certificate are recomputed."""
     plan = TablePlan(full_plan().queries)
-    written = spec.to_spec(plan)
+    written = to_spec(plan)
     edits = [(name, core) for name, core in weaker(json.loads(canonical(plan.core()))) if name != "median.rate"]
     assert len(edits) == 10
     for _, core in edits:
         forged = {**written, "mechanism": core, "fingerprint": TablePlan.from_core(core).fingerprint}
-        forged["seal"] = spec.seal(forged)
+        forged["seal"] = seal(forged)
         with pytest.raises(InvalidSpec, match="guarantee: the file claims something else"):
             spec.from_spec(forged)
 
@@ -75,13 +76,13 @@ def test_a_spec_with_weaker_noise_and_the_same_claim_is_refused() -> None:
 @pytest.mark.parametrize("value", [None, 3, "x", [], {}, [{}], -1.5, "nan"])
 def test_specs_of_any_other_shape_are_refused(path: str, value: Any) -> None:
     plan = full_plan()
-    written = json.loads(canonical(spec.to_spec(plan)))
+    written = json.loads(canonical(to_spec(plan)))
     *way, last = [int(part) if part.isdigit() else part for part in path.split(".")]
     place: Any = written["mechanism"]
     for part in way:
         place = place[part]
     place[last] = value
-    written["seal"] = spec.seal(written)
+    written["seal"] = seal(written)
     with pytest.raises((InvalidSpec, NotPrivate)):
         spec.from_spec(written)
 
