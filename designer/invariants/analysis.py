@@ -110,7 +110,7 @@ class ScopedPromise:
 def under_invariant(promise: Promise, scope: Scope) -> ScopedPromise:
     """What a mechanism that promises `promise` for one replaced record promises within a scope (SEMI Proposition 15, Corollary 18).
 
-    >>> from designer.invariants.statistics import partition
+    >>> from designer.invariants.invariant import partition
     >>> states = partition(["Ohio", "Ohio", "Utah"])
     >>> under_invariant(ZCDP.of("2.56"), Scope(states.semi_adjacency_bound, states)).promise.words()
     '10.24-zCDP'
