@@ -61,6 +61,7 @@ def exact_worst_ratio(problem: Problem, mechanism: Mechanism) -> Fraction:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 def test_no_baseline_beats_the_optimum_and_certificates_hold_exactly(block: int) -> None:
     """200 random problems: optimum below every baseline, certified gap, and the worst ratio recomputed in rationals at most 1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from fractions import Fraction
 
@@ -38,6 +39,7 @@ def problem_for(family: str, name: str) -> Problem:
     return Problem(workload, relation, "gaussian" if family in GAUSSIAN else "pure", records=5.0)
 
 
+@functools.cache
 def coarse(family: str, name: str, fineness: float = 0.5) -> Mechanism:
     """The design of a family with steps of about `fineness` noise scales; the rounded differences ask for another repair."""
     fine = design(problem_for(family, name), family).mechanism
@@ -131,6 +133,7 @@ def test_renyi_divergences_of_gaussian_noise_are_within_the_budget(family: str, 
     assert tightest == pytest.approx(float(made.privacy.worst_ratio) ** 2, rel=1e-9)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "name"), [*CASES, *((f, "plane") for f in GAUSSIAN)])
 def test_draws_follow_the_enumerated_law_and_not_one_a_hundredth_wider(family: str, name: str) -> None:
     made = coarse(family, name)
@@ -193,6 +196,7 @@ def assert_moments(drawn: np.ndarray, variances: np.ndarray, absolutes: np.ndarr
         assert (np.abs(values.mean(axis=0) - expected) <= error + 1e-9 * expected).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [*PURE, *GAUSSIAN])
 @pytest.mark.parametrize("name", ["plane", "total public", "ranges"])
 def test_moments_agree_with_draws(family: str, name: str) -> None:

@@ -147,6 +147,7 @@ def test_an_interruption_is_one_word(folder: Path, monkeypatch: pytest.MonkeyPat
     assert told(capsys, "verify", "spec.json") == (130, "dp-designer: interrupted.\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("closed", "code"), [(">&-", 2), (">&- 2>&-", 2), ("2>&-", 0), (">/dev/full", 2)])
 def test_closed_streams_are_no_crash(closed: str, code: int, folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -8,17 +8,22 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, compare, metrics
-from designer.designing.comparison import COLUMNS
+from designer.designing.comparison import COLUMNS, Comparison
 from designer.designing.families import FAMILIES
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def problem() -> Problem:
     return Problem(Workload.random(3, 20, seed=1), metrics.euclidean(np.random.default_rng(1).random((20, 2))))
 
 
-def test_improvement_is_the_geometric_mean_of_scale_ratios(problem: Problem) -> None:
-    table = compare(problem)
+@pytest.fixture(scope="module")
+def table(problem: Problem) -> Comparison:
+    """Every family on the problem, compared once."""
+    return compare(problem)
+
+
+def test_improvement_is_the_geometric_mean_of_scale_ratios(table: Comparison) -> None:
     rows = {row["family"]: row for row in table.rows}
     reference = table.designs["uniform_budget"].mechanism.scales
     for name, made in table.designs.items():
@@ -28,8 +33,7 @@ def test_improvement_is_the_geometric_mean_of_scale_ratios(problem: Problem) -> 
             assert rows[name]["improvement"] == pytest.approx(np.exp(np.log(factors).mean()), rel=1e-6)
 
 
-def test_every_pure_family_has_a_row_and_markdown_lists_the_best_first(problem: Problem) -> None:
-    table = compare(problem)
+def test_every_pure_family_has_a_row_and_markdown_lists_the_best_first(table: Comparison) -> None:
     applicable = {family.name for family in FAMILIES if family.notion == "pure" and not family.invariants_only}
     assert {row["family"] for row in table.rows} == applicable
     lines = table.to_markdown().splitlines()
@@ -62,6 +66,7 @@ def test_unknown_and_empty_family_lists_are_refused(problem: Problem) -> None:
         compare(problem, [])
 
 
+@pytest.mark.slow
 def test_plot_writes_a_picture(problem: Problem, tmp_path: Path) -> None:
     path = compare(problem, ["laplace", "strategy_1"]).plot(tmp_path / "table.png")
     assert path.read_bytes().startswith(b"\x89PNG")

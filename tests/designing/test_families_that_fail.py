@@ -65,6 +65,7 @@ def test_classes_join_zero_chains_and_leave_out_what_counts_as_absent() -> None:
     assert changes.budget.tolist() == [1.0] and changes.along([[3.0, 4.0]]).tolist() == [[-1.0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notion", ["pure", "gaussian"])
 def test_auto_compare_and_the_limit_serve_elements_at_distance_0(notion: str) -> None:
     problem, alone = twins(BLIND[:2], notion), merged(BLIND[:2], notion)
@@ -123,6 +124,7 @@ def test_an_interrupt_is_no_failure_of_a_family(monkeypatch: pytest.MonkeyPatch)
             call(merged(BLIND[:2]))
 
 
+@pytest.mark.slow
 def test_a_design_whose_error_cannot_be_computed_is_reported_too(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Mechanism.query_variances
 
@@ -155,6 +157,7 @@ def test_when_all_fail_the_refusal_lists_every_reason(monkeypatch: pytest.Monkey
         design(merged(BLIND[:2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [1, 2])
 def test_without_the_convex_solver_laplace_joint_names_the_extra_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch, queries: int

@@ -32,6 +32,7 @@ def test_one_query_reaches_the_least_loss_of_the_problem(loss: str, weight: floa
     assert made.loss <= design(problem, "laplace").loss * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("records", [0.5, 2.0, 20.0])
 def test_several_queries_lose_no_more_than_unbiased_ones_nor_than_program_6(seed: int, records: float) -> None:
@@ -44,6 +45,7 @@ def test_several_queries_lose_no_more_than_unbiased_ones_nor_than_program_6(seed
     assert made.loss <= min(other.loss for other in others) * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_few_records_are_served_better_than_by_the_sum_over_elements() -> None:
     """Program (6) counts the bias of every element; the loss is that of the worst."""
     relation = metrics.euclidean(np.random.default_rng(0).random((7, 2)))
@@ -51,6 +53,7 @@ def test_few_records_are_served_better_than_by_the_sum_over_elements() -> None:
     assert design(problem, "laplace_joint").loss < 0.9 * design(problem, "laplace_joint", objective="squared").loss
 
 
+@pytest.mark.slow
 def test_the_bound_of_several_queries_is_below_every_feasible_design() -> None:
     """Random rows and scales that keep the budgets, measured by the definition."""
     rng, n = np.random.default_rng(4), 1.5
@@ -68,6 +71,7 @@ def test_the_bound_of_several_queries_is_below_every_feasible_design() -> None:
         assert n**2 * ((p - q) ** 2).sum(axis=0).max() + 2 * (c**2).sum() >= bound * (1 - 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["absolute", "max"])
 def test_a_loss_of_several_queries_that_it_cannot_minimise_is_refused(loss: str) -> None:
     problem = Problem(Workload.random(3, 5, "real", 1), LINE, loss=loss, records=5.0)

@@ -59,6 +59,7 @@ print(loaded.verify().holds, loaded.release([1, 2, 3]).answers.shape)
     assert done.stdout.strip() == "True (3,)"
 
 
+@pytest.mark.slow
 def test_python_of_the_readme_runs(tmp_path: Path) -> None:
     blocks = (ROOT / "README.md").read_text().split("```python\n")[1:]
     code = "\n".join(block.split("```")[0] for block in blocks)

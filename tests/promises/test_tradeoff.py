@@ -192,6 +192,7 @@ rationals = st.fractions(0, 3, max_denominator=8)
 small = st.fractions(0, 1, max_denominator=10).filter(lambda d: d < 1)
 
 
+@pytest.mark.slow
 @given(rationals, small, rationals, small)
 @settings(max_examples=80, deadline=None)
 def test_order_of_epsilon_delta(e: Fraction, d: Fraction, other_e: Fraction, other_d: Fraction) -> None:
@@ -241,6 +242,7 @@ def test_exact_composition() -> None:
         compose(Gaussian.of(1), EpsilonDelta(1))
 
 
+@pytest.mark.slow
 def test_composition_below() -> None:
     exact = Gaussian(HALF)
     found = compose_below(Gaussian.of(HALF), Gaussian.of(HALF))

@@ -114,6 +114,7 @@ def test_probability_of_a_round_written_out() -> None:
     assert total == pytest.approx(1.0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_simulated_transcripts_follow_their_probabilities() -> None:
     made, x = coarse(metrics.uniform(3, 6.0), 2), np.array([0, 1, 1])
     listed = transcripts(made, 3)
@@ -153,6 +154,7 @@ def real_problem(records: int = 20_000, epsilon: float = 2.0, seed: int = 0) -> 
     )
 
 
+@pytest.mark.slow
 def test_bound_holds_and_is_sharper_than_theorem_8() -> None:
     """Fails with probability 0.1 at most: more than 12 failures in 40 runs have probability below 3e-4. In fact there are none."""
     p, x = real_problem()

@@ -135,6 +135,7 @@ def test_algorithm_1_as_printed_answers_for_m_records_only() -> None:
     assert corrected < 30 and literal > 230
 
 
+@pytest.mark.slow
 def test_bound_holds() -> None:
     """A bound that fails with probability beta at most: with 60 runs, more than 15 failures at beta = 0.1 have probability below 1e-3."""
     generator = np.random.default_rng(0)

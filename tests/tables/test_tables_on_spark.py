@@ -19,6 +19,7 @@ from tests.tables.test_table_collations import TEXTS
 ibis = pytest.importorskip("ibis")
 pyspark = pytest.importorskip("pyspark")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs a Java runtime"),
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
 ]

@@ -41,6 +41,8 @@ from designer.synthetic.mwem import MWEM
 from designer.synthetic.small_db import SmallDB
 from designer.tables import Count, Groups, TablePlan
 
+pytestmark = pytest.mark.slow
+
 LIMIT, FAILURE_PROBABILITY = 2.6, 0.0094
 DEGREES = 240_000  # 1 % of a scale is 4.9 standard errors
 BATCH = 4096

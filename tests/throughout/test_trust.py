@@ -173,6 +173,7 @@ def test_no_random_generator_with_state_is_near_a_release() -> None:
         assert used <= allowed.get(path.name, set()), path
 
 
+@pytest.mark.slow
 def test_no_baseline_beats_the_optimum_and_every_certificate_holds() -> None:
     """200 random problems, every loss, metrics with ties, zeros of Q and silent queries among them."""
     generator = np.random.default_rng(20)

@@ -253,6 +253,7 @@ def test_files_on_the_command_line(kind: str, tmp_path: Path, capfd: pytest.Capt
     assert 2 in ended
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_of_it_prints_no_canary(tmp_path: Path, lines: Path) -> None:
     """The traceback on the standard error of a Python that catches nothing."""
     pytest.importorskip("ibis")

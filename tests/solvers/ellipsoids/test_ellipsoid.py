@@ -112,6 +112,7 @@ def test_prefix_sums_of_64_cells() -> None:
         assert np.sqrt(solution.value / 64) == pytest.approx(2.09986, abs=5e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workload", [prefix, all_ranges])
 @pytest.mark.parametrize("size", [8, 16, 24])
 def test_workloads_against_the_conic_solver(workload, size: int) -> None:

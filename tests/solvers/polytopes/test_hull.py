@@ -93,6 +93,7 @@ def test_hexagon() -> None:
     assert np.allclose(regular @ body.second_moment @ regular.T, 5 / 24 * np.eye(2), rtol=0, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_tables_3x3() -> None:
     basis, coordinates = span_coordinates(basic_moves(3, 3))
     body = convex_hull(coordinates)
@@ -161,6 +162,7 @@ def clouds(draw: st.DrawFn) -> Points:
     return Points.of([*rows, *np.eye(s, dtype=int).tolist()])
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(clouds(), st.lists(small, min_size=8, max_size=8))
 def test_hull_properties(points: Points, entries: list[Fraction]) -> None:

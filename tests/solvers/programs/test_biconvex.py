@@ -148,6 +148,7 @@ def test_worst_is_infinite_where_an_unscaled_row_moves() -> None:
     assert ScaledFit(np.eye(6)[:2], np.array([0.0, 1.0])).worst(changes) == np.inf
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000))
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_bounds_hold_for_any_multipliers_and_signs(seed: int) -> None:
