@@ -1,0 +1,236 @@
+"""The Laplace family: global optimality on random problems, baselines, degenerate queries, and the paper's own identities."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from designer import DesignFailed, Domain, NotPrivate, Problem, Workload, compare, design, metrics
+from designer.additive.mechanism import Mechanism
+from designer.certified.norms import weighted_l1
+
+BASELINES = ("strategy_1", "strategy_2", "strategy_3", "uniform_budget")
+
+
+def random_problem(seed: int) -> Problem:
+    """Problems of every kind of relation, loss and query, up to 8 queries and 30 elements."""
+    generator = np.random.default_rng(seed)
+    queries, elements = int(generator.integers(1, 9)), int(generator.integers(2, 31))
+    workload = Workload.random(queries, elements, ("real", "binary")[seed % 2], seed)
+    relation = (
+        lambda: metrics.euclidean(generator.random((elements, 2)) * 10),
+        lambda: metrics.add_remove(elements, generator.random(elements) + 0.1),
+        lambda: metrics.uniform(elements, float(generator.random() + 0.1)),
+        lambda: metrics.great_circle(generator.uniform(-80, 80, (elements, 2)), 0.001),
+        lambda: metrics.from_matrix(uneven(generator, elements), closure=True),
+    )[seed % 5]()
+    loss = ("squared", "absolute", "max")[seed % 3]
+    return Problem(workload, relation, loss=loss, weights=generator.random(queries) + 0.5)  # type: ignore[arg-type]
+
+
+def uneven(generator: np.random.Generator, size: int) -> np.ndarray:
+    """A symmetric matrix of budgets, about a third of them infinite."""
+    shape = (size, size)
+    upper = np.triu(np.where(generator.random(shape) < 0.3, np.inf, generator.random(shape) + 0.1), 1)
+    full = np.maximum(upper, upper.T)
+    np.fill_diagonal(full, 0.0)
+    full[0, 1] = full[1, 0] = 1.0  # at least one protected change
+    return full
+
+
+def exact_worst_ratio(problem: Problem, mechanism: Mechanism) -> Fraction:
+    """Brute force over all pairs in rationals, from the frozen integers, steps and weights alone."""
+    steps = [Fraction(2) ** e for e in mechanism.grid.exponents]
+    weights = mechanism.norm.map
+    columns = [list(map(int, column)) for column in problem.relation.points(mechanism.integers.T)]
+    worst = Fraction(0)
+    for i in range(len(columns)):
+        for j in range(i):
+            alone = isinstance(problem.relation, metrics.AddRemove)
+            if alone and i < problem.relation.size:
+                continue
+            budget = problem.relation.exact_budget(j, i)
+            moved = [(abs(a - b) * s, w) for a, b, s, w in zip(columns[i], columns[j], steps, weights, strict=True) if a != b]
+            if budget is None or not moved:
+                continue
+            assert all(np.isfinite(w) for _, w in moved)
+            worst = max(worst, sum(u * Fraction(float(w)) for u, w in moved) / budget)
+    return worst
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(10))
+def test_no_baseline_beats_the_optimum_and_certificates_hold_exactly(block: int) -> None:
+    """200 random problems: optimum below every baseline, certified gap, and the worst ratio recomputed in rationals at most 1."""
+    for seed in range(20 * block, 20 * block + 20):
+        problem = random_problem(seed)
+        table = compare(problem, ["laplace", *BASELINES])
+        best = table.designs["laplace"]
+        for name in BASELINES:
+            if name in table.designs:
+                assert best.loss <= table.designs[name].loss * (1 + 1e-8), (seed, name)
+        assert best.optimality is not None and best.optimality.gap <= 1e-8, seed
+        exact = exact_worst_ratio(problem, best.mechanism)
+        assert exact <= 1 and best.privacy.holds and best.privacy.worst_ratio is not None, seed
+        assert exact <= best.privacy.worst_ratio <= 1, seed
+        assert float(best.privacy.worst_ratio) == pytest.approx(
+            float(exact), abs=1e-6 if isinstance(problem.relation, metrics.GreatCircle) else 1e-10
+        )
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "max"])
+def test_optimum_agrees_with_cvxpy_over_all_pairs(loss: str) -> None:
+    problem = Problem(Workload.random(4, 12, seed=5), metrics.euclidean(np.random.default_rng(5).random((12, 2))), loss=loss)  # type: ignore[arg-type]
+    rows = np.abs(problem.sensitivity().all_pairs().normalised)
+    weights = cp.Variable(4)
+    objective = {
+        "squared": 2 * cp.sum(cp.power(weights, -2)),
+        "absolute": cp.sum(cp.inv_pos(weights)),
+        "max": 2 * cp.max(cp.power(weights, -2)),
+    }[loss]
+    value = cp.Problem(cp.Minimize(objective), [rows @ weights <= 1]).solve(solver=cp.CLARABEL)
+    assert design(problem, "laplace").optimality.value == pytest.approx(value, rel=1e-6)  # type: ignore[union-attr]
+
+
+def test_error_is_twice_the_squared_scales_up_to_the_grid() -> None:
+    made = design(Problem(Workload.identity(4), metrics.add_remove(4, 0.5)), "laplace")
+    assert made.mechanism.scales == pytest.approx(np.full(4, 2.0), rel=1e-9)
+    assert made.error == pytest.approx(32.0, rel=1e-9)
+    assert made.mechanism.error("absolute") == pytest.approx(8.0, rel=1e-9)
+    assert made.mechanism.error("max") == pytest.approx(8.0, rel=1e-9)
+
+
+def test_uniform_metric_gives_the_standard_laplace_scale() -> None:
+    # DX section 3.1: with d = epsilon everywhere, c = Delta_1 / epsilon is the standard mechanism; with equal weights it is optimal here.
+    problem = Problem(Workload.identity(5), metrics.uniform(5, 0.25))
+    for name in ("laplace", "strategy_2", "uniform_budget"):
+        assert design(problem, name).mechanism.scales == pytest.approx(np.full(5, 8.0), rel=1e-9)
+
+
+def test_example_1_of_dx_scales() -> None:
+    """DX Example 1's queries under the sum metric: the sensitive attribute gets noise 1 / eps_0, the other 1 / eps_1."""
+    domain = Domain.of({"sex": ["M", "F"], "native": ["Y", "N"], "age": ["A", "B"]})
+    relation = metrics.hamming(domain, {"sex": 2.0, "native": 0.5, "age": 2.0})
+    for predicate, scale in (({"native": "N"}, 2.0), ({"sex": "M"}, 0.5)):
+        made = design(Problem(Workload.predicates(domain, {"q": predicate}), relation), "laplace")
+        assert made.mechanism.scales[0] == pytest.approx(scale, rel=1e-9)
+
+
+def test_single_query_has_the_closed_form_scale() -> None:
+    generator = np.random.default_rng(2)
+    points, query = generator.random((40, 2)), generator.random(40)
+    made = design(Problem(Workload([query]), metrics.euclidean(points)), "laplace")
+    distances = metrics.euclidean(points).distances()
+    closed = np.nanmax(np.abs(query[:, None] - query) / np.where(distances > 0, distances, np.nan))
+    assert made.mechanism.scales[0] == pytest.approx(closed, rel=1e-9)
+
+
+def test_constant_queries_are_published_exactly_and_said_so() -> None:
+    workload = Workload([[1, 1, 1], [1, 0, 0], [2, 2, 2]], queries=["total", "first", "double"])
+    made = design(Problem(workload, metrics.uniform(3, 1.0)), "laplace")
+    assert made.mechanism.scales.tolist()[::2] == [0.0, 0.0]
+    released = made.mechanism.release([3, 4, 5])
+    assert released.answers[0] == 12 and released.answers[2] == 24
+    assert any("total" in line and "double" in line for line in made.mechanism.guarantee.unprotected)
+
+
+def test_all_queries_constant_needs_no_noise() -> None:
+    made = design(Problem(Workload([[1, 1]]), metrics.uniform(2, 1.0), allow_vacuous=True), "laplace")
+    assert made.error == 0 and made.privacy.holds and made.privacy.worst_ratio == 0
+
+
+def test_duplicated_queries_share_the_budget() -> None:
+    single = design(Problem(Workload([[1, 0, 0]]), metrics.uniform(3, 1.0)), "laplace")
+    double = design(Problem(Workload([[1, 0, 0], [1, 0, 0]]), metrics.uniform(3, 1.0)), "laplace")
+    assert double.mechanism.scales == pytest.approx(2 * single.mechanism.scales[0] * np.ones(2), rel=1e-6)
+
+
+def test_equal_columns_at_distance_zero_are_fine_and_unequal_ones_refused() -> None:
+    d = np.array([[0, 0, 1], [0, 0, 1], [1, 1, 0.0]])
+    assert design(Problem(Workload([[1, 1, 0]]), metrics.from_matrix(d)), "laplace").mechanism.scales[0] == pytest.approx(
+        1.0, rel=1e-9
+    )
+    with pytest.raises(DesignFailed, match="budget 0"):
+        design(Problem(Workload([[1, 2, 0]]), metrics.from_matrix(d)), "laplace")
+
+
+def test_infinite_budgets_leave_queries_without_noise() -> None:
+    d = np.array([[0, np.inf, np.inf], [np.inf, 0, 1], [np.inf, 1, 0]])
+    made = design(Problem(Workload([[1, 0, 0], [0, 1, 0]]), metrics.from_matrix(d)), "laplace")
+    assert made.mechanism.scales[0] == 0 and made.mechanism.scales[1] == pytest.approx(1.0, rel=1e-9)
+    assert any("components" in line for line in made.mechanism.guarantee.unprotected)
+
+
+def test_raw_solver_weights_that_violate_are_refused() -> None:
+    made = design(
+        Problem(Workload.random(3, 10, seed=1), metrics.euclidean(np.random.default_rng(1).random((10, 2)))), "laplace"
+    )
+    good = made.mechanism
+    with pytest.raises(NotPrivate, match=r"e\d+ -> e\d+"):
+        Mechanism(good.family, good.workload, good.relation, weighted_l1(good.norm.map * (1 + 1e-9)), good.grid)
+
+
+def test_strategies_are_feasible_and_as_defined() -> None:
+    generator = np.random.default_rng(8)
+    points, queries = generator.random((15, 2)), generator.random((3, 15))
+    problem = Problem(Workload(queries), metrics.euclidean(points))
+    distances = metrics.euclidean(points).distances() + np.diag(np.full(15, np.inf))
+    differences = np.abs(queries[:, :, None] - queries[:, None])
+    assert design(problem, "strategy_1").mechanism.scales == pytest.approx(
+        3 * (differences / distances).max(axis=(1, 2)), rel=1e-9
+    )
+    assert design(problem, "strategy_2").mechanism.scales == pytest.approx(
+        (differences.sum(axis=0) / distances).max(), rel=1e-9
+    )
+    assert design(problem, "uniform_budget").mechanism.scales == pytest.approx(
+        differences.sum(axis=0).max() / distances.min(), rel=1e-9
+    )
+    assert design(problem, "strategy_3").mechanism.scales == pytest.approx(algorithm_3(queries, distances), rel=1e-6)
+
+
+def algorithm_3(queries: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """DX Algorithm 3 as printed, pair by pair, stopped after 60 rounds or when a pair that every query needs is spent."""
+    count, size = queries.shape
+    pairs = [(i, j) for i in range(size) for j in range(i)]
+    left = {pair: d[pair] for pair in pairs}
+    total = np.zeros(count)
+    for _ in range(60):
+        live = [k for k in range(count) if all(left[p] > 1e-12 or queries[k, p[0]] == queries[k, p[1]] for p in pairs)]
+        if not live:
+            break
+        moves = {p: np.abs(queries[:, p[0]] - queries[:, p[1]]) for p in pairs}
+        alone = {k: max(moves[p][k] / left[p] for p in pairs if moves[p][k]) for k in live}
+        step = np.zeros(count)
+        for k in live:
+            shares = {
+                p: left[p] * (moves[p][k] / alone[k]) / sum(moves[p][other] / alone[other] for other in live)
+                for p in pairs
+                if moves[p][k]
+            }
+            step[k] = 1 / max(moves[p][k] / shares[p] for p in shares)
+        for p in pairs:
+            left[p] -= float(step @ moves[p])
+        total += step
+    return 1 / total
+
+
+def test_adding_constants_or_permuting_elements_changes_nothing() -> None:
+    generator = np.random.default_rng(4)
+    points, queries, order = generator.random((20, 2)), generator.random((3, 20)), generator.permutation(20)
+    plain = design(Problem(Workload(queries), metrics.euclidean(points)), "laplace").mechanism.scales
+    shifted = design(Problem(Workload(queries + 5), metrics.euclidean(points)), "laplace").mechanism.scales
+    permuted = design(Problem(Workload(queries[:, order]), metrics.euclidean(points[order])), "laplace").mechanism.scales
+    assert shifted == pytest.approx(plain, rel=1e-8) and permuted == pytest.approx(plain, rel=1e-8)
+
+
+def test_sparse_and_dense_workloads_give_the_same_mechanism() -> None:
+    from scipy.sparse import csr_array
+
+    matrix = np.random.default_rng(0).integers(0, 2, (4, 9)).astype(float)
+    relation = metrics.uniform(9, 1.0)
+    dense, sparse = (design(Problem(Workload(m), relation), "laplace").mechanism for m in (matrix, csr_array(matrix)))
+    assert dense.norm.map == pytest.approx(sparse.norm.map, rel=1e-12)
+    assert (dense.integers == sparse.integers).all()

@@ -1,0 +1,72 @@
+"""Comparisons: rows, the improvement factor, Markdown, refusals kept as rows, and the picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from designer import InvalidProblem, Problem, Workload, compare, metrics
+from designer.designing.comparison import COLUMNS, Comparison
+from designer.designing.families import FAMILIES
+
+
+@pytest.fixture(scope="module")
+def problem() -> Problem:
+    return Problem(Workload.random(3, 20, seed=1), metrics.euclidean(np.random.default_rng(1).random((20, 2))))
+
+
+@pytest.fixture(scope="module")
+def table(problem: Problem) -> Comparison:
+    """Every family on the problem, compared once."""
+    return compare(problem)
+
+
+def test_improvement_is_the_geometric_mean_of_scale_ratios(table: Comparison) -> None:
+    rows = {row["family"]: row for row in table.rows}
+    reference = table.designs["uniform_budget"].mechanism.scales
+    for name, made in table.designs.items():
+        if made.mechanism.norm.map.ndim == 1 and made.mechanism.norm.order == "l1" and made.mechanism.measured is None:
+            factors = reference / made.mechanism.scales
+            assert rows[name]["improvements"] == pytest.approx(factors, rel=1e-6)
+            assert rows[name]["improvement"] == pytest.approx(np.exp(np.log(factors).mean()), rel=1e-6)
+
+
+def test_every_pure_family_has_a_row_and_markdown_lists_the_best_first(table: Comparison) -> None:
+    applicable = {family.name for family in FAMILIES if family.notion == "pure" and not family.invariants_only}
+    assert {row["family"] for row in table.rows} == applicable
+    lines = table.to_markdown().splitlines()
+    assert lines[0].split("|")[1:-1] == [f" {title} " for title in COLUMNS.values()]
+    assert lines[2].startswith(f"| {table.best.mechanism.family} ")
+
+
+def test_weighted_losses_rank_by_the_weighted_loss() -> None:
+    relation = metrics.euclidean(np.random.default_rng(1).random((20, 2)))
+    weighted = Problem(Workload.random(3, 20, seed=1), relation, weights=[1e6, 1, 1])
+    table = compare(weighted, ["laplace", "strategy_2"])
+    variances = table.designs["laplace"].mechanism.query_variances()
+    assert {row["family"]: row["loss"] for row in table.rows}["laplace"] == pytest.approx(
+        float((weighted.costs * variances).sum())
+    )
+    assert table.best.mechanism.family == "laplace"
+
+
+def test_a_family_without_a_mechanism_keeps_its_reason() -> None:
+    d = np.array([[0, 0], [0, 0.0]])
+    table = compare(Problem(Workload([[1, 1]]), metrics.from_matrix(d), allow_vacuous=True), ["laplace", "uniform_budget"])
+    rows = {row["family"]: row for row in table.rows}
+    assert rows["laplace"]["note"] == "" and "no positive finite budget" in rows["uniform_budget"]["note"]
+
+
+def test_unknown_and_empty_family_lists_are_refused(problem: Problem) -> None:
+    with pytest.raises(InvalidProblem, match="'nothing' is unknown"):
+        compare(problem, ["nothing"])
+    with pytest.raises(InvalidProblem, match="empty"):
+        compare(problem, [])
+
+
+@pytest.mark.slow
+def test_plot_writes_a_picture(problem: Problem, tmp_path: Path) -> None:
+    path = compare(problem, ["laplace", "strategy_1"]).plot(tmp_path / "table.png")
+    assert path.read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,542 @@
+"""Spec files: round trips, and an attacker who alters every field, with and without a fresh seal."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import math
+import os
+import random
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from scipy import sparse
+
+from designer import (
+    Domain,
+    InvalidProblem,
+    InvalidSpec,
+    Mechanism,
+    NotPrivate,
+    Problem,
+    Workload,
+    design,
+    load,
+    metrics,
+)
+from designer.certified.specified import save, seal, to_spec
+from designer.cli import main
+from designer.report import page
+from designer.values.json_text import canonical, plain
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "spec.schema.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+NAMES = ["plain", "Zürich 東京 🗽", 'say "no" \\ / \'', "two\nlines\ttab", ""]
+INF = math.inf
+
+
+@cache
+def mechanisms() -> dict[str, Mechanism]:
+    generator = np.random.default_rng(1)
+    matrix = generator.integers(-2, 3, (3, 5)).astype(float)
+    matrix[2] = 1.0  # constant: silent under every metric that keeps the number of records
+    named = Workload(matrix, queries=NAMES[:3], elements=NAMES)
+    rows = Workload(sparse.csr_array(matrix), elements=NAMES)
+    d = np.abs(np.subtract.outer(range(5), range(5))).astype(float)
+    islands = np.where(np.add.outer(range(5), range(5)) % 2 == 0, 2 * np.ceil(d), INF)
+    domain = Domain.of({"sex": ["F", "M"], "age": 3})
+    problems = {
+        "uniform": Problem(named, metrics.uniform(5, 0.1)),
+        "matrix": Problem(named, metrics.from_matrix(d)),
+        "infinite": Problem(rows, metrics.from_matrix(islands), loss="max"),
+        "closure": Problem(named, metrics.from_matrix(d**2, closure=True), loss="absolute"),
+        "line": Problem(rows, metrics.euclidean([0.1, 0.4, 0.2, 3.0, 3.0 + 2**-40])),
+        "euclidean": Problem(named, metrics.euclidean(generator.random((5, 2)), 3.0)),
+        "great_circle": Problem(named, metrics.great_circle(generator.random((5, 2)) * 50, 0.01)),
+        "hamming": Problem(Workload.marginals(domain, [["sex"], ["age"]]), metrics.hamming(domain, [0.5, INF])),
+        "add_remove": Problem(named, metrics.add_remove(5, [0.1, 0.2, 0.3, 0.4, INF])),
+        "vacuous": Problem(named, metrics.from_matrix(np.where(np.eye(5) == 1, 0, INF)), allow_vacuous=True),
+    }
+    made = {name: design(problem, "laplace").mechanism for name, problem in problems.items()}
+    plane = Problem(Workload(matrix[:2], elements=NAMES), metrics.uniform(5, 0.5))
+    normal = Problem(Workload(matrix, elements=NAMES), metrics.uniform(5, 0.5), notion="gaussian")
+    made |= {name: design(plane, name).mechanism for name in ("k_norm", "ellipsoid", "box")}
+    return made | {name: design(normal, name).mechanism for name in ("gaussian", "diagonal_gaussian")}
+
+
+KINDS = list(mechanisms())
+RELATION_KINDS = KINDS[: KINDS.index("vacuous")]
+FAMILY_KINDS = KINDS[KINDS.index("vacuous") + 1 :]
+
+
+def resealed(spec: dict[str, Any]) -> dict[str, Any]:
+    """What an attacker does who can read this program: fingerprints and seal made to fit."""
+    spec = copy.deepcopy(spec)
+    fingerprint = hashlib.sha256(canonical(spec["mechanism"])).hexdigest() if "mechanism" in spec else "0" * 64
+    if "fingerprint" in spec:
+        spec["fingerprint"] = fingerprint
+    if isinstance(spec.get("guarantee"), dict) and "fingerprint" in spec["guarantee"]:
+        spec["guarantee"]["fingerprint"] = fingerprint
+    return {**spec, "seal": seal(spec)}
+
+
+def read(folder: Path, spec: Any) -> Mechanism:
+    path = folder / "altered.json"
+    path.write_text(json.dumps(spec), encoding="utf-8")
+    return load(path, allow_vacuous=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_round_trip(kind: str, tmp_path: Path) -> None:
+    made = mechanisms()[kind]
+    path = made.save(tmp_path / "spec.json")
+    twin = load(path, allow_vacuous=kind == "vacuous")
+    assert twin == made
+    assert twin.fingerprint == made.fingerprint
+    assert (twin.workload, twin.norm.map.tolist(), twin.grid) == (made.workload, made.norm.map.tolist(), made.grid)
+    assert (twin.privacy, twin.guarantee, twin.optimality) == (made.privacy, made.guarantee, made.optimality)
+    assert twin.workload.is_sparse == made.workload.is_sparse
+    assert dict(twin.provenance) == plain(made.provenance)
+    again = twin.save(tmp_path / "again.json")
+    assert again.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_saved_specs_fit_the_published_schema(kind: str, tmp_path: Path) -> None:
+    VALIDATOR.validate(json.loads(mechanisms()[kind].save(tmp_path / "s.json").read_text(encoding="utf-8")))
+
+
+def test_the_schema_is_closed() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+    def walk(node: Any, path: str) -> Iterator[str]:
+        if isinstance(node, dict):
+            if node.get("type") == "object" and node.get("additionalProperties") is not False:
+                yield path
+            for key, value in node.items():
+                yield from walk(value, f"{path}/{key}")
+        elif isinstance(node, list):
+            for i, value in enumerate(node):
+                yield from walk(value, f"{path}/{i}")
+
+    free = ["options", "tried"]  # options of a family, notes on what was tried
+    labels = "/$defs/splitting/properties/own"  # keyed by labels of groups, closed below them
+    assert sorted(walk(SCHEMA, "")) == sorted([labels, *(f"/$defs/provenance/properties/{name}" for name in free)])
+
+
+def leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every path in nested data, containers included."""
+    yield path
+    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, value in items:
+        yield from leaves(value, (*path, key))
+
+
+def get(spec: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        spec = spec[key]
+    return spec
+
+
+def changed(spec: dict[str, Any], path: tuple[Any, ...], edit: Callable[[Any, Any], None]) -> dict[str, Any]:
+    twin = copy.deepcopy(spec)
+    edit(get(twin, path[:-1]), path[-1])
+    return twin
+
+
+def put(value: Any) -> Callable[[Any, Any], None]:
+    def edit(parent: Any, key: Any) -> None:
+        parent[key] = value
+
+    return edit
+
+
+def delete(parent: Any, key: Any) -> None:
+    del parent[key]
+
+
+def double(parent: Any, key: Any) -> None:
+    if isinstance(parent, list):
+        parent.insert(key, copy.deepcopy(parent[key]))
+    else:
+        parent[f"{key}_2"] = copy.deepcopy(parent[key])
+
+
+def edits(value: Any) -> list[Callable[[Any, Any], None]]:
+    """Ways to alter a field: numbers up and down, texts changed, entries deleted and doubled, types swapped."""
+    found = [delete, double, put(None), put([]), put({}), put("x"), put(-1), put([[value]]), put({"a": value})]
+    if isinstance(value, bool):
+        found += [put(not value), put(int(value))]
+    elif isinstance(value, (int, float)):
+        found += [
+            put(v) for v in (value * 1.5, value / 2, value * (1 + 2.0**-50), value + 1, value - 1, -value, 0, 1e999, str(value))
+        ]
+        found += [put(bool(value)), put(10**400), put(5e-324), put(1e308), put("inf")]
+    elif isinstance(value, str):
+        found += [put(value + " "), put(value[:-1]), put(value.upper()), put("inf"), put(1.0), put([value]), put("\ud800")]
+    elif isinstance(value, list) and value:
+        found += [put(value[::-1]), put(value[:-1]), put(value + value[-1:])]
+    return found
+
+
+def mutants(kind: str, most: int) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    spec = json.loads(json.dumps(to_spec(mechanisms()[kind])))
+    every = [(path, edit) for path in leaves(spec) if path for edit in edits(get(spec, path))]
+    # Every edit of every leaf is 29,000 loads, 2.5 minutes; here a fixed sample of each kind.
+    chosen = random.Random(kind).sample(every, min(most, len(every)))
+    found = [(path, changed(spec, path, edit)) for path, edit in chosen]
+    return [(path, mutant) for path, mutant in found if canonical(mutant) != canonical(spec)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_altered_field_is_refused_under_the_old_seal(kind: str, tmp_path: Path) -> None:
+    for path, mutant in mutants(kind, 60):
+        assert mutant.get("seal") != seal(mutant), path
+    for path, mutant in mutants(kind, 40):
+        with pytest.raises(InvalidSpec):
+            read(tmp_path, mutant)
+            pytest.fail(f"{path} was altered and loaded")
+
+
+def claims(spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Guarantee and certificate of a file, without the version of the software."""
+    return {k: v for k, v in spec["guarantee"].items() if k != "software"}, spec["certificate"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_attacker_with_a_fresh_seal_gets_nothing_but_what_is_proven(kind: str, tmp_path: Path) -> None:
+    """Each mutant is refused, or its own recomputed guarantee is word for word what the file claims, and holds."""
+    loaded, original = [], canonical(to_spec(mechanisms()[kind]))
+    for path, mutant in mutants(kind, 150):
+        fresh = resealed(mutant)
+        if canonical(fresh) == original:  # the alteration was in a fingerprint or the seal
+            continue
+        try:
+            twin = read(tmp_path, fresh)
+        except (InvalidSpec, NotPrivate):
+            continue
+        loaded.append(path)
+        assert twin.privacy.holds
+        assert twin.privacy.worst_ratio <= 1
+        own = to_spec(twin)
+        file_guarantee, file_certificate = claims(mutant)
+        own_guarantee, own_certificate = claims(own)
+        assert file_guarantee["relation"] == own_guarantee["relation"]
+        assert file_guarantee["notion"] == own_guarantee["notion"]
+        assert file_guarantee["unprotected"] == own_guarantee["unprotected"]
+        for name, value in file_guarantee["parameters"].items():
+            own_value = own_guarantee["parameters"][name]
+            assert value == own_value or value == pytest.approx(own_value, rel=1e-9)
+        assert abs(Fraction(file_certificate["worst_ratio"]) - Fraction(own_certificate["worst_ratio"])) <= Fraction(1, 2**40)
+        assert {**file_certificate, "worst_ratio": 0, "arithmetic": 0, "witness": 0} == {
+            **own_certificate,
+            "worst_ratio": 0,
+            "arithmetic": 0,
+            "witness": 0,
+        }
+    # What may load: notes on how it was made, claims of optimality, and changes of the mechanism that leave all its claims true.
+    free = {"provenance", "optimality", "mechanism", "guarantee", "certificate"}
+    assert {path[0] for path in loaded} <= free
+
+
+@pytest.mark.parametrize("kind", RELATION_KINDS)
+def test_weaker_noise_under_the_old_relation_is_not_private(kind: str, tmp_path: Path) -> None:
+    spec = to_spec(mechanisms()[kind])
+    heard = [k for k, weight in enumerate(spec["mechanism"]["norm"]["map"]) if weight != "inf"]
+    for factor in (1 + 1e-9, 2.0, 1e6):
+        mutant = copy.deepcopy(spec)
+        for k in heard:
+            mutant["mechanism"]["norm"]["map"][k] *= factor
+        with pytest.raises(NotPrivate):
+            read(tmp_path, resealed(mutant))
+    for k in heard:
+        mutant = copy.deepcopy(spec)
+        mutant["mechanism"]["norm"]["map"][k] = "inf"
+        with pytest.raises(NotPrivate, match="infinitely often"):
+            read(tmp_path, resealed(mutant))
+
+
+@pytest.mark.parametrize("kind", FAMILY_KINDS)
+@pytest.mark.parametrize("factor", [1 + 1e-9, 2.0, 1e6])
+def test_weaker_noise_of_any_shape_is_not_private(kind: str, factor: float, tmp_path: Path) -> None:
+    def scaled(value: Any) -> Any:
+        return [scaled(v) for v in value] if isinstance(value, list) else value if value == "inf" else value * factor
+
+    spec = to_spec(mechanisms()[kind])
+    norm = spec["mechanism"]["norm"]
+    if norm["order"] == "gauge":
+        norm["scale"] /= factor
+    else:
+        norm["map"] = scaled(norm["map"])
+    with pytest.raises(NotPrivate):
+        read(tmp_path, resealed(spec))
+
+
+def test_a_larger_epsilon_under_the_old_words_is_refused(tmp_path: Path) -> None:
+    spec = to_spec(mechanisms()["uniform"])
+    spec["mechanism"]["relation"]["epsilon"] *= 1000
+    spec["mechanism"]["norm"]["map"] = [w if w == "inf" else w * 1000 for w in spec["mechanism"]["norm"]["map"]]
+    with pytest.raises(InvalidSpec, match="claims something else than its mechanism proves"):
+        read(tmp_path, resealed(spec))
+
+
+def test_optimality_and_provenance_of_a_file_are_shown_as_its_own_notes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing recomputes them: whoever seals a file anew may write what he likes."""
+    made = mechanisms()["matrix"]
+    assert made.optimality is not None and made.optimality.verified
+    spec = to_spec(made)
+    spec["optimality"] |= {"lower_bound": spec["optimality"]["value"]}
+    spec["provenance"]["family"] = "proven optimal by hand"
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(resealed(spec)))
+    twin = load(path)
+    assert twin.optimality is not None and not twin.optimality.verified and twin.optimality.gap == INF
+    for command in ("report", "show", "verify"):
+        assert main([command, str(path)]) == 0
+        text = capsys.readouterr().out
+        assert "gap" not in text and "no scales reach less" not in text
+    assert main(["report", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert said.index("## Optimality\n\nThe file's own note, not verified:") < said.index(
+        "## Provenance\n\nNotes of the maker, not verified:"
+    )
+    assert (
+        twin.save(tmp_path / "again.json").read_bytes()
+        == made.annotated(twin.provenance, twin.optimality).save(path).read_bytes()
+    )
+    assert not load(tmp_path / "again.json").optimality.verified and "gap" in page(made)
+
+
+def test_another_pair_that_attains_the_worst_ratio_is_a_witness_too(tmp_path: Path) -> None:
+    made = design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "laplace").mechanism
+    spec = to_spec(made)
+    old = spec["certificate"]["witness"]
+    pairs = [(i, j) for i in range(3) for j in range(i + 1, 3) if (i, j) != (old["left"], old["right"])]
+    for left, right in pairs:
+        u = [float(k == left) - float(k == right) for k in range(3)]
+        spec["certificate"]["witness"] = {**old, "left": left, "right": right, "words": f"e{left} -> e{right}", "difference": u}
+        assert read(tmp_path, resealed(spec)) == made
+        for lie in ({"words": "e0 -> e9"}, {"budget": 2.0}, {"difference": [*u[::-1], 0.0]}, {"left": 7}, {"left": right}):
+            false = copy.deepcopy(spec)
+            false["certificate"]["witness"] |= lie
+            with pytest.raises(InvalidSpec):
+                read(tmp_path, resealed(false))
+
+
+BAD_CONTENT: dict[str, bytes] = {
+    "empty": b"",
+    "space": b" \n",
+    "list": b"[]",
+    "number": b"3",
+    "null": b"null",
+    "text": b'"x"',
+    "binary": bytes(range(256)),
+    "zeros": b"\0" * 1000,
+    "utf-16": json.dumps({}).encode("utf-16"),
+    "byte order mark": b"\xef\xbb\xbf{}",
+    "latin-1": '{"é": 1}'.encode("latin-1"),
+    "half": b'{"format": "dp-designer/mechanism", ',
+    "lists without end": b"[" * 100_000,
+    "objects without end": b'{"a":' * 100_000,
+    "nested 100000 deep": b"[" * 100_000 + b"]" * 100_000,
+    "NaN": b'{"a": NaN}',
+    "Infinity": b'{"a": -Infinity}',
+    "1e999": b'{"a": 1e999}',
+    "-1e400": b'{"a": -1e400}',
+    "long integer": b'{"a": ' + b"9" * 100_000 + b"}",
+    "same key twice": b'{"a": 1, "a": 1}',
+    "same key twice inside": b'{"a": {"b": 1, "b": 2}}',
+    "no keys": b"{}",
+}
+
+
+@pytest.mark.parametrize("name", BAD_CONTENT)
+def test_broken_files_are_refused(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "broken.json"
+    path.write_bytes(BAD_CONTENT[name])
+    with pytest.raises(InvalidSpec) as refusal:
+        load(path)
+    assert len(str(refusal.value)) < 2000
+
+
+@pytest.mark.parametrize("depth", [50, 200, 300, 400, 600, 900, 5000])
+@pytest.mark.parametrize("field", ["provenance", "optimality", "mechanism", "certificate", "guarantee", "version"])
+def test_nesting_of_any_depth_is_refused(depth: int, field: str, tmp_path: Path) -> None:
+    spec = {**to_spec(mechanisms()["uniform"]), field: "BOMB"}
+    path = tmp_path / "deep.json"
+    path.write_text(json.dumps(spec).replace('"BOMB"', '{"a":' * depth + "1" + "}" * depth))
+    with pytest.raises(InvalidSpec):
+        load(path)
+    path.write_text(json.dumps(spec).replace('"BOMB"', '{"options": ' + "[" * depth + "]" * depth + "}"))
+    with pytest.raises(InvalidSpec):
+        load(path)
+
+
+def test_size_limit(tmp_path: Path) -> None:
+    path = mechanisms()["uniform"].save(tmp_path / "s.json")
+    size = path.stat().st_size
+    assert load(path, size_limit=size) == mechanisms()["uniform"]
+    with pytest.raises(InvalidSpec, match=f"more than {size - 1} bytes"):
+        load(path, size_limit=size - 1)
+    with pytest.raises(InvalidSpec, match="more than 1000 bytes"):
+        load("/dev/zero", size_limit=1000)
+
+
+def test_missing_files_and_folders(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.json", tmp_path, tmp_path / "a" / "b.json"):
+        with pytest.raises(InvalidSpec, match="cannot read"):
+            load(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("starts", [0, -1, 2, 3]),
+        ("starts", [0, 1]),
+        ("starts", [0, 10**18, 10**18, 10**18]),
+        ("starts", [0.5, 1, 2, 3]),
+        ("starts", [True, 1, 2, 3]),
+        ("starts", "0123"),
+        ("starts", ["inf"] * 4),
+        ("columns", [-1] * 8),
+        ("columns", [10**6] * 8),
+        ("columns", [0] * 8),
+        ("starts", [0, 10, 5, 12]),
+        ("starts", [2, 5, 8, 12]),
+        ("starts", [0, 5, 8, 11]),
+        ("starts", []),
+        ("columns", [10**30] * 8),
+        ("values", [1e300] * 3),
+        ("values", ["inf"] * 8),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_broken_compressed_rows_are_refused(key: str, value: object, tmp_path: Path) -> None:
+    spec = to_spec(mechanisms()["line"])
+    spec["mechanism"]["workload"]["rows"][key] = value
+    with pytest.raises((InvalidSpec, NotPrivate)):
+        read(tmp_path, resealed(spec))
+
+
+def test_compressed_rows_that_unpack_to_a_bomb_are_refused(tmp_path: Path) -> None:
+    spec = to_spec(mechanisms()["line"])
+    n = 20_000
+    spec["mechanism"]["workload"] = {
+        "queries": [f"q{k}" for k in range(n)],
+        "elements": [f"e{k}" for k in range(n)],
+        "rows": {"values": [], "columns": [], "starts": [0] * (n + 1)},
+    }
+    spec["mechanism"]["relation"] = {"kind": "uniform", "elements": n, "epsilon": 1.0}
+    with pytest.raises(InvalidSpec, match="unpack"):
+        read(tmp_path, resealed(spec))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("mechanism", "grid", 0), 10**9),
+        (("mechanism", "grid", 0), -1990),
+        (("mechanism", "grid", 0), 1e3),
+        (("mechanism", "grid"), 7),
+        (("mechanism", "relation", "elements"), 10**15),
+        (("mechanism", "relation", "kind"), "__class__"),
+        (("mechanism", "relation", "kind"), ["uniform"]),
+        (("mechanism", "family"), 7),
+        (("mechanism", "falloff"), ["exponential"]),
+        (("mechanism", "norm", "order"), {"l1": 1}),
+        (("mechanism", "workload", "queries"), {"a": 1, "b": 2, "c": 3}),
+        (("mechanism", "workload", "elements"), [1, 2, 3, 4, 5]),
+        (("certificate", "worst_ratio"), "1e1000000000"),
+        (("certificate", "worst_ratio"), "1/1e9"),
+        (("certificate", "worst_ratio"), "1" * 100_000),
+        (("certificate", "worst_ratio"), "1/0"),
+        (("certificate", "worst_ratio"), 1.0),
+        (("certificate", "holds"), 1),
+        (("certificate", "arithmetic"), "none"),
+        (("guarantee", "software"), None),
+        (("guarantee", "software"), "dp-designer 1\nProtects: everything"),
+        (("guarantee", "parameters", "connected_components"), True),
+        (("version",), True),
+        (("version",), 1.0),
+        (("version",), 2),
+        (("optimality",), []),
+        (("optimality",), {"objective": 1, "value": 1.0, "lower_bound": 1.0, "method": ""}),
+        (("optimality", "value"), "abc"),
+        (("optimality", "value"), "inf"),
+        (("optimality", "lower_bound"), 1e300),
+        (("optimality", "lower_bound"), -1.0),
+        (("optimality", "lower_bound"), None),
+        (("optimality", "method"), 5),
+        (("optimality", "extra"), 5),
+        (("provenance",), []),
+        (("provenance",), "x"),
+        (("provenance", "seconds"), "x"),
+        (("provenance", "options"), []),
+        (("provenance", "more"), "x"),
+    ],
+)
+def test_wrong_values_give_one_clear_refusal(path: tuple[Any, ...], value: object, tmp_path: Path) -> None:
+    spec = changed(to_spec(mechanisms()["uniform"]), path, put(value))
+    with pytest.raises(InvalidSpec) as refusal:
+        read(tmp_path, resealed(spec))
+    assert str(refusal.value)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "line", "hamming", "great_circle"])
+def test_structural_mutants_do_not_fit_the_schema(kind: str) -> None:
+    spec = json.loads(json.dumps(to_spec(mechanisms()[kind])))
+    checked = 0
+    for path in leaves(spec):
+        if not path or (len(path) > 1 and path[0] == "provenance") or isinstance(get(spec, path[:-1]), list):
+            continue
+        if path[0] != "provenance":  # elements may be named without columns
+            assert VALIDATOR.is_valid(changed(spec, path, delete)) == (path[-2:] == ("workload", "keys")), path
+        assert not VALIDATOR.is_valid(changed(spec, path, double)), path
+        assert not VALIDATOR.is_valid(changed(spec, path, put({"a": 1}))), path
+        checked += 1
+    assert checked > 40
+
+
+class Interrupted(BaseException):
+    """Something as rude as Ctrl-C."""
+
+
+def test_a_failed_save_leaves_nothing_and_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = mechanisms()["uniform"]
+    path = made.save(tmp_path / "s.json")
+    before = path.read_bytes()
+
+    def fail(*_: object) -> None:
+        raise Interrupted
+
+    for step in ("replace", "chmod"):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, step, fail)
+            with pytest.raises(Interrupted):
+                save(mechanisms()["matrix"], path)
+        assert [p.name for p in tmp_path.iterdir()] == ["s.json"]
+        assert path.read_bytes() == before
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InvalidProblem, match="is a folder or a device"):
+        made.save(tmp_path / "folder")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "s.json"]
+    with pytest.raises(InvalidProblem, match="is not a folder; create it first"):
+        made.save(tmp_path / "none" / "s.json")
+
+
+def test_nothing_in_a_spec_is_imported_or_run(tmp_path: Path) -> None:
+    spec = to_spec(mechanisms()["uniform"])
+    for kind in ("os.system", "designer.metrics.Uniform", "__import__('os')", "Uniform"):
+        spec["mechanism"]["relation"]["kind"] = kind
+        with pytest.raises(InvalidSpec, match=r"relation\.kind"):
+            read(tmp_path, resealed(spec))

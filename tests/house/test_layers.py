@@ -1,0 +1,90 @@
+"""The layer rule: every import, function-local and type-only ones included, goes to the own room or a lower layer; no circles."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LAYERS = (
+    {"errors", "version", "progress"},
+    {"values"},
+    {"question", "promises", "sampling", "pictures"},
+    {"certified", "metrics"},
+    {"engines"},
+    {"invariants", "records", "marginals", "odds_ratio"},
+    {"relations"},
+    {"additive"},
+    {"lattice"},
+    {"designing"},
+    {"selection", "synthetic", "statistical_queries", "files", "report"},
+    {"tables"},
+    {"designer", "cli", "__main__"},
+)
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+
+
+def modules(package: str) -> dict[str, Path]:
+    found = {}
+    for path in (ROOT / package).rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules("designer") | modules("solvers")
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of the house that a file imports, wherever the import stands."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            inner = (f"{node.module}.{name.name}" for name in node.names)
+            found |= {name if name in MODULES else node.module for name in inner}
+        elif isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+    return found & set(MODULES)
+
+
+EDGES = {name: imported(path) - {name} for name, path in MODULES.items()}
+
+
+def room(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else parts[0]
+
+
+def test_every_room_has_a_layer() -> None:
+    assert {room(name) for name in MODULES if name.startswith("designer")} <= set(LEVEL)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in MODULES if name.startswith("designer")))
+def test_imports_go_to_the_own_room_or_down(name: str) -> None:
+    inner = {target for target in EDGES[name] if target.startswith("designer") and room(target) != room(name)}
+    assert {target for target in inner if LEVEL[room(target)] >= LEVEL[room(name)]} == set()
+
+
+def test_there_are_no_circles() -> None:
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        todo = list(EDGES[start])
+        while todo:
+            module = todo.pop()
+            if module not in seen:
+                seen.add(module)
+                todo += EDGES[module]
+        return seen
+
+    assert [name for name in MODULES if name in reached(name)] == []
+
+
+def test_a_room_exports_and_does_nothing_else() -> None:
+    """`__init__.py` holds a docstring, imports and `__all__`."""
+    for name, path in MODULES.items():
+        if path.name == "__init__.py":
+            allowed = (ast.Import, ast.ImportFrom, ast.Expr)
+            logic = [node for node in ast.parse(path.read_text()).body if not isinstance(node, allowed)]
+            assert all(isinstance(node, ast.Assign) and node.targets[0].id == "__all__" for node in logic), name  # type: ignore[attr-defined]

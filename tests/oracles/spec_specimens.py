@@ -1,0 +1,138 @@
+"""A small mechanism of every format and kind that a spec file holds, made once."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+
+from designer import Problem, Workload, design, invariants, metrics
+from designer.certified.norms import Norm
+from designer.certified.specified import Specified
+from designer.lattice.mechanism import LatticeMechanism
+from designer.marginals.plan import design_marginals
+from designer.marginals.protection import Presence
+from designer.marginals.workload import MarginalWorkload
+from designer.odds_ratio.fisher import Margins
+from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.promises.piecewise import from_distributions
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.question.domain import Domain
+from designer.relations.row_groups import RowGroups
+from designer.sampling.lattices.lattice_chain import ChainPlan
+from designer.selection import Selection
+from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear
+from designer.selection.tabulated import Tabulated
+from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.synthetic.mwem import MWEM
+from designer.synthetic.small_db import SmallDB
+from tests.oracles.metric_kinds import SPECIMENS as RELATIONS
+from tests.oracles.table_plans import full_plan
+
+TRIANGLE = [[0, 0.3, 1.1], [0.3, 0, 1.0], [1.1, 1.0, 0]]
+MARGINS = Margins((6, 4), (5, 5))
+HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
+
+
+def lattices() -> dict[str, Specified]:
+    """Integer noise on a kernel: every shape, and every relation it is for."""
+    total, tables = invariants.total(3), invariants.margins((2, 2))
+    pure = Problem(Workload.identity(3), total.protect(0.5, 1))
+    square = Problem(Workload([[1, 0, 0.5, 0]]), tables.protect(0.5, 2))
+    normal = Problem(Workload.identity(4), tables.protect(0.5, 2), notion="gaussian")
+    costs = Problem(Workload.identity(3), metrics.from_matrix(TRIANGLE) & total.at(2))
+    walk = ChainPlan(steps=60, decay=0.5, lag=60, pairs=60)
+    moved = LatticeMechanism("custom", Workload.identity(4), tables.protect(0.5, 2), Norm(np.full(4, 0.125), "l1"), chain=walk)
+    far = Problem(Workload.identity(4), tables.protect(0.5, per_distance="l2"))
+    return {
+        "lattice l1": design(pure, "lattice_laplace", shape="l1").mechanism,
+        "lattice ellipsoid": design(square, "lattice_laplace", shape="ellipsoid").mechanism,
+        "lattice hull": design(pure, "lattice_laplace", shape="hull").mechanism,
+        "lattice gaussian": design(normal, "lattice_gaussian", shape="ellipsoid").mechanism,
+        "lattice metric": design(costs, "lattice_laplace", shape="l2").mechanism,
+        "lattice chain": moved,
+        "lattice distance": design(far, "lattice_laplace", shape="l2").mechanism,
+    }
+
+
+def marginals() -> dict[str, Specified]:
+    """Marginals with a budget per attribute, one of them unprotected, and with a budget for the presence of a record."""
+    domain = Domain.of({"sex": ["F", "M"], "age": 3, "place": ["here", "there"]})
+    asked = MarginalWorkload.of(domain, {("sex", "age"): 1.0, ("place",): 2.0})
+    return {
+        "marginals attributes": design_marginals(asked, metrics.hamming(domain, [0.5, 1.0, math.inf])),
+        "marginals presence": design_marginals(asked, Presence(0.5), "max"),
+    }
+
+
+def odds_ratio_tests() -> dict[str, Specified]:
+    """A test for every kind of tradeoff function."""
+    rung = from_distributions([3, 1], [1, 3])
+    return {
+        "test pure": OddsRatioTest(MARGINS, EpsilonDelta(1)),
+        "test approximate": OddsRatioTest(MARGINS, EpsilonDelta("1/2", "1/100"), adjacency=2, exponent=20),
+        "test gaussian": OddsRatioTest(MARGINS, Gaussian.of("1/2")),
+        "test rungs": OddsRatioTest(MARGINS, rung, noise="piecewise"),
+        "test group": OddsRatioTest(MARGINS, EpsilonDelta("1/2").group(2)),
+    }
+
+
+def synthetic() -> dict[str, Specified]:
+    """MWEM and SmallDB on three elements."""
+    asked = Workload([[0.0, 1.0, 3.0], [2.0, 0.0, 2.0]], ["far", "ends"], ["a", "b", "c"])
+    line = LipschitzQueries.on_grid(asked, metrics.euclidean([[0.0], [1.0], [2.5]]), asked.dense(), 0)
+    apart = metrics.from_matrix([[0, 0.5, math.inf], [0.5, 0, math.inf], [math.inf, math.inf, 0]])
+    islands = LipschitzQueries.on_grid(asked, apart, asked.dense(), -3)
+    return {
+        "mwem": MWEM(line, 6, ((TENTH, HALF), (TENTH, Fraction(3, 10)))),
+        "mwem islands": MWEM(islands, 6, ((HALF, HALF),), "permute_and_flip", "replay"),
+        "small-db": SmallDB(line, 6, 2),
+        "small-db islands": SmallDB(islands, 6, 3, "permute_and_flip"),
+    }
+
+
+def selections() -> dict[str, Specified]:
+    """A selection for every kind of score, over a metric and with records that appear."""
+    asked = Workload([[0.0, 1.0, 2.5], [2.0, 0.0, 2.0], [-1.0, 0.5, 0.0]], ["p", "q", "r"])
+    metric, rows = metrics.from_matrix(TRIANGLE), [[1.0, 0.0, 2.0], [0.5, 0.5, 0.5]]
+    table = Tabulated.of(lambda x: [float(min(x)), x[0] / 2], ["a", "b"], records=3, candidates=["low", "half"])
+    return {
+        "selection linear": Selection.design(Linear(asked, [0.5, 0.0, 0.0]), metric),
+        "selection error": Selection.design(AbsoluteError(asked, [1.0, 2.0, 3.0]), metrics.add_remove(3, [0.4, 0.9, 0.5])),
+        "selection closeness": Selection.design(Closeness(asked), metrics.uniform(3, 0.7), "permute_and_flip"),
+        "selection database": Selection.design(LargestError(asked, rows, ["one", "two"]), metric),
+        "selection table": Selection.design(table, metrics.uniform(2, 0.5)),
+        "selection invariant": Selection.design(Linear(asked), invariants.total(3).protect(0.5, 2)),
+    }
+
+
+def additive() -> dict[str, Specified]:
+    """An additive mechanism for every relation that has no other home here."""
+    generator = np.random.default_rng(5)
+    made: dict[str, Specified] = {}
+    for name, relation in RELATIONS.items():
+        asked = Workload(generator.integers(-2, 3, (2, relation.size)).astype(float))
+        made[f"laplace {name}"] = design(Problem(asked, relation), "laplace").mechanism
+    groups = RowGroups((metrics.uniform(2, 0.5), metrics.euclidean([0.0, 1.0, 2.5], 0.3)), ("sex", "age"))
+    sums = Problem(Workload([[1, 0, 1, 0, 0], [0, 2, 0, 1, 3]]), groups)
+    kept = Problem(Workload([[1, 0, 0.5, 0]]), invariants.margins((2, 2)).protect(0.5, 2))
+    costs = Problem(Workload([[1, 0, 2]]), metrics.from_matrix(TRIANGLE) & invariants.total(3).at(2))
+    globe = Problem(Workload([[1, 0, 2]]), metrics.great_circle([[0.0, 1.0], [2.0, 3.0], [5.0, 1.0]], 0.01))
+    others = {"great_circle": globe, "row_groups": sums, "invariant": kept, "metric_and_invariant": costs}
+    return made | {f"laplace {name}": design(problem, "laplace").mechanism for name, problem in others.items()}
+
+
+@cache
+def specimens() -> dict[str, Specified]:
+    """All of them, by name; the first word or two say the format."""
+    return {
+        "table plan": full_plan(),
+        **lattices(),
+        **marginals(),
+        **odds_ratio_tests(),
+        **synthetic(),
+        **selections(),
+        **additive(),
+    }

@@ -1,0 +1,218 @@
+"""Groups found privately, and quantiles: exact laws of what is released, on neighbouring tables."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from designer import InvalidProblem, NotPrivate
+from designer.tables import Count, Groups, Measure, PartitionSelection, Quantile, Sum, TablePlan, UnitSplitting
+from designer.tables.aggregates import cell_counts
+from designer.tables.partition_selection import tail_above
+from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
+from tests.oracles.records_tables import on_duckdb
+
+EMP = Measure("emp", upper=10**6)
+SPLITTING = UnitSplitting([EMP], [50])
+REACH = 4000
+
+
+def gaussian(variance: Fraction) -> np.ndarray:
+    """P(Z = z) for z = -REACH .. REACH."""
+    z = np.arange(-REACH, REACH + 1, dtype=np.float64)
+    weights = np.exp(-(z**2) / (2 * float(variance)))
+    return np.asarray(weights / weights.sum())
+
+
+def exact_tail(t: int, variance: Fraction) -> float:
+    return float(gaussian(variance)[REACH + t :].sum()) if t <= REACH else 0.0
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 4), Fraction(1), Fraction(7, 3), Fraction(40), Fraction(10**4)])
+def test_tail_bound_is_above_the_exact_tail_and_close(variance: Fraction) -> None:
+    deviation = math.sqrt(variance)
+    for sigmas in (0.5, 1, 2, 4, 6, 8):
+        t = math.ceil(sigmas * deviation)
+        exact, bound = exact_tail(t, variance), tail_above(t, variance)
+        assert exact <= bound * (1 + 1e-12)
+        assert bound <= exact * 1.03
+    assert tail_above(0, variance) == 1.0 == tail_above(-5, variance)
+
+
+@pytest.mark.parametrize("at_most", [None, 1, 6])
+@pytest.mark.parametrize("delta", [0.01, 1e-6, 1e-12])
+def test_the_threshold_keeps_delta_and_none_much_lower_does(delta: float, at_most: int | None) -> None:
+    found = PartitionSelection.design("1/32", delta, SPLITTING, at_most)
+    assert found.variance == 16
+    most = at_most or 1
+    assert exact_tail(found.threshold - most, found.variance) <= found.delta <= delta
+    assert exact_tail(found.threshold - 1 - most, found.variance) > delta * 0.97
+
+
+def test_the_whole_mechanism_is_approximately_zcdp_record_by_record() -> None:
+    """A group found, and its sum if it is: the exact joint law with and without one record.
+
+    Where the record has company, the divergence is within alpha P(r). Where it is alone, all that can differ is the group's being found: delta(r).
+    """
+    found = PartitionSelection.design("1/8", 1e-3, SPLITTING)
+    level = Groups(["state"], selection=found)
+    plan = TablePlan((Sum("jobs", level, variance=900, measure=EMP),))
+    for emp in (0, 20, 50, 51, 120, 400, 5000):
+        record = {"state": "DE", "emp": emp}
+        rows = found.contribution(record)
+        assert exact_tail(found.threshold - rows, found.variance) <= plan.delta(record)
+        assert plan.loss(record) == Fraction(emp**2, 1800) + Fraction(rows**2, 8)
+        company = 3  # split rows of the others in the group
+        for alpha in (1.1, 2.0, 5.0):
+            divergence = selected_divergence(found, company, rows, alpha) + alpha * emp**2 / 1800
+            assert divergence <= alpha * float(plan.loss(record)) * (1 + 1e-9)
+
+
+def selected_divergence(found: PartitionSelection, company: int, rows: int, alpha: float) -> float:
+    """D_alpha, in the worse direction, of "found or not" with `company + rows` and with `company` split rows."""
+    with_it, without = (exact_tail(found.threshold - n, found.variance) for n in (company + rows, company))
+    pairs = [((p, 1 - p), (q, 1 - q)) for p, q in ((with_it, without), (without, with_it))]
+    sums = [sum(a**alpha * max(b, 1e-300) ** (1 - alpha) for a, b in zip(p, q, strict=True)) for p, q in pairs]
+    return math.log(max(sums)) / (alpha - 1)
+
+
+def test_large_records_are_found_and_pay_for_it() -> None:
+    found = PartitionSelection.design("1/8", 1e-9, SPLITTING)
+    deltas = [found.delta_of(found.contribution({"emp": emp})) for emp in (0, 50, 51, 500, 10**6)]
+    assert deltas == sorted(deltas) and deltas[0] == deltas[1] <= 1e-9 and deltas[-1] == 1.0
+    assert not found.uniform
+    capped = PartitionSelection.design("1/8", 1e-9, SPLITTING, at_most=4)
+    assert capped.uniform and all(capped.delta_of(capped.contribution({"emp": emp})) <= 1e-9 for emp in (0, 500, 10**6))
+    plan = TablePlan((Count("n", Groups(["state"], selection=found), variance=1),))
+    assert any("makes the group appear with probability delta(r)" in line for line in plan.guarantee.unprotected)
+    assert plan.guarantee.parameters["delta_of_one_row"] == pytest.approx(found.delta)
+    assert "delta(r)-approximate" in plan.guarantee.notion
+    for level, delta in ((Groups(["state"], selection=capped), capped.delta), (Groups(), 0.0)):
+        assert TablePlan((Count("n", level, variance=1),)).guarantee.parameters["delta"] == pytest.approx(delta)
+
+
+def test_a_split_row_pays_for_being_found() -> None:
+    """The rate of a plan is attained by a record of one row; the bound of sums is that of the largest record."""
+    plan = TablePlan(
+        (Sum("jobs", Groups(["state"], selection=PartitionSelection(4, 20, SPLITTING)), variance=1250, measure=EMP),), SPLITTING
+    )
+    assert plan.rho == 1 + Fraction(1, 8) == plan.loss({"state": "DE", "emp": 50})
+    own = UnitSplitting(
+        [EMP, Measure("pay", "0.01", lower=-100, upper=2000)], [50, 7], "state", {"DE": [3, "0.5"], "RI": [999, 2000]}
+    )
+    largest = {"state": "DE", "emp": math.inf, "pay": math.inf}
+    assert PartitionSelection(1, 5, own).bound == own.splits(largest) == 333_334
+    assert PartitionSelection(1, 5, own, 12).bound == 12
+    assert PartitionSelection(1, 5).bound == 1
+
+
+def test_groups_are_found_as_often_as_the_law_says() -> None:
+    """100 groups of each size; a binomial test of each size with Bonferroni."""
+    from scipy import stats
+
+    pytest.importorskip("ibis")
+    found = PartitionSelection.design("1/8", 0.02, UnitSplitting([EMP], [50]))
+    level, sizes = Groups(["state"], selection=found), (1, 3, found.threshold, found.threshold + 3)
+    rows = [
+        {"id": 0, "state": f"{size}-{i}", "county": 1, "naics": "", "emp": 50 * size - 7, "pay": 0.0}
+        for size in sizes
+        for i in range(400)
+    ]
+    rows.append({**rows[0], "state": None})
+    answer = TablePlan((Count("n", level, variance=1),)).simulate(on_duckdb(rows), 17)["n"]
+    seen = {size: sum(labels[0].startswith(f"{size}-") for labels in answer.keys) for size in sizes}
+    for size in sizes:
+        chance = exact_tail(found.threshold - size, found.variance)
+        assert stats.binomtest(seen[size], 400, chance).pvalue > FAILURE_PROBABILITY
+    assert seen[sizes[2]] > 150
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 5), "variance: 0.0 is not in"),
+        ((1, 1), "threshold: 1 is not a whole number of at least 2"),
+        ((1, 5, None, 3), "give a splitting"),
+        ((1, 5, SPLITTING, 0), "at_most"),
+    ],
+)
+def test_refusals_of_selections(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(InvalidProblem, match=message):
+        PartitionSelection(*arguments)  # type: ignore[arg-type]
+    with pytest.raises(InvalidProblem, match="delta"):
+        PartitionSelection.design(1, 1.5)
+
+
+GRID = (0, 10, 20, 50)
+
+
+def quantile(q: float, rho: str) -> Quantile:
+    return Quantile("q", Groups(["state"], [["DE"], ["RI"]]), (), EMP, q, GRID, Fraction(rho))
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9, 0.25])
+@pytest.mark.parametrize("rho", ["1/50", "1/2", "3"])
+def test_a_quantile_is_zcdp_on_all_small_neighbours(q: float, rho: str) -> None:
+    """Every histogram of up to 4 records in the 5 cells, every record added: Renyi divergences of the exact laws, both ways."""
+    choice = quantile(q, rho).choice
+    cells, worst = len(GRID) + 1, 0.0
+    for histogram in itertools.product(range(3), repeat=cells):
+        if sum(histogram) > 4:
+            continue
+        law = choice.probabilities(list(histogram))
+        for cell in range(cells):
+            other = choice.probabilities([n + (i == cell) for i, n in enumerate(histogram)])
+            for alpha in (1.001, 1.5, 3.0, 10.0):
+                for p, r in ((law, other), (other, law)):
+                    worst = max(worst, math.log((p**alpha * r ** (1 - alpha)).sum()) / (alpha - 1) / alpha)
+    assert float(Fraction(rho)) * 0.05 <= worst <= float(Fraction(rho)) * (1 + 1e-9)
+
+
+def test_quantiles_of_groups_are_near_the_truth() -> None:
+    pytest.importorskip("ibis")
+    generator = np.random.default_rng(3)
+    sizes = {"DE": generator.pareto(1.2, 3000) * 10, "RI": generator.pareto(1.2, 2000) * 40}
+    rows = [
+        {"id": 0, "state": state, "county": 1, "naics": "", "emp": int(x), "pay": 0.0}
+        for state, xs in sizes.items()
+        for x in xs
+    ]
+    grid = tuple(range(0, 200, 2))
+    asked = Quantile("median", Groups(["state"], [["DE"], ["RI"], ["CT"]]), (), EMP, 0.5, grid, Fraction(1))
+    counts = cell_counts(asked, on_duckdb(rows))
+    for state, xs in sizes.items():
+        cells = np.searchsorted(grid, xs.astype(int), side="left")
+        np.testing.assert_array_equal(counts[state,], np.bincount(cells, minlength=len(grid) + 1))
+    answer = TablePlan((asked,)).simulate(on_duckdb(rows), 4)["median"]
+    assert answer["DE"] == pytest.approx(np.median(sizes["DE"].astype(int)), abs=4)
+    assert answer["RI"] == pytest.approx(np.median(sizes["RI"].astype(int)), abs=6)
+    assert answer["CT"] in grid and answer.variances is None
+
+
+def test_a_rate_that_is_too_large_is_not_private() -> None:
+    made = quantile(0.5, "1/2")
+    assert made.rate is not None
+    with pytest.raises(NotPrivate):
+        Quantile(made.name, made.groups, (), EMP, 0.5, GRID, made.rho, made.rate * 1.001)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"q": 1.0}, "q: 1.0"),
+        ({"candidates": (1,)}, "2 to 256 whole numbers"),
+        ({"candidates": (1, 1)}, "must rise"),
+        ({"candidates": (1, "3/2")}, "whole numbers of steps"),
+        ({"rho": 0}, "rho: 0.0"),
+        ({"measure": None}, "needs a Measure and public groups"),
+        ({"groups": Groups(["state"], selection=PartitionSelection(1, 5))}, "public groups"),
+    ],
+)
+def test_refusals_of_quantiles(change: dict[str, object], message: str) -> None:
+    given = {"name": "q", "groups": Groups(), "measure": EMP, "q": 0.5, "candidates": GRID, "rho": 1, **change}
+    with pytest.raises(InvalidProblem, match=message):
+        Quantile(**given)  # type: ignore[arg-type]

@@ -1,0 +1,325 @@
+"""From mechanism to release: the noise in what `release(...)` returns follows the law that the certificate speaks of, to 1 % in scale.
+
+Every family and every frozen format. The operating system's generator is replaced by a seeded one underneath `SystemEntropy`; samplers draw
+their numbers in batches from which releases take one after the other, because a batch costs what a single draw costs. Statistics are
+scores of the scale: `||z||` follows Gamma(s) and `||z||^2` follows chi-square(s), so that n releases of s dimensions tell a scale to
+1 / root(n s). FAILURE_PROBABILITY: of each statistic beyond LIMIT standard errors under the right law; seeds are fixed. A law 1 % off in
+scale (a Gaussian: in variance) lies 3.4 or more of them away: each test also asks that its own draws, made 1 % wider or narrower, are rejected.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer import Problem, Workload, design, invariants, metrics
+from designer.additive.mechanism import Mechanism
+from designer.designing.families import FAMILIES
+from designer.files.spec import FORMATS
+from designer.lattice.mechanism import LatticeMechanism
+from designer.marginals.mechanism import MarginalMechanism
+from designer.marginals.plan import design_marginals
+from designer.marginals.workload import MarginalWorkload
+from designer.odds_ratio.canonical_noise import Tulap
+from designer.odds_ratio.fisher import Margins
+from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.promises.tradeoff import EpsilonDelta
+from designer.question.domain import Domain
+from designer.sampling import entropy
+from designer.selection import Selection
+from designer.selection.scores import Linear
+from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.synthetic.mwem import MWEM
+from designer.synthetic.small_db import SmallDB
+from designer.tables import Count, Groups, TablePlan
+
+pytestmark = pytest.mark.slow
+
+LIMIT, FAILURE_PROBABILITY = 2.6, 0.0094
+DEGREES = 240_000  # 1 % of a scale is 4.9 standard errors
+BATCH = 4096
+COVERED = {
+    f"dp-designer/{name}"
+    for name in (
+        "mechanism",
+        "lattice-mechanism",
+        "marginals",
+        "odds-ratio-test",
+        "mwem",
+        "table-plan",
+        "small-db",
+        "selection",
+    )
+}
+
+
+@pytest.fixture(autouse=True)
+def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes of a fixed stream in the place of the operating system's."""
+    monkeypatch.setattr(entropy, "os", SimpleNamespace(urandom=np.random.default_rng(7).bytes))
+    # The words that go with a release are the same for all releases of a mechanism.
+    for kind in (Mechanism, LatticeMechanism, OddsRatioTest, Selection, SmallDB, MWEM, MarginalMechanism, TablePlan):
+        for name in ("guarantee", "fingerprint"):
+            computed = getattr(kind, name)
+            if isinstance(computed, property):
+                once = functools.cached_property(computed.fget)  # type: ignore[arg-type]
+                once.__set_name__(kind, name)
+                monkeypatch.setattr(kind, name, once)
+
+
+class Batched:
+    """A sampler that draws many vectors at once and hands them out one by one."""
+
+    def __init__(self, draw: Callable[..., Any]) -> None:
+        self.batch, self.left = draw, iter(())
+
+    def draw(self, size: int, *rest: Any) -> Any:
+        assert size == 1
+        for row in self.left:
+            return row[None] if isinstance(row, np.ndarray) else [row]
+        self.left = iter(self.batch(BATCH, *rest))
+        return self.draw(size, *rest)
+
+
+def follows(statistic: Callable[[float], float], off: float = 0.01) -> None:
+    """`statistic(scale)` is the score, in standard errors, of the draws widened by `scale` (or under a law of that scale)."""
+    assert abs(statistic(1.0)) < LIMIT
+    assert abs(statistic(1 - off)) > LIMIT and abs(statistic(1 + off)) > LIMIT
+
+
+def radial(lengths: np.ndarray, dimension: int, falloff: str) -> Callable[[float], float]:
+    """The score of norms that follow Gamma(s), or of roots of chi-square(s)."""
+    n = len(lengths) * dimension
+    if falloff == "gaussian":
+        return lambda scale: float(((scale * lengths) ** 2).sum() - n) / math.sqrt(2 * n)
+    return lambda scale: float((scale * lengths).sum() - n) / math.sqrt(n)
+
+
+def second_moments(answers: np.ndarray, variances: np.ndarray) -> Callable[[float], float]:
+    """The score of `sum_k a_k^2 / Var_k` with its own standard error: where noise has more dimensions than answers."""
+    shares = (answers**2 / variances).mean(axis=1)
+    error = shares.std() / math.sqrt(len(shares))
+    return lambda scale: float(scale**2 * shares.mean() - 1) / error
+
+
+ADDITIVE = [family for family in FAMILIES if family.module != "lattice"]
+SMALL = {"k_norm": 8, "laplace_joint": 8, "strategy_laplace": 6}
+LOSING = {"projected_laplace", "strategy_laplace"}  # noise that answers do not give back
+
+
+@pytest.mark.parametrize("family", ADDITIVE, ids=lambda family: family.name)
+def test_additive_noise(family: Any) -> None:
+    size = SMALL.get(family.name, 50)
+    if family.name == "laplace_joint":
+        relation: Any = metrics.uniform(size, 1.0)
+    else:
+        relation = invariants.total(size).protect(1.0, 1) if family.invariants_only else metrics.add_remove(size, 1.0)
+    problem = Problem(
+        Workload.identity(size), relation, notion=family.notion, records=1 if family.name == "laplace_joint" else None
+    )
+    made = design(problem, family.name).mechanism
+    object.__setattr__(made.noise, "sampler", Batched(made.noise.sampler.draw))
+    heard = ~made.norm.silent
+    dimension = int(heard.sum())
+    enough = math.ceil((2 if made.falloff == "gaussian" else 1) * DEGREES / dimension)
+    answers = np.array([made.release(np.zeros(size)).answers for _ in range(enough)])
+    if family.name in LOSING:
+        follows(second_moments(answers, made.query_variances()))
+        return
+    rebuilt = np.eye(size) if made.reconstruction is None else made.reconstruction
+    noise = np.zeros((len(answers), len(heard)))
+    noise[:, heard] = answers @ np.linalg.pinv(rebuilt[:, heard]).T
+    follows(radial(made.norm(noise), dimension, made.falloff), 0.005 if made.falloff == "gaussian" else 0.01)
+
+
+def mean_l1(size: int, rate: float) -> float:
+    """`E |z|_1` under `exp(-rate |z|_1)` on sum 0: Z is proportional to `(1 - x)^-(n-1) sum_k C(n-1, k)^2 x^k`, x = exp(-2 rate)."""
+    x, k = math.exp(-2 * rate), np.arange(size)
+    logs = np.array([2 * math.log(math.comb(size - 1, int(j))) + j * math.log(x) for j in k])
+    weights = np.exp(logs - logs.max())
+    return 2 * ((size - 1) * x / (1 - x) + float(k @ weights) / weights.sum())
+
+
+@pytest.mark.parametrize(
+    ("family", "shape", "size"),
+    [
+        ("lattice_laplace", "l1", 60),
+        ("lattice_laplace", "l2", 60),
+        ("lattice_laplace", "ellipsoid", 40),
+        ("lattice_laplace", "hull", 6),
+        ("lattice_gaussian", "l2", 60),
+        ("lattice_gaussian", "ellipsoid", 40),
+    ],
+)
+def test_integer_noise(family: str, shape: str, size: int) -> None:
+    """Noise so wide that sums over the lattice are integrals, up to 1e-4 (l1: the sum itself)."""
+    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    problem = Problem(Workload.identity(size), invariants.total(size).protect(0.05, 1), notion=notion)
+    made = design(problem, family, shape=shape).mechanism
+    made.__dict__["sampler"] = Batched(made.sampler.draw)
+    enough = math.ceil((2 if notion == "gaussian" else 1) * DEGREES / (size - 1))
+    tables = np.array([made.release(np.zeros(size)).table for _ in range(enough)])
+    lengths = made.norm(tables[:, made.columns].astype(float))
+    if shape == "l1":
+        rate = float(made.norm.map[0])
+        expected, error = rate * mean_l1(size, rate), math.sqrt((size - 1) / enough)
+        follows(lambda scale: float(scale * lengths.mean() - expected) / error)
+        return
+    follows(radial(lengths, size - 1, made.falloff), 0.005 if made.falloff == "gaussian" else 0.01)
+
+
+def test_marginals() -> None:
+    """Contrast (k, l) of a two-way table has variance `k (k + 1) l (l + 1)` over the precision of its residual."""
+    sizes = (50, 51)
+    domain = Domain.of({"a": sizes[0], "b": sizes[1]})
+    asked = MarginalWorkload.of(domain, {("a", "b"): 1.0})
+    made = design_marginals(asked, metrics.hamming(domain, [0.5, 0.5]))
+    squares = [np.arange(1, n) * np.arange(2, n + 1) for n in sizes]
+    variances = np.multiply.outer(*squares) / made.noise.precisions[made.position[0, 1]]
+    residuals = [made.release_tables({("a", "b"): np.zeros(sizes, dtype=int)}).residuals[0, 1] for _ in range(120)]
+    lengths = np.sqrt([(table.astype(float) ** 2 / variances).sum() for table in residuals])
+    follows(radial(lengths, variances.size, "gaussian"), 0.005)
+
+
+def test_tables() -> None:
+    groups = Groups(["place"], [[place] for place in range(20_000)])
+    variance = Fraction(81, 4)
+    made = TablePlan(tuple(Count(f"count {k}", groups, variance=variance) for k in range(20)))
+    ibis = pytest.importorskip("ibis")
+
+    release = made.release(ibis.memtable({"place": [20_001]}))
+    numbers = np.array([release[query.name].values for query in made.queries])
+    follows(radial(np.sqrt([(numbers**2).sum() / float(variance)]), numbers.size, "gaussian"), 0.005)
+
+
+def test_odds_ratio_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tulap noise is `L + U`, L discrete Laplace with ratio b = exp(-epsilon), U uniform: `E |N| = 2 b / (1 - b^2) + P(L = 0) / 4`."""
+    made = OddsRatioTest(Margins((6, 4), (5, 5)), EpsilonDelta("1/10"))
+    assert isinstance(made.law, Tulap)
+    monkeypatch.setattr(Tulap, "draw", Batched(functools.partial(Tulap.draw, made.law)).draw)
+    noise = np.array([float(made.release([[3, 3], [2, 2]]).statistic) for _ in range(DEGREES)]) - 3
+    b = math.exp(-0.1)
+    expected = 2 * b / (1 - b**2) + (1 - b) / (1 + b) / 4
+    error = np.abs(noise).std() / math.sqrt(DEGREES)
+    follows(lambda scale: float(scale * np.abs(noise).mean() - expected) / error)
+
+
+def chosen(scores: np.ndarray, law: Callable[[float], np.ndarray]) -> Callable[[float], float]:
+    """The score of observed scores under `law(scale)`, the probabilities of the scores `law.values` with the rate times `scale`."""
+
+    def statistic(scale: float) -> float:
+        values, weights = law(scale)
+        mean = float(values @ weights)
+        return float(scores.mean() - mean) / math.sqrt(float(values**2 @ weights - mean**2) / len(scores))
+
+    return statistic
+
+
+def gibbs(values: np.ndarray, rate: float) -> Callable[[float], Any]:
+    """`P(v)` proportional to `exp(rate v)` over candidates of these scores."""
+
+    def law(scale: float) -> Any:
+        weights = np.exp(rate * scale * (values - values.max()))
+        return values, weights / weights.sum()
+
+    return law
+
+
+def cached(owner: type, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One law for equal arguments, its draws in batches: making it takes a hundred times as long as a draw."""
+    make, known = getattr(owner, name), {}
+
+    def once(self: Any, *given: Any) -> Any:
+        key = (id(self), *(repr(value) for value in given))
+        if key not in known:
+            law = make(self, *given)
+            known[key] = SimpleNamespace(draw=Batched(law.draw).draw)
+        return known[key]
+
+    monkeypatch.setattr(owner, name, once)
+
+
+@pytest.mark.parametrize("law", ["exponential", "permute_and_flip"])
+def test_selections(law: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One candidate is ahead of 400 others by so much that it is chosen about every second time: 9 times what one dimension tells."""
+    others, lead = 400, 600
+    made = Selection.design(
+        Linear(Workload(np.vstack([[[1.0, 0.0]], np.tile([[0.0, 1.0]], (others, 1))]))), metrics.uniform(2, 0.02), law
+    )
+    cached(Selection, "_law", monkeypatch)
+    first = np.array([made.release([lead, 0]).index == 0 for _ in range(DEGREES // 8)])
+    rate = 0.02 / 2  # a record that changes moves two scores apart by 2
+
+    def ahead(scale: float) -> float:
+        head = math.exp(-rate * scale * lead)
+        if law == "exponential":
+            return 1 / (1 + others * head)
+        return (1 - (1 - head) ** (others + 1)) / (head * (others + 1))
+
+    follows(lambda scale: float(first.mean() - ahead(scale)) / math.sqrt(ahead(scale) * (1 - ahead(scale)) / len(first)))
+
+
+def indicators(size: int, epsilon: float) -> LipschitzQueries:
+    """The counts of the elements under one budget: constants 1 / epsilon."""
+    return LipschitzQueries.on_grid(Workload.identity(size), metrics.uniform(size, epsilon), np.eye(size), 0)
+
+
+def test_small_databases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`P(y)` proportional to `exp(-epsilon error / 2)` over the histograms y of m records, scaled to all."""
+    size, records, m, epsilon = 6, 600, 5, 0.06
+    made = SmallDB(indicators(size, epsilon), records, m)
+    cached(SmallDB, "_law", monkeypatch)
+    x = np.array([records, *[0] * (size - 1)])
+    tables = [np.bincount(places, minlength=size) * (records / m) for places in combinations_with_replacement(range(size), m)]
+    values = np.array([-np.abs(table - x).max() for table in tables])
+    law = gibbs(values, epsilon / 2)
+    values, weights = law(1.0)
+    told = (epsilon / 2) ** 2 * float(values**2 @ weights - (values @ weights) ** 2)
+    seen = np.array([-np.abs(made.release(x).answers - x).max() for _ in range(math.ceil(DEGREES / told))])
+    follows(chosen(seen, law))
+
+
+ROUNDS = 300
+
+
+def test_choices_of_mwem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first round: scores are distances from the uniform histogram, and half of the budget goes to the choice."""
+    size, records, epsilon = 60, 600, 0.028
+    made = MWEM(indicators(size, epsilon), records, ((Fraction(1, 2), Fraction(1, 2)),))
+    cached(MWEM, "_choice", monkeypatch)
+    cached(MWEM, "_noise", monkeypatch)
+    monkeypatch.setattr(MWEM, "histogram_of", lambda self, transcript: np.zeros(size))
+    x = np.array([records, *[0] * (size - 1)])
+    values = np.abs(x - records / size)
+    law = gibbs(values, epsilon / 4)
+    weights = law(1.0)[1]
+    told = (epsilon / 4) ** 2 * float(values**2 @ weights - (values @ weights) ** 2)
+    seen = np.array([values[made.release(x).rounds[0].query] for _ in range(math.ceil(DEGREES / told))])
+    follows(chosen(seen, law))
+
+
+def test_measurements_of_mwem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`E |z| = 1 / sinh(rate)` for discrete Laplace noise; the rate is the round's share of what moves the query by one."""
+    made = MWEM(indicators(3, 1.0), 30, ((Fraction(1, 6000), Fraction(1, 10 * ROUNDS)),) * ROUNDS)
+    cached(MWEM, "_noise", monkeypatch)
+    monkeypatch.setattr(MWEM, "_choice", lambda self, *_: SimpleNamespace(draw=lambda *_: [0]))
+    monkeypatch.setattr(MWEM, "_learn", lambda self, logs, done: logs)
+    x, rate = [10, 10, 10], 1 / (10 * ROUNDS)
+    drawn = np.array([[r.measurement - 10 for r in made.release(x).rounds] for _ in range(DEGREES // ROUNDS + 1)])
+    error = np.abs(drawn).std() / math.sqrt(drawn.size)
+    follows(lambda scale: float(scale * np.abs(drawn).mean() - 1 / math.sinh(rate)) / error)
+
+
+def test_no_family_and_no_format_is_left_out() -> None:
+    """What the tests above cover, read off their own parameters: a new family or format must be tested here too."""
+    families = {family.name for family in ADDITIVE} | {"lattice_laplace", "lattice_gaussian"}
+    assert families == {family.name for family in FAMILIES}
+    assert set(FORMATS) == COVERED
