@@ -21,6 +21,7 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.sampling.entropy import SeededEntropy
 from solvers.programs.absolute_moments import mean_absolute
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
+from tests.oracles.shallow import shallow
 
 PURE = ("laplace", "k_norm", "ellipsoid", "box", "l2_ball", "strategy_laplace", "laplace_joint")
 GAUSSIAN = ("gaussian", "diagonal_gaussian", "isotropic_gaussian")
@@ -42,7 +43,7 @@ def problem_for(family: str, name: str) -> Problem:
 @functools.cache
 def coarse(family: str, name: str, fineness: float = 0.5) -> Mechanism:
     """The design of a family with steps of about `fineness` noise scales; the rounded differences ask for another repair."""
-    fine = design(problem_for(family, name), family).mechanism
+    fine = design(problem_for(family, name), family, **shallow(family)).mechanism
     scales = np.zeros(len(fine.grid.exponents))
     scales[fine.noise.heard] = np.sqrt(fine.noise.heard_covariance.diagonal())
     exponents = tuple(
@@ -206,7 +207,7 @@ def test_moments_agree_with_draws(family: str, name: str) -> None:
         "ranges": (Workload.all_ranges(3), metrics.add_remove(3, [0.5, 1.0, 2.0])),
     }[name]
     notion = "gaussian" if family in GAUSSIAN else "pure"
-    made = design(Problem(workload, relation, notion, records=50.0), family).mechanism
+    made = design(Problem(workload, relation, notion, records=50.0), family, **shallow(family)).mechanism
     drawn = np.asarray(made.sample_noise(DRAWS, seed=6))
     assert_moments(drawn, made.query_variances(), made.query_mean_absolutes())
     covariance = made.covariance()

@@ -9,6 +9,7 @@ from designer import Problem, Workload, design, metrics
 from designer.designing.families import FAMILIES
 from designer.designing.family import Family
 from designer.question.relation import Relation
+from tests.oracles.shallow import shallow
 
 OPTIMISED = [f for f in FAMILIES if not (f.baseline or f.invariants_only)]
 
@@ -32,7 +33,6 @@ def random_problem(seed: int, notion: str) -> Problem:
 @pytest.mark.parametrize("family", OPTIMISED, ids=lambda f: f.name)
 @pytest.mark.parametrize("seed", range(16))
 def test_the_budget_is_spent(family: Family, seed: int) -> None:
-    quick = {"iterations": 3, "keep": 1} if family.name == "strategy_laplace" else {}
-    made = design(random_problem(seed, family.notion), family.name, **quick)
+    made = design(random_problem(seed, family.notion), family.name, **shallow(family.name))
     worst = made.privacy.worst_ratio
     assert made.privacy.holds and worst is not None and 0.999 <= worst <= 1

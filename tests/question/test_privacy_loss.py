@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants, metrics
+from tests.oracles.shallow import shallow
 
 PLANE = metrics.euclidean(np.random.default_rng(1).random((5, 2)))
 RANGES = np.array(
@@ -23,8 +24,7 @@ def moves(size: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("queries", [2, 5, 7])
 def test_every_record_that_moves_spends_at_most_its_budget_and_one_pair_all_of_it(family: str, queries: int) -> None:
-    quick = {"iterations": 3, "keep": 1} if family == "strategy_laplace" else {}
-    made = design(Problem(Workload(RANGES[:queries]), PLANE), family, **quick).mechanism
+    made = design(Problem(Workload(RANGES[:queries]), PLANE), family, **shallow(family)).mechanism
     changes, pairs = moves(5)
     spent = made.privacy_loss(changes)
     ratios = spent / [PLANE.distances()[i, j] for i, j in pairs]
@@ -36,8 +36,7 @@ def test_every_record_that_moves_spends_at_most_its_budget_and_one_pair_all_of_i
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("queries", [2, 5, 7])
 def test_a_difference_of_answers_spends_what_the_change_behind_it_does(family: str, queries: int) -> None:
-    quick = {"iterations": 3, "keep": 1} if family == "strategy_laplace" else {}
-    made = design(Problem(Workload(RANGES[:queries]), PLANE), family, **quick).mechanism
+    made = design(Problem(Workload(RANGES[:queries]), PLANE), family, **shallow(family)).mechanism
     changes, _ = moves(5)
     answers = changes @ RANGES[:queries].T
     assert made.privacy_loss(answers=answers) == pytest.approx(made.privacy_loss(changes), rel=1e-6)

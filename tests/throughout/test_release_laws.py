@@ -40,6 +40,7 @@ from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.mwem import MWEM
 from designer.synthetic.small_db import SmallDB
 from designer.tables import Count, Groups, TablePlan
+from tests.oracles.shallow import shallow
 
 pytestmark = pytest.mark.slow
 
@@ -125,7 +126,7 @@ def test_additive_noise(family: Any) -> None:
     problem = Problem(
         Workload.identity(size), relation, notion=family.notion, records=1 if family.name == "laplace_joint" else None
     )
-    made = design(problem, family.name).mechanism
+    made = design(problem, family.name, **shallow(family.name)).mechanism
     object.__setattr__(made.noise, "sampler", Batched(made.noise.sampler.draw))
     heard = ~made.norm.silent
     dimension = int(heard.sum())

@@ -1,0 +1,67 @@
+"""The tests themselves: every one that is collected checks something."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TREES = {path: ast.parse(path.read_text()) for folder in ("tests", "examples") for path in (ROOT / folder).rglob("*.py")}
+SPEAKING = {"raises", "fail", "warns", "check_schema"}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def called(function: ast.AST) -> set[str]:
+    names = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+    return {name.id if isinstance(name, ast.Name) else getattr(name, "attr", "") for name in names}
+
+
+def checks(function: ast.AST) -> bool:
+    """Whether it asserts something that is no constant, expects an error, or calls a function that is named for asserting."""
+    asserted = any(isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant) for node in ast.walk(function))
+    return asserted or any(name in SPEAKING or name.startswith("assert_") or name == "validate" for name in called(function))
+
+
+def collected(tree: ast.Module) -> Iterator[ast.AST]:
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name.startswith("Test")]
+    for node in [*tree.body, *(inner for room in classes for inner in room.body)]:
+        if isinstance(node, FUNCTIONS) and node.name.startswith("test"):
+            yield node
+
+
+CHECKERS = {
+    node.name
+    for tree in TREES.values()
+    for node in ast.walk(tree)
+    if isinstance(node, FUNCTIONS) and not node.name.startswith("test") and checks(node)
+}
+TESTS = [path for path in TREES if path.name.startswith("test_")]
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_test_checks_something(path: Path) -> None:
+    silent = [node for node in collected(TREES[path]) if not checks(node) and not called(node) & CHECKERS]
+    assert [node.name for node in silent if isinstance(node, FUNCTIONS)] == []
+
+
+def test_what_checks_nothing_is_found() -> None:
+    code = "def test_a():\n    x = 1\ndef test_b():\n    assert True\ndef test_c():\n    assert x\n"
+    assert [checks(node) for node in collected(ast.parse(code))] == [False, False, True]
+
+
+def test_no_list_of_cases_is_empty() -> None:
+    for path in TESTS:
+        for node in ast.walk(TREES[path]):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "parametrize":
+                assert not (isinstance(node.args[1], (ast.List, ast.Tuple)) and not node.args[1].elts), (path, node.lineno)
+
+
+def test_a_file_of_tests_is_named_as_one_and_no_helper_is() -> None:
+    """pytest collects `test_*.py` only, and takes every imported `test_...` for a test of the importing file."""
+    for path, tree in TREES.items():
+        assert not list(collected(tree)) or path in TESTS, path
+        imported = [name.asname or name.name for n in tree.body if isinstance(n, ast.ImportFrom) for name in n.names]
+        assert [name for name in imported if name.startswith("test")] == [], path
