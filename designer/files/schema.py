@@ -1,17 +1,30 @@
-"""The JSON Schema of specs, put together from what each class says about itself; `python -m designer.files.schema` prints it.
+"""The JSON Schemas of specs and of problem files, put together from what each class and each section says about itself.
 
-Every format, relation, norm, score and query states its keys beside its `to_spec`, where the loader reads them too: this module only
-collects. The copy for readers and editors is docs/spec.schema.json.
+Every format, relation, norm, score and query states its keys beside its `to_spec`, where the loader reads them too; what sections of
+problem files hold is in `designer.files.problem_forms`, for the reader as well. This module only collects. `python -m
+designer.files.schema spec` (or `problem`) prints what docs/spec.schema.json (or docs/problem.schema.json) holds.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from designer.certified.specified import FORMAT_VERSION
+from designer.files.problem_forms import (
+    BUDGETED,
+    DOMAIN,
+    ELEMENTS,
+    INVARIANT_FORMS,
+    NO_METRICS,
+    PROBLEM,
+    RELATION_FORMS,
+    WORKLOAD_FORMS,
+    design_forms,
+)
 from designer.files.spec import FORMATS, FRAME, class_of
-from designer.values.schema import Schema, bundle, exactly
+from designer.values.schema import Named, Schema, bundle, either, exactly, record, text
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NOTE = (
@@ -42,10 +55,57 @@ def _rules(format: str) -> Schema:
     return {"if": {"properties": {"format": exactly(format)}}, "then": {"properties": parts, **kind.spec_rules}}
 
 
+def problem_schema() -> dict[str, Any]:
+    """The schema of problem files, in TOML, for editors that complete and check them."""
+    head = {
+        "$schema": DRAFT,
+        "$id": "https://dp-designer.example/problem.schema.json",
+        "title": "dp-designer problem file",
+        "description": "Paths are relative to the file. The schema fixes the form; the reader checks what the tables hold, too.",
+    }
+    metrics = {name: _of_metric(name) for name in RELATION_FORMS}
+    metric = Named("metric", either(*(form for name, form in metrics.items() if name not in NO_METRICS)))
+    without = either(metric, *(metrics[name] for name in NO_METRICS))
+    sections = {
+        "title": text(),
+        "elements": ELEMENTS,
+        "domain": DOMAIN,
+        "workload": either(*WORKLOAD_FORMS.values()),
+        "relation": {},
+        "invariant": either(*INVARIANT_FORMS.values()),
+        "problem": PROBLEM,
+        "design": either(*design_forms()),
+    }
+    needed = {name: sections.pop(name) for name in ("workload", "relation")}
+    rules: dict[str, Any] = {
+        "if": {"required": ["invariant"]},
+        "then": {"properties": {"relation": either(BUDGETED, metric)}, "not": TWO_SIZES},
+        "else": {"properties": {"relation": without}},
+    }
+    return bundle({**head, **record(needed, sections), **rules})
+
+
+# A budget per unit of distance has no largest number of changed records.
+TWO_SIZES: Schema = {
+    "properties": {"relation": {"required": ["per_distance"]}, "invariant": {"required": ["adjacency"]}},
+    "required": ["relation", "invariant"],
+}
+
+
+def _of_metric(name: str) -> Named:
+    """[relation] of one metric."""
+    form = RELATION_FORMS[name]
+    keys = {"properties": {"metric": exactly(name), **form["properties"]}, "required": ["metric", *form["required"]]}
+    return Named(f"metric_{name}", {**form, **keys})
+
+
+SCHEMAS = {"spec": spec_schema, "problem": problem_schema}
+
+
 def written(schema: Schema) -> str:
     """A schema as its file holds it."""
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
-    print(written(spec_schema()), end="")
+    print(written(SCHEMAS[sys.argv[1]]()), end="")
