@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from designer.errors import InvalidSpec
-from designer.files.schema import spec_schema, written
+from designer.files.schema import main, spec_schema, written
 from designer.files.spec import FORMATS, class_of
 from designer.promises.piecewise import from_distributions
 from designer.relations.kinds import RELATIONS, relation_from_spec
@@ -20,6 +20,14 @@ DOCS = Path(__file__).parent.parent / "docs"
 def test_the_published_schema_is_what_the_classes_say() -> None:
     """After a change of a class: `python -m designer.files.schema > docs/spec.schema.json`."""
     assert (DOCS / "spec.schema.json").read_text(encoding="utf-8") == written(spec_schema())
+
+
+def test_the_module_prints_the_files(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, name in (([], "spec"), (["spec"], "spec"), (["problem"], "problem")):
+        main(arguments)
+        assert capsys.readouterr().out == (DOCS / f"{name}.schema.json").read_text(encoding="utf-8")
+    with pytest.raises(SystemExit):
+        main(["release"])
 
 
 def test_every_format_and_every_relation_states_its_own_keys() -> None:

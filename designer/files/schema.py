@@ -7,8 +7,8 @@ designer.files.schema spec` (or `problem`) prints what docs/spec.schema.json (or
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from typing import Any
 
 from designer.certified.specified import FORMAT_VERSION
@@ -66,17 +66,16 @@ def problem_schema() -> dict[str, Any]:
     metrics = {name: _of_metric(name) for name in RELATION_FORMS}
     metric = Named("metric", either(*(form for name, form in metrics.items() if name not in NO_METRICS)))
     without = either(metric, *(metrics[name] for name in NO_METRICS))
+    # [relation] is narrowed below; editors complete by what stands here.
+    needed = {"workload": either(*WORKLOAD_FORMS.values()), "relation": either(without, BUDGETED)}
     sections = {
         "title": text(),
         "elements": ELEMENTS,
         "domain": DOMAIN,
-        "workload": either(*WORKLOAD_FORMS.values()),
-        "relation": {},
         "invariant": either(*INVARIANT_FORMS.values()),
         "problem": PROBLEM,
         "design": either(*design_forms()),
     }
-    needed = {name: sections.pop(name) for name in ("workload", "relation")}
     rules: dict[str, Any] = {
         "if": {"required": ["invariant"]},
         "then": {"properties": {"relation": either(BUDGETED, metric)}, "not": TWO_SIZES},
@@ -107,5 +106,12 @@ def written(schema: Schema) -> str:
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
+def main(arguments: list[str] | None = None) -> None:
+    """Print one of the schemas."""
+    parser = argparse.ArgumentParser(prog="python -m designer.files.schema", description="Print a JSON Schema.")
+    parser.add_argument("name", nargs="?", default="spec", choices=list(SCHEMAS), help="what it is for (default: spec)")
+    print(written(SCHEMAS[parser.parse_args(arguments).name]()), end="")
+
+
 if __name__ == "__main__":
-    print(written(SCHEMAS[sys.argv[1]]()), end="")
+    main()
