@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.values.arrays import Floats
 from designer.values.checks import count
+from designer.values.schema import list_of, noted, whole
 
 # Steps of 2^-40 noise scales: rounding a query moves the answer over n records by at most n 2^-41 scales.
 FINENESS = 40
@@ -30,6 +31,7 @@ class Grid:
     """Steps `2^exponents[k]`, one for each measured coordinate."""
 
     exponents: tuple[int, ...]
+    schema = noted("Exponents e: measured answer k is a multiple of 2^e_k.", list_of(whole(least=-1999, most=1999)))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "exponents", tuple(count(e, "grid.exponents", least=-2000) for e in self.exponents))

@@ -19,8 +19,8 @@ from designer.additive.release import Release, SimulatedNoise
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
-from designer.certified.guarantee import FLOATING_POINT, NOTIONS, TIMING, Guarantee, budget_range
-from designer.certified.norms import Gauge, Norm, norm_from_spec, norm_to_spec
+from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, NOTIONS, TIMING, Guarantee, budget_range
+from designer.certified.norms import FALLOFF, NORM, Gauge, Norm, norm_from_spec, norm_to_spec
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.certified.specified import Specified
@@ -29,15 +29,15 @@ from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.differences import changes_given, moved
 from designer.question.histogram import Universe, counts, exact_answers
 from designer.question.relation import Relation
-from designer.question.workload import Workload, workload_from_spec, workload_to_spec
-from designer.relations.kinds import relation_from_spec
+from designer.question.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
+from designer.relations.kinds import RELATION, relation_from_spec
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import count, positive
 from designer.values.confidential import withholding
 from designer.values.json_text import array, flagged_vacuous
+from designer.values.schema import MATRIX, VACUOUS, Named, keys, needs_one_of, one_of, or_null, record
 
-CORE_KEYS = {"family", "workload", "relation", "norm", "grid", "falloff", "measured", "reconstruction"}
 SMALLEST_WEIGHT = 1e-140
 UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
 NO_NOISE = "no answer gets any noise, so every one is published exactly"
@@ -66,6 +66,24 @@ class Mechanism(Specified, TakesCounts):
     """
 
     format = "dp-designer/mechanism"
+    schema = Named(
+        "mechanism",
+        record(
+            {
+                "family": one_of(*sorted(ADDITIVE_FAMILIES)),
+                "workload": WORKLOAD,
+                "relation": RELATION,
+                "norm": NORM,
+                "grid": Grid.schema,
+                "falloff": FALLOFF,
+                "measured": or_null(MATRIX),
+                "reconstruction": or_null(MATRIX),
+            },
+            {"vacuous": VACUOUS},
+            note="Additive noise: reconstruction (measured x + z).",
+        ),
+    )
+    parameters_schema = Named("parameters_of_additive_noise", record(BUDGET_RANGE, CHANGING, anyOf=needs_one_of(*CHANGING)))
 
     family: str
     workload: Workload
@@ -305,7 +323,7 @@ class Mechanism(Specified, TakesCounts):
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> Mechanism:
         """The mechanism of a spec, certified anew."""
-        allowed = flagged_vacuous(core, CORE_KEYS)
+        allowed = flagged_vacuous(core, keys(cls.schema))
         if not all(type(e) is int and abs(e) < 2000 for e in core["grid"]):
             raise InvalidSpec(f"grid: {core['grid'][:4]} ... must be whole exponents of two.")
         return cls(

@@ -18,6 +18,7 @@ from designer.errors import NotPrivate
 from designer.question.relation import Block
 from designer.values.arrays import Floats
 from designer.values.printing import printed
+from designer.values.schema import PLACE, Named, exactly, list_of, noted, number, or_null, record, text, whole
 from solvers.exact.rational import float_above
 
 # Pairs whose float bound already proves <= 1 are evaluated exactly only up to this many, fewer where a norm takes many products; the
@@ -35,6 +36,18 @@ class Witness:
     words: str
     difference: tuple[float, ...]
     budget: float
+    schema = Named(
+        "witness",
+        record(
+            {
+                "left": PLACE,
+                "right": PLACE,
+                "words": text(),
+                "difference": noted("Empty where words say all.", list_of(number(), least=0)),
+                "budget": number(least=0),
+            }
+        ),
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", printed(self.words))
@@ -53,6 +66,19 @@ class PrivacyCertificate:
     pairs: int
     arithmetic: str
     theorem: str
+    schema = Named(
+        "certificate",
+        record(
+            {
+                "holds": exactly(True),
+                "worst_ratio": noted("A fraction of whole numbers, at most 1.", text("^[0-9]{1,4000}(/[1-9][0-9]{0,3999})?$")),
+                "witness": or_null(Witness.schema),
+                "pairs": whole(least=0),
+                "arithmetic": text(),
+                "theorem": text(),
+            }
+        ),
+    )
 
     def require(self) -> PrivacyCertificate:
         """Itself when it holds; otherwise `NotPrivate` names the pair and the excess."""

@@ -11,6 +11,7 @@ import numpy as np
 from designer.errors import InvalidSpec
 from designer.question.relation import Relation
 from designer.values.printing import printed
+from designer.values.schema import COUNT, HASH, Named, keys, list_of, noted, number, or_null, record, text
 from designer.version import VERSION
 
 POST_PROCESSING = (
@@ -25,6 +26,8 @@ FLOATING_POINT = (
     "Every answer is an integer multiple of a step fixed at design time; answers before noise are summed in exact integers. The float "
     "that is handed out is computed from that integer alone."
 )
+
+SOFTWARE = "dp-designer [0-9a-z.+]{1,40}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +49,25 @@ class Guarantee:
     post_processing: str = POST_PROCESSING
     software: str = f"dp-designer {VERSION}"
     fingerprint: str
+    schema = Named(
+        "guarantee",
+        record(
+            {
+                "unit": text(),
+                "relation": text(),
+                "unprotected": list_of(text(), least=0),
+                "notion": text(),
+                "parameters": noted("Numbers of the promise; which ones depends on the format.", {}),
+                "mechanism": text(),
+                "sampling": text(),
+                "floating_point": text(),
+                "timing": text(),
+                "post_processing": text(),
+                "software": text(f"^{SOFTWARE}$"),
+                "fingerprint": HASH,
+            }
+        ),
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "unprotected", tuple(map(printed, self.unprotected)))
@@ -60,7 +82,7 @@ class Guarantee:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
         """From the plain data of a spec; every field must be there and none other."""
-        known = {f.name for f in fields(cls)}
+        known = keys(cls.schema)
         if set(data) != known:
             raise InvalidSpec(f"guarantee: has keys {sorted(data)}; a statement has exactly {sorted(known)}.")
         return cls(**{**data, "unprotected": tuple(data["unprotected"])})
@@ -95,6 +117,13 @@ NOTIONS = {
         "that is b^2/2-zCDP for the change (in the continuous limit b-Gaussian differential privacy)."
     ),
 }
+
+
+RATIO = Named("ratio", or_null(number(least=0, most=1)))
+BUDGET_OR_NONE = Named("budget_or_none", or_null(number(least=0)))
+# What guarantees say in numbers: of the budgets of any relation, and of what changes, components of a metric or records of an invariant.
+BUDGET_RANGE = {"smallest_budget": BUDGET_OR_NONE, "largest_finite_budget": BUDGET_OR_NONE, "worst_ratio": RATIO}
+CHANGING = {"connected_components": COUNT, "adjacency": COUNT}
 
 
 def budget_range(relation: Relation) -> tuple[float | None, float | None]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from designer.values.printing import printed
+from designer.values.schema import Named, number, record, text
 from solvers.solution import relative_gap
 
 
@@ -34,6 +35,13 @@ class Optimality:
     lower_bound: float
     method: str
     verified: bool = field(default=True, compare=False)
+    schema = Named(
+        "optimality",
+        record(
+            {"objective": text(), "value": number(least=0), "lower_bound": number(least=0), "method": text()},
+            note="A note: loading neither believes nor recomputes it.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         for name in ("objective", "method"):

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
@@ -19,6 +20,7 @@ from designer.values.arrays import Immutable
 from designer.values.checks import shown
 from designer.values.json_text import canonical, canonical_text, plain
 from designer.values.output import write_whole
+from designer.values.schema import Named, Schema
 
 
 class Specified(Immutable, ABC):
@@ -29,6 +31,10 @@ class Specified(Immutable, ABC):
     """
 
     format: ClassVar[str]
+    schema: ClassVar[Named]  # of `core()`
+    parameters_schema: ClassVar[Named]  # of the numbers in the guarantee
+    certificate_schema: ClassVar[Named] = PrivacyCertificate.schema
+    spec_rules: ClassVar[Schema] = MappingProxyType({})  # what a spec of this format must keep besides, in words of JSON Schema
     privacy: Any
     allow_vacuous: bool = False
     optimality: Optimality | None = None

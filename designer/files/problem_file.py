@@ -20,23 +20,20 @@ from typing import Any
 
 from designer.designing.problem import Problem
 from designer.errors import InvalidProblem
+from designer.files.problem_forms import ELEMENTS, PROBLEM, WORKLOAD_FORMS, allowed
 from designer.files.problem_relations import RelationReader
 from designer.question.workload import Workload
 
 SECTIONS: dict[str, set[str] | None] = {
-    "elements": {"table", "names"},
+    "elements": allowed(ELEMENTS),
     "domain": None,  # attribute names are free
-    "workload": {"matrix", "columns", "builder", "predicates", "marginals", "names", "queries", "size", "kind", "seed"},
+    "workload": None,  # keys are those of the kind of workload
     "relation": None,  # keys are those of the metric, which lists them
     "invariant": None,  # keys are those of the kind of invariant
-    "problem": {"loss", "notion", "records", "weights", "allow_vacuous"},
+    "problem": allowed(PROBLEM),
     "design": None,  # options are those of the family, which checks them
 }
-WORKLOAD_KEYS: dict[str, set[str] | None] = {
-    **{kind: {kind, "names"} for kind in ("matrix", "columns", "predicates", "marginals")},
-    "builder": {"builder", "names", "size"},
-    "random": {"builder", "names", "size", "queries", "kind", "seed"},
-}
+WORKLOAD_KEYS: dict[str, set[str]] = {kind: allowed(form) for kind, form in WORKLOAD_FORMS.items()}
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ class _Reader(RelationReader):
                 raise InvalidProblem(
                     f"{self.path}: {name} = {section!r} should be a section: write [{name}] and its keys below."
                 )
-            known = WORKLOAD_KEYS.get(self.workload_kind(), SECTIONS[name]) if name == "workload" else SECTIONS[name]
+            known = WORKLOAD_KEYS[self.workload_kind()] if name == "workload" else SECTIONS[name]
             for key in section:
                 if known is not None and key not in known:
                     raise self.refuse(name, key, section[key], f"unknown key; [{name}] takes {sorted(known)}")

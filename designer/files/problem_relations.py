@@ -11,6 +11,7 @@ from typing import Any
 from designer import invariants, metrics
 from designer.errors import InvalidProblem
 from designer.files.data_files import read_matrix
+from designer.files.problem_forms import BUDGETED, INVARIANT_FORMS, RELATION_FORMS, allowed
 from designer.files.problem_sections import Sections
 from designer.invariants import Invariant
 from designer.metrics.metric import Metric
@@ -18,36 +19,8 @@ from designer.question.relation import Relation
 from designer.values.arrays import Floats
 from designer.values.checks import positive
 
-RELATION_KEYS: Mapping[str, set[str]] = {
-    "uniform": {"epsilon"},
-    "add_remove": {"epsilon", "epsilons"},
-    "matrix": {"matrix", "closure"},
-    "euclidean": {"points", "per_unit"},
-    "great_circle": {"points", "per_km"},
-    "hamming": {"budgets"},
-    "per_element": {"epsilons"},
-    "instance": {"epsilons", "closure"},
-    "attribute_values": {"budgets", "form", "closure"},
-    "line": {"values", "period", "epsilon"},
-    "chebyshev": {"points", "per_unit"},
-    "manhattan": {"points", "per_unit"},
-    "graph": {"edges", "per_edge"},
-    "blowfish": {"points", "threshold", "epsilon"},
-    "smooth_threshold": {"points", "threshold", "epsilon"},
-    "partition": {"labels", "epsilon"},
-    "product": {"attributes"},
-    "scaled": {"factor", "part"},
-    "sum": {"parts"},
-    "maximum": {"parts"},
-    "root_sum_squares": {"parts"},
-    "appear_or_change": {"change", "epsilon", "epsilons", "closure"},
-}
-INVARIANT_KEYS: Mapping[str, set[str]] = {
-    "margins": set(),
-    "partition": set(),
-    "total": set(),
-    "matrix": {"names", "records_public"},
-}
+RELATION_KEYS: Mapping[str, set[str]] = {name: allowed(form) for name, form in RELATION_FORMS.items()}
+INVARIANT_KEYS: Mapping[str, set[str]] = {kind: allowed(form) for kind, form in INVARIANT_FORMS.items()}
 
 
 class RelationReader(Sections, ABC):
@@ -64,7 +37,7 @@ class RelationReader(Sections, ABC):
             return self.metric()
         invariant = self.invariant()
         if "metric" not in self.data["relation"]:
-            self.refuse_keys("relation", {"epsilon", "per_distance"}, "an invariant without a metric")
+            self.refuse_keys("relation", allowed(BUDGETED), "an invariant without a metric")
             return self.budgeted(invariant)
         metric = self.metric()
         if not isinstance(metric, Metric):
@@ -80,7 +53,7 @@ class RelationReader(Sections, ABC):
             raise InvalidProblem(
                 f"{self.path}: [invariant] has {kinds or 'no statistics'}; give exactly one of {list(INVARIANT_KEYS)}."
             )
-        self.refuse_keys("invariant", {kinds[0], "adjacency", *INVARIANT_KEYS[kinds[0]]}, kinds[0])
+        self.refuse_keys("invariant", INVARIANT_KEYS[kinds[0]], kinds[0])
         build: Callable[[], Invariant] = getattr(self, f"_invariant_{kinds[0]}")
         made, adjacency = build(), self.get("invariant", "adjacency", int, None)
         return made if adjacency is None else made.at(adjacency)
@@ -97,11 +70,11 @@ class RelationReader(Sections, ABC):
             raise self.refuse("relation", "per_distance", distance, 'unknown; use "l1" or "l2"')
         return invariant.protect(self.number("epsilon"), per_distance="l1" if distance == "l1" else "l2")
 
-    def refuse_keys(self, section: str, allowed: set[str], owner: str) -> None:
+    def refuse_keys(self, section: str, known: set[str], owner: str) -> None:
         """Refuse keys of a section that nothing reads."""
         for key, value in self.data[section].items():
-            if key not in allowed:
-                raise self.refuse(section, key, value, f"does not go with {owner}, which takes {sorted(allowed)}")
+            if key not in known:
+                raise self.refuse(section, key, value, f"does not go with {owner}, which takes {sorted(known)}")
 
     def _invariant_margins(self) -> Invariant:
         groups = self.get("invariant", "margins", list)
@@ -125,15 +98,22 @@ class RelationReader(Sections, ABC):
     def metric(self) -> Relation:
         """The relation named by `metric`."""
         name = self.get("relation", "metric", str)
-        allowed = RELATION_KEYS.get(name)
-        if allowed is None:
+        known = RELATION_KEYS.get(name)
+        if known is None:
             raise self.refuse("relation", "metric", name, f"unknown; use one of {sorted(RELATION_KEYS)}")
-        self.refuse_keys("relation", {"metric", *allowed}, f"metric {name!r}")
+        self.refuse_keys("relation", {"metric", *known}, f"metric {name!r}")
         build: Callable[[], Relation] = getattr(self, f"_relation_{name}")
         return build()
 
     def number(self, key: str) -> float:
         return positive(self.get("relation", key, (int, float)), f"[relation] {key}")
+
+    def own_budgets(self) -> float | list[Any]:
+        """One budget for all elements, or one for each."""
+        own: list[Any] | None = self.get("relation", "epsilons", list, None)
+        if own is not None and "epsilon" in self.data["relation"]:
+            raise self.refuse("relation", "epsilons", own, "give epsilon for all elements or epsilons for each, not both")
+        return self.number("epsilon") if own is None else own
 
     def part(self, given: Any, size: int, place: str) -> Metric:
         """A metric within a metric, on `size` elements, from a table of the same keys as [relation]."""
@@ -154,10 +134,7 @@ class RelationReader(Sections, ABC):
         return metrics.uniform(self.size, self.number("epsilon"))
 
     def _relation_add_remove(self) -> Relation:
-        own = self.get("relation", "epsilons", list, None)
-        if own is not None and "epsilon" in self.data["relation"]:
-            raise self.refuse("relation", "epsilons", own, "give epsilon for all elements or epsilons for each, not both")
-        return metrics.add_remove(self.size, self.number("epsilon") if own is None else own)
+        return metrics.add_remove(self.size, self.own_budgets())
 
     def _relation_matrix(self) -> Relation:
         return metrics.from_matrix(self.matrix("relation", "matrix"), closure=self.get("relation", "closure", bool, False))
@@ -247,6 +224,4 @@ class RelationReader(Sections, ABC):
 
     def _relation_appear_or_change(self) -> Relation:
         change = self.part(self.get("relation", "change", dict), self.size, "change")
-        own = self.get("relation", "epsilons", list, None)
-        closure = self.get("relation", "closure", bool, False)
-        return metrics.appear_or_change(change, self.number("epsilon") if own is None else own, closure=closure)
+        return metrics.appear_or_change(change, self.own_budgets(), closure=self.get("relation", "closure", bool, False))

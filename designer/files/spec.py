@@ -1,6 +1,6 @@
 """Specs: one closed, versioned JSON file for a frozen object. Loading recomputes the object and its guarantee; claims are compared, not believed.
 
-The schema is published in docs/spec.schema.json. Infinity is written as "inf"; floats are written with the digits that bring the same
+The schema is published in docs/spec.schema.json, as `designer.files.schema` writes it. Infinity is written as "inf"; floats are written with the digits that bring the same
 float back; nothing in a file is executed or looked up by name beyond the closed lists in this module and `designer.relations.kinds`.
 """
 
@@ -13,13 +13,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from designer.certified.guarantee import Guarantee
+from designer.certified.guarantee import SOFTWARE, Guarantee
 from designer.certified.optimality import Optimality
 from designer.certified.specified import FORMAT_VERSION, Specified, seal
 from designer.errors import InvalidSpec, NotPrivate
 from designer.values.checks import shown
 from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys
 from designer.values.printing import printed
+from designer.values.schema import HASH, Named, either, exactly, keys, noted, number, one_of, or_null, record, text
 
 # What a file may hold: its format, and the module and class that read it.
 FORMATS = {
@@ -33,7 +34,35 @@ FORMATS = {
     "dp-designer/selection": ("designer.selection.mechanism", "Selection"),
 }
 
-TOP_KEYS = {"format", "version", "mechanism", "guarantee", "certificate", "optimality", "provenance", "fingerprint", "seal"}
+PROVENANCE = Named(
+    "provenance",
+    record(
+        {},
+        {
+            "software": text(),
+            "family": text(),
+            "loss": text(),
+            "options": {"type": "object"},
+            "seconds": number(least=0),
+            "tried": {"type": "object", "additionalProperties": text()},
+        },
+        note="Notes of the maker: loading neither believes nor recomputes them.",
+    ),
+)
+FRAME = record(
+    {
+        "format": one_of(*FORMATS),
+        "version": exactly(FORMAT_VERSION),
+        "mechanism": noted("Everything that decides what the mechanism does.", {}),
+        "guarantee": Guarantee.schema,
+        "certificate": noted("What was recomputed on construction.", {}),
+        "optimality": or_null(Optimality.schema),
+        "provenance": PROVENANCE,
+        "fingerprint": noted("SHA-256 of `mechanism`, keys sorted, no spaces.", either(HASH)),
+        "seal": noted("SHA-256 of the whole object without `seal`.", either(HASH)),
+    }
+)
+TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "object": dict, "number": (int, float)}
 
 
 def load(path: str | Path, *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False) -> Any:
@@ -52,7 +81,7 @@ def load(path: str | Path, *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool 
 
 def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Any:
     """The mechanism of a spec that was read; see `load`."""
-    require_keys(spec, TOP_KEYS, "spec")
+    require_keys(spec, keys(FRAME), "spec")
     if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] != FORMAT_VERSION:
         raise InvalidSpec(
             f"spec: format {shown(spec['format'])} version {shown(spec['version'])}; this program reads {sorted(FORMATS)} version {FORMAT_VERSION}."
@@ -92,9 +121,15 @@ def _check_shape(spec: Mapping[str, Any]) -> None:
             )
 
 
-def _mechanism(spec: Mapping[str, Any]) -> Specified:
-    module, name = FORMATS[spec["format"]]
+def class_of(format: str) -> type[Specified]:
+    """The class that reads a format of `FORMATS`, imported when it is needed."""
+    module, name = FORMATS[format]
     kind: type[Specified] = getattr(import_module(module), name)
+    return kind
+
+
+def _mechanism(spec: Mapping[str, Any]) -> Specified:
+    kind = class_of(spec["format"])
     optimality, provenance = _optimality_from_spec(spec["optimality"]), _provenance_from_spec(spec["provenance"])
     return kind.from_core(spec["mechanism"]).annotated(provenance, optimality)
 
@@ -112,7 +147,7 @@ def _reading(field: str, build: Callable[[], Any]) -> Any:
 def _optimality_from_spec(spec: Any) -> Optimality | None:
     if spec is None:
         return None
-    require_keys(spec, {"objective", "value", "lower_bound", "method"}, "optimality")
+    require_keys(spec, keys(Optimality.schema), "optimality")
     value, bound = spec["value"], spec["lower_bound"]
     if not (isinstance(spec["objective"], str) and isinstance(spec["method"], str)):
         raise InvalidSpec("optimality: objective and method must be texts.")
@@ -122,9 +157,7 @@ def _optimality_from_spec(spec: Any) -> Optimality | None:
 
 
 def _provenance_from_spec(spec: Any) -> dict[str, Any]:
-    kinds: dict[str, type | tuple[type, ...]] = {
-        "software": str, "family": str, "loss": str, "options": dict, "seconds": (int, float), "tried": dict,
-    }  # fmt: skip
+    kinds = {key: TYPES[form["type"]] for key, form in PROVENANCE.body["properties"].items()}
     known = isinstance(spec, dict) and all(isinstance(value, kinds.get(key, ())) for key, value in spec.items())
     if not known or not all(isinstance(note, str) for note in spec.get("tried", {}).values()):
         raise InvalidSpec(f"provenance: must hold nothing but {sorted(kinds)}, of the types that this program writes.")
@@ -160,7 +193,7 @@ def _as_printed(claimed: Any) -> Any:
 def _proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
     """The version that designed may be another one, and budgets rounded to floats may differ between machines in the last digits."""
     result = dict(claimed)
-    if re.fullmatch(r"dp-designer [0-9a-z.+]{1,40}", str(claimed.get("software"))):
+    if re.fullmatch(SOFTWARE, str(claimed.get("software"))):
         result["software"] = proven["software"]
     parameters = claimed.get("parameters")
     if isinstance(parameters, dict):

@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.statistics import Distance, Integers, Statistics
 from designer.metrics import Metric
+from designer.metrics.metric import METRIC
 from designer.question.relation import Block, Indices, Read, Relation
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count, positive, shown
+from designer.values.schema import COUNT, POSITIVE, of_kind, one_of
 from solvers.exact.rational import float_below, integer_rank, root_below
 
 CHANGES = 400_000
@@ -158,6 +160,12 @@ class InvariantChanges(ChangeRelation):
     adjacency: int
     epsilon: float
     kind = "invariant"
+    schema = of_kind(
+        "relation",
+        kind,
+        {"invariant": Statistics.schema, "adjacency": COUNT, "epsilon": POSITIVE},
+        "Changes of at most `adjacency` records that keep the statistics, with one budget.",
+    )
 
     @property
     def budgets(self) -> Floats:
@@ -195,6 +203,12 @@ class InvariantDistance(Relation):
     epsilon: float
     distance: Distance
     kind = "invariant_distance"
+    schema = of_kind(
+        "relation",
+        kind,
+        {"invariant": Statistics.schema, "epsilon": POSITIVE, "distance": one_of("l1", "l2")},
+        "Changes of any size that keep the statistics, with a budget of epsilon for every unit of distance; for integer noise on the kernel only.",
+    )
     single_records = False
 
     def __post_init__(self) -> None:
@@ -264,6 +278,12 @@ class InvariantMetric(ChangeRelation):
     invariant: Statistics
     adjacency: int
     kind = "metric_and_invariant"
+    schema = of_kind(
+        "relation",
+        kind,
+        {"metric": METRIC, "invariant": Statistics.schema, "adjacency": COUNT},
+        "The same changes, with their transport cost under the metric as budget.",
+    )
     budget_error = 1e-12
 
     def __post_init__(self) -> None:

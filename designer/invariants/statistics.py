@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.values.arrays import Immutable, frozen
 from designer.values.checks import count, names, shown
+from designer.values.schema import BOOLEAN, NAMES, PLACE, Named, list_of, or_null, record, whole
 from solvers.exact.rational import integer_rank
 
 Integers = NDArray[np.int64]
@@ -32,6 +33,13 @@ class Statistics(Immutable):
     names: tuple[str, ...]
     records_public: bool = True
     groups: int | None = None
+    schema = Named(
+        "invariant",
+        record(
+            {"rows": list_of(list_of(whole())), "names": NAMES, "records_public": BOOLEAN, "groups": or_null(PLACE)},
+            note="Statistics rows x that are published exactly. groups: disjoint groups of features, or null.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", frozen(_integers(self.matrix)))
@@ -60,7 +68,7 @@ class Statistics(Immutable):
         return hash((self.names, self.matrix.tobytes()))
 
     def to_spec(self) -> dict[str, Any]:
-        """Plain data; `from_spec` inverts it."""
+        """Plain data, of `schema`; `from_spec` inverts it."""
         return {
             "rows": self.matrix.tolist(),
             "names": list(self.names),

@@ -29,6 +29,7 @@ from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
+from designer.lattice.schema import LATTICE_MECHANISM, LATTICE_PARAMETERS
 from designer.progress import announce
 from designer.promises.accounting import zcdp_epsilon
 from designer.question.differences import changes_given, moved
@@ -43,6 +44,7 @@ from designer.values.checks import count, shown
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
 from designer.values.printing import printed
+from designer.values.schema import keys
 from solvers.exact.rational import exact_rank, float_above
 from solvers.lattices.kernel import Lattice, integer_kernel
 
@@ -87,6 +89,8 @@ class LatticeMechanism(Specified, TakesCounts):
     """
 
     format = "dp-designer/lattice-mechanism"
+    schema = LATTICE_MECHANISM
+    parameters_schema = LATTICE_PARAMETERS
 
     family: str
     workload: Workload
@@ -390,7 +394,7 @@ class LatticeMechanism(Specified, TakesCounts):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> LatticeMechanism:
-        require_keys(core, {"family", "workload", "relation", "norm", "falloff", "cells", "chain"}, "mechanism")
+        require_keys(core, keys(cls.schema), "mechanism")
         made = cls(
             family=core["family"],
             workload=workload_from_spec(core["workload"]),

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
-from designer.certified.guarantee import NOTIONS, TIMING, Guarantee
+from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee
 from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.marginals.draws import stored, true_residuals
 from designer.marginals.noise import ResidualNoise
-from designer.marginals.protection import Change, Presence, Protection, changes, from_spec, to_spec
+from designer.marginals.protection import PROTECTION, Change, Presence, Protection, changes, from_spec, to_spec
 from designer.marginals.release import MarginalRelease, SimulatedTables
 from designer.marginals.residuals import assemble, squared_synthesis
 from designer.marginals.subsets import Subsets
@@ -31,6 +31,20 @@ from designer.values.arrays import Floats, frozen
 from designer.values.checks import count
 from designer.values.confidential import withholding
 from designer.values.json_text import array, flagged_vacuous
+from designer.values.schema import (
+    BUDGETS,
+    NAMES,
+    PLACE,
+    POSITIVE_VECTOR,
+    VACUOUS,
+    VALUES,
+    Named,
+    either,
+    keys,
+    list_of,
+    noted,
+    record,
+)
 from solvers.exact.rational import float_above, root_above
 
 THEOREM = (
@@ -46,6 +60,12 @@ INTEGERS = (
 )
 
 
+SUBSETS = noted(
+    "Positions of attributes, rising; an empty subset is the total.",
+    list_of(list_of(PLACE, least=0, distinct=True), distinct=True),
+)
+
+
 @dataclass(frozen=True, eq=False)
 class MarginalMechanism(Specified):
     """Noisy marginals from independent noise in their residuals: residual A is measured with precision `s_A = 1 / sigma_A^2`.
@@ -56,6 +76,22 @@ class MarginalMechanism(Specified):
     """
 
     format = "dp-designer/marginals"
+    schema = Named(
+        "marginals",
+        record(
+            {
+                "attributes": NAMES,
+                "values": VALUES,
+                "subsets": SUBSETS,
+                "weights": POSITIVE_VECTOR,
+                "protection": PROTECTION,
+                "precisions": noted('"inf": published exactly, because no protected change moves it.', either(BUDGETS)),
+            },
+            {"vacuous": VACUOUS},
+            note="Tables over subsets of attributes; a precision, one over the variance, for every measured residual.",
+        ),
+    )
+    parameters_schema = Named("parameters_of_marginals", record(BUDGET_RANGE))
 
     workload: MarginalWorkload
     protection: Protection
@@ -203,7 +239,7 @@ class MarginalMechanism(Specified):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> MarginalMechanism:
-        allowed = flagged_vacuous(core, {"attributes", "values", "subsets", "weights", "protection", "precisions"})
+        allowed = flagged_vacuous(core, keys(cls.schema))
         if not all(type(text) is str for names in (core["attributes"], *core["values"]) for text in names):
             raise InvalidSpec("attributes: names and values must be texts.")
         domain = Domain(tuple(core["attributes"]), tuple(tuple(values) for values in core["values"]))

@@ -24,6 +24,7 @@ from designer.question.domain import Domain
 from designer.values.arrays import Floats
 from designer.values.checks import positive
 from designer.values.json_text import array, require_keys
+from designer.values.schema import BUDGETS, POSITIVE, Named, either, exactly, keys, record
 from solvers.exact.rational import dyadic_integers
 
 if TYPE_CHECKING:
@@ -120,6 +121,16 @@ def load_matrix(found: list[Change], measured: int) -> csr_array:
     return csr_array(coo_array((values, (rows, columns)), shape=(len(found), measured)))
 
 
+ATTRIBUTES = Named(
+    "protected_attributes", record({"kind": exactly("attributes"), "budgets": BUDGETS}, note="A budget for each attribute.")
+)
+PRESENCE = Named(
+    "protected_presence",
+    record({"kind": exactly("presence"), "epsilon": POSITIVE}, note="One budget for the presence of a record."),
+)
+PROTECTION = either(ATTRIBUTES, PRESENCE)
+
+
 def to_spec(protection: Protection) -> dict[str, Any]:
     """Plain data; the domain is the workload's."""
     if isinstance(protection, Presence):
@@ -130,9 +141,9 @@ def to_spec(protection: Protection) -> dict[str, Any]:
 def from_spec(spec: Mapping[str, Any], domain: Domain) -> Protection:
     """The inverse of `to_spec`."""
     if isinstance(spec, dict) and spec.get("kind") == "presence":
-        require_keys(spec, {"kind", "epsilon"}, "protection")
+        require_keys(spec, keys(PRESENCE), "protection")
         return Presence(spec["epsilon"])
-    require_keys(spec, {"kind", "budgets"}, "protection")
+    require_keys(spec, keys(ATTRIBUTES), "protection")
     if spec["kind"] != "attributes":
         raise InvalidProblem(f'protection.kind: {spec["kind"]!r} is unknown; use "attributes" or "presence".')
     return hamming(domain, array(spec["budgets"], 1, "protection.budgets").tolist())

@@ -15,6 +15,8 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.metrics.metric import (
+    METRIC,
+    METRICS,
     Combination,
     Metric,
     _opened,
@@ -26,6 +28,7 @@ from designer.metrics.metric import (
 from designer.question.relation import Indices, Read
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count
+from designer.values.schema import POSITIONS, of_kind
 from solvers.exact.rational import root_below
 
 
@@ -34,6 +37,7 @@ class Maximum(Combination):
     """d = max(d_1, d_2, ...): no pair is protected better than its weakest rule asks; a metric, because each part is one."""
 
     kind = "maximum"
+    schema = of_kind("relation", kind, {"parts": METRICS})
     what: ClassVar[str] = "the largest of"
 
     @staticmethod
@@ -50,6 +54,7 @@ class RootSumSquares(Combination):
     """d = sqrt(d_1^2 + d_2^2 + ...): what several gaussian releases promise together; exact budgets rounded down by less than 2^-79."""
 
     kind = "root_sum_squares"
+    schema = of_kind("relation", kind, {"parts": METRICS})
     what: ClassVar[str] = "the root of the sum of squares of"
 
     @staticmethod
@@ -75,6 +80,9 @@ class Restricted(Metric):
     part: Metric
     elements: Indices
     kind = "restricted"
+    schema = of_kind(
+        "relation", kind, {"part": METRIC, "elements": POSITIONS}, "Element m is elements[m] of the part's universe."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

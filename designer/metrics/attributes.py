@@ -15,11 +15,12 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.metrics.elements import Instance, PerElement, broken_minimum, broken_words, own_budgets
-from designer.metrics.metric import Metric, clipped, inner_words, metric_from_spec, relabelled, require_metric
+from designer.metrics.metric import METRICS, Metric, clipped, inner_words, metric_from_spec, relabelled, require_metric
 from designer.question.domain import Domain, attribute_lines
 from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, finite_pairs
 from designer.values.arrays import Floats
 from designer.values.checks import positive, shown
+from designer.values.schema import BUDGETS, NAMES, VALUES, of_kind
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Hamming(Metric):
     domain: Domain
     budgets: tuple[float, ...]
     kind = "hamming"
+    schema = of_kind("relation", kind, {"attributes": NAMES, "values": VALUES, "budgets": BUDGETS})
     budget_error = 1e-14
 
     @property
@@ -114,6 +116,12 @@ class Product(Metric):
     domain: Domain
     parts: tuple[Metric, ...]
     kind = "product"
+    schema = of_kind(
+        "relation",
+        kind,
+        {"attributes": NAMES, "values": VALUES, "parts": METRICS},
+        "The sum over attributes of a metric on the values of each.",
+    )
 
     def __post_init__(self) -> None:
         if len(self.parts) != len(self.domain.attributes):

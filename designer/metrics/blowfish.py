@@ -14,12 +14,24 @@ from designer.errors import InvalidProblem
 from designer.metrics.attributes import Hamming, hamming
 from designer.metrics.elements import Partition, Uniform, partition, uniform
 from designer.metrics.graphs import Graph, graph
-from designer.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric, clipped, inner_words, metric_from_spec, require_metric
+from designer.metrics.metric import (
+    LARGEST_BUDGET,
+    LEAST_BUDGET,
+    METRIC,
+    Metric,
+    clipped,
+    inner_words,
+    metric_from_spec,
+    require_metric,
+)
 from designer.metrics.points import euclidean
 from designer.question.domain import Domain
 from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, rectangles
 from designer.values.arrays import Floats
 from designer.values.checks import positive
+from designer.values.schema import POSITIVE, of_kind
+
+THRESHOLD = {"ground": METRIC, "threshold": POSITIVE, "epsilon": POSITIVE}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +46,7 @@ class Threshold(Metric):
     threshold: float
     epsilon: float
     kind = "blowfish"
+    schema = of_kind("relation", kind, THRESHOLD, "Hops of at most the threshold, times epsilon.")
 
     def __post_init__(self) -> None:
         require_metric(self.ground, "metric.ground")
@@ -128,6 +141,7 @@ class SmoothThreshold(Metric):
     threshold: float
     epsilon: float
     kind = "smooth_threshold"
+    schema = of_kind("relation", kind, THRESHOLD, "epsilon max(1, ground / threshold).")
 
     def __post_init__(self) -> None:
         require_metric(self.ground, "metric.ground")

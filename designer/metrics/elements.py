@@ -14,6 +14,7 @@ from designer.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric, relabe
 from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import count, positive
+from designer.values.schema import BOOLEAN, BUDGETS, COUNT, POSITIVE, list_of, of_kind, text
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Uniform(Metric):
     elements: int
     epsilon: float
     kind = "uniform"
+    schema = of_kind("relation", kind, {"elements": COUNT, "epsilon": POSITIVE})
 
     @property
     def size(self) -> int:
@@ -56,6 +58,7 @@ class PerElement(Metric):
 
     epsilons: Floats
     kind = "per_element"
+    schema = of_kind("relation", kind, {"epsilons": BUDGETS}, "d(i, j) = epsilons[i] + epsilons[j].")
     budget_error = 2.0**-52
 
     @property
@@ -105,6 +108,12 @@ class Instance(Metric):
     epsilons: Floats
     closure: bool = False
     kind = "instance"
+    schema = of_kind(
+        "relation",
+        kind,
+        {"epsilons": BUDGETS, "closure": BOOLEAN},
+        "d(i, j) = min(epsilons[i], epsilons[j]), and at most twice the smallest with closure.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -173,6 +182,7 @@ class Partition(Metric):
     labels: tuple[str, ...]
     epsilon: float
     kind = "partition"
+    schema = of_kind("relation", kind, {"labels": list_of(text()), "epsilon": POSITIVE})
 
     @property
     def size(self) -> int:

@@ -19,9 +19,13 @@ from designer.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
 from designer.question.relation import Block, Indices, Read, Relation, rectangles
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count, positive, shown
+from designer.values.schema import COUNT, PLACE, POSITIVE, Named, list_of, of_kind
 from solvers.exact.rational import dyadic_integers
 
 MOST_NODES = 10**6  # 0.7 s
+
+
+EDGE = Named("edge", list_of(PLACE, least=2, most=2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +40,12 @@ class Graph(Metric):
     weights: Floats
     per_edge: float
     kind = "graph"
+    schema = of_kind(
+        "relation",
+        kind,
+        {"nodes": COUNT, "edges": list_of(EDGE, least=0), "weights": list_of(POSITIVE, least=0), "per_edge": POSITIVE},
+        "Shortest paths; each edge joins two elements, the lower number first, edges in rising order.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

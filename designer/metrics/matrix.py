@@ -14,6 +14,7 @@ from designer.metrics.metric import Metric
 from designer.metrics.triangle import implied_pairs, require_triangle_inequality, shortest_paths
 from designer.question.relation import Block, Indices, Read, Relation
 from designer.values.arrays import Floats, frozen, real_array
+from designer.values.schema import BOOLEAN, BUDGET, list_of, of_kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,7 @@ class Matrix(Metric):
     needed: Indices | None
     given: Floats | None = None
     kind = "matrix"
+    schema = of_kind("relation", kind, {"budgets": list_of(list_of(BUDGET)), "closure": BOOLEAN})
 
     @property
     def size(self) -> int:

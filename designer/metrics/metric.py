@@ -16,6 +16,7 @@ from designer.question.relation import Block, Indices, Read, Relation, rectangle
 from designer.values.arrays import Floats
 from designer.values.checks import positive, shown
 from designer.values.json_text import canonical
+from designer.values.schema import POSITIVE, list_of, of_kind, refer
 
 # A sum of scaled products of graphs takes four levels; deeper nests are mistakes, or files made to exhaust a reader.
 DEEPEST = 8
@@ -117,6 +118,10 @@ def inner_words(relation: Relation) -> str:
     return relation.words().removesuffix(".")
 
 
+METRIC = refer("metric")  # metrics hold metrics: the closed list defines it
+METRICS = list_of(METRIC)
+
+
 class Metric(Relation):
     """A relation in which one record changes from element i to element j, with budget d(i, j); all budgets finite unless said otherwise."""
 
@@ -161,6 +166,7 @@ class Scaled(Metric):
     factor: float
     part: Metric
     kind = "scaled"
+    schema = of_kind("relation", kind, {"factor": POSITIVE, "part": METRIC})
 
     def __post_init__(self) -> None:
         require_metric(self.part, "metric.part")
@@ -282,6 +288,7 @@ class Sum(Combination):
     """d = d_1 + d_2 + ...: what several pure releases promise together (DX Fact 1)."""
 
     kind = "sum"
+    schema = of_kind("relation", kind, {"parts": METRICS})
     what: ClassVar[str] = "the sum of"
 
     @staticmethod

@@ -14,6 +14,7 @@ from designer.metrics.metric import Metric
 from designer.question.relation import Block, Read
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import positive
+from designer.values.schema import MATRIX, POSITIVE, Named, list_of, number, of_kind
 from solvers.exact.precision import working_precision
 from solvers.exact.rational import root_below
 
@@ -27,6 +28,7 @@ class Euclidean(Metric):
     places: Floats
     per_unit: float
     kind = "euclidean"
+    schema = of_kind("relation", kind, {"points": MATRIX, "per_unit": POSITIVE})
     budget_error = 1e-13
 
     @property
@@ -72,6 +74,12 @@ class Line(Euclidean):
         return float(np.ptp(self.places)) * self.per_unit
 
 
+LATITUDE_AND_LONGITUDE = Named(
+    "latitude_and_longitude",
+    {"type": "array", "minItems": 2, "maxItems": 2, "prefixItems": [number(least=-90, most=90), number(least=-360, most=360)]},
+)
+
+
 @dataclass(frozen=True, eq=False)
 class GreatCircle(Metric):
     """d(i, j) = per_km * great-circle distance on the mean sphere; `places` holds latitude and longitude in degrees.
@@ -82,6 +90,7 @@ class GreatCircle(Metric):
     places: Floats
     per_km: float
     kind = "great_circle"
+    schema = of_kind("relation", kind, {"points": list_of(LATITUDE_AND_LONGITUDE), "per_km": POSITIVE})
     budget_error = 1e-7  # attained near antipodes only, where the arc sine is ill-conditioned
 
     @property

@@ -14,12 +14,13 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.metrics.elements import own_budgets
-from designer.metrics.metric import Metric, inner_words, metric_from_spec, require_metric, unclipped
+from designer.metrics.metric import METRIC, Metric, inner_words, metric_from_spec, require_metric, unclipped
 from designer.metrics.series import Ordered
 from designer.metrics.triangle import ROUNDING
 from designer.question.relation import Block, Read, Relation, rectangles
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import count, positive, shown
+from designer.values.schema import BOOLEAN, BUDGETS, of_kind
 from solvers.exact.rational import float_above
 
 MOST_ELEMENTS = 10**8
@@ -31,6 +32,7 @@ class AddRemove(Relation):
 
     epsilons: Floats
     kind = "add_remove"
+    schema = of_kind("relation", kind, {"epsilons": BUDGETS})
 
     @property
     def size(self) -> int:
@@ -76,6 +78,12 @@ class AppearOrChange(Relation):
     epsilons: Floats
     closure: bool = False
     kind = "appear_or_change"
+    schema = of_kind(
+        "relation",
+        kind,
+        {"change": METRIC, "epsilons": BUDGETS, "closure": BOOLEAN},
+        "A record appears with its budget, or changes by the metric.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

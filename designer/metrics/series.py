@@ -16,6 +16,7 @@ from designer.metrics.points import euclidean, require_measurable
 from designer.question.relation import Block, Read
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import positive, shown
+from designer.values.schema import MATRIX, POSITIVE, VECTOR, Fragment, of_kind, one_of
 
 EPOCH = date(2000, 1, 1)
 MICROSECONDS_A_DAY = 86_400_000_000
@@ -31,6 +32,12 @@ class Ordered(Metric):
     epsilon: float
     unit: str = "unit"
     kind = "line"
+    schema = of_kind(
+        "relation",
+        kind,
+        {"values": VECTOR, "period": POSITIVE, "epsilon": POSITIVE, "unit": one_of("unit", "day", "microsecond")},
+        "d(i, j) = epsilon |values[i] - values[j]| / period; dates count days or microseconds from the start of 2000.",
+    )
     budget_error = 2.0**-50
 
     def __post_init__(self) -> None:
@@ -81,6 +88,9 @@ class Ordered(Metric):
         return cls(values, positive(spec["period"], "metric.period"), positive(spec["epsilon"], "metric.epsilon"), spec["unit"])
 
 
+COORDINATES: Mapping[str, Fragment] = {"points": MATRIX, "per_unit": POSITIVE}
+
+
 @dataclass(frozen=True, eq=False)
 class Chebyshev(Metric):
     """d(i, j) = per_unit * max_t |p_i(t) - p_j(t)|, an exact rational."""
@@ -88,6 +98,7 @@ class Chebyshev(Metric):
     places: Floats
     per_unit: float
     kind = "chebyshev"
+    schema = of_kind("relation", kind, COORDINATES, "The largest of the differences of coordinates, two or more.")
     scipy_name: ClassVar[str] = "chebyshev"
     what: ClassVar[str] = "the largest difference at any position of the two series"
 
@@ -132,6 +143,7 @@ class Manhattan(Chebyshev):
     """d(i, j) = per_unit * sum_t |p_i(t) - p_j(t)|, an exact rational. On a full grid use a product of lines: it drops implied pairs."""
 
     kind = "manhattan"
+    schema = of_kind("relation", kind, COORDINATES, "The sum of the differences of coordinates, two or more.")
     scipy_name: ClassVar[str] = "cityblock"
     what: ClassVar[str] = "the sum of the differences at all positions"
 

@@ -17,14 +17,16 @@ from designer.errors import InvalidProblem, NotPrivate
 from designer.odds_ratio.canonical_noise import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.umpu import NoisyCountTest, interval, p_value_above
-from designer.promises.kinds import tradeoff_from_spec
+from designer.promises.kinds import TRADEOFFS, tradeoff_from_spec
 from designer.promises.tradeoff import Tradeoff
 from designer.question.histogram import carries_names
 from designer.sampling.entropy import SystemEntropy
 from designer.values.checks import count, probability, shown
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
+from designer.values.schema import COUNT, Named, keys, list_of, number, one_of, record, whole
 
+TWO_COUNTS = Named("two_counts", list_of(whole(least=0), least=2, most=2))
 THEOREM = "Cho and Awan, Theorem 37; Awan and Vadhan 2023, Theorem 3.9; docs/theory/tradeoff.md, section 7"
 # One text for every unusable table, so that the refusal says nothing about the data.
 UNUSABLE = "table: must hold two rows of two nonnegative whole numbers with the public margins; nothing was released."
@@ -52,6 +54,23 @@ class OddsRatioTest(Specified):
     """
 
     format = "dp-designer/odds-ratio-test"
+    schema = Named(
+        "odds_ratio_test",
+        record(
+            {
+                "rows": TWO_COUNTS,
+                "columns": TWO_COUNTS,
+                "tradeoff": TRADEOFFS,
+                "adjacency": one_of(2, 3),
+                "noise": one_of("closed_form", "piecewise"),
+                "exponent": whole(least=1, most=64),
+            },
+            note="The count x11 of a 2x2 table with these margins plus canonical noise, rounded down to multiples of 2^-exponent.",
+        ),
+    )
+    parameters_schema = Named(
+        "parameters_of_tests", record({"adjacency": COUNT, "least_alpha_plus_beta": number(above=0, below=1)})
+    )
 
     margins: Margins
     tradeoff: Tradeoff
@@ -141,7 +160,7 @@ class OddsRatioTest(Specified):
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> OddsRatioTest:
         """The test of a spec, certified anew."""
-        require_keys(core, {"rows", "columns", "tradeoff", "adjacency", "noise", "exponent"}, "mechanism")
+        require_keys(core, keys(cls.schema), "mechanism")
         margins = Margins(core["rows"], core["columns"])
         return cls(margins, tradeoff_from_spec(core["tradeoff"]), core["adjacency"], core["noise"], core["exponent"])
 

@@ -6,26 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from designer.errors import InvalidProblem
+from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
 from designer.values.checks import shown
 from designer.values.json_text import require_keys
+from designer.values.schema import Named, either, keys
+
+TRADEOFFS = Named("tradeoff", either(EpsilonDelta.schema, Gaussian.schema, PiecewiseLinear.schema, Group.schema))
 
 
 def tradeoff_from_spec(spec: Any) -> Tradeoff:
     """The tradeoff function of plain data, from a closed list of kinds."""
     kind = spec.get("kind") if isinstance(spec, Mapping) else None
     if kind == "epsilon_delta":
-        require_keys(spec, {"kind", "epsilon", "delta"}, "tradeoff")
+        require_keys(spec, keys(EpsilonDelta.schema), "tradeoff")
         return EpsilonDelta(spec["epsilon"], spec["delta"])
     if kind == "gaussian":
-        require_keys(spec, {"kind", "mu_squared"}, "tradeoff")
+        require_keys(spec, keys(Gaussian.schema), "tradeoff")
         return Gaussian(spec["mu_squared"])
     if kind == "piecewise_linear":
-        from designer.promises.piecewise import PiecewiseLinear
-
-        require_keys(spec, {"kind", "alphas", "betas"}, "tradeoff")
+        require_keys(spec, keys(PiecewiseLinear.schema), "tradeoff")
         return PiecewiseLinear(tuple(spec["alphas"]), tuple(spec["betas"]))
     if kind == "group":
-        require_keys(spec, {"kind", "base", "size"}, "tradeoff")
+        require_keys(spec, keys(Group.schema), "tradeoff")
         return Group(tradeoff_from_spec(spec["base"]), spec["size"])
     raise InvalidProblem(f"tradeoff.kind: {shown(kind)} is unknown; one of epsilon_delta, gaussian, piecewise_linear, group.")

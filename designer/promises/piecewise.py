@@ -22,6 +22,7 @@ from designer.errors import InvalidProblem
 from designer.promises.tradeoff import Tradeoff, largest_gap
 from designer.values.arrays import Floats
 from designer.values.checks import count, rational_from, shown
+from designer.values.schema import RATIONAL, list_of, of_kind
 from solvers.exact.balls import exp_ball, fraction_above, rational_ball
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ class PiecewiseLinear(Tradeoff):
     """
 
     kind = "piecewise_linear"
+    schema = of_kind(
+        "tradeoff",
+        kind,
+        {"alphas": list_of(RATIONAL, least=2, distinct=True), "betas": list_of(RATIONAL, least=2)},
+        "Corners (alphas[i], betas[i]), alphas from 0 to 1.",
+    )
 
     alphas: tuple[Fraction, ...]
     betas: tuple[Fraction, ...]

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from designer.errors import InvalidProblem
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import count, rational, rational_from, shown
+from designer.values.schema import RATIONAL, Named, of_kind, whole
 from solvers.exact.balls import exp_ball, float_above, normal_cdf, normal_quantile, rational_ball
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Tradeoff(Immutable, ABC):
     """A tradeoff function. `type_two` is exact up to float rounding; `ball` encloses it at the working precision."""
 
     kind: ClassVar[str]
+    schema: ClassVar[Named]  # of `to_spec()`
 
     @abstractmethod
     def _floats(self, alpha: Floats, complement: Floats) -> Floats:
@@ -107,6 +109,7 @@ class EpsilonDelta(Tradeoff):
     """
 
     kind = "epsilon_delta"
+    schema = of_kind("tradeoff", kind, {"epsilon": RATIONAL, "delta": RATIONAL})
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
@@ -171,6 +174,7 @@ class Gaussian(Tradeoff):
     """
 
     kind = "gaussian"
+    schema = of_kind("tradeoff", kind, {"mu_squared": RATIONAL})
 
     mu_squared: Fraction
 
@@ -252,6 +256,12 @@ class Group(Tradeoff):
     """
 
     kind = "group"
+    schema = of_kind(
+        "tradeoff",
+        kind,
+        {"base": EpsilonDelta.schema, "size": whole(least=2, most=100)},
+        "What is promised to groups of `size` records.",
+    )
 
     base: Tradeoff
     size: int

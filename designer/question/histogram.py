@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
+from designer.values.schema import NAMES, Named, list_of, record, text
 
 # One text for every unusable count, so that the refusal says nothing about the data.
 UNUSABLE = "histogram: must hold one nonnegative whole number below 2^53 for each universe element; nothing was released."
@@ -32,6 +33,13 @@ class Keys(Immutable):
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    schema = Named(
+        "keys",
+        record(
+            {"columns": NAMES, "rows": list_of(list_of(text()))},
+            note="The columns of a table that name the elements, and what they hold for each element; counts are joined by them.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         if not self.columns or len(set(self.columns)) != len(self.columns):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.values.arrays import Floats, Immutable, frozen
+from designer.values.schema import Named
 
 Indices = NDArray[np.intp]
 Read = Callable[[Any], "Relation"]
@@ -53,6 +54,7 @@ class Relation(Immutable, ABC):
     """
 
     kind: ClassVar[str]
+    schema: ClassVar[Named]  # of `to_spec()`
     single_records: ClassVar[bool] = True  # the points are the images of the elements, and the origin
     budget_error: float = 0.0
 

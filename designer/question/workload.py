@@ -18,6 +18,7 @@ from designer.question.histogram import Keys, Universe, in_order
 from designer.values.arrays import Floats, Immutable, frozen, real_array, refuse_lossy_integers
 from designer.values.checks import count, names, shown
 from designer.values.json_text import array, require_keys
+from designer.values.schema import MATRIX, NAMES, PLACE, Named, either, keys, list_of, number, record
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -214,6 +215,18 @@ def sparse_rows(matrix: Any) -> csr_array:
 
 
 DENSE_LIMIT = 2**28  # entries that compressed rows may unpack to: 2 GB
+ROWS = record(
+    {
+        "values": list_of(number(), least=0),
+        "columns": list_of(PLACE, least=0),
+        "starts": list_of(PLACE, least=2),
+    },
+    note="Compressed rows: entries of row k are at starts[k] .. starts[k + 1].",
+)
+NAMED = {"queries": NAMES, "elements": NAMES}
+DENSE = Named("dense_workload", record({**NAMED, "matrix": MATRIX}, {"keys": Keys.schema}))
+SPARSE = Named("sparse_workload", record({**NAMED, "rows": ROWS}, {"keys": Keys.schema}))
+WORKLOAD = Named("workload", either(DENSE, SPARSE))
 
 
 def workload_to_spec(workload: Workload) -> dict[str, Any]:
@@ -230,13 +243,13 @@ def workload_to_spec(workload: Workload) -> dict[str, Any]:
 def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
     """The workload of a spec; compressed rows are checked before anything trusts them."""
     optional = {key for key in ("keys",) if key in spec}
-    require_keys(spec, {"queries", "elements", "rows" if "rows" in spec else "matrix", *optional}, "workload")
-    keys = _keys_from_spec(spec["keys"]) if optional else None
+    require_keys(spec, keys(SPARSE if "rows" in spec else DENSE) | optional, "workload")
+    named = _keys_from_spec(spec["keys"]) if optional else None
     if "matrix" in spec:
-        return Workload(array(spec["matrix"], 2, "workload.matrix"), spec["queries"], spec["elements"], keys)
+        return Workload(array(spec["matrix"], 2, "workload.matrix"), spec["queries"], spec["elements"], named)
     from scipy.sparse import csr_array
 
-    require_keys(spec["rows"], {"values", "columns", "starts"}, "workload.rows")
+    require_keys(spec["rows"], keys(ROWS), "workload.rows")
     values = array(spec["rows"]["values"], 1, "workload.rows.values")
     columns, starts = (_indices(spec["rows"][key], f"workload.rows.{key}") for key in ("columns", "starts"))
     shape = (len(spec["queries"]), len(spec["elements"]))
@@ -256,11 +269,11 @@ def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
         raise InvalidSpec(
             "workload.rows: starts must rise from 0 to the number of values, and columns within each row, below the number of elements."
         )
-    return Workload(csr_array((values, columns, starts), shape=shape), spec["queries"], spec["elements"], keys)
+    return Workload(csr_array((values, columns, starts), shape=shape), spec["queries"], spec["elements"], named)
 
 
 def _keys_from_spec(spec: Any) -> Keys:
-    require_keys(spec, {"columns", "rows"}, "workload.keys")
+    require_keys(spec, keys(Keys.schema), "workload.keys")
     return Keys(tuple(spec["columns"]), tuple(map(tuple, spec["rows"])))
 
 

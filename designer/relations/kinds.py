@@ -9,10 +9,12 @@ import numpy as np
 from designer import metrics
 from designer.errors import InvalidSpec
 from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
+from designer.metrics.metric import Metric
 from designer.question.relation import Relation
 from designer.relations.row_groups import RowGroups
 from designer.values.checks import shown
-from designer.values.json_text import canonical
+from designer.values.json_text import canonical, require_keys
+from designer.values.schema import Named, either, keys, noted
 
 RELATIONS: dict[str, type[Relation]] = {
     cls.kind: cls
@@ -46,6 +48,15 @@ RELATIONS: dict[str, type[Relation]] = {
     )
 }
 
+# Metrics hold metrics by this name. Changes of any size under an invariant are for integer noise on its kernel alone.
+METRIC = Named(
+    "metric",
+    noted("Metrics nest at most 8 deep.", either(*(cls.schema for cls in RELATIONS.values() if issubclass(cls, Metric)))),
+)
+OTHERS = (metrics.AddRemove, metrics.AppearOrChange, RowGroups, InvariantChanges, InvariantMetric)
+RELATION = Named("relation", either(METRIC, *(cls.schema for cls in OTHERS)))
+OF_INVARIANTS = either(*(cls.schema for cls in (InvariantChanges, InvariantMetric, InvariantDistance)))
+
 
 def relation_from_spec(spec: Any) -> Relation:
     """The relation of a spec: one of `RELATIONS`, written as this program writes it; `InvalidSpec` otherwise."""
@@ -53,6 +64,7 @@ def relation_from_spec(spec: Any) -> Relation:
         raise InvalidSpec(
             f"relation.kind: {shown(spec.get('kind') if isinstance(spec, dict) else spec)} is unknown; one of {sorted(RELATIONS)}."
         )
+    require_keys(spec, keys(RELATIONS[spec["kind"]].schema), f"relation of kind {spec['kind']!r}")
     restored = {key: _with_infinity(value) for key, value in spec.items()}
     relation = RELATIONS[spec["kind"]].from_spec(restored, relation_from_spec)
     if canonical(relation.to_spec()) != canonical(spec):

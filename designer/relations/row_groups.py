@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.metrics.metric import Metric
+from designer.metrics.metric import METRICS, Metric
 from designer.question.relation import Block, Indices, Read, Relation
 from designer.values.checks import names, shown
+from designer.values.schema import NAMES, of_kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,12 @@ class RowGroups(Relation):
     parts: tuple[Metric, ...]
     names: tuple[str, ...]
     kind = "row_groups"
+    schema = of_kind(
+        "relation",
+        kind,
+        {"names": NAMES, "parts": METRICS},
+        "A record has one value in each group; budgets add up over the groups.",
+    )
     single_records = False
 
     def __post_init__(self) -> None:

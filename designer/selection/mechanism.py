@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
-from designer.certified.guarantee import NOTIONS, Guarantee, budget_range
+from designer.certified.guarantee import BUDGET_RANGE, CHANGING, NOTIONS, Guarantee, budget_range
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.certified.specified import Specified
@@ -21,16 +21,17 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.question.histogram import Universe, counts
 from designer.question.relation import Relation
 from designer.question.workload import Workload
-from designer.relations.kinds import relation_from_spec
+from designer.relations.kinds import RELATION, relation_from_spec
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.selection.scores import Score
-from designer.selection.spec import score_from_spec
+from designer.selection.spec import SCORE, score_from_spec
 from designer.values.arrays import Floats
 from designer.values.checks import count, positive, probability, shown
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
 from designer.values.printing import printed
+from designer.values.schema import POSITIVE, Named, keys, needs_one_of, number, one_of, record
 
 LawName = Literal["exponential", "permute_and_flip"]
 Constant = Literal["range", "theorem_3"]
@@ -75,6 +76,16 @@ class Selection(Specified, TakesCounts):
     """
 
     format = "dp-designer/selection"
+    schema = Named(
+        "selection",
+        record(
+            {"score": SCORE, "relation": RELATION, "rate": number(least=LEAST_RATE, most=1 / LEAST_RATE), "law": one_of(*LAWS)},
+            note="A candidate chosen by a law of base exp(rate * score).",
+        ),
+    )
+    parameters_schema = Named(
+        "parameters_of_selections", record({**BUDGET_RANGE, "rate": POSITIVE}, CHANGING, anyOf=needs_one_of(*CHANGING))
+    )
 
     score: Score
     relation: Relation
@@ -176,7 +187,7 @@ class Selection(Specified, TakesCounts):
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> Selection:
         """The selection of a spec, certified anew."""
-        require_keys(core, {"score", "relation", "rate", "law"}, "mechanism")
+        require_keys(core, keys(cls.schema), "mechanism")
         return cls(score_from_spec(core["score"]), relation_from_spec(core["relation"]), core["rate"], core["law"])
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:

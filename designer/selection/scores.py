@@ -20,16 +20,20 @@ from designer.certified.norms import Norm
 from designer.errors import InvalidProblem
 from designer.question.histogram import Universe, exact_answers
 from designer.question.relation import Relation
-from designer.question.workload import Workload, workload_to_spec
+from designer.question.workload import WORKLOAD, Workload, workload_to_spec
 from designer.selection.norms import Range, TwoLargest
 from designer.values.arrays import Floats, Immutable, frozen, real_array
 from designer.values.checks import names, shown
+from designer.values.schema import MATRIX, NAMES, VECTOR, Named, of_kind
 from solvers.exact.rational import dyadic_integers
 
 Integers = NDArray[Any]  # of Python integers
 
 # Exact exponentials take about 10 microseconds each: 10 s for this many candidates.
 MOST_CANDIDATES = 2**20
+
+
+OF_FORMS = {"workload": WORKLOAD, "targets": VECTOR}
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,7 @@ class Score(Immutable, ABC):
     workload: Workload
     targets: Floats | None = None
     kind: ClassVar[str]
+    schema: ClassVar[Named]  # of `to_spec()`
 
     def __post_init__(self) -> None:
         _require_workload(self.workload)
@@ -112,6 +117,7 @@ class Linear(Score):
     """
 
     kind = "linear"
+    schema = of_kind("score", kind, OF_FORMS, "Of candidate r: the answer to query r less its target.")
 
     def spread(self, rate: float) -> Norm:
         """The range of u: v = u."""
@@ -130,6 +136,7 @@ class AbsoluteError(Score):
     """`s_r(x) = |(Q x)_r - t_r|`: the query that the public answers t serve worst scores highest (MWEM's choice)."""
 
     kind = "absolute_error"
+    schema = of_kind("score", kind, OF_FORMS, "Of candidate r: the absolute value of the answer to query r less its target.")
 
     def spread(self, rate: float) -> Norm:
         """The sum of the two largest |u_r|: `|v_r| <= |u_r|`, with either sign."""
@@ -148,6 +155,9 @@ class Closeness(AbsoluteError):
     """`s_r(x) = -|(Q x)_r - t_r|`: the query whose answer is nearest to its target scores highest (a median: below - above nearest to 0)."""
 
     kind = "closeness"
+    schema = of_kind(
+        "score", kind, OF_FORMS, "Of candidate r: minus the absolute value of the answer to query r less its target."
+    )
 
     def combine(self, answers: Integers, targets: Integers) -> Integers:
         """`-|answers - targets|`."""
@@ -167,6 +177,12 @@ class LargestError(Score):
 
     named: Sequence[object] | None = field(default=None)
     kind = "largest_error"
+    schema = of_kind(
+        "score",
+        kind,
+        {"workload": WORKLOAD, "targets": MATRIX, "candidates": NAMES},
+        "Minus the largest absolute error of a candidate's answers, its row of targets.",
+    )
 
     def __post_init__(self) -> None:
         _require_workload(self.workload)

@@ -10,9 +10,11 @@ from designer.question.workload import workload_from_spec
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.selection.tabulated import Tabulated
 from designer.values.json_text import array, require_keys
+from designer.values.schema import either, keys
 
 OF_FORMS: dict[str, type[Score]] = {cls.kind: cls for cls in (Linear, AbsoluteError, Closeness)}
-EXTRA_KEYS = {LargestError.kind: {"candidates"}, Tabulated.kind: {"records", "elements"}}
+EXTRA_KEYS = {cls.kind: keys(cls.schema) - keys(Linear.schema) for cls in (LargestError, Tabulated)}
+SCORE = either(*(cls.schema for cls in OF_FORMS.values()), LargestError.schema, Tabulated.schema)
 
 
 def score_from_spec(spec: Any) -> Score:
@@ -20,7 +22,7 @@ def score_from_spec(spec: Any) -> Score:
     kind = spec.get("kind") if isinstance(spec, Mapping) else None
     if kind not in [*OF_FORMS, *EXTRA_KEYS]:
         raise InvalidSpec(f"score.kind: must be one of {sorted([*OF_FORMS, *EXTRA_KEYS])}.")
-    require_keys(spec, {"kind", "workload", "targets", *EXTRA_KEYS.get(kind, ())}, "score")
+    require_keys(spec, keys(Linear.schema) | EXTRA_KEYS.get(kind, set()), "score")
     workload, targets = (
         workload_from_spec(spec["workload"]),
         array(spec["targets"], 1 + (kind == LargestError.kind), "score.targets"),

@@ -19,8 +19,9 @@ from designer.question.histogram import Universe
 from designer.question.relation import Block, Read, Relation
 from designer.question.workload import Workload
 from designer.selection.norms import Range
-from designer.selection.scores import Integers, Score
+from designer.selection.scores import OF_FORMS, Integers, Score
 from designer.values.checks import count, names, shown
+from designer.values.schema import COUNT, NAMES, of_kind
 
 Histogram = tuple[int, ...]
 
@@ -44,6 +45,12 @@ class Tabulated(Score):
     records: int = 0
     elements: Sequence[object] = ()
     kind = "tabulated"
+    schema = of_kind(
+        "score",
+        kind,
+        {**OF_FORMS, "records": COUNT, "elements": NAMES},
+        "A score for every histogram of `records` records over `elements`, a column of the workload each.",
+    )
 
     @classmethod
     def of(

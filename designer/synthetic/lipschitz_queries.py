@@ -20,11 +20,12 @@ from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.metrics.metric import Metric
 from designer.question.histogram import Universe, counts
 from designer.question.relation import Relation
-from designer.question.workload import Workload, workload_from_spec, workload_to_spec
-from designer.relations.kinds import relation_from_spec
+from designer.question.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
+from designer.relations.kinds import METRIC, relation_from_spec
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.checks import count, shown
 from designer.values.json_text import array, require_keys
+from designer.values.schema import BUDGETS, Named, keys, list_of, record, whole
 
 THEOREM = (
     "Every row of P moves by at most c_k d(i, j) when one record changes from i to j (the condition of DX Theorems 5 and 7, P = c Q'). A score "
@@ -159,6 +160,20 @@ class LipschitzQueries(Immutable):
         """R, the largest range of a row of P."""
         return float(np.ptp(self.values, axis=1).max())
 
+    schema = Named(
+        "lipschitz_queries",
+        record(
+            {
+                "workload": WORKLOAD,
+                "relation": METRIC,
+                "integers": list_of(list_of(whole(least=-(2**52), most=2**52))),
+                "exponent": whole(least=-FARTHEST, most=FARTHEST),
+                "weights": BUDGETS,
+            },
+            note="Row k of integers * 2^exponent stands in for query k of the workload and moves by at most d(i, j) / weights[k].",
+        ),
+    )
+
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""
         return {
@@ -172,7 +187,7 @@ class LipschitzQueries(Immutable):
     @classmethod
     def from_spec(cls, spec: Any) -> Self:
         """From plain data, certified anew."""
-        require_keys(spec, {"workload", "relation", "integers", "exponent", "weights"}, "queries")
+        require_keys(spec, keys(cls.schema), "queries")
         workload, relation = workload_from_spec(spec["workload"]), relation_from_spec(spec["relation"])
         rows, exponent = spec["integers"], spec["exponent"]
         if type(exponent) is not int or abs(exponent) >= 1000:
@@ -209,9 +224,9 @@ def whole_histogram(histogram: object, universe: Universe, records: int) -> NDAr
     return checked
 
 
-def read_core(core: Mapping[str, Any], keys: set[str]) -> tuple[LipschitzQueries, int]:
-    """The queries and the number of records that the core of every synthetic-data mechanism holds beside `keys`."""
-    require_keys(core, {"queries", "records", *keys}, "mechanism")
+def read_core(core: Mapping[str, Any], schema: Named) -> tuple[LipschitzQueries, int]:
+    """The queries and the number of records from the core of a synthetic-data mechanism, which has the keys of its `schema`."""
+    require_keys(core, keys(schema), "mechanism")
     if type(core["records"]) is not int:
         raise InvalidSpec("records: must be a whole number.")
     return LipschitzQueries.from_spec(core["queries"]), core["records"]

@@ -23,10 +23,20 @@ from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.lipschitz_queries import LipschitzQueries, public_records, read_core, require_queries, whole_histogram
-from designer.synthetic.releases import LAWS, Round, SyntheticRelease, SyntheticSimulation, statement
+from designer.synthetic.releases import (
+    LAWS,
+    PARAMETERS,
+    RECORDS,
+    SELECTION,
+    Round,
+    SyntheticRelease,
+    SyntheticSimulation,
+    statement,
+)
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count, positive, shown
 from designer.values.confidential import withholding
+from designer.values.schema import RATIONAL, Named, list_of, one_of, record
 from solvers.programs.multiplicative_weights import distribution, replayed, updated
 
 Shares = tuple[tuple[Fraction, Fraction], ...]
@@ -56,6 +66,20 @@ class MWEM(Specified, TakesCounts):
     """
 
     format: ClassVar[str] = "dp-designer/mwem"
+    schema = Named(
+        "mwem",
+        record(
+            {
+                "queries": LipschitzQueries.schema,
+                "records": RECORDS,
+                "shares": list_of(list_of(RATIONAL, least=2, most=2), most=MOST_ROUNDS),
+                "selection": SELECTION,
+                "output": one_of(*OUTPUTS),
+            },
+            note="Rounds of a choice and a measurement; `shares` of the budget for each, which add up to at most 1.",
+        ),
+    )
+    parameters_schema = PARAMETERS
 
     queries: LipschitzQueries
     records: int
@@ -227,7 +251,7 @@ class MWEM(Specified, TakesCounts):
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> MWEM:
         """The mechanism of a spec, certified anew."""
-        queries, records = read_core(core, {"shares", "selection", "output"})
+        queries, records = read_core(core, cls.schema)
         shares = tuple((_fraction(a), _fraction(b)) for a, b in core["shares"])
         return cls(queries, records, shares, core["selection"], core["output"])
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from designer.certified.certificate import PrivacyCertificate
-from designer.certified.guarantee import NOTIONS, Guarantee, budget_range
+from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, Guarantee, budget_range
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.values.arrays import Floats
+from designer.values.schema import COUNT, Named, noted, one_of, record, whole
 
 FLOATING_POINT = (
     "Scores and measurements are exact integers in steps of a grid fixed at design time, probabilities exact. The synthetic histogram and its "
@@ -23,6 +24,10 @@ LAWS: dict[str, type[ExponentialLaw] | type[PermuteAndFlipLaw]] = {
     "exponential": ExponentialLaw,
     "permute_and_flip": PermuteAndFlipLaw,
 }
+
+RECORDS = Named("records", noted("The public number of records.", whole(least=1, most=2**53 - 1)))
+SELECTION = one_of(*LAWS)
+PARAMETERS = Named("parameters_of_synthetic_data", record({**BUDGET_RANGE, "connected_components": COUNT}))
 
 
 @dataclass(frozen=True)

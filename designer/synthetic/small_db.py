@@ -30,10 +30,11 @@ from designer.synthetic.lipschitz_queries import (
     require_queries,
     whole_histogram,
 )
-from designer.synthetic.releases import LAWS, SyntheticRelease, SyntheticSimulation, statement
+from designer.synthetic.releases import LAWS, PARAMETERS, RECORDS, SELECTION, SyntheticRelease, SyntheticSimulation, statement
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count, positive, shown
 from designer.values.confidential import withholding
+from designer.values.schema import COUNT, Named, record
 
 Integers = NDArray[np.int64]
 
@@ -55,6 +56,14 @@ class SmallDB(Specified, TakesCounts):
     """
 
     format: ClassVar[str] = "dp-designer/small-db"
+    schema = Named(
+        "small_db",
+        record(
+            {"queries": LipschitzQueries.schema, "records": RECORDS, "size": COUNT, "selection": SELECTION},
+            note="One histogram of `size` records is chosen, and scaled to all records.",
+        ),
+    )
+    parameters_schema = PARAMETERS
 
     queries: LipschitzQueries
     records: int
@@ -144,7 +153,7 @@ class SmallDB(Specified, TakesCounts):
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> SmallDB:
         """The mechanism of a spec, certified anew."""
-        queries, records = read_core(core, {"size", "selection"})
+        queries, records = read_core(core, cls.schema)
         if type(core["size"]) is not int:
             raise InvalidSpec("size: must be a whole number.")
         return cls(queries, records, core["size"], core["selection"])

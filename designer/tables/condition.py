@@ -16,6 +16,7 @@ from designer.records.values import Number, entry, is_missing, label, number
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
 from designer.values.json_text import require_keys
+from designer.values.schema import Named, either, keys, list_of, one_of, record, text
 
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 OPERATORS = ("present", "==", "!=", "in", *ORDERS)
@@ -33,6 +34,16 @@ class Condition(Immutable):
     column: str
     op: str
     value: Value | tuple[Value, ...] | None = None
+    schema = Named(
+        "condition",
+        record(
+            {
+                "column": text(),
+                "op": one_of(*OPERATORS),
+                "value": either({"type": ["null", "string", "integer"]}, list_of({"type": ["string", "integer"]}, least=0)),
+            }
+        ),
+    )
 
     def __post_init__(self) -> None:
         if self.op not in OPERATORS or not isinstance(self.column, str):
@@ -108,7 +119,7 @@ class Condition(Immutable):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Condition:
-        require_keys(spec, {"column", "op", "value"}, "where")
+        require_keys(spec, keys(cls.schema), "where")
         return cls(spec["column"], spec["op"], spec["value"])
 
 

@@ -20,6 +20,8 @@ from designer.tables.partition_selection import PartitionSelection
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
 from designer.values.json_text import require_keys
+from designer.values.schema import Named, list_of, or_null, record, text
+from designer.values.schema import keys as required
 
 Labels = tuple[str, ...]
 OTHERS = "(all others)"  # as the last labels of a key: what no key lists there, missing values among it
@@ -42,6 +44,17 @@ class Groups(Immutable):
     columns: tuple[Key, ...] = ()
     keys: tuple[Labels, ...] | None = None
     selection: PartitionSelection | None = None
+    schema = Named(
+        "groups",
+        record(
+            {
+                "columns": list_of(Key.schema, least=0),
+                "keys": or_null(list_of(list_of(text(), least=0))),
+                "selection": or_null(PartitionSelection.schema),
+            },
+            note="Groups by columns, or by prefixes of their texts: the listed ones, or those that a private selection finds.",
+        ),
+    )
 
     def __init__(
         self,
@@ -140,9 +153,9 @@ class Groups(Immutable):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Groups:
-        require_keys(spec, {"columns", "keys", "selection"}, "groups")
+        require_keys(spec, required(cls.schema), "groups")
         for column in spec["columns"]:
-            require_keys(column, {"column", "prefix"}, "groups.columns")
+            require_keys(column, required(Key.schema), "groups.columns")
         selection = None if spec["selection"] is None else PartitionSelection.from_spec(spec["selection"])
         return cls([Key(column["column"], column["prefix"]) for column in spec["columns"]], spec["keys"], selection)
 

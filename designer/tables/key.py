@@ -11,6 +11,7 @@ from designer.errors import InvalidProblem
 from designer.records.values import entry, label
 from designer.values.arrays import Immutable
 from designer.values.checks import count
+from designer.values.schema import COUNT, Named, or_null, record, text
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Key(Immutable):
 
     column: str
     prefix: int | None = None
+    schema = Named("column", record({"column": text(), "prefix": or_null(COUNT)}))
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:

@@ -15,6 +15,7 @@ from designer.tables.condition import floats
 from designer.values.arrays import Immutable
 from designer.values.checks import rational
 from designer.values.json_text import require_keys
+from designer.values.schema import RATIONAL, SIGNED_RATIONAL, Named, keys, record, text
 
 MOST_UNITS = 2**52  # below it floats hold every half, so that floor(v + 1/2) is a correctly rounded whole number
 
@@ -36,6 +37,13 @@ class Measure(Immutable):
     step: Fraction = Fraction(1)
     lower: Fraction = Fraction(0)
     upper: Fraction | None = None
+    schema = Named(
+        "measure",
+        record(
+            {"column": text(), "step": RATIONAL, "lower": SIGNED_RATIONAL, "upper": SIGNED_RATIONAL},
+            note="A column clipped to [lower, upper] and rounded to multiples of `step`.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
@@ -121,5 +129,5 @@ class Measure(Immutable):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Measure:
-        require_keys(spec, {"column", "step", "lower", "upper"}, "measure")
+        require_keys(spec, keys(cls.schema), "measure")
         return cls(spec["column"], *(rational(spec[key], key) for key in ("step", "lower", "upper")))

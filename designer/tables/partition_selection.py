@@ -14,6 +14,7 @@ from designer.tables.unit_splitting import UnitSplitting
 from designer.values.arrays import Immutable
 from designer.values.checks import count, rational
 from designer.values.json_text import require_keys
+from designer.values.schema import COUNT, RATIONAL, Named, keys, or_null, record, whole
 from solvers.exact.balls import float_above, normal_cdf, rational_ball
 
 if TYPE_CHECKING:
@@ -40,6 +41,18 @@ class PartitionSelection(Immutable):
     threshold: int
     splitting: UnitSplitting | None = None
     at_most: int | None = None
+    schema = Named(
+        "group_selection",
+        record(
+            {
+                "variance": RATIONAL,
+                "threshold": whole(),
+                "splitting": or_null(UnitSplitting.schema),
+                "at_most": or_null(COUNT),
+            },
+            note="A group is found when the noisy number of its split rows reaches the threshold.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         variance = rational(self.variance, "variance")
@@ -128,7 +141,7 @@ class PartitionSelection(Immutable):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> PartitionSelection:
-        require_keys(spec, {"variance", "threshold", "splitting", "at_most"}, "selection")
+        require_keys(spec, keys(cls.schema), "selection")
         splitting = None if spec["splitting"] is None else UnitSplitting.from_spec(spec["splitting"])
         return cls(spec["variance"], spec["threshold"], splitting, spec["at_most"])
 

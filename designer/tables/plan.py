@@ -28,11 +28,23 @@ from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, CountDistinct, Query
 from designer.tables.query_file import query_from_spec, query_to_spec
 from designer.tables.run import noisy_answers
+from designer.tables.schema import MOST_QUERIES, PARAMETERS, PLAN, RHO_IS_STATED
 from designer.tables.unit_splitting import UnitSplitting
 from designer.values.checks import count, rational
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
 from designer.values.printing import printed
+from designer.values.schema import (
+    RATIONAL,
+    Named,
+    exactly,
+    keys,
+    list_of,
+    noted,
+    or_null,
+    record,
+    text,
+)
 
 THEOREM = (
     "A record r moves the exact integer of one group of each query by at most its amount, so discrete Gaussian noise of variance v costs it "
@@ -50,7 +62,6 @@ OF_ENTITIES = (
     " An entity loses at most (sum of sqrt(P(r)))^2 over its at most {k} rows that count, so at most {k}^2 times the largest P(r). The stated delta is that "
     "of {k} such rows."
 )
-MOST_QUERIES = 1000
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,18 @@ class PolicyCertificate:
     rho_per_split_row: str | None
     arithmetic: str
     theorem: str
+    schema = Named(
+        "certificate_of_policy",
+        record(
+            {
+                "holds": exactly(True),
+                "terms": noted("The loss of each query as a formula.", list_of(text())),
+                "rho_per_split_row": or_null(RATIONAL),
+                "arithmetic": text(),
+                "theorem": text(),
+            }
+        ),
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(map(printed, self.terms)))
@@ -90,6 +113,10 @@ class TablePlan(Specified):
     """
 
     format = "dp-designer/table-plan"
+    schema = PLAN
+    parameters_schema = PARAMETERS
+    certificate_schema = PolicyCertificate.schema
+    spec_rules = RHO_IS_STATED
 
     queries: Sequence[Query]
     splitting: UnitSplitting | None = None
@@ -274,7 +301,7 @@ class TablePlan(Specified):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> TablePlan:
-        require_keys(core, {"levels", "queries", "splitting", "rho"}, "mechanism")
+        require_keys(core, keys(cls.schema), "mechanism")
         if not all(isinstance(core[key], list) for key in ("levels", "queries")):
             raise InvalidSpec("levels, queries: must be lists.")
         levels = [Groups.from_spec(level) for level in core["levels"]]

@@ -16,8 +16,9 @@ from designer.records.policies import Constant
 from designer.selection.mechanism import Selection
 from designer.tables.condition import Condition
 from designer.tables.measure import Measure
-from designer.tables.queries import Query, with_value
+from designer.tables.queries import ASKED, Query, with_value
 from designer.values.checks import rational
+from designer.values.schema import POSITIVE, RATIONAL, SIGNED_RATIONAL, list_of, number, of_kind
 from solvers.exact.rational import float_below, root_below
 
 MOST_CANDIDATES = 256  # the exact certificate takes 0.5 s for 100 candidates, 3 s for 256, 15 s for 512
@@ -39,6 +40,19 @@ class Quantile(Query):
     rho: Fraction = Fraction(0)
     rate: float | None = None
     kind = "quantile"
+    schema = of_kind(
+        "query",
+        kind,
+        {
+            **ASKED,
+            "measure": Measure.schema,
+            "q": number(above=0, below=1),
+            "candidates": list_of(SIGNED_RATIONAL, least=2),
+            "rho": RATIONAL,
+            "rate": POSITIVE,
+        },
+        "One of the candidates, chosen by the exponential mechanism with `rate`, whose loss is at most rho.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

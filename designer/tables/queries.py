@@ -21,9 +21,14 @@ from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
 from designer.values.arrays import Immutable
 from designer.values.checks import rational, shown
+from designer.values.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
 
 Variances = Fraction | tuple[Fraction, ...]
 MOST_NAME = 200
+
+VARIANCE = Named("variance", noted("For all groups, or one for each.", either(RATIONAL, RATIONALS)))
+# What every query says; `groups` is a place among the levels of its plan.
+ASKED: Mapping[str, Fragment] = {"name": text(), "groups": PLACE, "where": list_of(Condition.schema, least=0)}
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Query(Immutable, ABC):
     groups: Groups
     where: tuple[Condition, ...] = ()
     kind: ClassVar[str]
+    schema: ClassVar[Named]  # of `query_to_spec()`
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 0 < len(self.name) <= MOST_NAME:
@@ -142,6 +148,7 @@ class Count(Additive):
     """`COUNT(*)`: the number of records; one record costs `1 / (2 variance)`."""
 
     kind = "count"
+    schema = of_kind("query", kind, {**ASKED, "variance": VARIANCE})
 
     def inputs(self, table: Any) -> list[Any]:
         met = all_met(self.where, table)
@@ -163,6 +170,7 @@ class CountDistinct(Additive):
 
     of: str = ""
     kind = "count_distinct"
+    schema = of_kind("query", kind, {**ASKED, "variance": VARIANCE, "of": text()})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -200,6 +208,7 @@ class Sum(Additive):
 
     measure: Measure | None = None
     kind = "sum"
+    schema = of_kind("query", kind, {**ASKED, "variance": VARIANCE, "measure": Measure.schema})
 
     def __post_init__(self) -> None:
         if not isinstance(self.measure, Measure):
@@ -247,6 +256,12 @@ class Average(Query):
     variance: Variances = Fraction(0)
     count_variance: Variances = Fraction(0)
     kind = "average"
+    schema = of_kind(
+        "query",
+        kind,
+        {**ASKED, "variance": VARIANCE, "measure": Measure.schema, "count_variance": VARIANCE},
+        "A noisy sum over a noisy count.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,17 +10,12 @@ from designer.tables.condition import Condition
 from designer.tables.groups import Groups
 from designer.tables.measure import Measure
 from designer.tables.quantile import Quantile
-from designer.tables.queries import Average, Count, CountDistinct, Query, Sum
+from designer.tables.queries import ASKED, Average, Count, CountDistinct, Query, Sum
 from designer.values.json_text import require_keys
+from designer.values.schema import Named, either, keys
 
 KINDS: dict[str, type[Query]] = {cls.kind: cls for cls in (Count, CountDistinct, Sum, Average, Quantile)}
-OWN_KEYS = {
-    Count.kind: {"variance"},
-    CountDistinct.kind: {"variance", "of"},
-    Sum.kind: {"variance", "measure"},
-    Average.kind: {"variance", "measure", "count_variance"},
-    Quantile.kind: {"measure", "q", "candidates", "rho", "rate"},
-}
+QUERY = Named("query", either(*(cls.schema for cls in KINDS.values())))
 
 
 def query_from_spec(spec: Mapping[str, Any], levels: list[Groups]) -> Query:
@@ -28,10 +23,10 @@ def query_from_spec(spec: Mapping[str, Any], levels: list[Groups]) -> Query:
     kind = spec.get("kind") if isinstance(spec, Mapping) else None
     if kind not in KINDS:
         raise InvalidSpec(f"query.kind: must be one of {sorted(KINDS)}.")
-    require_keys(spec, {"kind", "name", "groups", "where", *OWN_KEYS[kind]}, "query")
+    require_keys(spec, keys(KINDS[kind].schema), "query")
     if type(spec["groups"]) is not int or not 0 <= spec["groups"] < len(levels):
         raise InvalidSpec(f"query.groups: must be a place among the {len(levels)} groups of the plan.")
-    own = {key: spec[key] for key in OWN_KEYS[kind]}
+    own = {key: value for key, value in spec.items() if key not in {"kind", *ASKED}}
     if "measure" in own:
         own["measure"] = Measure.from_spec(own["measure"])
     if "candidates" in own:

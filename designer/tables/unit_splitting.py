@@ -17,6 +17,7 @@ from designer.tables.measure import Measure
 from designer.values.arrays import Immutable
 from designer.values.checks import rational
 from designer.values.json_text import require_keys
+from designer.values.schema import RATIONALS, Named, keys, list_of, or_null, record
 
 Thresholds = tuple[Fraction, ...]
 
@@ -38,6 +39,18 @@ class UnitSplitting(Immutable):
     thresholds: Thresholds
     by: Key | None = None
     own: tuple[tuple[str, Thresholds], ...] = ()
+    schema = Named(
+        "splitting",
+        record(
+            {
+                "measures": list_of(Measure.schema, least=0),
+                "thresholds": RATIONALS,
+                "by": or_null(Key.schema),
+                "own": {"type": "object", "additionalProperties": RATIONALS},
+            },
+            note="A record counts as the rows that it is split into at these thresholds; `own` has those of single groups of `by`.",
+        ),
+    )
 
     def __init__(
         self,
@@ -159,7 +172,7 @@ class UnitSplitting(Immutable):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> UnitSplitting:
-        require_keys(spec, {"measures", "thresholds", "by", "own"}, "splitting")
+        require_keys(spec, keys(cls.schema), "splitting")
         by = None if spec["by"] is None else Key(**spec["by"])
         return cls([Measure.from_spec(m) for m in spec["measures"]], spec["thresholds"], by, spec["own"] or None)
 

@@ -130,6 +130,10 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "attribute of text": ('metric = "product"\nattributes = {sex = 1, age = 2}', ["attributes.sex = 1", "a table"]),
     "unknown form": ('metric = "attribute_values"\nform = "max"\nbudgets = {sex = [1, 1], age = [1, 1]}', ["metric.form: 'max'"]),
     "change missing": ('metric = "appear_or_change"\nepsilon = 1', ["[relation] change is missing"]),
+    "one budget and one for each": (
+        f'metric = "appear_or_change"\nchange = {UNIFORM}\nepsilon = 2\nepsilons = [1, 2, 9, 1]\nclosure = true',
+        ["epsilons = [1, 2, 9, 1]", "not both"],
+    ),
     "inconsistent": (f'metric = "appear_or_change"\nchange = {UNIFORM}\nepsilon = 0.25', ["epsilon_0 + epsilon_1 = 0.5", "closure=True"]),
     "labels short": ('metric = "partition"\nlabels = [1]\nepsilon = 1', ["speaks of 1 elements, the workload of 4"]),
 }  # fmt: skip

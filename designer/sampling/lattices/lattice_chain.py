@@ -19,6 +19,7 @@ from designer.progress import announce
 from designer.sampling.entropy import SeededEntropy
 from designer.values.checks import count, shown
 from designer.values.json_text import require_keys
+from designer.values.schema import Named, keys, number, record, whole
 from solvers.lattices.chain import Chain, JumpLaw
 from solvers.lattices.convergence import VariationBound, r_hat, tuned_decay, variation_bound
 
@@ -56,6 +57,18 @@ class ChainPlan:
     decay: float
     lag: int
     pairs: int = PAIRS
+    schema = Named(
+        "chain",
+        record(
+            {
+                "steps": whole(least=1, most=LIMIT),
+                "decay": number(least=0.1, most=0.99),
+                "lag": whole(least=1, most=LIMIT),
+                "pairs": whole(least=2, most=LIMIT),
+            },
+            note="Noise of a Markov chain, and the coupled chains that estimate how far it is from the law; null for exact noise.",
+        ),
+    )
 
     def __post_init__(self) -> None:
         for name, least in (("steps", 1), ("lag", 1), ("pairs", 2)):
@@ -82,7 +95,7 @@ class ChainPlan:
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> ChainPlan:
         """From plain data."""
-        require_keys(spec, {"steps", "decay", "lag", "pairs"}, "chain")
+        require_keys(spec, keys(cls.schema), "chain")
         return cls(**spec)
 
 

@@ -1,0 +1,35 @@
+"""The pages and schemas that the program's texts name, such as "docs/theory/foundations.md", where the program is installed.
+
+`python -m designer.files.documents` lists their paths, so that an editor can be pointed at a schema.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from designer.errors import InvalidProblem
+from designer.values.checks import shown
+
+PACKAGE = Path(__file__).parent.parent
+
+
+def documents() -> dict[str, Path]:
+    """The path of every page of theory and every schema, by the name that texts give it."""
+    found = sorted([*(PACKAGE / "docs").glob("*.json"), *(PACKAGE / "docs" / "theory").glob("*.md")])
+    return {path.relative_to(PACKAGE).as_posix(): path for path in found}
+
+
+def document(name: str) -> Path:
+    """The file of that name.
+
+    >>> document("docs/theory/foundations.md").name
+    'foundations.md'
+    """
+    known = documents()
+    if name not in known:
+        raise InvalidProblem(f"document: {shown(name)} is none of {list(known)}.")
+    return known[name]
+
+
+if __name__ == "__main__":
+    print(*documents().values(), sep="\n")

@@ -1,0 +1,145 @@
+"""What each section of a problem file may hold: the keys that the reader accepts, and the types that the published schema tells editors."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping
+
+from designer.designing.families import FAMILIES
+from designer.designing.problem import LOSSES, NOTIONS
+from designer.values.schema import (
+    BOOLEAN,
+    COUNT,
+    POSITIVE,
+    Fragment,
+    Named,
+    Schema,
+    either,
+    exactly,
+    list_of,
+    needs_one_of,
+    noted,
+    number,
+    one_of,
+    record,
+    refer,
+    text,
+    whole,
+)
+
+FILE = Named("file", noted("A file beside this one: CSV, Parquet or NumPy.", text()))
+COLUMNS = Named("columns", noted("Columns of the table of elements.", list_of(text())))
+NAMES = Named("names", noted("A name for each row.", list_of(text(), least=0, distinct=True)))
+EPSILONS = Named("epsilons", noted("A budget for each element; inf leaves one unprotected.", list_of(POSITIVE)))
+SUBSETS = Named("subsets", noted("Lists of attributes.", list_of(list_of(text(), least=0))))
+BY_ATTRIBUTE = Named(
+    "by_attribute", noted("A budget for each attribute.", {"type": "object", "additionalProperties": POSITIVE})
+)
+SCALARS = list_of(either(text(), number(), BOOLEAN))
+VALUES = either(number(), text())
+METRIC = refer("metric")
+BY_VALUE = either(list_of(POSITIVE), {"type": "object", "additionalProperties": POSITIVE})
+PARTS: Mapping[str, Fragment] = {"parts": list_of(METRIC)}
+PLACES: Mapping[str, Fragment] = {"points": COLUMNS, "per_unit": POSITIVE}
+HOPS: Mapping[str, Fragment] = {"points": either(COLUMNS, METRIC), "threshold": POSITIVE, "epsilon": POSITIVE}
+CLOSURE: Mapping[str, Fragment] = {"closure": BOOLEAN}
+# One budget for all elements or one for each, not both.
+OWN: Mapping[str, Fragment] = {"epsilon": POSITIVE, "epsilons": EPSILONS}
+
+RELATION_FORMS: Mapping[str, Schema] = {
+    "uniform": record({"epsilon": POSITIVE}),
+    "add_remove": record({}, OWN, oneOf=needs_one_of(*OWN)),
+    "matrix": record({"matrix": FILE}, CLOSURE),
+    "euclidean": record(PLACES),
+    "great_circle": record({"points": list_of(text(), least=2, most=2), "per_km": POSITIVE}),
+    "hamming": record({"budgets": BY_ATTRIBUTE}),
+    "per_element": record({"epsilons": EPSILONS}),
+    "instance": record({"epsilons": EPSILONS}, CLOSURE),
+    "attribute_values": record(
+        {"budgets": {"type": "object", "additionalProperties": BY_VALUE}}, {"form": one_of("min", "sum"), **CLOSURE}
+    ),
+    "line": record({"values": either(text(), list_of(VALUES)), "period": POSITIVE, "epsilon": POSITIVE}),
+    "chebyshev": record(PLACES),
+    "manhattan": record(PLACES),
+    "graph": record({"edges": either(FILE, list_of(list_of(number(), least=2, most=3), least=0)), "per_edge": POSITIVE}),
+    "blowfish": record(HOPS),
+    "smooth_threshold": record(HOPS),
+    "partition": record({"labels": either(text(), SCALARS), "epsilon": POSITIVE}),
+    "product": record({"attributes": {"type": "object", "additionalProperties": METRIC}}),
+    "scaled": record({"factor": POSITIVE, "part": METRIC}),
+    "sum": record(PARTS),
+    "maximum": record(PARTS),
+    "root_sum_squares": record(PARTS),
+    "appear_or_change": record({"change": METRIC}, {**OWN, **CLOSURE}, oneOf=needs_one_of(*OWN)),
+}
+NO_METRICS = ("add_remove", "appear_or_change")  # records appear in them: they go into no metric, and under no invariant
+BUDGETED = record(
+    {"epsilon": POSITIVE}, {"per_distance": one_of("l1", "l2")}, note="A budget under an invariant, without a metric."
+)
+
+INVARIANT_FORMS: Mapping[str, Schema] = {
+    "margins": record({"margins": SUBSETS}, {"adjacency": COUNT}),
+    "partition": record({"partition": either(text(), SCALARS)}, {"adjacency": COUNT}),
+    "total": record({"total": exactly(True)}, {"adjacency": COUNT}),
+    "matrix": record({"matrix": FILE}, {"names": NAMES, "records_public": BOOLEAN, "adjacency": COUNT}),
+}
+
+BUILDERS = ("identity", "prefix", "all_ranges")
+WORKLOAD_FORMS: Mapping[str, Schema] = {
+    "matrix": record({"matrix": FILE}, {"names": NAMES}),
+    "columns": record({"columns": COLUMNS}, {"names": NAMES}),
+    "predicates": record(
+        {"predicates": {"type": "object", "minProperties": 1, "additionalProperties": {"type": "object"}}}, {"names": NAMES}
+    ),
+    "marginals": record({"marginals": SUBSETS}, {"names": NAMES}),
+    "builder": record({"builder": one_of(*BUILDERS)}, {"names": NAMES, "size": COUNT}),
+    "random": record(
+        {"builder": exactly("random"), "queries": COUNT, "seed": whole(least=0)},
+        {"names": NAMES, "size": COUNT, "kind": one_of("real", "binary")},
+    ),
+}
+ELEMENTS = record({"table": FILE}, {"names": COLUMNS}, note="The universe, one row of a table for each element.")
+DOMAIN: Schema = noted(
+    "Attributes: the values of each, or how many.",
+    {"type": "object", "minProperties": 1, "additionalProperties": either(SCALARS, COUNT)},
+)
+PROBLEM = record(
+    {},
+    {
+        "loss": one_of(*LOSSES),
+        "notion": one_of(*NOTIONS),
+        "records": POSITIVE,
+        "weights": list_of(POSITIVE),
+        "allow_vacuous": BOOLEAN,
+    },
+)
+OPTION_TYPES: Mapping[str, Fragment] = {"float": number(), "int": whole(), "str": text(), "bool": BOOLEAN}
+
+
+def allowed(form: Schema) -> set[str]:
+    """The keys that a section of this form may have."""
+    return set(form["properties"])
+
+
+def design_forms() -> list[Schema]:
+    """[design] for each family, with the options of its builder; builders are imported, with their solvers."""
+    return [
+        record({}, {"family": exactly("auto"), "seconds": POSITIVE}),
+        *(record({"family": exactly(family.name)}, _options(family.build)) for family in FAMILIES),
+    ]
+
+
+def _options(build: object) -> dict[str, Fragment]:
+    """The parameters of a builder after the problem, each by its annotation."""
+    assert callable(build)
+    parameters = list(inspect.signature(build).parameters.values())[1:]
+    return {parameter.name: _typed(str(parameter.annotation)) for parameter in parameters}
+
+
+def _typed(annotation: str) -> Fragment:
+    """What an annotation says, as far as TOML can hold it: no null, so `| None` says nothing."""
+    name = annotation.removesuffix(" | None")
+    if name.startswith("Literal["):
+        return one_of(*ast.literal_eval(f"({name[8:-1]},)"))
+    return OPTION_TYPES[name]

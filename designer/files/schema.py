@@ -1,0 +1,117 @@
+"""The JSON Schemas of specs and of problem files, put together from what each class and each section says about itself.
+
+Every format, relation, norm, score and query states its keys beside its `to_spec`, where the loader reads them too; what sections of
+problem files hold is in `designer.files.problem_forms`, for the reader as well. This module only collects. `python -m
+designer.files.schema spec` (or `problem`) prints what docs/spec.schema.json (or docs/problem.schema.json) holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from designer.certified.specified import FORMAT_VERSION
+from designer.files.problem_forms import (
+    BUDGETED,
+    DOMAIN,
+    ELEMENTS,
+    INVARIANT_FORMS,
+    NO_METRICS,
+    PROBLEM,
+    RELATION_FORMS,
+    WORKLOAD_FORMS,
+    design_forms,
+)
+from designer.files.spec import FORMATS, FRAME, class_of
+from designer.values.schema import Named, Schema, bundle, either, exactly, record, text
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+NOTE = (
+    "One frozen mechanism with its guarantee and certificate; `format` decides the shape of `mechanism`, `certificate` and the parameters of the "
+    'guarantee. Infinity is the string "inf". The schema fixes the form; loading recomputes the guarantee.'
+)
+
+
+def spec_schema() -> dict[str, Any]:
+    """The schema of spec files of every format."""
+    head = {
+        "$schema": DRAFT,
+        "$id": "https://dp-designer.example/spec.schema.json",
+        "title": f"dp-designer spec, version {FORMAT_VERSION}",
+        "description": NOTE,
+    }
+    return bundle({**head, **FRAME, "allOf": [_rules(format) for format in FORMATS]})
+
+
+def _rules(format: str) -> Schema:
+    """What a spec of this format holds in the places that depend on the format."""
+    kind = class_of(format)
+    parts = {
+        "mechanism": kind.schema,
+        "certificate": kind.certificate_schema,
+        "guarantee": {"properties": {"parameters": kind.parameters_schema}},
+    }
+    return {"if": {"properties": {"format": exactly(format)}}, "then": {"properties": parts, **kind.spec_rules}}
+
+
+def problem_schema() -> dict[str, Any]:
+    """The schema of problem files, in TOML, for editors that complete and check them."""
+    head = {
+        "$schema": DRAFT,
+        "$id": "https://dp-designer.example/problem.schema.json",
+        "title": "dp-designer problem file",
+        "description": "Paths are relative to the file. The schema fixes the form; the reader checks what the tables hold, too.",
+    }
+    metrics = {name: _of_metric(name) for name in RELATION_FORMS}
+    metric = Named("metric", either(*(form for name, form in metrics.items() if name not in NO_METRICS)))
+    without = either(metric, *(metrics[name] for name in NO_METRICS))
+    # [relation] is narrowed below; editors complete by what stands here.
+    needed = {"workload": either(*WORKLOAD_FORMS.values()), "relation": either(without, BUDGETED)}
+    sections = {
+        "title": text(),
+        "elements": ELEMENTS,
+        "domain": DOMAIN,
+        "invariant": either(*INVARIANT_FORMS.values()),
+        "problem": PROBLEM,
+        "design": either(*design_forms()),
+    }
+    rules: dict[str, Any] = {
+        "if": {"required": ["invariant"]},
+        "then": {"properties": {"relation": either(BUDGETED, metric)}, "not": TWO_SIZES},
+        "else": {"properties": {"relation": without}},
+    }
+    return bundle({**head, **record(needed, sections), **rules})
+
+
+# A budget per unit of distance has no largest number of changed records.
+TWO_SIZES: Schema = {
+    "properties": {"relation": {"required": ["per_distance"]}, "invariant": {"required": ["adjacency"]}},
+    "required": ["relation", "invariant"],
+}
+
+
+def _of_metric(name: str) -> Named:
+    """[relation] of one metric."""
+    form = RELATION_FORMS[name]
+    keys = {"properties": {"metric": exactly(name), **form["properties"]}, "required": ["metric", *form["required"]]}
+    return Named(f"metric_{name}", {**form, **keys})
+
+
+SCHEMAS = {"spec": spec_schema, "problem": problem_schema}
+
+
+def written(schema: Schema) -> str:
+    """A schema as its file holds it."""
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print one of the schemas."""
+    parser = argparse.ArgumentParser(prog="python -m designer.files.schema", description="Print a JSON Schema.")
+    parser.add_argument("name", nargs="?", default="spec", choices=list(SCHEMAS), help="what it is for (default: spec)")
+    print(written(SCHEMAS[parser.parse_args(arguments).name]()), end="")
+
+
+if __name__ == "__main__":
+    main()
