@@ -29,6 +29,7 @@ from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
+from designer.lattice.promise import NOTIONS, THEOREMS, WHOLE
 from designer.progress import announce
 from designer.promises.accounting import zcdp_epsilon
 from designer.question.differences import changes_given, moved
@@ -51,28 +52,6 @@ LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
 PROPOSALS = 500_000
 SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a second, and a minute
-
-THEOREMS = {
-    "exponential": (
-        "P(z) is proportional to exp(-||z||) on the integer kernel of the invariant, which contains every protected change v, so adding v changes "
-        "it by at most exp(||v||) <= exp(b) (triangle inequality; INT Theorem 10 for the norm of the distance itself)."
-    ),
-    "gaussian": (
-        "P(z) is proportional to exp(-||z||^2 / 2) on the integer kernel of the invariant, ||.|| Euclidean, so adding a kernel vector v has Renyi "
-        "divergence of every order alpha at most alpha ||v||^2 / 2 <= alpha b^2 / 2 (Poisson summation; docs/theory/lattice.md)."
-    ),
-}
-NOTIONS = {
-    "exponential": "Pure: for every protected change with budget b, every set of outputs has probabilities within a factor exp(b).",
-    "gaussian": (
-        "Zero-concentrated: for every protected change with budget b, the Renyi divergence of order alpha is at most alpha b^2 / 2, that is "
-        "b^2/2-zCDP for the change."
-    ),
-}
-WHOLE = (
-    "The released table is the true table plus integer noise, added in integers; it is checked to keep every invariant statistic before it "
-    "leaves. Answers to queries are computed from that table alone."
-)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,8 @@ from designer.errors import InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantChanges, InvariantDistance
 from designer.invariants.invariant import Invariant
 from designer.invariants.statistics import Distance, Statistics
-from designer.lattice.mechanism import NOTIONS, LatticeMechanism
+from designer.lattice.mechanism import LatticeMechanism
+from designer.lattice.promise import NOTIONS
 from designer.relations.composition import joint_fingerprint
 from designer.values.checks import count, positive, shown
 
