@@ -128,7 +128,7 @@ def _weights(norm: Norm, heard: NDArray[np.intp], steps: list[Fraction]) -> list
 
 
 def _in_units(variances: Floats, units: Floats) -> Floats:
-    """Variances in steps times squared steps, one factor at a time: the square of a step above 2^512 would be infinite, and 0 times it
+    """Variances in steps times squared steps, one factor at a time. The square of a step above 2^512 would be infinite, and 0 times it
     not a number, where noise is so much narrower than the step that its variance is 0."""
     return np.asarray(variances * units * units)
 
@@ -161,8 +161,7 @@ def _proportional(covariance: Floats, factor: float) -> Callable[[Floats], Float
 def _ellipsoid(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction], falloff: Falloff) -> Noise:
     """`|F z|_2`: covariance `(F'F)^-1`, times s + 1 for the exponential fall-off.
 
-    There z = r F^-1 w with r from Gamma(s), w uniform on the sphere: E r = s and E|w_1| = Gamma(s/2) / (sqrt(pi) Gamma((s+1)/2)), while
-    E r^2 / s = s + 1; the quotient is the factor from a standard deviation to a mean absolute value.
+    There z = r F^-1 w with r from Gamma(s), w uniform on the sphere: E r = s and E|w_1| = Gamma(s/2) / (sqrt(pi) Gamma((s+1)/2)), while E r^2 / s = s + 1. The quotient is the factor from a standard deviation to a mean absolute value.
     """
     s, factor = len(heard), norm.factor
     scaled = [[Fraction(float(w)) * step for w, step in zip(row, steps, strict=True)] for row in factor]

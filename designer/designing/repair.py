@@ -79,7 +79,7 @@ def rounding_of(problem: Problem, made: Mechanism) -> float:
 
     With the norm divided by `1 + eta` the noise is private for the unrounded queries, `eta = max ||u - u'|| / b`, u' on the grid. On a grid of
     steps h the variance of Laplace noise is less by at most h^2 / 6, its mean absolute value by h (`0 <= 1/r^2 - 1/(4 sinh^2(r/2)) <= 1/12`,
-    `0 <= 1/r - 1/sinh r <= 1` for a rate r per step); twice h of every coordinate, with its part in the answer, is allowed for noise of any shape.
+    `0 <= 1/r - 1/sinh r <= 1` for a rate r per step). Twice h of every coordinate, with its part in the answer, is allowed for noise of any shape.
     What a reconstruction leaves out of the queries, and the floats that added the loss up, come on top.
     """
     heard = ~made.norm.silent

@@ -1,6 +1,6 @@
 """Relations whose protected changes move several records at once: `u = Q v` for the changes v that an invariant leaves (SEMI section 4).
 
-The sensitivity space of a linear invariant is exact and finite: with the number of records public, the changes of the histogram between
+The sensitivity space of a linear invariant is exact and finite. With the number of records public, the changes of the histogram between
 databases with equal statistics and at most `a` records apart are the integer v with `A v = 0` and `||v||_1 <= 2a` (docs/theory/invariants.md).
 """
 

@@ -279,7 +279,7 @@ def broken_minimum(epsilons: Floats) -> tuple[int, int, int] | None:
 
 
 def broken_words(epsilons: Floats, triple: tuple[int, int, int], name: Callable[[int], str]) -> str:
-    """The counter-example to the triangle inequality, and what to do about it."""
+    """The counter-example to the triangle inequality in `min(epsilon_i, epsilon_j)`, epsilons (N,), and what to do about it."""
     i, j, k = map(name, triple)
     least, detour = float(min(epsilons[triple[0]], epsilons[triple[1]])), 2 * float(epsilons[triple[2]])
     return (

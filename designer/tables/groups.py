@@ -29,7 +29,7 @@ OTHERS = "(all others)"  # as the last labels of a key: what no key lists there,
 class Groups(Immutable):
     """Which groups are answered: `keys`, a public list (rows of labels), or those that a private `selection` finds.
 
-    Listed groups without records are answered like all others, noise around 0; records of unlisted groups count nowhere, records with a
+    Listed groups without records are answered like all others, noise around 0. Records of unlisted groups count nowhere, records with a
     missing key neither, unless a key ends in `OTHERS`: `["DE", OTHERS]` is all of DE that no key lists, `[OTHERS, OTHERS]` all that is in no
     listed state. Without columns there is one group, everybody.
 

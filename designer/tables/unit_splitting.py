@@ -177,7 +177,7 @@ def _thresholds(measures: Sequence[Measure], given: Sequence[object], field: str
 def _quotient(dividend: Any, divisor: Any) -> Any:
     """`floor(dividend / divisor)` for whole numbers below 2^53, whichever way the engine divides.
 
-    Where the engine divides floats, the rounded quotient of a and b does not reach the next whole number k: it is 1 / b or more away, which is
+    Where the engine divides floats, the rounded quotient of a and b does not reach the next whole number k. It is 1 / b or more away, which is
     more than half a unit in the last place below k because a < 2^53 (docs/theory/tables.md, 5).
     """
     return (dividend // divisor).cast("int64")
