@@ -2,6 +2,7 @@
 
 `noise_for` chooses the sampler that a norm and a fall-off call for. Moments of independent coordinates are those of the discrete law,
 exactly; moments of jointly drawn coordinates are those of the continuous law, from which a grid of 2^-40 scales cannot be told.
+Moments: docs/theory/foundations.md, section 5.
 """
 
 from __future__ import annotations
@@ -68,14 +69,20 @@ class Noise:
         return np.eye(len(self.steps))[:, self.heard] if reconstruction is None else reconstruction[:, self.heard]
 
     def variances(self, reconstruction: Floats | None) -> Floats:
-        """Variance of each answer, `diag(T covariance T')` with T the reconstruction."""
+        """Variance of each answer, `diag(T covariance T')` with T the reconstruction.
+
+        reconstruction T: (K, s), None for the identity. Returns (K,), in squared units of the answers.
+        """
         if reconstruction is None:
             return self._spread_out(self.heard_covariance.diagonal())
         rows = self.rows(reconstruction)
         return np.asarray(np.einsum("kr,rs,ks->k", rows, self.heard_covariance, rows, optimize=True))
 
     def mean_absolutes(self, reconstruction: Floats | None) -> Floats:
-        """Expected |noise| of each answer: closed where the law allows it, otherwise simulated to about 0.3 %."""
+        """Expected |noise| of each answer: closed where the law allows it, otherwise simulated to about 0.3 %.
+
+        reconstruction T: (K, s), None for the identity. Returns (K,), in the units of the answers.
+        """
         if self.own_absolutes is not None and reconstruction is None:
             return self._spread_out(self.own_absolutes)
         if self.absolute is not None:

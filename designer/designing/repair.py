@@ -1,4 +1,7 @@
-"""From a solver's proposal to a frozen mechanism: a grid, a repair towards privacy, and the claim of optimality."""
+"""From a solver's proposal to a frozen mechanism: a grid, a repair towards privacy, and the claim of optimality.
+
+What is certified: docs/theory/foundations.md, section 2.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +133,10 @@ def _refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scale
 
 
 def on_heard(values: Floats, coordinates: Coordinates, rest: float = 0.0) -> Floats:
-    """Values of the heard coordinates spread over all measured ones, `rest` elsewhere; the last axis is the coordinates."""
+    """Values of the heard coordinates spread over all measured ones, `rest` elsewhere; the last axis is the coordinates.
+
+    values: (..., s). Returns (..., R).
+    """
     full = np.full((*values.shape[:-1], len(coordinates.heard)), rest)
     full[..., coordinates.heard] = values
     return full

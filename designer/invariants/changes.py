@@ -85,7 +85,10 @@ class ChangeRelation(Relation):
         return csr_array(self.changes)
 
     def exact_on(self, columns: NDArray[Any]) -> bool:
-        """Sums of at most 2a multiples of one step are floats while they stay below 2^53 steps."""
+        """Sums of at most 2a multiples of one step are floats while they stay below 2^53 steps.
+
+        columns: (N, R).
+        """
         mantissas, exponents = np.frexp(columns)
         whole = (mantissas * 2.0**53).astype(np.int64)
         with np.errstate(divide="ignore"):

@@ -1,4 +1,7 @@
-"""What integer noise on a lattice promises, in words: the theorem, the notion and the arithmetic that guarantees quote."""
+"""What integer noise on a lattice promises, in words: the theorem, the notion and the arithmetic that guarantees quote.
+
+Proofs: docs/theory/lattice.md, sections 5 and 7.
+"""
 
 THEOREMS = {
     "exponential": (

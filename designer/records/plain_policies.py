@@ -315,6 +315,7 @@ def ceilings(values: NDArray[Any], threshold: Fraction) -> Floats:
 
     With threshold p / q and |r| q an integer below 2^53, as p: the quotient of two such floats never rounds up or down to an integer. It is at least 1 / p away from one where it is none, and that is more than half a unit in its last place. Other quotients
     are settled as rationals, where their rounding error leaves the ceiling open.
+    values: (n,). Returns (n,).
     """
     sizes, p, q = magnitudes(values), threshold.numerator, threshold.denominator
     converted = (

@@ -2,6 +2,7 @@
 
 Four kinds suffice for linear utilities, for finding the query that is answered worst (MWEM), for medians and quantiles, and for choosing a
 small database that answers well (SmallDB). Entries of matrices and targets are the rational numbers that their float64 values are: nothing is rounded.
+What a score may move: docs/theory/selection.md, sections 1 and 2.
 """
 
 from __future__ import annotations
@@ -84,7 +85,10 @@ class Score(Immutable, ABC):
         """The formula."""
 
     def exact(self, counts: NDArray[np.int64]) -> tuple[list[int], Fraction]:
-        """The scores as integers, and the step that they count. Confidential where the counts are."""
+        """The scores as integers, and the step that they count. Confidential where the counts are.
+
+        counts: (N,). R scores.
+        """
         (forms, form_exponent), (targets, target_exponent) = self._dyadic
         exponent = min(form_exponent, target_exponent)
         wide = forms.dtype == object
@@ -118,7 +122,10 @@ class Linear(Score):
         return Range(np.full(len(self.candidates), rate))
 
     def combine(self, answers: Integers, targets: Integers) -> Integers:
-        """`answers - targets`."""
+        """`answers - targets`.
+
+        answers, targets: (R,). Returns (R,).
+        """
         return np.asarray(answers - targets)
 
     def words(self) -> str:
@@ -136,7 +143,10 @@ class AbsoluteError(Score):
         return TwoLargest(np.full(len(self.candidates), rate))
 
     def combine(self, answers: Integers, targets: Integers) -> Integers:
-        """`|answers - targets|`."""
+        """`|answers - targets|`.
+
+        answers, targets: (R,). Returns (R,).
+        """
         return np.asarray(abs(answers - targets))
 
     def words(self) -> str:
@@ -150,7 +160,10 @@ class Closeness(AbsoluteError):
     kind = "closeness"
 
     def combine(self, answers: Integers, targets: Integers) -> Integers:
-        """`-|answers - targets|`."""
+        """`-|answers - targets|`.
+
+        answers, targets: (R,). Returns (R,).
+        """
         return np.asarray(-abs(answers - targets))
 
     def words(self) -> str:
@@ -193,7 +206,10 @@ class LargestError(Score):
         return Norm(np.full(self.workload.shape[0], 2 * rate), "linf")
 
     def combine(self, answers: Integers, targets: Integers) -> Integers:
-        """`-max |answers - targets|` over each row."""
+        """`-max |answers - targets|` over each row.
+
+        answers: (K,). targets: (R, K). Returns (R,).
+        """
         return np.asarray(-abs(answers - targets).max(axis=1))
 
     def words(self) -> str:

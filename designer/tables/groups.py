@@ -1,4 +1,7 @@
-"""Groups of a GROUP BY: key columns and the keys that are answered, public or found privately."""
+"""Groups of a GROUP BY: key columns and the keys that are answered, public or found privately.
+
+Groups that are found privately: docs/theory/tables.md, section 4.
+"""
 
 from __future__ import annotations
 
@@ -119,6 +122,7 @@ class Groups(Immutable):
         return ibis.cases(*branches, else_=False) if branches else ibis.literal(False)
 
     def words(self) -> str:
+        """The groups in words."""
         by = " x ".join(key.name for key in self.columns) or "everybody"
         return (
             by
@@ -132,6 +136,7 @@ class Groups(Immutable):
         )
 
     def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
         return {
             "columns": [{"column": key.column, "prefix": key.prefix} for key in self.columns],
             "keys": None if self.keys is None else [list(labels) for labels in self.keys],
@@ -140,6 +145,7 @@ class Groups(Immutable):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Groups:
+        """From plain data; `InvalidProblem` where a key is missing or unknown."""
         require_keys(spec, {"columns", "keys", "selection"}, "groups")
         for column in spec["columns"]:
             require_keys(column, {"column", "prefix"}, "groups.columns")

@@ -111,6 +111,7 @@ class PartitionSelection(Immutable):
         return [limb.sum() for limb in limbs(counted, self.bound)]
 
     def words(self) -> str:
+        """The rule in words."""
         rows = (
             "records"
             if self.splitting is None
@@ -119,6 +120,7 @@ class PartitionSelection(Immutable):
         return f"groups whose noisy number of {rows} (variance {self.variance}) is at least {self.threshold}"
 
     def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
         return {
             "variance": str(self.variance),
             "threshold": self.threshold,
@@ -128,6 +130,7 @@ class PartitionSelection(Immutable):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> PartitionSelection:
+        """From plain data; `InvalidProblem` where a key is missing or unknown."""
         require_keys(spec, {"variance", "threshold", "splitting", "at_most"}, "selection")
         splitting = None if spec["splitting"] is None else UnitSplitting.from_spec(spec["splitting"])
         return cls(spec["variance"], spec["threshold"], splitting, spec["at_most"])

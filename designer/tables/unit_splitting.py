@@ -150,6 +150,7 @@ class UnitSplitting(Immutable):
         return [ibis.cases(*branches, else_=default) for branches, default in zip(cases, defaults, strict=True)]
 
     def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
         return {
             "measures": [measure.to_spec() for measure in self.measures],
             "thresholds": [str(T) for T in self.thresholds],
@@ -159,6 +160,7 @@ class UnitSplitting(Immutable):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> UnitSplitting:
+        """From plain data; `InvalidProblem` where a key is missing or unknown."""
         require_keys(spec, {"measures", "thresholds", "by", "own"}, "splitting")
         by = None if spec["by"] is None else Key(**spec["by"])
         return cls([Measure.from_spec(m) for m in spec["measures"]], spec["thresholds"], by, spec["own"] or None)

@@ -132,6 +132,7 @@ class Plan:
 
     @classmethod
     def of(cls, variance: Fraction, centre: Fraction) -> Plan:
+        """The block size that accepts most, and the largest log-ratio that its proposal can have; docs/theory/sampling.md, section 2."""
         base = round(centre)
         centre -= base
         log_sigma = (math.log2(variance.numerator) - math.log2(variance.denominator)) / 2
