@@ -237,8 +237,9 @@ def instance(epsilons: object, *, closure: bool = False) -> Instance:
     >>> instance([1.0, 3.0, 9.0])
     Traceback (most recent call last):
         ...
-    designer.errors.InvalidProblem: metric.epsilons: breaks the triangle inequality: min(epsilon_1, epsilon_2) = 3.0 is more than \
-min(epsilon_1, epsilon_0) + min(epsilon_0, epsilon_2) = 2.0. Pass closure=True to accept the shortest-path closure, or raise epsilon_0 to 1.5.
+    designer.errors.InvalidProblem: metric.epsilons: breaks the triangle inequality: \
+min(epsilon_1, epsilon_2) = 3.0 is more than min(epsilon_1, epsilon_0) + min(epsilon_0, epsilon_2) = 2.0. \
+Pass closure=True to accept the shortest-path closure, or raise epsilon_0 to 1.5.
     """
     if not isinstance(closure, bool):
         raise InvalidProblem(f"metric.closure: {closure!r} is neither True nor False; say whether the closure is accepted.")

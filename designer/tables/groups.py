@@ -181,8 +181,11 @@ def nested_codes(column: str, lengths: Sequence[int], codes: Sequence[str], othe
 
     others: as in `hierarchy`; False gives levels of one column each, of the prefixes alone.
 
-    >>> [level.keys for level in nested_codes("naics", [2, 3], ["111", "23"])]
-    [(('11',), ('23',), ('(all others)',)), (('11', '111'), ('11', '(all others)'), ('23', '(all others)'), ('(all others)', '(all others)'))]
+    >>> wide, fine = nested_codes("naics", [2, 3], ["111", "23"])
+    >>> wide.keys
+    (('11',), ('23',), ('(all others)',))
+    >>> fine.keys
+    (('11', '111'), ('11', '(all others)'), ('23', '(all others)'), ('(all others)', '(all others)'))
     """
     if others:
         rows = [[code[:n] if len(code) >= n else OTHERS for n in lengths] for code in codes]
