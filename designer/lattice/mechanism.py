@@ -155,7 +155,7 @@ class LatticeMechanism(Specified, TakesCounts):
 
     @cached_property
     def lattice(self) -> Lattice:
-        """The integer kernel of the constraints, with a reduced basis; its time grows with the cube of the rank, 60 s at 1,000."""
+        """The integer kernel of the constraints with a reduced basis: time grows with the rank cubed, 60 s at 1,000."""
         if self.dimension > LARGEST_BASIS:
             raise DesignFailed(
                 f"{self.family}: the lattice of the invariant has rank {self.dimension}, and a basis is reduced up to {LARGEST_BASIS}; use the "
@@ -235,7 +235,7 @@ class LatticeMechanism(Specified, TakesCounts):
         return self.workload.universe
 
     def release(self, histogram: object) -> LatticeRelease:
-        """The noisy table and the answers, for confidential counts, joined by name where they have names. Spends the budget once."""
+        """The noisy table and the answers, for confidential counts, joined by name where named. Spends the budget once."""
         sampler = self.sampler
         self._require_promise()
         table = withholding(counts)(histogram, self.universe)
@@ -269,7 +269,7 @@ class LatticeMechanism(Specified, TakesCounts):
         return np.asarray(np.where(kept, self.norm(given[..., self.columns]), np.inf))
 
     def epsilon_at(self, delta: float) -> float:
-        """The smallest epsilon known such that every change of the largest budget is (epsilon, delta)-private, rounded up."""
+        """The least epsilon known at which all changes of the largest budget are (epsilon, delta)-private, rounded up."""
         if isinstance(self.relation, InvariantDistance):
             raise InvalidProblem(
                 "delta: the budget grows with the distance without end; ask for an adjacency first (`within`)."
@@ -287,7 +287,7 @@ class LatticeMechanism(Specified, TakesCounts):
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
-        """Simulated covariance and mean absolute value of the noise in the answers: no closed form is known on a lattice."""
+        """Simulated covariance and mean absolute value of the noise in the answers: no closed form is known."""
         noise = np.asarray(self.sample_noise(self.simulated_draws, seed=0))
         return noise.T @ noise / len(noise), np.abs(noise).mean(axis=0)
 
