@@ -1,4 +1,4 @@
-"""Integer noise that keeps an invariant: `x + z` with z in the integer kernel of the constraints, at any scale (INT section 3; docs/theory/lattice.md).
+"""Integer noise that keeps an invariant: `x + z`, z in the kernel of the constraints (INT section 3; docs/theory/lattice.md).
 
 The released table is a table of integers with the published statistics of the data, whatever they are. The law of z falls off in a norm of z,
 exponentially or like a Gaussian, and privacy is the same one inequality as for every additive mechanism: `||v|| <= b` for every protected
@@ -181,7 +181,7 @@ class LatticeMechanism(Specified, TakesCounts):
         return certify(self.sensitivity(), self.norm, THEOREMS[self.falloff], self.workload.elements)
 
     def _verify_distance(self, relation: InvariantDistance) -> PrivacyCertificate:
-        """`w ||v||_q <= epsilon ||v||_p` for every v, from `||v||_2 <= ||v||_1` and equal weights w: the worst ratio is w / epsilon."""
+        """`w ||v||_q <= epsilon ||v||_p` for all v, as `||v||_2 <= ||v||_1` and weights w are equal: the worst ratio is w / epsilon."""
         weights = {Fraction(float(w)) for w in self.norm.map.ravel()} if self.norm.map.ndim == 1 else set()
         if self.cells is not None or len(weights) != 1 or self.norm.order not in ("l1", "l2"):
             raise InvalidProblem(
