@@ -32,8 +32,8 @@ def designs(largest: int) -> None:
                 made = design_marginals(MarginalWorkload.up_to(domain, order), protection, loss)
                 seconds = time.perf_counter() - start
                 assert made.optimality is not None
-                row = f"{attributes:>10}{order:>6}{len(made.precisions):>10}{name:>9}{loss:>9}{seconds:>9.2f}{made.optimality.gap:>9.1e}"
-                print(row, flush=True)
+                row = f"{attributes:>10}{order:>6}{len(made.precisions):>10}{name:>9}{loss:>9}"
+                print(f"{row}{seconds:>9.2f}{made.optimality.gap:>9.1e}", flush=True)
 
 
 def releases() -> None:

@@ -136,19 +136,36 @@ def parser() -> argparse.ArgumentParser:
             made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
         return made
 
-    def output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:
-        flags = ["-o", "--output"] if flag == "-o" else [flag]
-        made.add_argument(*flags, dest="output", type=Path, help=help_text)
-        made.add_argument("--force", action="store_true", help="replace a file of that name; inputs are never replaced")
-
     names = ", ".join(family.name for family in FAMILIES)
     made = command("design", _design, "design a mechanism for a problem file and save its spec", "problem file (TOML)")
-    output(made, "-o", "where to save the spec (JSON)")
+    _add_output(made, "-o", "where to save the spec (JSON)")
     made.add_argument("--family", help=f"override the problem file: auto, {names}")
     made = command("compare", _compare, "design all families for a problem file and compare them", "problem file (TOML)")
     made.add_argument("--family", action="append", help="only this family; may be given several times")
-    output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
+    _add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
     made = command("release", _release, "release noisy answers for confidential data; spends the budget once", "spec (JSON)")
+    _add_data_options(made)
+    _add_output(made, "-o", "also save the release (JSON)")
+    made = command("sample", _sample, "draw noise for simulation; never a release", "spec (JSON)")
+    made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
+    made.add_argument("--seed", type=int, help="make the simulation repeatable")
+    _add_output(made, "-o", "save the draws (NPY)")
+    command("verify", _verify, "recompute the guarantee of a spec from its numbers", "spec (JSON)")
+    made = command("report", _report, "write a spec as a page to read (Markdown)", "spec (JSON)")
+    _add_output(made, "-o", "save the page instead of printing it")
+    command("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
+    return top
+
+
+def _add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:
+    """Where a result is saved, and leave to replace what is there."""
+    flags = ["-o", "--output"] if flag == "-o" else [flag]
+    made.add_argument(*flags, dest="output", type=Path, help=help_text)
+    made.add_argument("--force", action="store_true", help="replace a file of that name; inputs are never replaced")
+
+
+def _add_data_options(made: argparse.ArgumentParser) -> None:
+    """Where confidential data come from: counts or records, and how their file is written."""
     made.add_argument(
         "--histogram", type=Path, help="counts with the columns that name their elements (CSV, Parquet), or in order (NPY)"
     )
@@ -159,16 +176,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--delimiter", default=",", help="what separates the fields of a CSV file (default ,)")
     made.add_argument("--decimal", default=".", help="the decimal mark in the numbers of --table (default .)")
     made.add_argument("--thousands", default="", help="the mark between groups of three digits there (default none)")
-    output(made, "-o", "also save the release (JSON)")
-    made = command("sample", _sample, "draw noise for simulation; never a release", "spec (JSON)")
-    made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
-    made.add_argument("--seed", type=int, help="make the simulation repeatable")
-    output(made, "-o", "save the draws (NPY)")
-    command("verify", _verify, "recompute the guarantee of a spec from its numbers", "spec (JSON)")
-    made = command("report", _report, "write a spec as a page to read (Markdown)", "spec (JSON)")
-    output(made, "-o", "save the page instead of printing it")
-    command("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
-    return top
 
 
 def _check_output(options: argparse.Namespace, inputs: Sequence[Path]) -> None:

@@ -146,19 +146,25 @@ def _caution_paragraphs(made: Specified) -> list[str]:
     return [line for caution in cautions(made) for line in (f"**{in_markdown(caution)}**", "")]
 
 
-def mechanism_report(mechanism: Mechanism) -> str:
-    """A page: the guarantee, the noise of every query, the certificate, optimality and provenance."""
-    certificate = mechanism.privacy
+def _noise_rows(mechanism: Mechanism) -> list[str]:
+    """A row of the table in Markdown for every query."""
     deviations = np.sqrt(mechanism.query_variances())
-    noise = [
+    return [
         f"| {in_markdown(name)} | {f'{s:.6g}' if s else 'none: exact'} |"
         for name, s in zip(mechanism.workload.queries, deviations, strict=True)
     ]
-    witness = (
-        []
-        if certificate.witness is None
-        else [f"The worst pair: {in_markdown(certificate.witness.words)}, budget {certificate.witness.budget:.8g}."]
-    )
+
+
+def _witness_lines(mechanism: Mechanism) -> list[str]:
+    witness = mechanism.privacy.witness
+    if witness is None:
+        return []
+    return [f"The worst pair: {in_markdown(witness.words)}, budget {witness.budget:.8g}."]
+
+
+def mechanism_report(mechanism: Mechanism) -> str:
+    """A page: the guarantee, the noise of every query, the certificate, optimality and provenance."""
+    certificate = mechanism.privacy
     return "\n".join(
         [
             *_caution_paragraphs(mechanism),
@@ -176,12 +182,12 @@ def mechanism_report(mechanism: Mechanism) -> str:
             "",
             "| query | standard deviation |",
             "| --- | --- |",
-            *noise,
+            *_noise_rows(mechanism),
             "",
             "## Privacy certificate",
             "",
             f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over {certificate.pairs:,} pairs. {certificate.arithmetic}.",
-            *witness,
+            *_witness_lines(mechanism),
             certificate.theorem,
             "",
             "## Optimality",

@@ -25,9 +25,23 @@ DIFFERENCES: dict[str, str] = {}
 # Middle of each age group, and years of schooling of each degree, both in the order of the attribute's values.
 AGES = {"17-24": 20.5, "25-34": 29.5, "35-44": 39.5, "45-54": 49.5, "55-64": 59.5, "65+": 70.0}
 SCHOOLING = {
-    "Preschool": 0, "1st-4th": 3, "5th-6th": 6, "7th-8th": 8, "9th": 9, "10th": 10, "11th": 11, "12th": 12, "HS-grad": 12, "Some-college": 13,
-    "Assoc-voc": 14, "Assoc-acdm": 14, "Bachelors": 16, "Masters": 18, "Prof-school": 19, "Doctorate": 21,
-}  # fmt: skip
+    "Preschool": 0,
+    "1st-4th": 3,
+    "5th-6th": 6,
+    "7th-8th": 8,
+    "9th": 9,
+    "10th": 10,
+    "11th": 11,
+    "12th": 12,
+    "HS-grad": 12,
+    "Some-college": 13,
+    "Assoc-voc": 14,
+    "Assoc-acdm": 14,
+    "Bachelors": 16,
+    "Masters": 18,
+    "Prof-school": 19,
+    "Doctorate": 21,
+}
 STATISTICS: dict[str, Any] = {
     "mean age": ("age_group", AGES),
     "mean years of schooling": ("education", SCHOOLING),
@@ -44,21 +58,49 @@ def domain() -> Domain:
     return Domain.of(
         {
             "age_group": list(AGES),
-            "workclass": ["Private", "Self-emp-not-inc", "Self-emp-inc", "Federal-gov", "Local-gov", "State-gov", "Without-pay", "Never-worked", "?"],
+            "workclass": [
+                "Private",
+                "Self-emp-not-inc",
+                "Self-emp-inc",
+                "Federal-gov",
+                "Local-gov",
+                "State-gov",
+                "Without-pay",
+                "Never-worked",
+                "?",
+            ],
             "education": list(SCHOOLING),
             "marital_status": [
-                "Married-civ-spouse", "Divorced", "Never-married", "Separated", "Widowed", "Married-spouse-absent", "Married-AF-spouse",
+                "Married-civ-spouse",
+                "Divorced",
+                "Never-married",
+                "Separated",
+                "Widowed",
+                "Married-spouse-absent",
+                "Married-AF-spouse",
             ],
             "occupation": [
-                "Tech-support", "Craft-repair", "Other-service", "Sales", "Exec-managerial", "Prof-specialty", "Handlers-cleaners",
-                "Machine-op-inspct", "Adm-clerical", "Farming-fishing", "Transport-moving", "Priv-house-serv", "Protective-serv",
-                "Armed-Forces", "?",
+                "Tech-support",
+                "Craft-repair",
+                "Other-service",
+                "Sales",
+                "Exec-managerial",
+                "Prof-specialty",
+                "Handlers-cleaners",
+                "Machine-op-inspct",
+                "Adm-clerical",
+                "Farming-fishing",
+                "Transport-moving",
+                "Priv-house-serv",
+                "Protective-serv",
+                "Armed-Forces",
+                "?",
             ],
             "race": ["White", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other", "Black"],
             "sex": ["Female", "Male"],
             "income": [">50K", "<=50K"],
         }
-    )  # fmt: skip
+    )
 
 
 @cache

@@ -1,7 +1,6 @@
 """Projections onto `{x : A x = t}` and onto its nonnegative part, in least squares (docs/theory/invariants.md, section 8).
 
-Statistics repeat each other (the rows and the columns of a table have one total), so A has fewer independent rows than rows: how many is
-counted exactly, because a cut-off on singular values takes rounding for a constraint from 34 x 34 tables on.
+Statistics repeat each other (the rows and the columns of a table have one total), so A has fewer independent rows than rows. How many is counted exactly, because a cut-off on singular values takes rounding for a constraint from 34 x 34 tables on.
 """
 
 from __future__ import annotations

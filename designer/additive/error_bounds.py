@@ -80,6 +80,7 @@ def laplace_noise(scales: Floats, steps: Floats, delta: float) -> tuple[float, f
     `step / sinh(step / c) <= c`, its variance `step^2 / (2 sinh^2(step / 2c)) <= 2 c^2`. Its tail is that of a magnitude at most one
     step longer: `P(|Y| >= m step) = 2 a^m / (1 + a) <= a^(m - 1)`, a = exp(-step / c), hence the largest step in `E||Y||_inf`. The quantile
     is that of the law itself, `P(||Y||_inf <= t) = prod_k (1 - 2 a_k^(m_k) / (1 + a_k))`, m_k the first multiple beyond t.
+    scales c, steps: (K,), in the units of the answers. Source: DX Theorem 2.
     """
     queries, largest = len(scales), float(scales.max())
     step = float(steps[scales > 0].max(initial=0.0))

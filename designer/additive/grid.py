@@ -42,6 +42,7 @@ class Grid:
         only where noise is more than 1,000 times wider than the entries.
 
         A coordinate without noise (scale 0) gets the coarsest grid that holds its entries exactly, if they fit.
+        matrix: (R, N). scales: (R,), in the units of the answers.
         """
         return cls(tuple(_exponent(row, float(scale)) for row, scale in zip(matrix, scales, strict=True)))
 
@@ -55,7 +56,10 @@ class Grid:
         return Fraction(2) ** self.exponents[k]
 
     def integers(self, matrix: Floats) -> NDArray[np.int64]:
-        """Each row of `matrix` rounded to multiples of its step."""
+        """Each row of `matrix` rounded to multiples of its step.
+
+        matrix: (R, N). Returns (R, N). `InvalidProblem` beyond 2^52 steps.
+        """
         with np.errstate(over="ignore"):
             multiples = np.rint(np.ldexp(matrix, -np.array(self.exponents, dtype=np.int64)[:, None]))
         if (np.abs(multiples) > LARGEST).any():
@@ -70,7 +74,10 @@ class Grid:
         return integers
 
     def values(self, integers: NDArray[np.int64]) -> Floats:
-        """The multiples as floats; exact below 2^53 steps. Coordinates run along the first axis."""
+        """The multiples as floats; exact below 2^53 steps. Coordinates run along the first axis.
+
+        integers: (R, ...). Returns the same shape, in the units of the answers.
+        """
         return np.ldexp(
             integers.astype(np.float64), np.array(self.exponents, dtype=np.int64).reshape(-1, *[1] * (integers.ndim - 1))
         )
@@ -78,6 +85,8 @@ class Grid:
 
 def coarsest_exponent(row: Floats) -> int:
     """The largest e such that every entry is a multiple of 2^e.
+
+    row: (N,); 0 where all entries are 0.
 
     >>> coarsest_exponent(np.array([6.0, 4.0])), coarsest_exponent(np.array([0.75]))
     (1, -2)

@@ -92,12 +92,7 @@ def nearest_table(
     """
     from solvers.lattices.transport import nearest_integer, nearest_real
 
-    if len(release.answers) != invariant.size:
-        raise InvalidProblem(
-            f"release: has {len(release.answers)} answers; release the identity workload over the {invariant.size} elements of the invariant."
-        )
-    if closeness not in ("l1", "l2") or (closeness == "l1" and not integer):
-        raise InvalidProblem(f"closeness: {closeness!r} is not offered; use 'l2', or 'l1' with integer=True.")
+    _require_fit(release, invariant, closeness, integer)
     counts = real_array(release.answers, "release.answers", 1)
     rows, sums = _public(invariant, totals, records)
     _refuse_contradiction(release, rows, sums, (*invariant.names, "the number of records"))
@@ -122,6 +117,16 @@ def nearest_table(
         release.guarantee,
         release.fingerprint,
     )
+
+
+def _require_fit(release: Released, invariant: Statistics, closeness: str, integer: bool) -> None:
+    """The release speaks of the elements of the invariant, and the closeness is one that is offered."""
+    if len(release.answers) != invariant.size:
+        raise InvalidProblem(
+            f"release: has {len(release.answers)} answers; release the identity workload over the {invariant.size} elements of the invariant."
+        )
+    if closeness not in ("l1", "l2") or (closeness == "l1" and not integer):
+        raise InvalidProblem(f"closeness: {closeness!r} is not offered; use 'l2', or 'l1' with integer=True.")
 
 
 def _public(invariant: Statistics, totals: object, records: int | None) -> tuple[Integers, Floats]:

@@ -2,6 +2,7 @@
 
 `noise_for` chooses the sampler that a norm and a fall-off call for. Moments of independent coordinates are those of the discrete law,
 exactly; moments of jointly drawn coordinates are those of the continuous law, from which a grid of 2^-40 scales cannot be told.
+Moments: docs/theory/foundations.md, section 5.
 """
 
 from __future__ import annotations
@@ -69,14 +70,20 @@ class Noise:
         return np.eye(len(self.steps))[:, self.heard] if reconstruction is None else reconstruction[:, self.heard]
 
     def variances(self, reconstruction: Floats | None) -> Floats:
-        """Variance of each answer, `diag(T covariance T')` with T the reconstruction."""
+        """Variance of each answer, `diag(T covariance T')` with T the reconstruction.
+
+        reconstruction T: (K, s), None for the identity. Returns (K,), in squared units of the answers.
+        """
         if reconstruction is None:
             return self._spread_out(self.heard_covariance.diagonal())
         rows = self.rows(reconstruction)
         return np.asarray(np.einsum("kr,rs,ks->k", rows, self.heard_covariance, rows, optimize=True))
 
     def mean_absolutes(self, reconstruction: Floats | None) -> Floats:
-        """Expected |noise| of each answer: closed where the law allows it, otherwise simulated to about 0.3 %."""
+        """Expected |noise| of each answer: closed where the law allows it, otherwise simulated to about 0.3 %.
+
+        reconstruction T: (K, s), None for the identity. Returns (K,), in the units of the answers.
+        """
         if self.own_absolutes is not None and reconstruction is None:
             return self._spread_out(self.own_absolutes)
         if self.absolute is not None:
@@ -129,7 +136,7 @@ def _weights(norm: Norm, heard: NDArray[np.intp], steps: list[Fraction]) -> list
 
 
 def _in_units(variances: Floats, units: Floats) -> Floats:
-    """Variances in steps times squared steps, one factor at a time: the square of a step above 2^512 would be infinite, and 0 times it
+    """Variances in steps times squared steps, one factor at a time. The square of a step above 2^512 would be infinite, and 0 times it
     not a number, where noise is so much narrower than the step that its variance is 0."""
     return np.asarray(variances * units * units)
 
@@ -162,8 +169,7 @@ def _proportional(covariance: Floats, factor: float) -> Callable[[Floats], Float
 def _ellipsoid(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction], falloff: Falloff) -> Noise:
     """`|F z|_2`: covariance `(F'F)^-1`, times s + 1 for the exponential fall-off.
 
-    There z = r F^-1 w with r from Gamma(s), w uniform on the sphere: E r = s and E|w_1| = Gamma(s/2) / (sqrt(pi) Gamma((s+1)/2)), while
-    E r^2 / s = s + 1; the quotient is the factor from a standard deviation to a mean absolute value.
+    There z = r F^-1 w with r from Gamma(s), w uniform on the sphere: E r = s and E|w_1| = Gamma(s/2) / (sqrt(pi) Gamma((s+1)/2)), while E r^2 / s = s + 1. The quotient is the factor from a standard deviation to a mean absolute value.
     """
     s, factor = len(heard), norm.factor
     scaled = [[Fraction(float(w)) * step for w, step in zip(row, steps, strict=True)] for row in factor]

@@ -2,6 +2,7 @@
 
 Every pair is first bounded in floating point with a proven error; the pairs that could be the worst, and every pair whose bound does
 not settle `<= 1`, are then evaluated in exact rational arithmetic. So the verdict is exact, at the price of one float scan.
+What is certified, and in which arithmetic: docs/theory/foundations.md, section 2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The norms that shape noise: `||u|| = |map u|_p`, a p-norm of a linear image, for weighted l1, ellipsoids, boxes and polytope gauges.
 
-A mechanism is private when the norm of every protected difference is at most its budget (docs/theory/foundations.md, 1), so a norm knows how to be scanned
+A mechanism is private when the norm of every protected difference is at most its budget (docs/theory/foundations.md, 1). So a norm knows how to be scanned
 quickly over many differences with a known error, and how to be evaluated exactly on one.
 """
 
@@ -91,7 +91,10 @@ class Norm(Immutable):
         return Norm(self.map / factor, self.order)
 
     def image(self, points: Floats) -> Floats:
-        """`map p` for each row p; coordinates without noise are left out."""
+        """`map p` for each row p; coordinates without noise are left out.
+
+        points: (n, R). Returns (n, S), of S mapped coordinates.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             heard = ~self.silent
             if self.map.ndim == 2:
@@ -104,6 +107,7 @@ class Norm(Immutable):
         Standard error analysis: each image coordinate is off by at most (R + 2) units of roundoff of `|map| |p|`, a difference of
         two by twice that, and the p-norm of the errors bounds the error of the p-norm. Products that underflow add 2^-1074 each,
         squares that underflow the root of that.
+        points: (n, R), in the units of the answers.
         """
         magnitude = Norm(np.abs(self.map), self.order).image(np.abs(points))
         with np.errstate(over="ignore"):
@@ -112,13 +116,13 @@ class Norm(Immutable):
         return 2 * terms * _UNIT_ROUNDOFF * largest + (terms * 2.0**-536 if self.order == "l2" else terms**2 * 2.0**-1074)
 
     def length(self, images: Floats) -> Floats:
-        """The p-norm along the last axis."""
+        """The p-norm along the last axis: images (..., S), lengths (...,)."""
         if images.shape[-1] == 0:
             return np.zeros(images.shape[:-1])
         return np.asarray(np.linalg.norm(images, ord={"l1": 1, "l2": 2, "linf": np.inf}[self.order], axis=-1))
 
     def between(self, left: Floats, right: Floats) -> Floats:
-        """Distances between all rows of two sets of images."""
+        """Distances between all rows of two sets of images: left (n, S), right (m, S), distances (n, m)."""
         from scipy.spatial.distance import cdist
 
         if left.shape[1] == 0:

@@ -11,7 +11,10 @@ from designer.values.arrays import Floats
 
 
 def refuse_extreme(values: Floats) -> None:
-    """Differences u, lengths and ratios u / b must have squares, and sums of squares, within the floats."""
+    """Differences u, lengths and ratios u / b must have squares, and sums of squares, within the floats.
+
+    values: (n,). `DesignFailed` elsewhere.
+    """
     if values.size and not 1e-100 < values.min() <= values.max() < 1e100:
         raise DesignFailed(
             f"problem: differences of the answers, or their ratios to the budgets, reach from {values.min()} to {values.max()}; choose units of "

@@ -1,4 +1,7 @@
-"""Repair towards privacy: the factor by which a norm is divided so that every pair is proven within its budget."""
+"""Repair towards privacy: the factor by which a norm is divided so that every pair is proven within its budget.
+
+Why the certificate then holds: docs/theory/foundations.md, section 2.
+"""
 
 from __future__ import annotations
 

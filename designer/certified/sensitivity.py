@@ -101,7 +101,10 @@ class SensitivitySet:
         return largest
 
     def pairs(self, left: Indices, right: Indices, budgets: Floats) -> Pairs:
-        """The given pairs written out."""
+        """The given pairs written out.
+
+        left, right: (m,), point indices. budgets: (m,).
+        """
         return Pairs(left, right, self.points[left] - self.points[right], budgets)
 
     def all_pairs(self, limit: int = 5_000_000) -> Pairs:

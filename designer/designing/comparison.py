@@ -76,7 +76,7 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each query; IF(Q)
     of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of `designer.designing.unbiased_limit`, which no unbiased
-    mechanism can beat at databases from which every protected change is possible, over the loss; it is not defined for biased designs, nor where
+    mechanism can beat at databases from which every protected change is possible, over the loss. It is not defined for biased designs, nor where
     fewer records are public than make every change possible. A family that fails, in whatever way, keeps its row with the reason as its note; a
     limit or a baseline that fails leaves its column empty, with the reason in every note.
     """

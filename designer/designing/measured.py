@@ -1,7 +1,8 @@
 """Where to measure: coordinates in which the protected differences have full rank, so that noise lives exactly where it must.
 
 A rank-deficient set (an identity workload whose total is public, more queries than elements, dependent queries) is measured in a basis
-of its span, on a plain grid; what no protected change moves is published beside it, exactly, and the queries are put together again.
+of its span, on a plain grid. What no protected change moves is published beside it, exactly, and the queries are put together again.
+Grid and coordinates: docs/theory/foundations.md, section 3.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ class Problem:
     records: the number of records n where it is public; biased designs and error bounds use it.
     allow_vacuous: accept a relation that protects nothing, and mechanisms that hide nothing because no protected change moves an answer; they
     are refused otherwise. Their specs say so, and are loaded only with the same option.
+    costs: (K,), the weights of the queries, 1 where none are given.
     """
 
     workload: Workload
@@ -69,7 +70,10 @@ class Problem:
             )
 
     def loss_of(self, variances: Floats, mean_absolutes: Floats | None = None) -> float:
-        """The loss at noise with these variances (and, for "absolute", expected absolute values) in the K answers."""
+        """The loss at noise with these variances (and, for "absolute", expected absolute values) in the K answers.
+
+        variances, mean_absolutes: (K,).
+        """
         if self.loss == "absolute":
             assert mean_absolutes is not None
             return float((self.costs * mean_absolutes).sum())

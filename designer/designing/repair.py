@@ -1,4 +1,7 @@
-"""From a solver's proposal to a frozen mechanism: a grid, a repair towards privacy, and the claim of optimality."""
+"""From a solver's proposal to a frozen mechanism: a grid, a repair towards privacy, and the claim of optimality.
+
+What is certified: docs/theory/foundations.md, section 2.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,7 @@ def rounding_of(problem: Problem, made: Mechanism) -> float:
 
     With the norm divided by `1 + eta` the noise is private for the unrounded queries, `eta = max ||u - u'|| / b`, u' on the grid. On a grid of
     steps h the variance of Laplace noise is less by at most h^2 / 6, its mean absolute value by h (`0 <= 1/r^2 - 1/(4 sinh^2(r/2)) <= 1/12`,
-    `0 <= 1/r - 1/sinh r <= 1` for a rate r per step); twice h of every coordinate, with its part in the answer, is allowed for noise of any shape.
+    `0 <= 1/r - 1/sinh r <= 1` for a rate r per step). Twice h of every coordinate, with its part in the answer, is allowed for noise of any shape.
     What a reconstruction leaves out of the queries, and the floats that added the loss up, come on top.
     """
     heard = ~made.norm.silent
@@ -130,7 +133,10 @@ def _refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scale
 
 
 def on_heard(values: Floats, coordinates: Coordinates, rest: float = 0.0) -> Floats:
-    """Values of the heard coordinates spread over all measured ones, `rest` elsewhere; the last axis is the coordinates."""
+    """Values of the heard coordinates spread over all measured ones, `rest` elsewhere; the last axis is the coordinates.
+
+    values: (..., s). Returns (..., R).
+    """
     full = np.full((*values.shape[:-1], len(coordinates.heard)), rest)
     full[..., coordinates.heard] = values
     return full

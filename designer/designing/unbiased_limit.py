@@ -96,6 +96,7 @@ def root_of_divergence(budgets: Floats, notion: str) -> Floats:
 
     For a ratio bounded by `e^b` both ways the divergence is largest for a law on two points, `(e^b - 1)(1 - e^-b) = 4 sinh^2(b / 2)`;
     under `b^2/2`-zCDP the Renyi divergence of order 2 is at most b^2, and `chi^2 = e^(D_2) - 1`.
+    budgets: (m,). Returns (m,). docs/theory/ellipsoid.md, section 7.
     """
     with np.errstate(over="ignore"):
         root = 2 * np.sinh(budgets / 2) if notion == "pure" else np.sqrt(np.expm1(budgets**2))

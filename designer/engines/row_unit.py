@@ -18,7 +18,8 @@ NO_TABLE = (
     "records: not an Ibis table; connect to an engine and pass a table, such as ibis.duckdb.connect().read_parquet(path)."
 )
 NOT_ONE_TABLE = (
-    "records: the expression {found}, so its rows need not be rows of one table, and the stated loss would be one of rows, not of records. Pass a table, "
+    "records: the expression {found}, so its rows need not be rows of one table, and the stated loss would be "
+    "one of rows, not of records. Pass a table, "
     'filtered or mapped row by row, or say what one row is, such as unit="household": the guarantee then says so.'
 )
 ONE_ROW = "A record is one row of one table: what was released from was found to be a row-wise view of it."

@@ -1,11 +1,15 @@
 """Problem files: TOML in, `ProblemFile` out. The only parser; every refusal names file, key, value and remedy.
 
-[elements]  table = "cities.csv", names = ["name", "state"]          the universe, one row each; names: the columns that tell rows apart (optional)
-[domain]    sex = ["F", "M"], age = 3                                 or a product of attributes (optional; beside a table, in the same order)
-[workload]  one of: matrix = "queries.csv" | columns = ["elevation"] | builder = "random" | predicates = {..} | marginals = [[..]]
+[elements]  table = "cities.csv", names = ["name", "state"]
+            the universe, one row each; names: the columns that tell rows apart (optional)
+[domain]    sex = ["F", "M"], age = 3
+            or a product of attributes (optional; beside a table, in the same order)
+[workload]  one of: matrix = "queries.csv" | columns = ["elevation"] | builder = "random"
+            | predicates = {..} | marginals = [[..]]
 [relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01; or beside an invariant
             epsilon alone, or epsilon and per_distance = "l1" | "l2"
-[invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv"; adjacency (optional)
+[invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv";
+            adjacency (optional)
 [problem]   loss, notion, records, weights                            (optional)
 [design]    family and its options                                    (optional)
 """

@@ -106,6 +106,7 @@ class RelationReader(Sections, ABC):
         return build()
 
     def number(self, key: str) -> float:
+        """A positive number of [relation]."""
         return positive(self.get("relation", key, (int, float)), f"[relation] {key}")
 
     def own_budgets(self) -> float | list[Any]:
@@ -128,6 +129,7 @@ class RelationReader(Sections, ABC):
         return made
 
     def parts(self) -> list[Metric]:
+        """The metrics that a combination combines."""
         return [self.part(given, self.size, f"parts[{i}]") for i, given in enumerate(self.get("relation", "parts", list))]
 
     def _relation_uniform(self) -> Relation:
@@ -176,6 +178,7 @@ class RelationReader(Sections, ABC):
             return list(cells)
 
     def places(self) -> Floats:
+        """The points of the elements, (N, s), from columns of their table."""
         return self.columns("relation", "points").T
 
     def _relation_chebyshev(self) -> Relation:

@@ -32,6 +32,7 @@ class Sections:
             raise InvalidProblem(f"{path}: is not TOML ({error}); give a problem file.") from None
 
     def refuse(self, section: str, key: str, value: object, remedy: str) -> InvalidProblem:
+        """The error that names file, section, key, value and remedy; for the caller to raise."""
         return InvalidProblem(f"{self.path}: [{section}] {key} = {shown(value)}: {remedy}.")
 
     def get(self, section: str, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
@@ -47,18 +48,21 @@ class Sections:
         return value
 
     def file(self, section: str, key: str) -> Path:
+        """The file that a key names, relative to the problem file; noted among those that are read."""
         path = self.path.parent / str(self.get(section, key, str))
         self.files.append(path)
         return path
 
     @cached_property
     def domain(self) -> Domain:
+        """The attributes and their values."""
         if "domain" not in self.data:
             raise InvalidProblem(f"{self.path}: section [domain] is missing; list the attributes and their values there.")
         return Domain.of(self.data["domain"])
 
     @cached_property
     def table(self) -> Table:
+        """The table of the elements, one row each."""
         if "elements" not in self.data:
             raise InvalidProblem(
                 f"{self.path}: section [elements] is missing; name the table with one row for each universe element."
@@ -67,6 +71,7 @@ class Sections:
 
     @property
     def element_names(self) -> tuple[str, ...] | None:
+        """A name for each element, None where nothing names them."""
         if self.keys is None:
             return None
         return self.keys.names if self.get("elements", "names", list, []) else self.keys.assignments

@@ -1,7 +1,7 @@
 """What a published invariant makes of the promise of an existing mechanism, and how two such promises compare (SEMI sections 3 and 6).
 
 A mechanism that promises f for one replaced record promises `f o ... o f`, a(t) times, for the databases that an invariant leaves
-(Propositions 11 and 15, Corollary 18), and only for those: a promise is a scope, the pairs of databases that it speaks of, and a tradeoff
+(Propositions 11 and 15, Corollary 18), and only for those. So a promise is a scope, the pairs of databases that it speaks of, and a tradeoff
 function. A promise in rho-zCDP becomes `a(t)^2 rho` (Lemma 39).
 """
 

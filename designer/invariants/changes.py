@@ -1,6 +1,6 @@
 """Relations whose protected changes move several records at once: `u = Q v` for the changes v that an invariant leaves (SEMI section 4).
 
-The sensitivity space of a linear invariant is exact and finite: with the number of records public, the changes of the histogram between
+The sensitivity space of a linear invariant is exact and finite. With the number of records public, the changes of the histogram between
 databases with equal statistics and at most `a` records apart are the integer v with `A v = 0` and `||v||_1 <= 2a` (docs/theory/invariants.md).
 """
 
@@ -87,7 +87,10 @@ class ChangeRelation(Relation):
         return csr_array(self.changes)
 
     def exact_on(self, columns: NDArray[Any]) -> bool:
-        """Sums of at most 2a multiples of one step are floats while they stay below 2^53 steps."""
+        """Sums of at most 2a multiples of one step are floats while they stay below 2^53 steps.
+
+        columns: (N, R).
+        """
         mantissas, exponents = np.frexp(columns)
         whole = (mantissas * 2.0**53).astype(np.int64)
         with np.errstate(divide="ignore"):

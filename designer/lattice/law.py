@@ -1,4 +1,7 @@
-"""How the noise of a lattice mechanism is drawn: the exact sampler of its norm, or a chain, and what the guarantee says about it."""
+"""How the noise of a lattice mechanism is drawn: the exact sampler of its norm, or a chain, and what the guarantee says about it.
+
+Samplers: docs/theory/lattice.md, sections 2 to 6.
+"""
 
 from __future__ import annotations
 

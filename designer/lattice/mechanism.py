@@ -1,4 +1,4 @@
-"""Integer noise that keeps an invariant: `x + z` with z in the integer kernel of the constraints, at any scale (INT section 3; docs/theory/lattice.md).
+"""Integer noise that keeps an invariant: `x + z`, z in the kernel of the constraints (INT section 3; docs/theory/lattice.md).
 
 The released table is a table of integers with the published statistics of the data, whatever they are. The law of z falls off in a norm of z,
 exponentially or like a Gaussian, and privacy is the same one inequality as for every additive mechanism: `||v|| <= b` for every protected
@@ -29,6 +29,7 @@ from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
+from designer.lattice.promise import NOTIONS, THEOREMS, WHOLE
 from designer.lattice.schema import LATTICE_MECHANISM, LATTICE_PARAMETERS
 from designer.progress import announce
 from designer.promises.accounting import zcdp_epsilon
@@ -53,28 +54,6 @@ LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
 PROPOSALS = 500_000
 SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a second, and a minute
-
-THEOREMS = {
-    "exponential": (
-        "P(z) is proportional to exp(-||z||) on the integer kernel of the invariant, which contains every protected change v, so adding v changes "
-        "it by at most exp(||v||) <= exp(b) (triangle inequality; INT Theorem 10 for the norm of the distance itself)."
-    ),
-    "gaussian": (
-        "P(z) is proportional to exp(-||z||^2 / 2) on the integer kernel of the invariant, ||.|| Euclidean, so adding a kernel vector v has Renyi "
-        "divergence of every order alpha at most alpha ||v||^2 / 2 <= alpha b^2 / 2 (Poisson summation; docs/theory/lattice.md)."
-    ),
-}
-NOTIONS = {
-    "exponential": "Pure: for every protected change with budget b, every set of outputs has probabilities within a factor exp(b).",
-    "gaussian": (
-        "Zero-concentrated: for every protected change with budget b, the Renyi divergence of order alpha is at most alpha b^2 / 2, that is "
-        "b^2/2-zCDP for the change."
-    ),
-}
-WHOLE = (
-    "The released table is the true table plus integer noise, added in integers; it is checked to keep every invariant statistic before it "
-    "leaves. Answers to queries are computed from that table alone."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +177,7 @@ class LatticeMechanism(Specified, TakesCounts):
 
     @cached_property
     def lattice(self) -> Lattice:
-        """The integer kernel of the constraints, with a reduced basis; its time grows with the cube of the rank, 60 s at 1,000."""
+        """The integer kernel of the constraints with a reduced basis: time grows with the rank cubed, 60 s at 1,000."""
         if self.dimension > LARGEST_BASIS:
             raise DesignFailed(
                 f"{self.family}: the lattice of the invariant has rank {self.dimension}, and a basis is reduced up to {LARGEST_BASIS}; use the "
@@ -224,7 +203,7 @@ class LatticeMechanism(Specified, TakesCounts):
         return certify(self.sensitivity(), self.norm, THEOREMS[self.falloff], self.workload.elements)
 
     def _verify_distance(self, relation: InvariantDistance) -> PrivacyCertificate:
-        """`w ||v||_q <= epsilon ||v||_p` for every v, from `||v||_2 <= ||v||_1` and equal weights w: the worst ratio is w / epsilon."""
+        """`w ||v||_q <= epsilon ||v||_p` for all v, as `||v||_2 <= ||v||_1` and weights w are equal: the worst ratio is w / epsilon."""
         weights = {Fraction(float(w)) for w in self.norm.map.ravel()} if self.norm.map.ndim == 1 else set()
         if self.cells is not None or len(weights) != 1 or self.norm.order not in ("l1", "l2"):
             raise InvalidProblem(
@@ -278,7 +257,7 @@ class LatticeMechanism(Specified, TakesCounts):
         return self.workload.universe
 
     def release(self, histogram: object) -> LatticeRelease:
-        """The noisy table and the answers, for confidential counts, joined by name where they have names. Spends the budget once."""
+        """The noisy table and the answers, for confidential counts, joined by name where named. Spends the budget once."""
         sampler = self.sampler
         self._require_promise()
         table = withholding(counts)(histogram, self.universe)
@@ -312,7 +291,7 @@ class LatticeMechanism(Specified, TakesCounts):
         return np.asarray(np.where(kept, self.norm(given[..., self.columns]), np.inf))
 
     def epsilon_at(self, delta: float) -> float:
-        """The smallest epsilon known such that every change of the largest budget is (epsilon, delta)-private, rounded up."""
+        """The least epsilon known at which all changes of the largest budget are (epsilon, delta)-private, rounded up."""
         if isinstance(self.relation, InvariantDistance):
             raise InvalidProblem(
                 "delta: the budget grows with the distance without end; ask for an adjacency first (`within`)."
@@ -330,7 +309,7 @@ class LatticeMechanism(Specified, TakesCounts):
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
-        """Simulated covariance and mean absolute value of the noise in the answers: no closed form is known on a lattice."""
+        """Simulated covariance and mean absolute value of the noise in the answers: no closed form is known."""
         noise = np.asarray(self.sample_noise(self.simulated_draws, seed=0))
         return noise.T @ noise / len(noise), np.abs(noise).mean(axis=0)
 

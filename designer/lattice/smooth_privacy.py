@@ -19,7 +19,8 @@ from designer.errors import InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantChanges, InvariantDistance
 from designer.invariants.invariant import Invariant
 from designer.invariants.statistics import Distance, Statistics
-from designer.lattice.mechanism import NOTIONS, LatticeMechanism
+from designer.lattice.mechanism import LatticeMechanism
+from designer.lattice.promise import NOTIONS
 from designer.relations.composition import joint_fingerprint
 from designer.values.checks import count, positive, shown
 
@@ -92,8 +93,7 @@ def smooth_privacy(mechanism: LatticeMechanism, delta: float = 0.0) -> SmoothPri
 def smooth_epsilon(budget: float, delta: float) -> float:
     """`b root(2 log 1/delta) + b^2 / 2`: INT Definition 2 of lattice Gaussian noise with standard deviation 1/b, rounded up.
 
-    The rho-zCDP of a change of length r, rho = (b r)^2 / 2, gives delta(r) = exp(-(eps r - rho)^2 / (4 rho)) at eps r; its logarithm grows
-    by at most eps/2 for every unit of r, what Definition 2 allows by eps, so r = 1 decides.
+    The rho-zCDP of a change of length r, rho = (b r)^2 / 2, gives delta(r) = exp(-(eps r - rho)^2 / (4 rho)) at eps r. Its logarithm grows by at most eps/2 for every unit of r, what Definition 2 allows by eps, so r = 1 decides.
     """
     return (budget * math.sqrt(-2 * math.log(delta)) + budget**2 / 2) * (1 + 2.0**-48)
 

@@ -1,4 +1,7 @@
-"""Exact contrasts of true tables, before any noise: confidential."""
+"""Exact contrasts of true tables, before any noise: confidential.
+
+The contrasts: docs/theory/marginals.md, section 1.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,9 @@ def _parts(subset: tuple[int, ...]) -> list[tuple[int, ...]]:
 
 
 def stored(noisy: NDArray[Any]) -> NDArray[Any]:
-    """64-bit or Python integers, by the noisy numbers: the type that the true ones took would tell how large they are."""
+    """64-bit or Python integers, by the noisy numbers: the type that the true ones took would tell how large they are.
+
+    noisy: (...,), a table of any shape. Returns the same shape.
+    """
     wide = np.abs(noisy.astype(np.float64)).max(initial=0.0) >= 2.0**62
     return frozen(noisy.astype(object if wide else np.int64))

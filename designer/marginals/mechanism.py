@@ -1,4 +1,7 @@
-"""The frozen mechanism of noisy marginals: a precision for every residual, certified in exact rationals. No proof, no mechanism."""
+"""The frozen mechanism of noisy marginals: a precision for every residual, certified in exact rationals. No proof, no mechanism.
+
+The law and its cost: docs/theory/marginals.md, section 2.
+"""
 
 from __future__ import annotations
 

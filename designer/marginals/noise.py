@@ -1,4 +1,7 @@
-"""The noise of residuals: independent discrete Gaussians on the integer contrasts, drawn together, and the moments of their laws."""
+"""The noise of residuals: independent discrete Gaussians on the integer contrasts, drawn together, and the moments of their laws.
+
+Variances: docs/theory/marginals.md, section 2.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ class ResidualNoise:
     """Coordinate (k_1, ..., k_r) of residual A has variance `prod k (k + 1) / s_A` before it is made discrete.
 
     precisions: s, one for each of `workload.measured`, infinite for no noise.
+    Shape of the precisions: (number of measured subsets,). docs/theory/marginals.md, section 2.
     """
 
     workload: MarginalWorkload

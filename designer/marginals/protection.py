@@ -51,7 +51,10 @@ Protection = Hamming | Presence
 @dataclass(frozen=True, eq=False)
 class Change:
     """One kind of protected change: who moves, what it is called, its budget, and the squared length `factor numerator / denominator`
-    that it gives to the residuals `members` (positions among the measured subsets) at precision 1."""
+    that it gives to the residuals `members` (positions among the measured subsets) at precision 1.
+
+    members, numerators, denominators: (m,).
+    """
 
     words: str
     budget: float
@@ -66,11 +69,17 @@ class Change:
         return np.asarray(self.factor * self.numerators / self.denominators)
 
     def load(self, precisions: Floats) -> Fraction:
-        """`sum s_A length_A / budget^2`, exact."""
+        """`sum s_A length_A / budget^2`, exact.
+
+        precisions s: (number of measured subsets,). docs/theory/marginals.md, section 2.
+        """
         return self.spent(precisions) / Fraction(self.budget) ** 2
 
     def spent(self, precisions: Floats) -> Fraction:
-        """`sum s_A length_A`, exact: equal lengths are collected first, so that few fractions are added."""
+        """`sum s_A length_A`, exact: equal lengths are collected first, so that few fractions are added.
+
+        precisions s: (number of measured subsets,). `InvalidProblem` where what moves gets no noise.
+        """
         chosen = precisions[self.members]
         if not np.isfinite(chosen).all():
             raise InvalidProblem(f"precisions: infinite where {self.words}; what a protected change moves needs noise.")

@@ -1,4 +1,7 @@
-"""What marginals hand out: tables put together from noisy residuals, released with a guarantee or simulated with a stamp."""
+"""What marginals hand out: tables put together from noisy residuals, released with a guarantee or simulated with a stamp.
+
+Why the tables agree: docs/theory/marginals.md, section 1.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ class Determined(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Tables of a mechanism's subsets from noisy contrasts, `residuals[A]` for every measured subset A."""
+    """Tables of a mechanism's subsets from noisy contrasts, `residuals[A]` for every measured subset A.
+
+    The residual of sizes (n_1, ..., n_r) has shape (n_1 - 1, ..., n_r - 1). docs/theory/marginals.md, section 1.
+    """
 
     mechanism: Determined
     residuals: Mapping[tuple[int, ...], NDArray[Any]]

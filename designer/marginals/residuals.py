@@ -74,6 +74,7 @@ def assemble(
 
     The parts fill one array, the total or a mean along an axis at index 0 and contrasts behind it; then `matrix(n)` is applied along
     each axis. With `squared_synthesis` and variances the result is the variance of every cell.
+    part(A): (n_1 - 1, ..., n_r - 1). matrix(n): (n, n). Returns (n_1, ..., n_r), the sizes of the subset.
     """
     table = np.zeros(tuple(shape))
     for inside in product((False, True), repeat=len(subset)):

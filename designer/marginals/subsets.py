@@ -1,4 +1,7 @@
-"""Families of attribute subsets as arrays: the domain's cells are never listed, and neither are subsets one by one."""
+"""Families of attribute subsets as arrays: the domain's cells are never listed, and neither are subsets one by one.
+
+What subsets stand for: docs/theory/marginals.md, section 1.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ class Subsets(Immutable):
 
     @classmethod
     def unique(cls, axes: NDArray[np.int16]) -> Subsets:
-        """Sorted by size and then position by position, duplicates dropped."""
+        """Sorted by size and then position by position, duplicates dropped.
+
+        axes: (K, r), padded with -1.
+        """
         return cls(frozen(axes[np.unique(_keys(axes), return_index=True)[1]]))
 
     def __len__(self) -> int:
@@ -66,7 +72,10 @@ class Subsets(Immutable):
         return np.asarray(np.append(factors, 1)[self.axes].prod(axis=1))
 
     def find(self, axes: NDArray[np.int16]) -> NDArray[np.intp]:
-        """Position of each row among these subsets; every row must be one of them."""
+        """Position of each row among these subsets; every row must be one of them.
+
+        axes: (n, r). Returns (n,).
+        """
         return np.searchsorted(_keys(self.axes), _keys(_padded(axes, self.axes.shape[1])))
 
     def parts(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int16], NDArray[np.int16]]]:

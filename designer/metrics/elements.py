@@ -247,8 +247,9 @@ def instance(epsilons: object, *, closure: bool = False) -> Instance:
     >>> instance([1.0, 3.0, 9.0])
     Traceback (most recent call last):
         ...
-    designer.errors.InvalidProblem: metric.epsilons: breaks the triangle inequality: min(epsilon_1, epsilon_2) = 3.0 is more than \
-min(epsilon_1, epsilon_0) + min(epsilon_0, epsilon_2) = 2.0. Pass closure=True to accept the shortest-path closure, or raise epsilon_0 to 1.5.
+    designer.errors.InvalidProblem: metric.epsilons: breaks the triangle inequality: \
+min(epsilon_1, epsilon_2) = 3.0 is more than min(epsilon_1, epsilon_0) + min(epsilon_0, epsilon_2) = 2.0. \
+Pass closure=True to accept the shortest-path closure, or raise epsilon_0 to 1.5.
     """
     if not isinstance(closure, bool):
         raise InvalidProblem(f"metric.closure: {closure!r} is neither True nor False; say whether the closure is accepted.")
@@ -289,7 +290,7 @@ def broken_minimum(epsilons: Floats) -> tuple[int, int, int] | None:
 
 
 def broken_words(epsilons: Floats, triple: tuple[int, int, int], name: Callable[[int], str]) -> str:
-    """The counter-example to the triangle inequality, and what to do about it."""
+    """The counter-example to the triangle inequality in `min(epsilon_i, epsilon_j)`, epsilons (N,), and what to do about it."""
     i, j, k = map(name, triple)
     least, detour = float(min(epsilons[triple[0]], epsilons[triple[1]])), 2 * float(epsilons[triple[2]])
     return (

@@ -1,6 +1,7 @@
 """Graph distances: shortest paths along weighted edges, for social networks, taxonomies and secret graphs.
 
 Blocks hold the edges that no other path implies. Elements in different components are unprotected from each other.
+Budgets of paths: docs/theory/metrics.md, section 1.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ class Graph(Metric):
 def graph(source: Any, *, per_edge: float = 1.0, nodes: int | None = None) -> Graph:
     """d(i, j) = per_edge * length of the shortest path between i and j; infinite, that is unprotected, where there is none.
 
-    source: an undirected networkx graph, whose nodes are the elements in their order and whose edges may carry a "weight"; or a list of
+    source: an undirected networkx graph, whose nodes are the elements in their order and whose edges may carry a "weight". Or a list of
     `(i, j)` or `(i, j, weight)` with element numbers, and the number of elements as `nodes` (one more than the largest number by default).
     Weights are positive, 1 where none is given; of parallel edges the shortest counts. For a taxonomy over its leaves: the tree as a
     graph, then `metrics.restriction` to the leaves.

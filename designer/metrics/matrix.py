@@ -1,4 +1,7 @@
-"""A metric given entry by entry, and its shortest-path closure on request."""
+"""A metric given entry by entry, and its shortest-path closure on request.
+
+What a closure is: docs/theory/metrics.md, section 1.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from designer.values.schema import BOOLEAN, BUDGET, list_of, of_kind
 
 @dataclass(frozen=True, eq=False)
 class Matrix(Metric):
-    """d given entry by entry. `needed` lists the pairs that no others imply exactly (None: all); `given` is the matrix before its closure."""
+    """d given entry by entry, budgets (N, N). `needed` lists the pairs that no others imply exactly (None: all); `given` is the matrix before its closure."""
 
     budgets: Floats
     needed: Indices | None
@@ -73,7 +76,7 @@ class Matrix(Metric):
 def from_matrix(d: object, *, closure: bool = False) -> Matrix:
     """An explicit metric: square, symmetric, zero diagonal, nonnegative, infinity for unprotected pairs, triangle inequality.
 
-    With `closure=True` a matrix that breaks the triangle inequality is replaced by its shortest-path closure, which is what any
+    With `closure=True` a matrix that breaks the triangle inequality is replaced by its shortest-path closure. That is what any
     mechanism that honours the given budgets guarantees anyway: a change i -> k -> j costs at most d(i, k) + d(k, j).
     Errors name the offending entry. Time O(N^3) for the triangle inequality.
     """

@@ -31,6 +31,7 @@ def clipped(budgets: Floats) -> Floats:
     """Float budgets on the private side of what float arithmetic can hold; infinity, which means unprotected, stays.
 
     Below `LEAST_BUDGET` a budget counts as 0, so that the certificate settles its pair exactly; above `LARGEST_BUDGET` as that.
+    budgets: any shape (...,).
 
     >>> clipped(np.array([1e-250, 0.5, 1e250, np.inf])).tolist()
     [0.0, 0.5, 1e+200, inf]
@@ -225,7 +226,10 @@ class Combination(Metric):
     @staticmethod
     @abstractmethod
     def floats(budgets: Sequence[Floats]) -> Floats:
-        """The combination of float budgets, entry by entry; homogeneous: multiples combine to the multiple."""
+        """The combination of float budgets, entry by entry; homogeneous: multiples combine to the multiple.
+
+        Float budgets of each metric, all of one shape (...,); the result has it too.
+        """
 
     @staticmethod
     @abstractmethod

@@ -1,4 +1,7 @@
-"""Metrics of places: straight distance between points, and great-circle distance on the Earth, with budgets rounded down exactly."""
+"""Metrics of places: straight distance between points, and great-circle distance on the Earth, with budgets rounded down exactly.
+
+Pairs that others imply: docs/theory/foundations.md, section 4.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +165,10 @@ def euclidean(points: object, per_unit: float = 1.0) -> Metric:
 
 
 def require_measurable(places: Floats, rate: float) -> None:
-    """Squares of coordinate differences, and budgets, must neither overflow nor lose digits by underflow."""
+    """Squares of coordinate differences, and budgets, must neither overflow nor lose digits by underflow.
+
+    places: (N, s), in the unit of the coordinates. InvalidProblem elsewhere.
+    """
     with np.errstate(over="ignore"):
         spread = float(np.ptp(places, axis=0).max())
         steps = np.diff(np.sort(places, axis=0), axis=0)

@@ -28,7 +28,10 @@ MOST_ELEMENTS = 10**8
 
 @dataclass(frozen=True, eq=False)
 class AddRemove(Relation):
-    """A record of element i appears or disappears, with budget epsilon_i. The number of records is protected too."""
+    """A record of element i appears or disappears, with budget epsilon_i. The number of records is protected too.
+
+    epsilons: (N,), nonnegative, infinite where an element is unprotected. docs/theory/metrics.md, section 5.
+    """
 
     epsilons: Floats
     kind = "add_remove"
@@ -272,8 +275,7 @@ def number_of_records(n: int, epsilon: float) -> AppearOrChange:
 def after_noisy_total(change: Metric, epsilon: float) -> AppearOrChange:
     """What is guaranteed when part of the budget goes to the number of records and the rest to a mechanism that must know it.
 
-    The protocol: release m, the number of records with noise of budget `epsilon` for one more record; cut the list of records after m
-    entries, or fill it up to m with records of one fixed element; run a mechanism that is private under `change` for exactly m records.
+    The protocol: release m, the number of records with noise of budget `epsilon` for one more record. Cut the list of records after m entries, or fill it up to m with records of one fixed element. Then run a mechanism that is private under `change` for exactly m records.
     Then a change i -> j keeps its budget d(i, j), and a record of element i that appears anywhere in the list costs
     `epsilon + max_j d(i, j)`: m hides it, and behind m one record of the list becomes another (docs/theory/metrics.md, 5; DX section 5).
     Records must be cut by their place in the list, not by their value. Budgets are rounded up.

@@ -1,4 +1,7 @@
-"""The triangle inequality of a matrix of budgets: checked, repaired by shortest paths, and used to drop implied pairs."""
+"""The triangle inequality of a matrix of budgets: checked, repaired by shortest paths, and used to drop implied pairs.
+
+Why a closure promises no more: docs/theory/metrics.md, section 1.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,9 @@ def require_triangle_inequality(d: Floats) -> None:
 def shortest_paths(d: Floats) -> tuple[Floats, np.ndarray[tuple[int, int], np.dtype[np.bool_]]]:
     """The shortest-path closure, and which entries it lowered.
 
-    A lowered entry is a sum of at most N given budgets in floating point; it is rounded up by the error of such a sum, so it is never
+    A lowered entry is a sum of at most N given budgets in floating point. It is rounded up by the error of such a sum, so it is never
     below the exact sum along the path: it claims no more than the given budgets imply.
+    d: (N, N), symmetric, nonnegative, infinite where nothing is promised. Returns the closure (N, N) and a mask (N, N).
     """
     # Not scipy's csgraph, which reads a budget of 0 as "no edge".
     closed = d.copy()

@@ -52,7 +52,7 @@ class CanonicalNoise(Immutable, ABC):
         """The x <= 0 with F(x) = v, for v in (0, 1/2]."""
 
     def cdf(self, x: ArrayLike) -> Floats:
-        """F(x), any shape; `cdf(-x)` has the digits of the upper tail."""
+        """F(x), x of any shape (...,); `cdf(-x)` has the digits of the upper tail."""
         given = np.asarray(x, dtype=np.float64)
         left = self._left(-np.abs(given))
         return np.where(given <= 0, left, 1.0 - left)

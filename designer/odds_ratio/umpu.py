@@ -32,7 +32,10 @@ class Law(Protocol):
     """A symmetric noise law."""
 
     def cdf(self, x: ArrayLike) -> Floats:
-        """F(x)."""
+        """F(x).
+
+        x: (...,). Returns the same shape.
+        """
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class NoisyCountTest(Immutable):
         return float(self.margins.pmf(omega) @ self.rejection(alpha))
 
     def p_value(self, statistic: ArrayLike, omega: object = 1.0) -> Floats:
-        """`P(X + N >= u)` at omega, for any shape of statistics u: at omega = 1 the p-value of the test, as `E F(X - u)`."""
+        """`P(X + N >= u)` at omega, for statistics u of any shape (...,): at omega = 1 the p-value of the test, as `E F(X - u)`."""
         given = np.asarray(statistic, dtype=np.float64)
         return np.asarray(self.noise.cdf(self._x - given[..., None]) @ self.margins.pmf(omega))
 
@@ -170,7 +173,7 @@ class Laplace(Immutable):
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
     def cdf(self, x: ArrayLike) -> Floats:
-        """F(x)."""
+        """F(x), x of any shape (...,)."""
         left = np.exp(-np.abs(np.asarray(x, dtype=np.float64)) / self.scale) / 2
         return np.where(np.asarray(x) <= 0, left, 1 - left)
 
@@ -190,7 +193,7 @@ class LaplaceMean(Immutable):
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
     def cdf(self, x: ArrayLike) -> Floats:
-        """F(x)."""
+        """F(x), x of any shape (...,)."""
         size, n = np.abs(np.asarray(x, dtype=np.float64)) * self.terms / self.scale, self.terms
         tail = np.zeros_like(size)
         for k in range(n):

@@ -2,6 +2,7 @@
 
 `f >= g` everywhere is decided at finitely many places. Where f is piecewise linear: at its corners, because g is convex and lies below
 its own chords. Where g is: by its segments, because f >= a line of slope -s means `delta_f(log s) <= 1 - height`. Two Gaussians: by mu.
+What is decided exactly: docs/theory/tradeoff.md, section 3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Piecewise linear tradeoff functions in exact rationals: discrete distributions, composition, and bounds of everything else.
 
-A piecewise linear beta is the tradeoff of two discrete distributions, one atom a segment: the null gives an atom the length of the
+A piecewise linear beta is the tradeoff of two discrete distributions, one atom a segment. The null gives an atom the length of the
 segment along alpha, the alternative its fall along beta; what beta(0) lacks to 1 is an atom of the alternative alone.
 """
 

@@ -40,7 +40,10 @@ class Tradeoff(Immutable, ABC):
 
     @abstractmethod
     def power(self, alpha: ArrayLike) -> Floats:
-        """`1 - beta(alpha)`, the power of the best test, with all its digits for alpha near 0. For a symmetric f it is f^-1 in the paper's convention."""
+        """`1 - beta(alpha)`, the power of the best test, with all its digits for alpha near 0. For a symmetric f it is f^-1 in the paper's convention.
+
+        alpha: (...,) in [0, 1]; the result has its shape. docs/theory/tradeoff.md, section 1.
+        """
 
     @abstractmethod
     def ball(self, alpha: arb, complement: arb) -> arb:
@@ -73,12 +76,15 @@ class Tradeoff(Immutable, ABC):
         return None
 
     def type_two(self, alpha: ArrayLike) -> Floats:
-        """beta(alpha): least type II error at type I error alpha, any shape."""
+        """beta(alpha): least type II error at type I error alpha, of any shape (...,)."""
         given = np.asarray(alpha, dtype=np.float64)
         return self._floats(given, 1.0 - given)
 
     def paper_convention(self, x: ArrayLike) -> Floats:
-        """`f(x) = beta(1 - x)`, accurate for x near 0: nondecreasing, at most x; group privacy is f o f o ..."""
+        """`f(x) = beta(1 - x)`, accurate for x near 0: nondecreasing, at most x; group privacy is f o f o ...
+
+        x: (...,) in [0, 1]. docs/theory/tradeoff.md, section 1.
+        """
         given = np.asarray(x, dtype=np.float64)
         return self._floats(1.0 - given, given)
 

@@ -1,4 +1,7 @@
-"""What a user knows of a change: the change of the histogram itself, or the difference of the answers that it makes."""
+"""What a user knows of a change: the change of the histogram itself, or the difference of the answers that it makes.
+
+What differences spend: docs/theory/foundations.md, section 1.
+"""
 
 from __future__ import annotations
 

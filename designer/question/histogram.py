@@ -159,7 +159,10 @@ def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
 
 
 def whole(given: NDArray[Any]) -> NDArray[np.int64]:
-    """Counts as integers; minus zero is none of them, because it tells where a number came from."""
+    """Counts as integers; minus zero is none of them, because it tells where a number came from.
+
+    given: (N,). Returns (N,).
+    """
     if given.dtype.kind not in "biuf":
         raise InvalidProblem(UNUSABLE)
     with np.errstate(invalid="ignore"):
@@ -309,7 +312,10 @@ def _spellings(value: object) -> tuple[str, ...]:
 
 
 def exact_answers(integers: NDArray[np.int64], histogram: NDArray[np.int64]) -> NDArray[Any]:
-    """`M x` without rounding or overflow: int64 where the largest sum fits, Python integers otherwise."""
+    """`M x` without rounding or overflow: int64 where the largest sum fits, Python integers otherwise.
+
+    integers M: (R, N). histogram x: (N,). Returns (R,), of int64 or of Python integers.
+    """
     bound = np.abs(integers).astype(np.float64) @ histogram.astype(np.float64)
     if bound.max() < 2.0**62:
         return np.asarray(integers @ histogram)

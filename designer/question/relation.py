@@ -1,4 +1,7 @@
-"""What must be hidden: which changes of the data are protected, and the budget for telling each apart."""
+"""What must be hidden: which changes of the data are protected, and the budget for telling each apart.
+
+Changes, points and budgets: docs/theory/foundations.md, section 1.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ class Block:
     """Protected pairs of points: a rectangle `left x right` (budgets 2-D), or `left[m]` with `right[m]` (budgets 1-D).
 
     An infinite budget leaves the pair unprotected.
+    left: (L,), right: (M,), point indices. budgets: (L, M), or (M,) where both run in step; nonnegative.
     """
 
     left: Indices
@@ -98,7 +102,7 @@ class Relation(Immutable, ABC):
         return not any(np.isfinite(block.budgets).any() for block in self.blocks())
 
     def exact_on(self, columns: NDArray[Any]) -> bool:
-        """Whether `points(columns)` holds without rounding; a certificate needs that."""
+        """Whether `points(columns)` holds without rounding, columns (N, R); a certificate needs that."""
         return True
 
     def public_rows(self) -> Floats:

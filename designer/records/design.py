@@ -310,8 +310,7 @@ def fixed_schemes(program: _Program) -> dict[str, Floats]:
     """Fixed divisions (A, F), scaled to meet the same targets.
 
     "direct": every family meets its own targets, without least squares. With least squares: "proportional", the same ratios for each measure;
-    "equal", every family of a measure costs the same; "one_rho", all families of all measures cost the same, as in Seeman et al.;
-    "finest", only groups without children are asked and sums are added up from them.
+    "equal", every family of a measure costs the same; "one_rho", all families of all measures cost the same, as in Seeman et al. And "finest": only groups without children are asked and sums are added up from them.
     """
     direct, equal = program.direct, (1 / program.loads.max(axis=0)).reshape(program.shape)
     finest = np.zeros(program.shape)

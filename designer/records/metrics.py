@@ -30,7 +30,10 @@ WARNING = (
 
 @dataclass(frozen=True, eq=False)
 class Losses(Immutable):
-    """The losses of some public records (or groups of them), with the warning that goes with them."""
+    """The losses of some public records (or groups of them), with the warning that goes with them.
+
+    values: (n,), in the unit of the policy (rho of zCDP, or epsilon).
+    """
 
     values: Floats
     unit: Unit
@@ -58,7 +61,10 @@ class Losses(Immutable):
         return 1.0 - float(self.cdf(float_above(rational(level, "level"))))
 
     def by_group(self, groups: NDArray[Any]) -> Losses:
-        """The losses of groups of these records (firms of establishments), by the sharp bound of `group_privacy.group_loss`."""
+        """The losses of groups of these records (firms of establishments), by the sharp bound of `group_privacy.group_loss`.
+
+        groups: (n,), the group of each record.
+        """
         return Losses(group_losses(self.values, groups, self.unit), self.unit)
 
 
@@ -106,6 +112,7 @@ def realized_losses(
 
     For every record, or for every group (all records of a firm leave together), in the order of `np.unique(groups)`. Contributions of a
     group to different cells add in squares, to one cell before squaring; floats.
+    groups: (n,), None for single records.
     """
     _require_public(public)
     units = np.arange(length(columns)) if groups is None else np.asarray(groups)

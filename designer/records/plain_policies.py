@@ -313,9 +313,9 @@ class LaplaceSums(NoisySums):
 def ceilings(values: NDArray[Any], threshold: Fraction) -> Floats:
     """`ceil(|values| / threshold)`, exact below 2^50 and rounded up beyond.
 
-    With threshold p / q and |r| q an integer below 2^53, as p: the quotient of two such floats never rounds up or down to an integer,
-    because it is at least 1 / p away from one where it is none, and that is more than half a unit in its last place. Other quotients
+    With threshold p / q and |r| q an integer below 2^53, as p: the quotient of two such floats never rounds up or down to an integer. It is at least 1 / p away from one where it is none, and that is more than half a unit in its last place. Other quotients
     are settled as rationals, where their rounding error leaves the ceiling open.
+    values: (n,). Returns (n,).
     """
     sizes, p, q = magnitudes(values), threshold.numerator, threshold.denominator
     converted = (

@@ -158,7 +158,10 @@ def column(columns: Columns, attribute: str) -> NDArray[Any]:
 
 
 def magnitudes(values: NDArray[Any]) -> Floats:
-    """`|values|` as floats next to the exact numbers (relative error at most 2^-53), 0 where missing."""
+    """`|values|` as floats next to the exact numbers (relative error at most 2^-53), 0 where missing.
+
+    values: (n,). Returns (n,).
+    """
     if values.dtype.kind not in "iufO":
         raise InvalidProblem(f"columns: one of type {values.dtype} holds no numbers; convert it.")
     floats = np.array([_float(value) for value in values.tolist()]) if values.dtype.kind == "O" else values.astype(np.float64)
@@ -179,7 +182,10 @@ def length(columns: Columns) -> int:
 
 
 def raised(values: Floats, roundings: int) -> Floats:
-    """Floats that `roundings` operations, each within 2^-53 (relative), have computed from above: an upper bound of the exact numbers."""
+    """Floats that `roundings` operations, each within 2^-53 (relative), have computed from above: an upper bound of the exact numbers.
+
+    values: (n,). Returns (n,).
+    """
     return np.asarray(values * (1 + (roundings + 2) * 2.0**-53) * (1 + 2.0**-52))
 
 

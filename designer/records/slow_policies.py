@@ -110,7 +110,10 @@ class TransformedNoise(Immutable):
         return shifted * math.sqrt(math.expm1(variance))
 
     def transformed(self, sizes: Floats) -> Floats:
-        """f of an array, as floats."""
+        """f of an array, as floats.
+
+        sizes: (n,). Returns (n,).
+        """
         offset = float(self.offset)
         if self.shape == "log":
             return np.log1p(sizes / offset)

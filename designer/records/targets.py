@@ -93,7 +93,10 @@ class PriorRecords(Immutable):
 
     @classmethod
     def sample(cls, columns: Mapping[str, object], groups: NDArray[np.int64] | None = None) -> Self:
-        """The mean of the policy over public or synthetic records."""
+        """The mean of the policy over public or synthetic records.
+
+        groups: (n,), the group of each record; None for single records.
+        """
         values = _columns(columns)
         return cls(tuple(columns), values, np.full(len(values), 1 / len(values)), groups=groups)
 

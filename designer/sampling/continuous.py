@@ -27,7 +27,10 @@ CIRCLE_ERROR = 2.0**-46  # cos and sin 2^-48, angle: three roundings of a number
 
 
 def exponential(words: NDArray[np.uint64]) -> tuple[Floats, Floats]:
-    """`-log U` and its error: `1/w` for the bits not drawn, 2^-52 for w as a float, and the error of the logarithm."""
+    """`-log U` and its error: `1/w` for the bits not drawn, 2^-52 for w as a float, and the error of the logarithm.
+
+    words: (...,), 64 random bits each, the leading ones of U. Values (...,), errors (...,).
+    """
     floats = words.astype(np.float64)
     value = -np.log(np.maximum(floats, 1.0) * 2.0**-64)
     with np.errstate(divide="ignore"):
@@ -43,6 +46,7 @@ def normal_pair(radius: NDArray[np.uint64], angle: NDArray[np.uint64]) -> tuple[
     """Two independent standard normals `R cos(2 pi V)`, `R sin(2 pi V)` with `R = sqrt(-2 log U)`, and their common error.
 
     Box and Muller's pair. The root is off by `|R^2 - R'^2| / (R + R')`, at most twice the error of the exponential over R.
+    radius, angle: (...,), 64 random bits each. Two arrays (...,) and their errors (...,).
     """
     energy, error = exponential(radius)
     length, turn = np.sqrt(2.0 * energy), angle.astype(np.float64) * (2.0 * np.pi * 2.0**-64)
@@ -65,7 +69,10 @@ def exponential_vectors(words: NDArray[np.uint64]) -> tuple[Floats, Floats, Floa
 
 
 def normal_vectors(words: NDArray[np.uint64], dimension: int) -> tuple[Floats, Floats, Floats]:
-    """Rows of s normals, their l2 norms, and the errors of rows and norms in l2; words (n, 2 ceil(s / 2))."""
+    """Rows of s normals, their l2 norms, and the errors of rows and norms in l2; words (n, 2 ceil(s / 2)).
+
+    Rows (n, s); norms and errors (n,). `dimension` is s.
+    """
     half = words.shape[1] // 2
     cosine, sine, error = normal_pair(words[:, :half], words[:, half:])
     values = np.concatenate([cosine, sine], axis=1)[:, :dimension]
@@ -89,6 +96,8 @@ def along(radius: Floats, radius_error: Floats, vector: Floats, length: Floats, 
     """`radius * vector / length`, row by row, and its error in the norm in which `length` is the norm of `vector`.
 
     In any norm `|a / |a| - b / |b||` is at most `2 |a - b| / |b|`; a radius right to a quarter makes that `2.5 radius` times.
+    radius, radius_error, length, vector_error: (n,). vector: (n, s). Returns (n, s) and errors (n,), infinite where the radius is not
+    known to a quarter.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         error = radius_error + 3.0 * radius * vector_error / length + radius * 2.0**-50
@@ -101,6 +110,7 @@ def accepted(
     """Which draws of chance `exp(-exponent)` a uniform of `count` known bits accepts, and which it leaves open.
 
     The true exponent is at least 0 and within `error` of the given one; for errors below 1 `exp(+-error)` is in `1 +- 2 error`.
+    bits, exponent, error: (n,). Two masks (n,).
     """
     with np.errstate(over="ignore", invalid="ignore"):
         error = error + EXP_ERROR
@@ -112,7 +122,10 @@ def accepted(
 
 
 def nearest(place: Floats, error: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The floor of `place`, and where `error` and the roundings of `place` itself (2^-50) leave it open."""
+    """The floor of `place`, and where `error` and the roundings of `place` itself (2^-50) leave it open.
+
+    place, error: (...,). Floors (...,), 0 where open, and a mask (...,).
+    """
     floor = np.floor(place)
     fraction, error = place - floor, error + (np.abs(place) + 1.0) * 2.0**-50
     open_ = ~((fraction > error) & (fraction < 1.0 - error))

@@ -1,4 +1,7 @@
-"""Exact draws from a finite law whose weights are known as balls of any radius."""
+"""Exact draws from a finite law whose weights are known as balls of any radius.
+
+Why the law is exact: docs/theory/sampling.md, section 0.
+"""
 
 from __future__ import annotations
 

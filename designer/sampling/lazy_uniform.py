@@ -1,4 +1,7 @@
-"""Uniform numbers whose further bits are drawn only when a decision needs them."""
+"""Uniform numbers whose further bits are drawn only when a decision needs them.
+
+Why the law is exact: docs/theory/sampling.md, section 0.
+"""
 
 from __future__ import annotations
 

@@ -30,11 +30,17 @@ class Spread(Norm):
         return type(self)(self.map / factor)
 
     def image_error(self, points: Floats) -> float:
-        """Twice that of the maximum norm, because an error e in the images moves the seminorm by at most `2 max |e_r|`."""
+        """Twice that of the maximum norm, because an error e in the images moves the seminorm by at most `2 max |e_r|`.
+
+        points: (n, R).
+        """
         return 2 * Norm(self.map, "linf").image_error(points)
 
     def between(self, left: Floats, right: Floats) -> Floats:
-        """The seminorm of the differences of all rows of two sets of images."""
+        """The seminorm of the differences of all rows of two sets of images.
+
+        left: (n, R). right: (m, R). Returns (n, m).
+        """
         result = np.empty((len(left), len(right)))
         # A piece of the cache at a time: 1,000 points and 1,000 candidates take 1.3 s for two largest, 4.8 s in one piece.
         width = max(1, CACHED // right.shape[1])
@@ -56,7 +62,10 @@ class Range(Spread):
     """
 
     def length(self, images: Floats) -> Floats:
-        """Range along the last axis."""
+        """Range along the last axis.
+
+        images: (..., R). Returns (...,).
+        """
         return np.asarray(images.max(axis=-1) - images.min(axis=-1))
 
     def exact(self, u: Sequence[Fraction]) -> Fraction:
@@ -73,7 +82,10 @@ class TwoLargest(Spread):
     """
 
     def length(self, images: Floats) -> Floats:
-        """Sum of the two largest absolute values along the last axis."""
+        """Sum of the two largest absolute values along the last axis.
+
+        images: (..., R). Returns (...,).
+        """
         sizes = np.abs(images)
         where = sizes.argmax(axis=-1, keepdims=True)
         first = np.take_along_axis(sizes, where, axis=-1)[..., 0]

@@ -2,6 +2,7 @@
 
 Four kinds suffice for linear utilities, for finding the query that is answered worst (MWEM), for medians and quantiles, and for choosing a
 small database that answers well (SmallDB). Entries of matrices and targets are the rational numbers that their float64 values are: nothing is rounded.
+What a score may move: docs/theory/selection.md, sections 1 and 2.
 """
 
 from __future__ import annotations
@@ -89,7 +90,10 @@ class Score(Immutable, ABC):
         """The formula."""
 
     def exact(self, counts: NDArray[np.int64]) -> tuple[list[int], Fraction]:
-        """The scores as integers, and the step that they count. Confidential where the counts are."""
+        """The scores as integers, and the step that they count. Confidential where the counts are.
+
+        counts: (N,). R scores.
+        """
         (forms, form_exponent), (targets, target_exponent) = self._dyadic
         exponent = min(form_exponent, target_exponent)
         wide = forms.dtype == object
@@ -124,7 +128,10 @@ class Linear(Score):
         return Range(np.full(len(self.candidates), rate))
 
     def combine(self, answers: Integers, targets: Integers) -> Integers:
-        """`answers - targets`."""
+        """`answers - targets`.
+
+        answers, targets: (R,). Returns (R,).
+        """
         return np.asarray(answers - targets)
 
     def words(self) -> str:
@@ -143,7 +150,10 @@ class AbsoluteError(Score):
         return TwoLargest(np.full(len(self.candidates), rate))
 
     def combine(self, answers: Integers, targets: Integers) -> Integers:
-        """`|answers - targets|`."""
+        """`|answers - targets|`.
+
+        answers, targets: (R,). Returns (R,).
+        """
         return np.asarray(abs(answers - targets))
 
     def words(self) -> str:
@@ -160,7 +170,10 @@ class Closeness(AbsoluteError):
     )
 
     def combine(self, answers: Integers, targets: Integers) -> Integers:
-        """`-|answers - targets|`."""
+        """`-|answers - targets|`.
+
+        answers, targets: (R,). Returns (R,).
+        """
         return np.asarray(-abs(answers - targets))
 
     def words(self) -> str:
@@ -209,7 +222,10 @@ class LargestError(Score):
         return Norm(np.full(self.workload.shape[0], 2 * rate), "linf")
 
     def combine(self, answers: Integers, targets: Integers) -> Integers:
-        """`-max |answers - targets|` over each row."""
+        """`-max |answers - targets|` over each row.
+
+        answers: (K,). targets: (R, K). Returns (R,).
+        """
         return np.asarray(-abs(answers - targets).max(axis=1))
 
     def words(self) -> str:

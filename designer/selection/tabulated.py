@@ -1,4 +1,7 @@
-"""Any utility function over a small universe: written out for every database, so that its certificate is an enumeration."""
+"""Any utility function over a small universe: written out for every database, so that its certificate is an enumeration.
+
+What a score may move: docs/theory/selection.md, sections 1 and 2.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +112,10 @@ class Tabulated(Score):
         return Range(np.full(len(self.candidates), rate))
 
     def exact(self, counts: NDArray[np.int64]) -> tuple[list[int], Fraction]:
-        """The scores as integers, and the step that they count. InvalidProblem for another number of records, which is public."""
+        """The scores as integers, and the step that they count. InvalidProblem for another number of records, which is public.
+
+        counts: (N,). R scores.
+        """
         if sum(counts.tolist()) != self.records:
             raise InvalidProblem(f"histogram: must hold {self.records} records in all, as the score was tabulated for.")
         column = np.zeros(len(self.places), dtype=np.int64)
@@ -117,7 +123,10 @@ class Tabulated(Score):
         return super().exact(column)
 
     def combine(self, answers: Integers, targets: Integers) -> Integers:
-        """The scores themselves."""
+        """The scores themselves.
+
+        answers, targets: (R,). Returns (R,).
+        """
         return np.asarray(answers - targets)
 
     def words(self) -> str:

@@ -37,7 +37,10 @@ class Image(Immutable):
     metric: Metric
 
     def counts(self, histogram: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Counts of the images from counts of the rows."""
+        """Counts of the images from counts of the rows.
+
+        histogram: (rows,). Returns (M,).
+        """
         total = np.zeros(self.metric.size, dtype=np.int64)
         np.add.at(total, self.index, histogram)
         return total
@@ -98,12 +101,18 @@ def least_over_changes(budgets: Sequence[Metric | None], index: Indices, images:
 
 
 def rounded_down(budgets: Floats, metric: Metric) -> Floats:
-    """Float budgets that are not above the exact ones."""
+    """Float budgets that are not above the exact ones.
+
+    budgets: (M, M).
+    """
     return budgets * (1 - 2 * metric.budget_error) if metric.budget_error else budgets
 
 
 def symmetric(least: Floats) -> Floats:
-    """Budgets in both directions, 0 from an image to itself."""
+    """Budgets in both directions, 0 from an image to itself.
+
+    least: (M, M), the least budget of every ordered pair. Returns (M, M).
+    """
     both = np.minimum(least, least.T)
     np.fill_diagonal(both, 0.0)
     return both

@@ -42,7 +42,10 @@ Records = Iterable[Mapping[str, object]] | Mapping[str, Sequence[object]]
 
 @dataclass(frozen=True, eq=False)
 class Term(Immutable):
-    """A function of the values of some attributes: `table` has one axis for each of them."""
+    """A function of the values of some attributes: `table` has one axis for each of them.
+
+    Shape: (n_1, ..., n_r), the numbers of values of the attributes.
+    """
 
     attributes: tuple[str, ...]
     table: Floats

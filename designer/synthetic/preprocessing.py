@@ -35,6 +35,7 @@ class PriceOfSize:
     """`min over whole m of heights[m - 1] + c slopes[m - 1]`: what a mechanism pays beside its bias, m its rounds or synthetic records.
 
     A minimum of lines is concave in c, whatever the lines.
+    heights, slopes: (L,), for m = 1 to L.
     """
 
     heights: Floats

@@ -12,6 +12,24 @@ from designer.tables.queries import Average, Count, CountDistinct, Sum, variance
 from designer.tables.unit_splitting import UnitSplitting
 
 __all__ = [
-    "OTHERS", "Answer", "Average", "Condition", "Count", "CountDistinct", "Groups", "Key", "Measure", "PartitionSelection", "PolicyCertificate", "Quantile", "Sum",
-    "TablePlan", "TableRelease", "UnitSplitting", "hierarchy", "nested_codes", "tree", "variance_for",
-]  # fmt: skip
+    "OTHERS",
+    "Answer",
+    "Average",
+    "Condition",
+    "Count",
+    "CountDistinct",
+    "Groups",
+    "Key",
+    "Measure",
+    "PartitionSelection",
+    "PolicyCertificate",
+    "Quantile",
+    "Sum",
+    "TablePlan",
+    "TableRelease",
+    "UnitSplitting",
+    "hierarchy",
+    "nested_codes",
+    "tree",
+    "variance_for",
+]

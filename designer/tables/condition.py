@@ -112,13 +112,16 @@ class Condition(Immutable):
         return bool(kind.is_integer() or kind.is_floating() or kind.is_decimal() or kind.is_boolean())
 
     def words(self) -> str:
+        """The condition in words."""
         return f"{self.column} is present" if self.op == "present" else f"{self.column} {self.op} {self.value!r}"
 
     def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
         return {"column": self.column, "op": self.op, "value": self.value}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Condition:
+        """From plain data; `InvalidProblem` where a key is missing or unknown."""
         require_keys(spec, keys(cls.schema), "where")
         return cls(spec["column"], spec["op"], spec["value"])
 

@@ -1,4 +1,7 @@
-"""Sums of whole numbers that no engine can overflow: a column of 53 bits as two limbs, each summed in 64 bits."""
+"""Sums of whole numbers that no engine can overflow: a column of 53 bits as two limbs, each summed in 64 bits.
+
+Why engines agree: docs/theory/tables.md, section 5.
+"""
 
 from __future__ import annotations
 

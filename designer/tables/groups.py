@@ -1,4 +1,7 @@
-"""Groups of a GROUP BY: key columns and the keys that are answered, public or found privately."""
+"""Groups of a GROUP BY: key columns and the keys that are answered, public or found privately.
+
+Groups that are found privately: docs/theory/tables.md, section 4.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ OTHERS = "(all others)"  # as the last labels of a key: what no key lists there,
 class Groups(Immutable):
     """Which groups are answered: `keys`, a public list (rows of labels), or those that a private `selection` finds.
 
-    Listed groups without records are answered like all others, noise around 0; records of unlisted groups count nowhere, records with a
+    Listed groups without records are answered like all others, noise around 0. Records of unlisted groups count nowhere, records with a
     missing key neither, unless a key ends in `OTHERS`: `["DE", OTHERS]` is all of DE that no key lists, `[OTHERS, OTHERS]` all that is in no
     listed state. Without columns there is one group, everybody.
 
@@ -132,6 +135,7 @@ class Groups(Immutable):
         return ibis.cases(*branches, else_=False) if branches else ibis.literal(False)
 
     def words(self) -> str:
+        """The groups in words."""
         by = " x ".join(key.name for key in self.columns) or "everybody"
         return (
             by
@@ -145,6 +149,7 @@ class Groups(Immutable):
         )
 
     def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
         return {
             "columns": [{"column": key.column, "prefix": key.prefix} for key in self.columns],
             "keys": None if self.keys is None else [list(labels) for labels in self.keys],
@@ -153,6 +158,7 @@ class Groups(Immutable):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Groups:
+        """From plain data; `InvalidProblem` where a key is missing or unknown."""
         require_keys(spec, required(cls.schema), "groups")
         for column in spec["columns"]:
             require_keys(column, required(Key.schema), "groups.columns")
@@ -188,8 +194,11 @@ def nested_codes(column: str, lengths: Sequence[int], codes: Sequence[str], othe
 
     others: as in `hierarchy`; False gives levels of one column each, of the prefixes alone.
 
-    >>> [level.keys for level in nested_codes("naics", [2, 3], ["111", "23"])]
-    [(('11',), ('23',), ('(all others)',)), (('11', '111'), ('11', '(all others)'), ('23', '(all others)'), ('(all others)', '(all others)'))]
+    >>> wide, fine = nested_codes("naics", [2, 3], ["111", "23"])
+    >>> wide.keys
+    (('11',), ('23',), ('(all others)',))
+    >>> fine.keys
+    (('11', '111'), ('11', '(all others)'), ('23', '(all others)'), ('(all others)', '(all others)'))
     """
     if others:
         rows = [[code[:n] if len(code) >= n else OTHERS for n in lengths] for code in codes]

@@ -1,4 +1,7 @@
-"""Measures: numeric attributes as whole numbers of a public step, between public bounds, the same on every engine."""
+"""Measures: numeric attributes as whole numbers of a public step, between public bounds, the same on every engine.
+
+What a record can move: docs/theory/tables.md, section 1.
+"""
 
 from __future__ import annotations
 
@@ -122,12 +125,15 @@ class Measure(Immutable):
         return scaled / float(self.step.denominator)
 
     def words(self) -> str:
+        """The measure in words."""
         return f"{self.column} (steps of {self.step}, clipped to [{self.lower}, {self.upper}])"
 
     def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
         return {"column": self.column, "step": str(self.step), "lower": str(self.lower), "upper": str(self.upper)}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Measure:
+        """From plain data; `InvalidProblem` where a key is missing or unknown."""
         require_keys(spec, keys(cls.schema), "measure")
         return cls(spec["column"], *(rational(spec[key], key) for key in ("step", "lower", "upper")))

@@ -124,6 +124,7 @@ class PartitionSelection(Immutable):
         return [limb.sum() for limb in limbs(counted, self.bound)]
 
     def words(self) -> str:
+        """The rule in words."""
         rows = (
             "records"
             if self.splitting is None
@@ -132,6 +133,7 @@ class PartitionSelection(Immutable):
         return f"groups whose noisy number of {rows} (variance {self.variance}) is at least {self.threshold}"
 
     def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
         return {
             "variance": str(self.variance),
             "threshold": self.threshold,
@@ -141,6 +143,7 @@ class PartitionSelection(Immutable):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> PartitionSelection:
+        """From plain data; `InvalidProblem` where a key is missing or unknown."""
         require_keys(spec, keys(cls.schema), "selection")
         splitting = None if spec["splitting"] is None else UnitSplitting.from_spec(spec["splitting"])
         return cls(spec["variance"], spec["threshold"], splitting, spec["at_most"])

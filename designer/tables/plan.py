@@ -107,7 +107,8 @@ class TablePlan(Specified):
 
     >>> from designer.tables import Count, Groups, Measure, Sum, variance_for
     >>> emp, industry = Measure("emp"), Groups(["industry"], keys=[["Retail"], ["Mining"]])
-    >>> plan = TablePlan([Sum("jobs", industry, variance=variance_for(50, "0.1"), measure=emp), Count("firms", industry, variance=5)])
+    >>> jobs = Sum("jobs", industry, variance=variance_for(50, "0.1"), measure=emp)
+    >>> plan = TablePlan([jobs, Count("firms", industry, variance=5)])
     >>> plan.loss({"industry": "Retail", "emp": 150}), plan.policy.words()
     (Fraction(1, 1), 'emp^2 / 25000 + 1 / 10')
     """

@@ -132,6 +132,7 @@ class Additive(Query):
         return int(found[0] or 0)
 
     def variance_words(self) -> str:
+        """The variance, or the least and the largest of those of the groups."""
         return (
             f"{self.variance}"
             if isinstance(self.variance, Fraction)

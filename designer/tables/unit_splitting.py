@@ -163,6 +163,7 @@ class UnitSplitting(Immutable):
         return [ibis.cases(*branches, else_=default) for branches, default in zip(cases, defaults, strict=True)]
 
     def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
         return {
             "measures": [measure.to_spec() for measure in self.measures],
             "thresholds": [str(T) for T in self.thresholds],
@@ -172,6 +173,7 @@ class UnitSplitting(Immutable):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> UnitSplitting:
+        """From plain data; `InvalidProblem` where a key is missing or unknown."""
         require_keys(spec, keys(cls.schema), "splitting")
         by = None if spec["by"] is None else Key(**spec["by"])
         return cls([Measure.from_spec(m) for m in spec["measures"]], spec["thresholds"], by, spec["own"] or None)
@@ -190,7 +192,7 @@ def _thresholds(measures: Sequence[Measure], given: Sequence[object], field: str
 def _quotient(dividend: Any, divisor: Any) -> Any:
     """`floor(dividend / divisor)` for whole numbers below 2^53, whichever way the engine divides.
 
-    Where the engine divides floats, the rounded quotient of a and b does not reach the next whole number k: it is 1 / b or more away, which is
+    Where the engine divides floats, the rounded quotient of a and b does not reach the next whole number k. It is 1 / b or more away, which is
     more than half a unit in the last place below k because a < 2^53 (docs/theory/tables.md, 5).
     """
     return (dividend // divisor).cast("int64")

@@ -14,7 +14,10 @@ Floats = NDArray[np.float64]
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A private, contiguous, read-only copy."""
+    """A private, contiguous, read-only copy.
+
+    array: (...,), any shape, kept.
+    """
     copy = np.array(array, order="C", copy=True)
     copy.setflags(write=False)
     return copy
@@ -51,7 +54,10 @@ def _all_numbers(array: NDArray[Any]) -> bool:
 
 
 def refuse_lossy_integers(value: object, array: Floats, field: str) -> None:
-    """Integers beyond 2^53 do not fit a float64: silently answering a different query is worse than refusing."""
+    """Integers beyond 2^53 do not fit a float64: silently answering a different query is worse than refusing.
+
+    array: (...,). `InvalidProblem` elsewhere.
+    """
     if np.abs(array, where=np.isfinite(array), out=np.zeros_like(array)).max() >= 2.0**53:
         # As objects, because a list that mixes integers and floats has become an array of rounded floats already.
         original = value if isinstance(value, np.ndarray) else np.array(value, dtype=object)

@@ -7,7 +7,8 @@ import re
 # Characters that break a line, move the cursor, turn the direction of text or cannot be seen. A fixed list: what is printed is compared with what
 # another version of Python printed, whose tables of characters may differ.
 INVISIBLE = (
-    "\\x00-\\x1f\\x7f-\\xa0\\xad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f"
+    "\\x00-\\x1f\\x7f-\\xa0\\xad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f"
+    "\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f"
     "\\u2800\\u3000\\u3164\\ud800-\\udfff\\ufeff\\uffa0\\ufff0-\\ufffb\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
 )
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")

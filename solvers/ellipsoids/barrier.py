@@ -5,6 +5,7 @@ Concave, and the logarithm frees it of scale: at the optimum the weights sum to 
 weight is positive. With slacks `z = 1 - slope` the barrier path is `weight z = mu`; Newton on it reads
 `(curvature + diag(z / weight)) d = slope - 1 + mu / weight`. The duality gap along the path is `mu` times the number of
 weights, so a fixed shrinking of mu gains a digit a step whatever the size.
+Second derivatives of F: docs/theory/ellipsoid.md, section 4.
 """
 
 from __future__ import annotations

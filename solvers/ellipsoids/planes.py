@@ -1,5 +1,7 @@
 """Cutting planes for the ellipsoid program in reduced coordinates: solve on a working set, scan the rest, add what sticks
 out.
+
+The bound that a working set leaves proven: docs/theory/ellipsoid.md, section 2.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def minimise_maximum(
 
 
 def as_finite(name: str, values: ArrayLike) -> Array:
-    """A float copy.
+    """A float copy of `values`, of any shape (M, s) or (M,); `name` is what an error calls it.
 
     Raises:
         ValueError: an entry is not finite.
@@ -144,7 +144,7 @@ def as_finite(name: str, values: ArrayLike) -> Array:
 
 
 def as_rows(rows: ArrayLike | Differences) -> Rows:
-    """The nonzero rows, checked.
+    """The nonzero rows of a matrix (M, s), checked; differences of points are taken as they are.
 
     Raises:
         ValueError: not a matrix, or an entry is not finite.

@@ -1,5 +1,7 @@
 """From any cost and any vectors to the ellipsoid program with unit cost and vectors that span: a change of coordinates and its
 inverse.
+
+Why nothing is lost: docs/theory/ellipsoid.md, section 5.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """Families of vectors `r_m` of which the ellipsoid program needs three maps only: weights to moments, forms to ratios, and a
 change of basis.
+
+What the three maps are for: docs/theory/ellipsoid.md, sections 2 and 4.
 """
 
 from __future__ import annotations

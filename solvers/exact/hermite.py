@@ -1,4 +1,7 @@
-"""Hermite and Smith normal forms of integer matrices of any shape, with the unimodular matrices that produce them."""
+"""Hermite and Smith normal forms of integer matrices of any shape, with the unimodular matrices that produce them.
+
+What the forms are for: docs/theory/lattice.md, section 0.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ def _whole(array: Integers) -> bool:
 
 
 def as_matrix(rows: Integers) -> fmpz_mat:
-    """The same matrix in FLINT."""
+    """The same matrix (m, n) of integers in FLINT."""
     from flint import fmpz_mat
 
     return fmpz_mat(int(rows.shape[0]), int(rows.shape[1]), rows.ravel().tolist())

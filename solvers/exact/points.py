@@ -1,4 +1,7 @@
-"""Exact rational vectors, held as primitive integer rows over one denominator each, and their products compared with one."""
+"""Exact rational vectors, held as primitive integer rows over one denominator each, and their products compared with one.
+
+How comparisons stay exact and fast: docs/theory/hull.md, "Points and comparisons".
+"""
 
 from __future__ import annotations
 
@@ -80,7 +83,7 @@ class Points:
         return values
 
     def take(self, rows: Sequence[int] | NDArray[np.intp] | NDArray[np.bool_]) -> Points:
-        """The chosen rows, by index or mask."""
+        """The chosen rows: n indices (n,) or a mask (M,)."""
         return Points(self.numerators[rows], self.denominators[rows])
 
     def join(self, other: Points) -> Points:
@@ -92,7 +95,7 @@ class Points:
         return Points.from_integers(self.numerators * factor.numerator, self.denominators * factor.denominator)
 
     def stretched(self, exponents: NDArray[np.int64]) -> Points:
-        """Column j times `2^exponents[j]`, exactly."""
+        """Column j times `2^exponents[j]`, exactly; exponents (s,)."""
         least = min(0, int(exponents.min()))
         factors = np.array([1 << int(e) - least for e in exponents], dtype=object)
         return Points.from_integers(self.numerators * factors, self.denominators * (1 << -least))

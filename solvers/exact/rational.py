@@ -1,4 +1,7 @@
-"""Exact arithmetic on rationals: roots with a known direction, ranks, and floats rounded to a stated side."""
+"""Exact arithmetic on rationals: roots with a known direction, ranks, and floats rounded to a stated side.
+
+Where each side is needed: docs/theory/foundations.md, section 2.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def integer_rank(rows: list[list[int]]) -> int:
 
 
 def dyadic_integers(matrix: NDArray[np.float64]) -> tuple[list[list[int]], int]:
-    """Integers n and an exponent e with `matrix = n 2^e` exactly."""
+    """Integers n and an exponent e with `matrix = n 2^e` exactly; matrix (m, n), finite, n as m lists."""
     mantissas, exponents = np.frexp(matrix)
     low = int(exponents[matrix != 0].min(initial=53)) - 53
     rows = [

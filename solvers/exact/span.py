@@ -1,4 +1,7 @@
-"""The linear span of exact points and their coordinates in it."""
+"""The linear span of exact points and their coordinates in it.
+
+Why a hull is built in its own span: docs/theory/hull.md.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ def span_coordinates(points: Points) -> tuple[Points, Points]:
 
 
 def row_echelon(rows: Integers) -> Points:
-    """Reduced row echelon form over the rationals, zero rows dropped: row reduction of `ROWS` rows at a time, exact at each."""
+    """Reduced row echelon form over the rationals of an integer matrix (m, n): (rank, n), zero rows dropped.
+
+    `ROWS` rows are reduced at a time, exactly.
+    """
     from flint import fmpz_mat
 
     reduced: list[list[int]] = []

@@ -100,7 +100,7 @@ class Chain:
         return np.zeros((chains, self.directions.shape[1]), dtype=np.int64)
 
     def step(self, states: States, energies: Floats, source: Words) -> float:
-        """One step of all chains, in place; the part of them that accepted."""
+        """One step of n chains in place, states (n, d) and their energies (n,); returns the part of them that accepted."""
         proposed = states + self._combined(*self._jumps(len(states), source))
         return self._settle(states, energies, proposed, uniforms((len(states),), source))
 
@@ -115,7 +115,9 @@ class Chain:
         return states, rate, np.array(kept, dtype=np.int64).reshape(len(kept), *states.shape)
 
     def step_pair(self, first: tuple[States, Floats], second: tuple[States, Floats], source: Words) -> None:
-        """One step of pairs of chains, in place, each alone a step of `step`: INT Algorithm 2.
+        """One step of n pairs of chains in place, each alone a step of `step`: INT Algorithm 2.
+
+        first, second: states (n, d) and energies (n,).
 
         Jumps are coupled so that the proposals agree as often as possible (maximally, coefficient by coefficient), and one uniform
         number decides both acceptances. Chains that have met stay together.

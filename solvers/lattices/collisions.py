@@ -1,4 +1,7 @@
-"""Short vectors of a kernel in the l1 norm, as differences of multisets of columns that have equal sums."""
+"""Short vectors of a kernel in the l1 norm, as differences of multisets of columns that have equal sums.
+
+Why none is missed: docs/theory/lattice.md, section 1.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,7 @@ def collisions(rows: Integers, radius: int, balanced: bool, limit: int) -> Vecto
     `balanced` promises that `A v = 0` implies `sum v = 0`: then v+ and v- are multisets of at most radius/2 columns of A. Otherwise v is
     split into two halves of at most ceil(radius/2) columns of [A, -A]. Sums are compared by a 64-bit fingerprint that is linear in
     them: equal sums never differ in it, and chance agreements fall to the exact check `A v = 0`.
+    rows A: (k, d) integers. Returns (n, d), or None.
     """
     d = rows.shape[1]
     if multiset_count(d, radius, balanced) > MULTISETS:

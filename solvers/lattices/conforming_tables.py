@@ -1,4 +1,7 @@
-"""Nonnegative integer vectors h with `A h = t`: all of them, which entries can be positive, and the fewest moves between two of them."""
+"""Nonnegative integer vectors h with `A h = t`: all of them, which entries can be positive, and the fewest moves between two of them.
+
+Why moves of records are all that counts: docs/theory/invariants.md, section 1.
+"""
 
 from __future__ import annotations
 
@@ -129,6 +132,7 @@ def integer_minimum(
     """Integer x of least `cost x` with `least <= rows x <= most` and `lower <= x <= upper` (HiGHS); None when there is none.
 
     The solution is rounded and checked in integers; `RuntimeError` when the program stops without an answer.
+    cost: (d,). rows: (k, d). least, most: (k,). lower, upper: (d,).
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 

@@ -42,6 +42,8 @@ def variation_bound(
 
     Limits are Student's, for each t by itself; where all pairs have met before t the upper limit is `1 - (1 - confidence)^(1/n)`, the
     largest chance of not meeting that n met pairs leave credible, instead of 0. `limit` is where the search for meetings stopped.
+    times: (n,) meeting times of independent pairs, -1 where a pair has not met. steps t: (T,). ValueError where pairs have not met
+    and no limit is given.
     """
     from scipy import stats
 

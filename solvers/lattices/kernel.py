@@ -1,4 +1,7 @@
-"""Integer lattices: the integer kernel of a matrix, a reduced basis, exact Gram-Schmidt, nearest plane and cosets."""
+"""Integer lattices: the integer kernel of a matrix, a reduced basis, exact Gram-Schmidt, nearest plane and cosets.
+
+Derivations: docs/theory/lattice.md, sections 0 and 1.
+"""
 
 from __future__ import annotations
 

@@ -39,6 +39,8 @@ class Nearest:
 def nearest_real(matrix: ArrayLike, totals: ArrayLike, target: ArrayLike, nonnegative: bool = True) -> Nearest:
     """The real x of least `|x - y|_2` with `A x = t`, and `x >= 0` unless said otherwise.
 
+    matrix A: (p, d). totals t: (p,). target y: (d,). ValueError where shapes do not fit.
+
     >>> nearest_real([[1, 1, 1]], [3], [2.0, 2.0, -4.0]).point.round(9).tolist()
     [1.5, 1.5, 0.0]
     """
@@ -61,6 +63,8 @@ def nearest_integer(
     matrix: ArrayLike, totals: ArrayLike, target: ArrayLike, nonnegative: bool = True, closeness: Closeness = "l2"
 ) -> Nearest:
     """An integer x of least `|x - y|_1` or `|x - y|_2` with `A x = t`, and `x >= 0` unless said otherwise; A and t are integers.
+
+    matrix A: (p, d). totals t: (p,). target y: (d,). ValueError where shapes do not fit, or A or t is not whole.
 
     >>> nearest_integer([[1, 1, 1]], [3], [1.4, 1.3, 0.5]).point.tolist()
     [1.0, 1.0, 1.0]

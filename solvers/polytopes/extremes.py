@@ -17,7 +17,7 @@ CLEAR = 1e-9  # a point this far inside the growing hull is given up; the exact 
 
 @dataclass(frozen=True)
 class Push:
-    """Outward factors `1 + size t_p / 2^40`, t_p = `ranks[p]` random integers below 2^40."""
+    """Outward factors `1 + size t_p / 2^40` for m points, t_p = `ranks[p]` (m,) random integers below 2^40."""
 
     ranks: NDArray[np.int64]
     size: float
@@ -28,7 +28,7 @@ class Push:
         return cls(np.random.default_rng(7).integers(1, 2**40, count), size)
 
     def applied(self, vertices: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The chosen rows, pushed."""
+        """The chosen rows (n,) of `vertices` (m, s), pushed: (n, s)."""
         return np.asarray(vertices[rows] * (1.0 + self.size * 2.0**-40 * self.ranks[rows])[:, None])
 
 
@@ -61,6 +61,7 @@ def extreme_rows(
 
     A hull of m points has of order m^(s/2) simplices; a round adds as many points as that rule lets reach twice the budget,
     so that a hull far beyond the budget is noticed before it is built.
+    vertices: (m, s) floats. Returns positions (n,) and the labels of the simplices of their hull. docs/theory/hull.md, "Candidates".
     """
     m, s = vertices.shape
     require_within(least_simplices(s, s), max_simplices, s, s)

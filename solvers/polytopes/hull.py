@@ -66,7 +66,7 @@ class Polytope:
         return 2 * len(self.simplices)
 
     def gauge(self, z: ArrayLike) -> NDArray[np.float64]:
-        """`min {r >= 0 : z in r B} = max_a |a.z|` in floating point, (..., s) -> (...)."""
+        """`min {r >= 0 : z in r B} = max_a |a.z|` in floating point: z of shape (..., s), gauges (...,)."""
         rows = np.asarray(z, dtype=float)
         flat, normals = rows.reshape(-1, self.dimension), self.facets.floats.T
         step = max(1, 2_000_000 // normals.shape[1])
@@ -78,7 +78,7 @@ class Polytope:
         return largest_products(self.facets, z)
 
     def dual_gauge(self, a: ArrayLike) -> NDArray[np.float64]:
-        """Support function `max {a.z : z in B} = max_v |a.v|` in floating point, (..., s) -> (...)."""
+        """Support function `max {a.z : z in B} = max_v |a.v|` in floating point: a of shape (..., s), values (...,)."""
         return np.asarray(np.abs(np.asarray(a, dtype=float) @ self.vertices.floats.T).max(axis=-1))
 
     def dual_gauge_exact(self, a: Points) -> list[Fraction]:
@@ -138,7 +138,7 @@ class Polytope:
         )
 
     def stretched(self, exponents: NDArray[np.int64]) -> Polytope:
-        """The image with coordinate j times `2^exponents[j]`."""
+        """The image with coordinate j times `2^exponents[j]`; exponents (s,)."""
         corners = self.vertices.stretched(exponents)
         minors = tuple(determinants(corners, self.simplices))
         return Polytope(corners, self.facets.stretched(-exponents), self.simplices, self.facet_of, minors)

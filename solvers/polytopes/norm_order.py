@@ -3,6 +3,7 @@
 A norm enters through its unit ball B. Its sensitivity to a set V is `Delta = max {||v|| : v in V}`: the smallest multiple of B
 that holds V is `Delta B`. If `Delta_1 B_1` lies inside `Delta_2 B_2` the first norm is the better one for V. Squares of norms
 are rational for every ball here, hence all comparisons are exact.
+Derivation: docs/theory/hull.md, "Order of norm balls".
 """
 
 from __future__ import annotations

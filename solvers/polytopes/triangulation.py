@@ -158,7 +158,10 @@ def pair_weights(simplices: Labels, weights: list[int], m: int) -> Integers:
 
 
 def second_moment(points: Points, pairs: Integers, total: int) -> list[list[Fraction]]:
-    """`E[U U']`, U uniform on the polytope: `V' C V / ((s + 1)(s + 2) sum_t n_t)`, exact (derivation in docs/theory)."""
+    """`E[U U']`, U uniform on the polytope: `V' C V / ((s + 1)(s + 2) sum_t n_t)`, exact: s lists of s.
+
+    points V: (m, s). pairs C: (m, m) integers. total: `sum_t n_t`. Derivation: docs/theory/hull.md, "Volume and moments".
+    """
     s, unit = points.dimension, math.lcm(*points.denominators.tolist())
     from flint import fmpz_mat
 

@@ -1,4 +1,7 @@
-"""`E |sum_i h_i t_i|` for independent standard exponentials t_i: closed, by a recursion of positive terms only."""
+"""`E |sum_i h_i t_i|` for independent standard exponentials t_i: closed, by a recursion of positive terms only.
+
+Where the sums come from: docs/theory/foundations.md, section 5.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 def ceiling(ratios: Floats) -> Floats:
-    """`max(1, ceil(x))`."""
+    """`max(1, ceil(x))`, entry by entry, any shape (...,)."""
     return np.maximum(1.0, np.ceil(ratios))
 
 
@@ -121,7 +121,10 @@ def _halves(low: Floats, high: Floats) -> tuple[Floats, Floats]:
 
 
 def descend(product: Product, start: Floats, low: Floats, high: Floats) -> Floats:
-    """Coordinate descent over the sizes where a step ends, `r_ka / j`: between two of them the value grows with `T_a`."""
+    """Coordinate descent over the sizes where a step ends, `r_ka / j`: between two of them the value grows with `T_a`.
+
+    start, low, high: (d,), positive, low <= start <= high. Returns sizes (d,).
+    """
     best = start.copy()
     value = float(product.value(best[None])[0])
     for _ in range(20):

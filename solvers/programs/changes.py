@@ -2,6 +2,7 @@
 
 The three programs that share it ask for matrices `B` (strategies), functions `p` (Lipschitz fits) or both with
 `||B d_m||_1 <= b_m` for every m. Most changes are differences `e_i - e_j` of unit vectors, so the matrix is kept sparse.
+What changes and budgets stand for: docs/theory/strategies.md, section 1, and biased.md.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ class Changes:
 
     @classmethod
     def pairs(cls, size: int, left: ArrayLike, right: ArrayLike, budget: ArrayLike) -> Changes:
-        """`e_left - e_right` in R^size; `right = -1` stands for the origin, so that the change is `e_left` itself."""
+        """`e_left - e_right` in R^size; `right = -1` stands for the origin, so that the change is `e_left` itself.
+
+        left, right, budget: (M,). ValueError where positions are not below `size` or do not differ.
+        """
         from scipy.sparse import coo_array
 
         i, j = np.asarray(left, dtype=np.intp), np.asarray(right, dtype=np.intp)
@@ -67,7 +71,10 @@ class Changes:
 
     @classmethod
     def of_metric(cls, distance: ArrayLike) -> Changes:
-        """Every pair `i < j` of the symmetric matrix `distance` (N x N), infinite entries dropped."""
+        """Every pair `i < j` of the symmetric matrix `distance` (N x N), infinite entries dropped.
+
+        distance: (N, N). ValueError where it is not symmetric.
+        """
         d = np.asarray(distance, dtype=float)
         if d.ndim != 2 or d.shape[0] != d.shape[1] or not np.array_equal(d, d.T):
             raise ValueError(f"distance has shape {d.shape}: give a symmetric square matrix.")
@@ -76,7 +83,7 @@ class Changes:
 
     @classmethod
     def units(cls, budget: ArrayLike) -> Changes:
-        """The unit vectors `e_i`, one budget each."""
+        """The unit vectors `e_i`, one budget each: (N,)."""
         b = np.asarray(budget, dtype=float)
         return cls.pairs(b.size, np.arange(b.size), np.full(b.size, -1), b)
 
@@ -103,7 +110,7 @@ class Changes:
         return np.concatenate([*parts, np.zeros(0)]) / self.budget
 
     def worst(self, rows: ArrayLike) -> float:
-        """The largest of `lengths(rows)`, 0 when there are no changes: rows / worst is feasible."""
+        """The largest of `lengths(rows)`, rows (p, N); 0 when there are no changes. `rows / worst` is feasible."""
         return float(self.lengths(rows).max(initial=0.0))
 
     def span(self) -> Array:

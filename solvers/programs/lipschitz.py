@@ -62,7 +62,10 @@ MAXIMUM = Loss(math.inf, 1, 1.0)
 
 
 def fit_uniformly(target: ArrayLike, metric: Metric, count: float, loss: Loss) -> Solution[LipschitzFit]:
-    """The exact optimum for order inf: c is a break of the defect or a vertex between breaks, p is McShane's extension."""
+    """The exact optimum for order inf: c is a break of the defect or a vertex between breaks, p is McShane's extension.
+
+    target: (N,). docs/theory/biased.md, section 3.
+    """
     if not math.isinf(loss.order):
         raise ValueError(f"{loss}: closed forms exist for order inf only; use `fit_jointly`.")
     q, n = np.asarray(target, dtype=float), _checked_count(count)

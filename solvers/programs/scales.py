@@ -6,6 +6,7 @@ lambda >= 0 with `a = r' lambda`, minimising the Lagrangian over each w_k gives 
     g(lambda) = (1 + p) p^(-p/(p+1)) sum_k v_k^(1/(p+1)) a_k^(p/(p+1)) - sum_m lambda_m,
 
 whose best multiple of lambda is closed too. Any lambda proves a lower bound, whoever found it.
+See docs/theory/scales.md.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def minimise_scales(
 
 
 def cost(weights: Floats, costs: Floats, power: int) -> float:
-    """`sum_k v_k w_k^-p`."""
+    """`sum_k v_k w_k^-p`; weights w and costs v: (K,)."""
     return float((costs * weights**-power).sum())
 
 
@@ -66,6 +67,7 @@ def dual_bound(rows: Floats, costs: Floats, power: int, multipliers: Floats) -> 
 
     With `G = (1 + p) p^(-p/(p+1)) sum_k v_k^(1/(p+1)) a_k^(p/(p+1))` and `S = sum lambda`, the maximum over t of `G t^(p/(p+1)) - S t`
     is `G^(p+1) p^p / ((p + 1)^(p+1) S^p)`. Lowered by 1e-13 for the rounding of the sums.
+    rows: (M, K). costs v: (K,). multipliers lambda: (M,), nonnegative.
     """
     p = power
     total = float(multipliers.sum())
@@ -81,6 +83,7 @@ def interior_point(rows: Floats, costs: Floats, power: int, tolerance: float = 1
 
     Unknowns are rescaled to `w = unit * x`, where unit_k is the largest weight that query k could have alone: x <= 1 at the optimum,
     whatever the units. Ends on the certified gap, or when rounding stops all progress.
+    rows: (M, K). costs: (K,). Weights (K,), multipliers (M,).
     """
     unit = 1.0 / rows.max(axis=0)
     scaled, v = rows * unit, costs * unit**-power
@@ -102,8 +105,7 @@ def interior_point(rows: Floats, costs: Floats, power: int, tolerance: float = 1
 def _warm_start(rows: Floats, v: Floats, p: int) -> Floats:
     """An interior point near the optimum: multiplicative updates of the multipliers, which move mass to the rows that are violated.
 
-    From the plain start (all unknowns equal) Newton crawls along the boundary when costs and rows span many orders of magnitude:
-    K = 200, M = 2000, eight orders: a gap of 1 after 200 steps without these updates, 7e-11 with them.
+    From the plain start (all unknowns equal) Newton crawls along the boundary when costs and rows span many orders of magnitude. With K = 200, M = 2000, eight orders: a gap of 1 after 200 steps without these updates, 7e-11 with them.
     """
     multipliers = np.full(len(rows), 1.0 / len(rows))
     for _ in range(50):

@@ -55,12 +55,18 @@ class Strategy:
         return np.asarray(wanted @ inverse)
 
     def error(self, workload: ArrayLike, changes: Changes) -> float:
-        """Total squared error `2 ||G||_F^2` of the answers."""
+        """Total squared error `2 ||G||_F^2` of the answers.
+
+        workload Q: (K, N). docs/theory/strategies.md, section 1.
+        """
         return float(2.0 * np.square(self.reconstruction(workload, changes)).sum())
 
 
 def fit_to_budgets(matrix: ArrayLike, changes: Changes, name: str) -> Strategy:
-    """The strategy `matrix / t`, t the least number that makes it feasible, rounded up until the recomputed ratio is <= 1."""
+    """The strategy `matrix / t`, t the least number that makes it feasible, rounded up until the recomputed ratio is <= 1.
+
+    matrix: (p, N).
+    """
     rows = np.array(matrix, dtype=float)
     scale = changes.worst(rows)
     if scale == 0.0:
@@ -139,6 +145,8 @@ def _indicator(n: int, a: int, b: int) -> Array:
 def independent_rows(workload: ArrayLike) -> NDArray[np.intp]:
     """Positions of a maximal set of independent rows of Q, by pivoted QR: rows that the others determine worst are kept.
 
+    workload Q: (K, N). Returns positions (rank,) in rising order.
+
     >>> independent_rows([[1, 0], [2, 0], [0, 3]]).tolist()
     [1, 2]
     """
@@ -150,7 +158,10 @@ def independent_rows(workload: ArrayLike) -> NDArray[np.intp]:
 
 
 def spectral(gram: ArrayLike) -> Array:
-    """Eigenvectors of W = Q'Q times eigenvalue^(1/4), weights that would suit Euclidean lengths: a starting point."""
+    """Eigenvectors of W = Q'Q times eigenvalue^(1/4), weights that would suit Euclidean lengths: a starting point.
+
+    gram W: (N, N). Returns (rank, N).
+    """
     values, vectors = np.linalg.eigh(np.asarray(gram, dtype=float))
     kept = values > 1e-11 * values.max(initial=0.0)
     return np.asarray((vectors[:, kept] * values[kept] ** 0.25).T)
@@ -166,7 +177,10 @@ def fixed_strategies(n: int, ordered: bool = True) -> dict[str, Array]:
 
 
 def best_fixed(gram: ArrayLike, changes: Changes, candidates: dict[str, Array]) -> Strategy:
-    """The candidate of least error once scaled to the budgets, by `gram_error`; candidates that lack rank are passed over."""
+    """The candidate of least error once scaled to the budgets, by `gram_error`; candidates that lack rank are passed over.
+
+    gram W: (N, N). candidates: matrices (p, N) by name. ValueError where none has full rank on the span of the changes.
+    """
     span = changes.span()
     fitted = [fit_to_budgets(matrix, changes, name) for name, matrix in candidates.items()]
     errors = [gram_error(gram, strategy.matrix, span) for strategy in fitted]

@@ -89,6 +89,7 @@ def descend(
     """Minimise `log error(B) + 2 log worst(B)` over all entries of B, which does not change when B is multiplied by a number.
 
     `start` needs full column rank on the span of the changes (pass answer coordinates where it cannot: see `in_answers`).
+    gram W: (N, N). docs/theory/strategies.md, section 4.
     """
     shape = start.matrix.shape
 
@@ -108,6 +109,7 @@ def reweigh(
     """The same over positive weights of the rows of `start`, `B = diag(exp t) A`.
 
     With as many rows as dimensions the error is `sum_j g_j w_j^-2` and the program convex; with more it is not (docs/theory).
+    gram W: (N, N). docs/theory/strategies.md, section 4.
     """
     rows = start.matrix
 
@@ -134,6 +136,7 @@ def optimise_strategy(
 
     `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT` allows; where
     that is none, the best start is the answer.
+    gram W: (N, N). starts: matrices (p, N) by name. ValueError where no start has full column rank on the span of the changes.
     """
     iterations = min(iterations, EFFORT // max(1, changes.count * changes.size))
     w, span = np.asarray(gram, dtype=float), changes.span()
@@ -251,6 +254,7 @@ def singular_value_bound(gram: ArrayLike, changes: Changes, rounds: int = 30) ->
 
     Valid for all weights `l_m >= 0` that sum to 1, because `||B d||_2 <= ||B d||_1`; equal weights give the singular value
     bound of Li and Miklau (ICDT 2013). `rounds` multiplicative updates improve the weights, the best value counts.
+    gram W: (N, N). docs/theory/strategies.md, section 3.
     """
     w, span = np.asarray(gram, dtype=float), changes.span()
     root = _root(span.T @ w @ span)

@@ -163,8 +163,15 @@ def test_a_scale_one_hundredth_off_is_noticed(family: str) -> None:
 
     assert deviation(made) < limit
     wider = Mechanism(
-        made.family, made.workload, made.relation, made.norm.divided(1.01), made.grid, made.falloff, made.measured, made.reconstruction
-    )  # fmt: skip
+        made.family,
+        made.workload,
+        made.relation,
+        made.norm.divided(1.01),
+        made.grid,
+        made.falloff,
+        made.measured,
+        made.reconstruction,
+    )
     assert deviation(wider) > limit
 
 

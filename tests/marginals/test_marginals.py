@@ -398,7 +398,10 @@ def test_a_database_with_an_unknown_or_missing_value_is_refused() -> None:
         (lambda: MarginalWorkload.of(DOMAIN, {("a",): 0.0}), "weights"),
         (lambda: MarginalWorkload.up_to(DOMAIN, 0), "order"),
         (lambda: MarginalWorkload.up_to(Domain.of({f"a{i}": 1000 for i in range(3)}), 3), "cells"),
-        (lambda: MarginalWorkload.of(Domain.of({f"a{i}": 2 for i in range(26)}), [[f"a{i}" for i in range(26)]]).measured, "subsets of their own"),
+        (
+            lambda: MarginalWorkload.of(Domain.of({f"a{i}": 2 for i in range(26)}), [[f"a{i}" for i in range(26)]]).measured,
+            "subsets of their own",
+        ),
         (lambda: MarginalWorkload(DOMAIN, small().workload.subsets, np.ones(2)), "one for each subset"),
         (lambda: Presence(-1.0), "epsilon"),
         (lambda: small(loss="absolute"), '"squared" or "max"'),

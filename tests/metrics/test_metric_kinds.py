@@ -234,10 +234,13 @@ SPARSE: dict[str, tuple[Metric, int]] = {
     "implied edge": (metrics.graph([(0, 1), (1, 2), (0, 2, 2.0)]), 2),
     "close edge": (metrics.graph([(0, 1), (1, 2), (0, 2, np.nextafter(2.0, 0))]), 3),
     "blowfish": (metrics.blowfish(np.arange(100.0), 1, 1.0), 99),
-    "product": (metrics.product(DOMAIN, [metrics.uniform(2, 1.0), metrics.line([0, 1, 2], 1, 1.0), metrics.uniform(1, 1.0)]), 7),
+    "product": (
+        metrics.product(DOMAIN, [metrics.uniform(2, 1.0), metrics.line([0, 1, 2], 1, 1.0), metrics.uniform(1, 1.0)]),
+        7,
+    ),
     "sum over attributes": (metrics.hamming(DOMAIN, [1, 2, 3]) + 2 * metrics.hamming(DOMAIN, [3, math.inf, 1]), 3),
     "instance": (metrics.instance([1.0, 2.0, 2.0, 2.0, 9.0]), 4),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SPARSE)

@@ -25,8 +25,12 @@ from solvers.exact.balls import sharp
 
 MARGINS = [Margins((10, 10), (10, 10)), Margins((30, 12), (15, 27)), Margins((3, 40), (20, 23)), Margins((1, 9), (1, 9))]
 PROMISES: list[Tradeoff] = [
-    EpsilonDelta(1), EpsilonDelta("1/10", "1/50"), Gaussian.of(1), from_distributions([4, 2, 1], [1, 2, 4]), EpsilonDelta("1/2").group(2),
-]  # fmt: skip
+    EpsilonDelta(1),
+    EpsilonDelta("1/10", "1/50"),
+    Gaussian.of(1),
+    from_distributions([4, 2, 1], [1, 2, 4]),
+    EpsilonDelta("1/2").group(2),
+]
 
 
 def private_tests(margins: Margins) -> list[NoisyCountTest]:
@@ -269,9 +273,15 @@ def test_sensitivity_by_enumeration() -> None:
 
 def test_unusable_tables_share_one_refusal() -> None:
     wrong: list[Any] = [
-        [[12, 18], [3, 10]], [[12.0, 18.0], [3.0, 9.0]], [[-1, 31], [16, -4]], [[12, 18, 0], [3, 9, 0]], None, [[1], [2, 3]], [[2**70, 1], [1, 1]],
+        [[12, 18], [3, 10]],
+        [[12.0, 18.0], [3.0, 9.0]],
+        [[-1, 31], [16, -4]],
+        [[12, 18, 0], [3, 9, 0]],
+        None,
+        [[1], [2, 3]],
+        [[2**70, 1], [1, 1]],
         [["a", "b"], ["c", "d"]],
-    ]  # fmt: skip
+    ]
     for table in wrong:
         with pytest.raises(InvalidProblem) as refusal:
             TEST.release(table)
@@ -303,7 +313,7 @@ def test_true_count_is_in_no_statement() -> None:
         (lambda: OddsRatioTest.from_core({**TEST.core(), "extra": 1}), "exactly the keys"),
         (lambda: OddsRatioTest.from_core({**TEST.core(), "tradeoff": {"kind": "gaussian", "mu_squared": "-1"}}), "at least 0"),
     ],
-)  # fmt: skip
+)
 def test_refusals(build: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build()  # type: ignore[operator]

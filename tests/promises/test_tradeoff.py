@@ -42,10 +42,12 @@ def by_rejection_sets(p: list[int], q: list[int], alpha: Fraction) -> Fraction:
     """Least type II error at alpha: every rejection set, and mixtures of two of them (which reach the lower hull)."""
     whole_p, whole_q = sum(p), sum(q)
     tests = [
-        (Fraction(sum(a for a, r in zip(p, reject, strict=True) if r), whole_p),
-         1 - Fraction(sum(b for b, r in zip(q, reject, strict=True) if r), whole_q))
+        (
+            Fraction(sum(a for a, r in zip(p, reject, strict=True) if r), whole_p),
+            1 - Fraction(sum(b for b, r in zip(q, reject, strict=True) if r), whole_q),
+        )
         for reject in product((False, True), repeat=len(p))
-    ]  # fmt: skip
+    ]
     least = min(beta for size, beta in tests if size <= alpha)
     for (a, x), (b, y) in product(tests, repeat=2):
         if a <= alpha < b:
@@ -90,9 +92,16 @@ def test_papers_formulas() -> None:
 
 
 FUNCTIONS: list[Tradeoff] = [
-    EpsilonDelta(1), EpsilonDelta("1/2", "1/100"), EpsilonDelta(0, "1/10"), Gaussian.of(1), Gaussian.of("1/10"), EpsilonDelta(1).group(2),
-    EpsilonDelta(1, "1/100").group(3), from_distributions([3, 2, 1], [1, 2, 3]), from_distributions([0, 2, 1], [1, 2, 0]),
-]  # fmt: skip
+    EpsilonDelta(1),
+    EpsilonDelta("1/2", "1/100"),
+    EpsilonDelta(0, "1/10"),
+    Gaussian.of(1),
+    Gaussian.of("1/10"),
+    EpsilonDelta(1).group(2),
+    EpsilonDelta(1, "1/100").group(3),
+    from_distributions([3, 2, 1], [1, 2, 3]),
+    from_distributions([0, 2, 1], [1, 2, 0]),
+]
 SMOOTH = [f for f in FUNCTIONS if not isinstance(f, Gaussian)]
 
 
@@ -282,7 +291,7 @@ def test_spec_round_trip(f: Tradeoff) -> None:
         (lambda: tradeoff_from_spec({"kind": "gaussian", "mu": 1}), "exactly the keys"),
         (lambda: EpsilonDelta(1).group(0), "size: 0 is not a whole number"),
     ],
-)  # fmt: skip
+)
 def test_refusals(build: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build()  # type: ignore[operator]

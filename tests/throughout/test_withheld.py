@@ -130,9 +130,13 @@ def test_data_that_fail_when_they_are_read_as_counts(name: str) -> None:
 def test_data_that_fail_when_they_are_read_as_records() -> None:
     marginals = by_records()["marginals"]
     columns: list[Any] = [
-        Hostile(), {"sex": Hostile(), "place": ["here"]}, {"sex": [Hostile()], "place": ["here"]}, {"sex": [SECRET], "place": ["here"]},
-        {"sex": [HostileText("F")], "place": ["here"]}, type("Frame", (dict,), {"__getitem__": fail})(sex=["F"], place=["here"]),
-    ]  # fmt: skip
+        Hostile(),
+        {"sex": Hostile(), "place": ["here"]},
+        {"sex": [Hostile()], "place": ["here"]},
+        {"sex": [SECRET], "place": ["here"]},
+        {"sex": [HostileText("F")], "place": ["here"]},
+        type("Frame", (dict,), {"__getitem__": fail})(sex=["F"], place=["here"]),
+    ]
     for given in columns:
         refused(lambda given=given: marginals.release(given))
     tables: list[Any] = [Hostile(), {("sex", "place"): Hostile()}, {("sex", "place"): [[Hostile(), 1], [2, 3]]}]
@@ -260,7 +264,8 @@ def test_a_process_that_dies_of_it_prints_no_canary(tmp_path: Path, lines: Path)
     spec = by_records()["marginals"].save(tmp_path / "marginals.json")
     code = f"""
 import ibis, designer
-table = ibis.duckdb.connect().read_csv({str(lines)!r}, auto_detect=False, header=True, delim=",", columns={{"sex": "VARCHAR", "place": "VARCHAR"}})
+columns = {{"sex": "VARCHAR", "place": "VARCHAR"}}
+table = ibis.duckdb.connect().read_csv({str(lines)!r}, auto_detect=False, header=True, delim=",", columns=columns)
 designer.load({str(spec)!r}).release_database(table)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

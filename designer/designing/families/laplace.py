@@ -47,7 +47,10 @@ def laplace(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
 
 
 def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, tolerance: float) -> Solution[Floats]:
-    """Weights of least loss over a set in which every coordinate moves; value and bound in the units of the loss."""
+    """Weights of least loss over a set in which every coordinate moves; value and bound in the units of the loss.
+
+    costs: (K,), positive. Weights (K,). docs/theory/scales.md.
+    """
     spread = np.ptp(sensitivity.points, axis=0)
     if loss == "max":
         # max_k 2 v_k c_k^2 is least when all v_k c_k^2 are equal: one worst-case scan gives the optimum in closed form.
@@ -165,7 +168,10 @@ def smallest_budget(problem: Problem) -> float:
 
 
 def mechanism(problem: Problem, family: str, weights: Floats, bound: float | None = None, method: str = "") -> Mechanism:
-    """The frozen mechanism with these weights on the queries themselves."""
+    """The frozen mechanism with these weights on the queries themselves.
+
+    weights: (K,), infinite for an answer without noise.
+    """
     plain = Coordinates(None, None, np.isfinite(weights))
     proven = None if bound is None else Bound(OBJECTIVES[problem.loss], bound, method)
     return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", proven)

@@ -68,13 +68,19 @@ class BoxGrid:
         return self.dimension * math.log(2) - float(np.log(self._floats).sum())
 
     def largest(self, widths: Floats, plane: NearestPlane | None = None) -> float:
-        """`max_i w_i widths_i`, or through a plane the largest entry at a corner."""
+        """`max_i w_i widths_i`, or through a plane the largest entry at a corner.
+
+        widths: (s,).
+        """
         if plane is not None:
             widths = plane.corner(np.eye(self.dimension), widths)
         return float((self._floats * widths).max()) * ROUND_UP
 
     def propose(self, words: NDArray[np.uint64]) -> tuple[Floats, Floats, Floats]:
-        """`y = r v / w`; v is known to 2^-52, and errors of r and v add up in the norm."""
+        """`y = r v / w`; v is known to 2^-52, and errors of r and v add up in the norm.
+
+        words: (n, word_count). Draws (n, s), norms (n,), errors (n,).
+        """
         s = self.dimension
         _, radius, radius_error = continuous.exponential_vectors(words[:, : s + 1])
         place = words[:, s + 1 :].astype(np.float64) * 2.0**-63 - 1.0
@@ -94,7 +100,10 @@ class BoxGrid:
         return [radius * v / rational_ball(w) for v, w in zip(places, self.weights, strict=True)], radius * norm
 
     def norm(self, z: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """`max_i w_i |z_i|` and its error."""
+        """`max_i w_i |z_i|` and its error.
+
+        z: (n, s). Norms (n,), errors (n,).
+        """
         length = np.abs(z * self._floats).max(axis=1)
         return length, length * 2.0**-50
 

@@ -1,4 +1,7 @@
-"""The norm `|F z|_2` of an ellipsoid, for exact sampling on the integer grid."""
+"""The norm `|F z|_2` of an ellipsoid, for exact sampling on the integer grid.
+
+Derivation: docs/theory/sampling.md, section 3.
+"""
 
 from __future__ import annotations
 
@@ -83,6 +86,7 @@ class EllipsoidGrid:
         """The smaller of two bounds: columns added up, and `sqrt(s) |F W|_2` with `|.|_2^2 <= |.|_1 |.|_inf`.
 
         Seen through a plane that suits it, F has nearly orthogonal columns: `|G w|_2^2 <= |w|' |G' G| |w|` is sharp then.
+        widths: (s,).
         """
         if plane is not None:
             seen, error = plane.through(self._floats)
@@ -93,7 +97,10 @@ class EllipsoidGrid:
         return float(min(np.sqrt((scaled**2).sum(axis=0)).sum(), spectral * np.sqrt(np.count_nonzero(widths)))) * ROUND_UP
 
     def propose(self, words: NDArray[np.uint64]) -> tuple[Floats, Floats, Floats]:
-        """`y = F^-1 v` with |v| the norm."""
+        """`y = F^-1 v` with |v| the norm.
+
+        words: (n, word_count). Draws (n, s), norms (n,), errors (n,).
+        """
         s, gamma = self.dimension, words.shape[1] - continuous.normal_words(self.dimension)
         vector, norm, error = continuous.normal_vectors(words[:, gamma:], s)
         if self.falloff is Falloff.EXPONENTIAL:
@@ -116,7 +123,10 @@ class EllipsoidGrid:
         return (self._inverse_balls() * arb_mat(s, 1, normals)).entries(), norm
 
     def norm(self, z: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """`|F z|_2` and its error, from the rounding of every product and sum in `F z`."""
+        """`|F z|_2` and its error, from the rounding of every product and sum in `F z`.
+
+        z: (n, s). Norms (n,), errors (n,).
+        """
         floats = z.astype(np.float64)
         length = np.sqrt(((floats @ self._floats.T) ** 2).sum(axis=1))
         rounding = np.sqrt(((np.abs(floats) @ np.abs(self._floats).T) ** 2).sum(axis=1))

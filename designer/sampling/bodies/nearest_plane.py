@@ -1,4 +1,7 @@
-"""Rounding to Z^s by nearest plane, for a whole batch with error bounds and for one point in balls."""
+"""Rounding to Z^s by nearest plane, for a whole batch with error bounds and for one point in balls.
+
+Derivation: docs/theory/lattice.md, section 2.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ class NearestPlane:
     Any U tiles: z is found from the last coordinate to the first, `z_k = floor(y_k + sum over j > k of U_kj (y_j - z_j) + 1/2)`. For a
     lattice with basis B the transposed Gram-Schmidt coefficients of B make it Babai's nearest plane, up to their rounding to floats,
     which is nobody's concern: the cells are those of this U.
+    shear U: (s, s). `InvalidProblem` where it is no unit upper triangular matrix, or too ill-conditioned to bound its cell.
 
     >>> NearestPlane(np.array([[1.0, 0.5], [0.0, 1.0]])).round(np.array([[0.4, 0.3]]), np.zeros(1), np.ones(2))[0].tolist()
     [[1, 0]]
@@ -58,13 +62,19 @@ class NearestPlane:
             object.__setattr__(self, name, value)
 
     def through(self, factor: Floats) -> tuple[Floats, Floats]:
-        """A matrix G and a nonnegative E with `F U^-1 w` in `(G + [-E, E]) v` for some v of `|v|_inf <= |w|_inf`; for equal widths."""
+        """A matrix G and a nonnegative E with `F U^-1 w` in `(G + [-E, E]) v` for some v of `|v|_inf <= |w|_inf`; for equal widths.
+
+        factor F: (r, s). G and E: (r, s).
+        """
         wider = 1.0 + 2.0 * self._slack
         error = np.abs(factor) @ np.abs(self._inverse) * (len(self.shear) * UNIT * wider)
         return factor @ self._inverse * wider, error
 
     def corner(self, factor: Floats, widths: Floats) -> Floats:
-        """At least `max |(F U^-1 w)_i|` over `|w_j| <= widths[j]`, all widths equal; one bound a row of F."""
+        """At least `max |(F U^-1 w)_i|` over `|w_j| <= widths[j]`, all widths equal; one bound a row of F.
+
+        factor F: (r, s). widths: (s,). Returns (r,).
+        """
         seen, error = self.through(factor)
         return (np.abs(seen) + error) @ widths
 

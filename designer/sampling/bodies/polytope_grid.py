@@ -1,4 +1,7 @@
-"""The gauge of a polytope, for exact sampling on the integer grid: a simplex by volume, exponentials along its vertices."""
+"""The gauge of a polytope, for exact sampling on the integer grid: a simplex by volume, exponentials along its vertices.
+
+Derivation: docs/theory/sampling.md, sections 3 and 4.
+"""
 
 from __future__ import annotations
 
@@ -99,12 +102,18 @@ class PolytopeGrid:
         return 1 + self.dimension + (continuous.normal_words(self.dimension) if self.falloff is Falloff.GAUSSIAN else 0)
 
     def largest(self, widths: Floats, plane: NearestPlane | None = None) -> float:
-        """`max_f sum_i |a_fi| widths_i`: a linear function is largest at a corner of the box."""
+        """`max_f sum_i |a_fi| widths_i`: a linear function is largest at a corner of the box.
+
+        widths: (s,).
+        """
         heights = np.abs(self._normals) @ widths if plane is None else plane.corner(self._normals, widths)
         return float(heights.max()) * ROUND_UP
 
     def propose(self, words: NDArray[np.uint64]) -> tuple[Floats, Floats, Floats]:
-        """`y = sum t_i v_i` on a simplex chosen by volume; its gauge is `sum t_i`."""
+        """`y = sum t_i v_i` on a simplex chosen by volume; its gauge is `sum t_i`.
+
+        words: (n, word_count). Draws (n, s), norms (n,), errors (n,).
+        """
         s = self.dimension
         index = np.searchsorted(self._thresholds, words[:, 0], side="left")
         open_ = index != np.searchsorted(self._thresholds, words[:, 0], side="right")
@@ -140,7 +149,10 @@ class PolytopeGrid:
         return first if first == last else None
 
     def norm(self, z: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """`max_f a_f . z` and its error, over the facets in portions."""
+        """`max_f a_f . z` and its error, over the facets in portions.
+
+        z: (n, s). Norms (n,), errors (n,).
+        """
         floats, largest = z.astype(np.float64), np.full(len(z), -np.inf)
         portion = max(1, ENTRIES_AT_ONCE // max(1, len(z)))
         for start in range(0, len(self._normals), portion):

@@ -64,7 +64,10 @@ class GridNorm(Protocol):
         """log of the volume of the unit ball."""
 
     def largest(self, widths: Floats, plane: NearestPlane | None = None) -> float:
-        """At least the norm of every x with `|x_i| <= widths[i]`, or of every x = U^-1 w with such a w, U the shear of `plane`."""
+        """At least the norm of every x with `|x_i| <= widths[i]`, or of every x = U^-1 w with such a w, U the shear of `plane`.
+
+        widths: (s,), nonnegative, in grid steps.
+        """
 
     def propose(self, words: NDArray[np.uint64]) -> tuple[Floats, Floats, Floats]:
         """Draws y (n, s), their norms (n,), and an error (n,) that bounds the norm's and, times `spread`, the coordinates'."""
@@ -85,8 +88,9 @@ class RoundAndReject:
 
     Exactness, as for the other samplers: ideal random bits, and numpy's log, exp, cos, sin right to 2^-48.
     With a `plane` the cell of a grid point is that of nearest plane, `|U x|_inf <= 1/2` in place of `|x|_inf <= 1/2`; any plane gives
-    the same law, a good one few rejections. Derivation: docs/theory/sampling.md, section 3, and lattice.md, section 2. ValueError if fewer than one draw in 10^4 would be accepted (the grid is too
-    coarse for the norm) or if coordinates would leave 64 bits (too fine).
+    the same law, a good one few rejections. Derivation: docs/theory/sampling.md, section 3, and lattice.md, section 2.
+    shifts: (s,), the blocks `2^shift` that places are drawn in. `InvalidProblem` if fewer than one draw in 10^4 would be accepted
+    (the grid is too coarse for the norm) or if coordinates would leave 64 bits (too fine).
     """
 
     shape: GridNorm

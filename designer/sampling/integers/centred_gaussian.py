@@ -42,7 +42,10 @@ class CentredGaussian:
         object.__setattr__(self, "inflation", inflation_for(self.variance, HALF))
 
     def draw(self, centres: Floats, errors: Floats, exact: Callable[[int], Fraction], entropy: Entropy) -> Floats:
-        """One integer per centre, as floats; `exact(i)` is the i-th centre, within `errors[i]` of `centres[i]`."""
+        """One integer per centre, as floats; `exact(i)` is the i-th centre, within `errors[i]` of `centres[i]`.
+
+        centres, errors: (n,). Returns (n,). docs/theory/lattice.md, section 5.
+        """
         base = np.rint(centres)
         offsets, errors = centres - base, errors + np.abs(centres) * 2.0**-52
         bounds = self._bounds(offsets, errors)

@@ -132,6 +132,7 @@ class Plan:
 
     @classmethod
     def of(cls, variance: Fraction, centre: Fraction) -> Plan:
+        """The block size that accepts most, and the largest log-ratio that its proposal can have; docs/theory/sampling.md, section 2."""
         base = round(centre)
         centre -= base
         log_sigma = (math.log2(variance.numerator) - math.log2(variance.denominator)) / 2
@@ -178,7 +179,10 @@ class Plan:
 
 
 def exponent(z: NDArray[np.int64], normal: Floats, error: Floats, column: NDArray[np.void]) -> tuple[Floats, Floats]:
-    """`energy(z) + bound - normal^2 / 2`, whose exp(-.) is the chance of acceptance, and its error."""
+    """`energy(z) + bound - normal^2 / 2`, whose exp(-.) is the chance of acceptance, and its error.
+
+    z, normal, error, column: (n,), column the tabled numbers of the law of each draw. Returns (n,) and errors (n,).
+    """
     floats = z.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         energy = floats * (floats - column["twice_centre"]) * column["precision"]

@@ -1,4 +1,7 @@
-"""The ratio of two theta functions, `rho(Z - c) / rho(Z)`: how much mass a discrete Gaussian has around c, compared with an integer."""
+"""The ratio of two theta functions, `rho(Z - c) / rho(Z)`: how much mass a discrete Gaussian has around c, compared with an integer.
+
+Derivation: docs/theory/lattice.md, section 5.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ class ThetaRatio:
         object.__setattr__(self, "_weights", weights[weights > 2.0**-70])
 
     def exponent(self, centre: Floats, error: Floats) -> tuple[Floats, Floats]:
-        """`-log r(c)` for centres known to `error`, and its error."""
+        """`-log r(c)` for centres known to `error`, and its error.
+
+        centre, error: (n,). Returns (n,) and errors (n,).
+        """
         if self.variance < WIDE:
             return self._direct(centre, error)
         if not len(self._weights):

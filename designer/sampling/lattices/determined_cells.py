@@ -117,6 +117,7 @@ def determinations(matrix: NDArray[np.integer], limit: int = 8) -> Iterator[Dete
 
     Parts are disjoint supports of invariants with equal coefficients: rows of A or of its reduced echelon form, gathered greedily from
     each of them on.
+    matrix A: (k, d) integers. docs/theory/lattice.md, section 4.
     """
     rows = integer_matrix("matrix", matrix)
     echelon = row_echelon(rows).numerators

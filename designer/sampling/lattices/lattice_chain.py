@@ -157,6 +157,7 @@ def directions(constraints: NDArray[np.integer], lattice: Lattice) -> NDArray[np
     """Short vectors of the lattice, a reduced basis among them: jumps along them change the norm least.
 
     All vectors no longer in l1 than the shortest one of the basis are taken, unless they are too many (basic moves of a table).
+    constraints A: (k, d) integers. Returns (J, d). docs/theory/lattice.md, section 6.
     """
     from solvers.lattices.short_vectors import short_vectors
 
@@ -171,8 +172,12 @@ def directions(constraints: NDArray[np.integer], lattice: Lattice) -> NDArray[np
 def planned(
     moves: NDArray[np.int64], energy: Energy, steps: int | None = None, lag: int | None = None, pairs: int = PAIRS
 ) -> ChainPlan:
-    """Decay, lag and steps that nobody stated: the decay that travels farthest, a lag within which nine in ten of some pilot pairs meet,
-    and twice the steps after which the bound is as low as its pairs let it be."""
+    """Decay, lag and steps that nobody stated.
+
+    The decay that travels farthest, a lag within which nine in ten of some pilot pairs meet, and twice the steps after which the bound is as low as its pairs let it be.
+
+    moves: (J, d), see `directions`. docs/theory/lattice.md, section 6.
+    """
     announce("planning a Markov chain by pilot chains")
     source = SeededEntropy(SEED)
     decay = tuned_decay(lambda a: Chain(moves, energy, JumpLaw((a,))), DECAYS, source, chains=32, steps=500)
@@ -208,5 +213,5 @@ def _not_met(censored: int, pairs: int) -> DesignFailed:
 
 
 def chain_sampler(moves: NDArray[np.int64], energy: Energy, plan: ChainPlan) -> LatticeChain:
-    """The sampler of a plan, along `moves` (see `directions`)."""
+    """The sampler of a plan, along `moves` (J, d): see `directions`."""
     return LatticeChain(Chain(moves, energy, JumpLaw((plan.decay,))), plan.steps)

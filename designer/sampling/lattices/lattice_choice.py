@@ -1,4 +1,7 @@
-"""Which exact sampler serves a lattice and a norm: decided by structure and by pilot draws, with the reasons kept."""
+"""Which exact sampler serves a lattice and a norm: decided by structure and by pilot draws, with the reasons kept.
+
+Which sampler draws what: docs/theory/lattice.md, sections 2 to 5.
+"""
 
 from __future__ import annotations
 

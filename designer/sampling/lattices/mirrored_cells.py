@@ -31,8 +31,8 @@ class MirroredLaplace:
     """`P(z)` proportional to `exp(-rate |z|_1)` where each determined cell is `-u - t`, u its partner in one part and t what other parts put there.
 
     Per pair of cells `|u| + |u + t| = max(|w|, |t|)` with `w = 2 u + t`, so w, which has the parity of t and sum 0, is drawn from
-    `exp(-rate |w|_1)` and accepted with probability `exp(-rate sum (|t| - |w|)_+)`: 9 % of the proposals for a 5 x 5 table at rate 1/4, where
-    drawing u and accepting the determined cells keeps 0.6 %; 3 in 10^4 for 10 x 10. Derivation: docs/theory/lattice.md, section 4.
+    `exp(-rate |w|_1)` and accepted with probability `exp(-rate sum (|t| - |w|)_+)`. That is 9 % of the proposals for a 5 x 5 table at rate 1/4, where
+    drawing u and accepting the determined cells keeps 0.6 %. It is 3 in 10^4 for 10 x 10. Derivation: docs/theory/lattice.md, section 4.
 
     cells: with parts and determined cells only. partners: the cell of one part that each determined cell mirrors (see `partners`).
     """
@@ -130,7 +130,10 @@ def partners(cells: Determination) -> Cells | None:
 
 
 def halved_signs(marked: NDArray[np.bool_], entropy: Entropy) -> Integers:
-    """1 on a uniformly chosen half of the marked places of each row, which are even in number, -1 on the others, 0 elsewhere."""
+    """1 on a uniformly chosen half of the marked places of each row, which are even in number, -1 on the others, 0 elsewhere.
+
+    marked: (n, k). Returns (n, k).
+    """
     top = np.uint64(1 << 63)
     words = entropy.words(marked.size).reshape(marked.shape) >> np.uint64(1)
     words = np.where(marked, words, top)
