@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from designer import InvalidProblem, NotPrivate, Workload, metrics
 from designer.additive.grid import Grid
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm
 
 weights = st.one_of(st.sampled_from([1e-130, 2.0**-56, 2.0**-20, 0.01, 0.25, math.inf]), st.floats(1e-12, 0.5))
 exponents = st.one_of(st.sampled_from([-1500, -300, -60, -40, 0, 30, 61, 300, 1000]), st.integers(-70, 70))
 
 
-def built(norm: Norm, steps: tuple[int, ...], falloff: str) -> Mechanism:
+def built(norm: Norm, steps: tuple[int, ...], falloff: str) -> AdditiveMechanism:
     rows = norm.dimension
-    return Mechanism("odd", Workload(np.eye(rows, 2)), metrics.uniform(2, 1.0), norm, Grid(steps), falloff)  # type: ignore[arg-type]
+    return AdditiveMechanism("odd", Workload(np.eye(rows, 2)), metrics.uniform(2, 1.0), norm, Grid(steps), falloff)  # type: ignore[arg-type]
 
 
 @settings(max_examples=150, deadline=None)

@@ -130,7 +130,7 @@ def test_what_nobody_foresaw_is_exit_code_5_and_silent_about_data(
     def fails(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("designer.additive.mechanism.Mechanism.release", fails)
+    monkeypatch.setattr("designer.additive.mechanism.AdditiveMechanism.release", fails)
     monkeypatch.setattr("designer.cli.design", fails)
     first = told(capsys, "release", "spec.json", "--histogram", "counts.csv")
     assert first[0] == 5 and CANARY not in first[1] and type(error).__name__ not in first[1]

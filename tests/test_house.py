@@ -34,11 +34,35 @@ def test_solvers_know_numbers_only(path: Path) -> None:
     assert [word for word in PRIVACY_WORDS if word in text.lower()] == []
 
 
+def loaded_by(code: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after some code."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
 def test_import_loads_neither_solvers_nor_plots() -> None:
-    heavy = "('scipy', 'cvxpy', 'flint', 'cdd', 'matplotlib', 'pyarrow', 'networkx', 'tqdm')"
-    code = f"import sys, designer; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    """No package but numpy, no family, and of `solvers` only what numbers need."""
+    modules = loaded_by("import designer")
+    outside = {name.split(".")[0] for name in modules} - set(sys.stdlib_module_names)
+    heavy = {
+        *("scipy", "cvxpy", "clarabel", "flint", "cdd", "matplotlib", "pyarrow", "networkx", "tqdm"),
+        *("ibis", "duckdb", "pandas", "polars", "pyspark", "sqlglot"),
+    }
+    assert "numpy" in outside and outside & heavy == set()
+    families = {name for name in modules if name.startswith("designer.designing.families")}
+    programs = {name for name in modules if name.startswith("solvers.")}
+    numbers = {name for name in programs if name.startswith("solvers.exact")}
+    light = {"solvers.solution", "solvers.status", "solvers.programs", "solvers.programs.absolute_moments"}
+    assert families == set() and programs - numbers <= light
+
+
+def test_the_first_design_imports_the_list_of_families_without_a_convex_solver() -> None:
+    modules = loaded_by("import designer.designing.families")
+    assert "designer.designing.families.lattice" in modules
+    assert {name.split(".")[0] for name in modules} & {"cvxpy", "clarabel", "cdd", "matplotlib", "networkx"} == set()
 
 
 def test_release_needs_no_convex_solver(tmp_path: Path) -> None:

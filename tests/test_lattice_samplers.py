@@ -10,7 +10,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from designer.sampling.lattices.thinned_l1 import ThinnedL1, rate_below_ellipsoid, rate_below_l2, rate_below_polytope
 from flint import arb, ctx
 from goodness_of_fit import FAILURE_PROBABILITY, p_value
 from numpy.typing import NDArray
@@ -29,6 +28,7 @@ from designer.sampling.lattices.determined_cells import DeterminedLaplace, deter
 from designer.sampling.lattices.lattice_choice import Ellipsoid, LatticeSampler, Polytope, lattice_sampler_for
 from designer.sampling.lattices.lattice_gaussian import LatticeGaussian
 from designer.sampling.lattices.lattice_norm import LatticeNorm, LatticeShape
+from designer.sampling.lattices.thinned_l1 import ThinnedL1, rate_below_ellipsoid, rate_below_l2, rate_below_polytope
 from designer.sampling.lattices.zero_sum import PartitionLaplace, ZeroSum
 from designer.sampling.lazy_uniform import LazyUniform
 from solvers.lattices.kernel import Lattice, integer_kernel

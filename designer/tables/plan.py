@@ -90,6 +90,7 @@ class TablePlan(Specified):
     """
 
     format = "dp-designer/table-plan"
+    takes = ("records",)
 
     queries: Sequence[Query]
     splitting: UnitSplitting | None = None
@@ -242,6 +243,12 @@ class TablePlan(Specified):
             self.queries, self.noisy, rows, SystemEntropy(), lambda selection, counts: selection.release(counts).index
         )
         return TableRelease(answers, self.guarantee_for(row), self.fingerprint)
+
+    def release_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> TableRelease:
+        """See `release`."""
+        return self.release(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
 
     @withholding
     def simulate(

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
-from flint import arb
-
 from solvers.exact.precision import working_precision
 
 if TYPE_CHECKING:
