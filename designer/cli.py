@@ -32,7 +32,7 @@ from designer.files.spec import load
 from designer.pictures import check_picture
 from designer.report import cautions, design_summary, page, summary
 from designer.tables.csv_rows import Marks
-from designer.tables.open_table import open_table
+from designer.tables.opening import open_table
 from designer.values.checks import shown
 from designer.values.json_text import plain
 from designer.values.output import checked_target, write_whole

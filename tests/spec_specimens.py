@@ -28,8 +28,8 @@ from designer.selection import Selection
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear
 from designer.selection.tabulated import Tabulated
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.mwem import MWEM
-from designer.synthetic.small_db import SmallDB
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.small_databases import SmallDB
 
 TRIANGLE = [[0, 0.3, 1.1], [0.3, 0, 1.0], [1.1, 1.0, 0]]
 MARGINS = Margins((6, 4), (5, 5))

@@ -15,7 +15,7 @@ from metric_kinds import every_metric, with_origin
 from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, metrics
 from designer.certified.guarantee import NOTIONS, Guarantee
 from designer.question.relation import Relation
-from designer.relations.composition import composed, composition, for_groups, group_budget, group_privacy, post_processing
+from designer.relations.joint_promises import composed, composition, for_groups, group_budget, group_privacy, post_processing
 
 LINE = metrics.line([0, 1, 4], 1, 0.5)
 OWN = metrics.per_element([1.0, 2.0, 0.25])

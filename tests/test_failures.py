@@ -20,7 +20,7 @@ from designer.cli import main
 from designer.question.histogram import UNUSABLE
 from designer.tables import Count, Groups, TablePlan
 from designer.tables.condition import Condition
-from designer.tables.open_table import open_table
+from designer.tables.opening import open_table
 
 ROOT = Path(__file__).parent.parent
 PROBLEM = '[workload]\nbuilder = "identity"\nsize = 3\n[relation]\nmetric = "uniform"\nepsilon = 1\n'

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, load, metrics
-from designer.additive.error_bounds import error_bounds
+from designer.additive.bounds import error_bounds
 from designer.additive.grid import Grid
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1

@@ -11,7 +11,7 @@ from goodness_of_fit import FAILURE_PROBABILITY, p_value
 from scipy import integrate, stats
 
 from designer import Problem, Workload, design, metrics
-from designer.additive.error_bounds import joint_noise
+from designer.additive.bounds import joint_noise
 from designer.additive.grid import Grid
 from designer.additive.mechanism import AdditiveMechanism
 from designer.additive.noise import noise_for

@@ -20,7 +20,7 @@ from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.finite_law import FiniteLaw
 from solvers.exact.balls import float_above, fraction_below, sharp
-from solvers.exact.precision import precision, working_precision
+from solvers.exact.bits import precision, working_precision
 
 ROOT = Path(__file__).parent.parent
 PLACES = great_circle([[52.5, 13.4], [48.1, 11.6]], 0.05)

@@ -27,8 +27,8 @@ from designer.report import page, summary
 from designer.selection import Selection
 from designer.selection.scores import Closeness
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.mwem import MWEM
-from designer.synthetic.small_db import SmallDB
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.small_databases import SmallDB
 from designer.tables import Count, Groups, Measure, Sum, TablePlan, UnitSplitting
 from designer.values.printing import in_markdown, one_line, printed
 

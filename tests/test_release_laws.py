@@ -28,7 +28,7 @@ from designer.lattice.mechanism import LatticeMechanism
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.plan import design_marginals
 from designer.marginals.workload import MarginalWorkload
-from designer.odds_ratio.canonical_noise import Tulap
+from designer.odds_ratio.canonical import Tulap
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises.tradeoff import EpsilonDelta
@@ -37,8 +37,8 @@ from designer.sampling import entropy
 from designer.selection import Selection
 from designer.selection.scores import Linear
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.mwem import MWEM
-from designer.synthetic.small_db import SmallDB
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.small_databases import SmallDB
 from designer.tables import Count, Groups, TablePlan
 
 LIMIT, FAILURE_PROBABILITY = 2.6, 0.0094

@@ -36,7 +36,7 @@ from designer.marginals.plan import design_marginals
 from designer.marginals.workload import MarginalWorkload
 from designer.question.domain import Domain
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.mwem import MWEM
+from designer.synthetic.multiplicative import MWEM
 
 INF = math.inf
 NOTHING = metrics.from_matrix([[0.0, INF], [INF, 0.0]])

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.additive import report_lines
-from designer.additive.error_bounds import ErrorBounds, error_bounds
+from designer.additive.bounds import ErrorBounds, error_bounds
 from designer.additive.grid import Grid
 from designer.additive.interface import Falloff, Mechanism
 from designer.additive.noise import Noise, noise_for, require_sampler

@@ -27,9 +27,9 @@ FORMATS = {
     "dp-designer/lattice-mechanism": ("designer.lattice.mechanism", "LatticeMechanism"),
     "dp-designer/marginals": ("designer.marginals.mechanism", "MarginalMechanism"),
     "dp-designer/odds-ratio-test": ("designer.odds_ratio.odds_ratio_test", "OddsRatioTest"),
-    "dp-designer/mwem": ("designer.synthetic.mwem", "MWEM"),
+    "dp-designer/mwem": ("designer.synthetic.multiplicative", "MWEM"),
     "dp-designer/table-plan": ("designer.tables.plan", "TablePlan"),
-    "dp-designer/small-db": ("designer.synthetic.small_db", "SmallDB"),
+    "dp-designer/small-db": ("designer.synthetic.small_databases", "SmallDB"),
     "dp-designer/selection": ("designer.selection.mechanism", "Selection"),
 }
 

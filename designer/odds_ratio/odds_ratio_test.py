@@ -14,7 +14,7 @@ from designer.certified.certificate import PrivacyCertificate, Witness
 from designer.certified.guarantee import Guarantee
 from designer.certified.specified import Specified
 from designer.errors import InvalidProblem, NotPrivate
-from designer.odds_ratio.canonical_noise import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
+from designer.odds_ratio.canonical import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.umpu import NoisyCountTest, interval, p_value_above
 from designer.promises.kinds import tradeoff_from_spec

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designer.additive.error_bounds import laplace_noise
+from designer.additive.bounds import laplace_noise
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.certified.optimality import bounded
