@@ -16,28 +16,30 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from designer import Problem, Workload, design, metrics
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.sampling.entropy import SystemEntropy
 
 
-def release_once(mechanism: Mechanism) -> float:
+def release_once(mechanism: AdditiveMechanism) -> float:
     """|noise| of one release of one query, in units of its scale."""
     return abs(float(mechanism.release([0, 0]).answers[0])) / float(mechanism.scales[0])
 
 
-def draw_once(mechanism: Mechanism) -> float:
+def draw_once(mechanism: AdditiveMechanism) -> float:
     """|noise| of one bare draw."""
     return (
         abs(int(mechanism.noise.draw(1, SystemEntropy())[0, 0])) * float(mechanism.grid.steps[0]) / float(mechanism.scales[0])
     )
 
 
-def draw_batch(mechanism: Mechanism) -> float:
+def draw_batch(mechanism: AdditiveMechanism) -> float:
     """Mean |noise| of a batch of 1,000 draws."""
     return float(np.abs(mechanism.noise.draw(1000, SystemEntropy())).mean() * mechanism.grid.steps[0] / mechanism.scales[0])
 
 
-def timed(action: Callable[[Mechanism], float], mechanism: Mechanism, times: int) -> tuple[np.ndarray, np.ndarray]:
+def timed(
+    action: Callable[[AdditiveMechanism], float], mechanism: AdditiveMechanism, times: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Nanoseconds and |noise| of each repetition."""
     rows = []
     for _ in range(times):

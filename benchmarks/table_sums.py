@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from designer.tables import Count, Groups, Measure, PartitionSelection, Sum, TablePlan, UnitSplitting, variance_for
-from designer.tables.open_table import open_table
+from designer.tables.opening import open_table
 
 CATEGORIES = 1000
 ROUNDS = 5

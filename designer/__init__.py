@@ -6,7 +6,8 @@
 True
 """
 
-from designer.additive.mechanism import Mechanism
+from designer.additive.interface import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.additive.release import Release
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
@@ -22,6 +23,7 @@ from designer.question.workload import Workload
 from designer.version import VERSION as __version__
 
 __all__ = [
+    "AdditiveMechanism",
     "Comparison",
     "Design",
     "DesignFailed",

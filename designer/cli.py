@@ -22,21 +22,17 @@ from typing import Any
 import numpy as np
 
 from designer import progress
-from designer.additive.mechanism import Mechanism
-from designer.additive.release import Release
-from designer.certified.specified import Specified, save, to_spec
-from designer.designing.best import design
+from designer.certified.specified import Released, Specified, save, to_spec
+from designer.designing.best import chosen_families, design
 from designer.designing.comparison import compare
-from designer.designing.families import FAMILIES
-from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.data_files import read_histogram
 from designer.files.problem_file import read_problem
 from designer.files.spec import load
-from designer.lattice.mechanism import LatticeMechanism
 from designer.pictures import check_picture
-from designer.question.histogram import Labelled, carries_names
-from designer.report import cautions, certificate_words, design_summary, page, summary
+from designer.report import cautions, design_summary, page, summary
+from designer.tables.csv_rows import Marks
+from designer.tables.opening import open_table
 from designer.values.checks import shown
 from designer.values.json_text import plain
 from designer.values.output import checked_target, write_whole
@@ -47,6 +43,8 @@ EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProb
 UNFORESEEN = 5
 # An exception's own words, and even its kind, may tell of confidential data.
 SILENT = "release: failed in a way that nobody foresaw, perhaps over a damaged file; nothing was released."
+FLAGS = {"histogram": "histogram", "records": "table"}  # the option that gives what a mechanism takes
+COUNTED = "counts of the universe elements"
 CLOSED = "standard output: is closed; open it, or send it to a file or to /dev/null."
 
 
@@ -136,7 +134,7 @@ def parser() -> argparse.ArgumentParser:
             made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
         return made
 
-    names = ", ".join(family.name for family in FAMILIES)
+    names = ", ".join(family.name for family in chosen_families())
     made = command("design", _design, "design a mechanism for a problem file and save its spec", "problem file (TOML)")
     _add_output(made, "-o", "where to save the spec (JSON)")
     made.add_argument("--family", help=f"override the problem file: auto, {names}")
@@ -217,12 +215,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     if options.output:
         text = json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n"
         write_whole(options.output, text, replace=options.force)
-    if isinstance(mechanism, Mechanism):
-        answers = _answer_lines(mechanism, released)
-    elif hasattr(released, "to_text"):
-        answers = [released.to_text()]
-    else:
-        answers = [json.dumps(plain({key: data[key] for key in data if key != "guarantee"}), indent=1, ensure_ascii=False)]
+    answers = mechanism.answer_lines(released)
     return "\n".join([*cautions(mechanism), *answers, "", released.guarantee.to_text()]), data
 
 
@@ -231,87 +224,48 @@ def _cautions(mechanism: Specified) -> dict[str, Any]:
     return {key: value for key in ("vacuous", "exact") if (value := getattr(mechanism, key))}
 
 
-def _released(mechanism: Specified, options: argparse.Namespace) -> Any:
+def _released(mechanism: Specified, options: argparse.Namespace) -> Released:
     """What the spec releases from the file that it needs: records or counts."""
-    from_counts = mechanism.format not in ("dp-designer/table-plan", "dp-designer/marginals")
-    given, needed = ("table", "histogram") if from_counts else ("histogram", "table")
-    from_either = isinstance(mechanism, TakesCounts)
-    if getattr(options, needed) is None and not (from_either and options.table):
-        words = "counts of the universe elements" if from_counts else "records, one row each"
+    needed, from_counts, from_either = mechanism.takes[0], "histogram" in mechanism.takes, len(mechanism.takes) > 1
+    if not any(getattr(options, FLAGS[kind]) for kind in mechanism.takes):
+        words, other = (COUNTED, "table") if from_counts else ("records, one row each", "histogram")
         raise InvalidProblem(
-            f"--{needed}: is missing; this spec releases from {words}{', or from records (--table)' if from_either else f', not from --{given}'}."
+            f"--{FLAGS[needed]}: is missing; this spec releases from {words}{', or from records (--table)' if from_either else f', not from --{other}'}."
         )
     if options.table and options.histogram:
         raise InvalidProblem("--table, --histogram: both are given; a release is from records or from counts, not from both.")
-    from designer.tables.csv_rows import Marks
-
     Marks(options.delimiter, options.decimal, options.thousands)
     if from_counts and (options.entity is not None or options.rows_per_entity is not None):
         raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; this spec releases from counts.")
     if options.histogram:
-        return _released_from_counts(mechanism, read_histogram(options.histogram, options.column, options.delimiter))
+        return mechanism.release_counts(read_histogram(options.histogram, options.column, options.delimiter))
     return _released_from_records(mechanism, options)
 
 
-def _released_from_counts(mechanism: Specified, counts: Any) -> Any:
-    if mechanism.format == "dp-designer/odds-ratio-test":
-        plain: Any = counts.counts if isinstance(counts, Labelled) and not counts.columns else counts
-        counts = np.reshape(plain, (2, 2)) if not carries_names(plain) and np.size(plain) == 4 else plain
-    return mechanism.release(counts)  # type: ignore[attr-defined]
-
-
-def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Any:
-    from designer.tables.open_table import open_table
-
+def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Released:
     marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
-    entities = {name: getattr(options, name) for name in ("entity", "rows_per_entity")}
-    if mechanism.format == "dp-designer/table-plan":
-        table = open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, **marks)  # type: ignore[attr-defined]
-        return mechanism.release(table, **entities)  # type: ignore[attr-defined]
-    table = open_table(options.table, **marks)
-    if mechanism.format == "dp-designer/marginals":
-        return mechanism.release_database(table, **entities)  # type: ignore[attr-defined]
-    return mechanism.release_records(table)  # type: ignore[attr-defined]
-
-
-def _answer_lines(mechanism: Mechanism, released: Release) -> list[str]:
-    names = list(map(printed, released.queries))
-    width = max(map(len, names))
-    deviations = np.sqrt(mechanism.query_variances())
-    lines = [
-        f"{name:{width}}  {_rounded(a, s):>24}  {f'+- {s:,.4g}' if s else 'EXACT, no noise'}"
-        for name, a, s in zip(names, released.answers, deviations, strict=True)
-    ]
-    return ["Noisy answers, with the standard deviation of their noise", *lines]
-
-
-def _rounded(answer: float, deviation: float) -> str:
-    """An answer with two digits beyond the size of its noise."""
-    if not np.isfinite(answer) or deviation <= 0:
-        return f"{answer:,.15g}"
-    return f"{answer:,.{min(12, max(0, 1 - int(np.floor(np.log10(deviation)))))}f}"
+    table = open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, **marks)
+    return mechanism.release_records(table, entity=options.entity, rows_per_entity=options.rows_per_entity)
 
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:
     _check_output(options, [options.file])
     mechanism = _loaded(options)
-    if not isinstance(mechanism, (Mechanism, LatticeMechanism)):
-        raise InvalidProblem(f"{options.file}: holds no additive mechanism, so there is no noise to draw; use release.")
-    noise = mechanism.sample_noise(options.size, options.seed)
+    drawn = mechanism.simulated(options.size, options.seed)
     if options.output:
         content = io.BytesIO()
-        np.save(content, np.asarray(noise))
+        np.save(content, drawn.draws)
         write_whole(options.output, content.getvalue(), replace=options.force)
-    expected, seen = np.sqrt(mechanism.query_variances()), np.asarray(noise).std(axis=0)
+    seen = drawn.draws.std(axis=0)
     lines = [
         f"{printed(name)}: standard deviation {e:.6g} expected, {s:.6g} in the draws"
-        for name, e, s in zip(mechanism.workload.queries, expected, seen, strict=True)
+        for name, e, s in zip(drawn.queries, drawn.expected, seen, strict=True)
     ]
-    data = {"stamp": noise.stamp, "expected": expected, "drawn": seen, "queries": list(mechanism.workload.queries)}
-    return "\n".join([noise.stamp, *lines]), data
+    data = {"stamp": drawn.stamp, "expected": drawn.expected, "drawn": seen, "queries": list(drawn.queries)}
+    return "\n".join([drawn.stamp, *lines]), data
 
 
-def _loaded(options: argparse.Namespace) -> Any:
+def _loaded(options: argparse.Namespace) -> Specified:
     """The mechanism of the spec that a command is about."""
     return load(options.file, allow_vacuous=options.allow_vacuous)
 
@@ -320,7 +274,7 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism = _loaded(options)
     data = {**asdict(mechanism.privacy), "fingerprint": mechanism.fingerprint, **_cautions(mechanism)}
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
-    return "\n".join([*cautions(mechanism), f"{printed(options.file)}: {verdict}. {certificate_words(mechanism)}"]), data
+    return "\n".join([*cautions(mechanism), f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"]), data
 
 
 def _report(options: argparse.Namespace) -> tuple[str, Any]:

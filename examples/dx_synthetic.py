@@ -14,9 +14,9 @@ import numpy as np
 
 from designer import Problem, Workload, metrics
 from designer.pictures import figure
-from designer.synthetic.mwem import MWEM, mwem
+from designer.synthetic.multiplicative import MWEM, mwem
 from designer.synthetic.preprocessing import mwem_price, preprocess, small_db_price
-from designer.synthetic.small_db import SmallDB, small_db
+from designer.synthetic.small_databases import SmallDB, small_db
 from designer.values.arrays import Floats
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, show

@@ -18,7 +18,7 @@ from designer import Mechanism, Problem, Workload, design, metrics
 from designer.pictures import figure
 from designer.question.domain import Domain
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.mwem import MWEM, equal_shares, mwem
+from designer.synthetic.multiplicative import MWEM, equal_shares, mwem
 from designer.values.arrays import Floats
 from examples.reproduction import DATA, Result, show
 

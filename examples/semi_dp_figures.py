@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, design, invariants
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Gauge
 from designer.pictures import figure
 from designer.values.arrays import Floats
@@ -49,20 +49,20 @@ DIFFERENCES = {
 
 
 @cache
-def mechanism(family: str, adjacency: int, size: int, epsilon: float = 1.0) -> Mechanism:
+def mechanism(family: str, adjacency: int, size: int, epsilon: float = 1.0) -> AdditiveMechanism:
     """The mechanism for k x k tables, certified for the adjacency it is named with."""
     relation = invariants.margins((size, size)).protect(epsilon, adjacency)
     notion = "gaussian" if "gaussian" in family else "pure"
     return design(Problem(Workload.identity(size * size), relation, notion=notion), family).mechanism
 
 
-def replicated(made: Mechanism, model: str) -> float:
+def replicated(made: AdditiveMechanism, model: str) -> float:
     """Average L2 loss of 30 draws."""
     draws = np.asarray(made.sample_noise(REPLICATES, seed=1000 + MODELS.index(model)))
     return float(np.linalg.norm(draws, axis=1).mean())
 
 
-def expected(made: Mechanism) -> float:
+def expected(made: AdditiveMechanism) -> float:
     """`E ||z||_2`, exactly or by quadrature to many digits."""
     covariance = made.covariance()
     rank = int(np.linalg.matrix_rank(covariance, hermitian=True))
@@ -97,7 +97,7 @@ def length_of_independent(d: int, variance: float, transform: Callable[[float], 
     return float(2 * d * variance * math.exp(low / 2) + middle + 2 * math.exp(-high / 2)) / (2 * math.sqrt(math.pi))
 
 
-def hull_length(made: Mechanism, nodes: int = 12) -> float:
+def hull_length(made: AdditiveMechanism, nodes: int = 12) -> float:
     """E||z||_2 of a K-norm: s times the mean length over the boundary simplices, points of which are Dirichlet combinations of their corners."""
     assert isinstance(made.norm, Gauge) and made.reconstruction is not None
     body = made.norm.body

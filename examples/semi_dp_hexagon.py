@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, design, invariants
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.pictures import figure
 from designer.values.arrays import Floats
 from examples.reproduction import Result, show
@@ -36,7 +36,7 @@ def table(database: list[tuple[int, int]]) -> Floats:
 
 
 @cache
-def mechanism(adjacency: int) -> Mechanism:
+def mechanism(adjacency: int) -> AdditiveMechanism:
     """The K-norm mechanism of the hull of all changes of at most `adjacency` records."""
     return design(Problem(Workload.identity(9), MARGINS.protect(EPSILON, adjacency)), "k_norm").mechanism
 

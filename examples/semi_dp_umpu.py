@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer.odds_ratio.canonical_noise import Tulap
+from designer.odds_ratio.canonical import Tulap
 from designer.odds_ratio.fisher import Margins, fisher_p_value, fisher_test
 from designer.odds_ratio.umpu import Laplace, LaplaceMean, NoisyCountTest
 from designer.pictures import figure

@@ -15,7 +15,7 @@ from designer.files.data_files import Table, read_table
 from designer.metrics.metric import Metric
 from designer.pictures import figure
 from designer.statistical_queries import StatisticalQueries
-from designer.statistical_queries.separable import average_bounds
+from designer.statistical_queries.averages import average_bounds
 from designer.values.arrays import Floats
 from examples.reproduction import DATA, Result, show
 

@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.additive.error_bounds import ErrorBounds, error_bounds
+from designer.additive import report_lines
+from designer.additive.bounds import ErrorBounds, error_bounds
 from designer.additive.grid import Grid
+from designer.additive.interface import Falloff, Mechanism
 from designer.additive.noise import Noise, noise_for, require_sampler
-from designer.additive.release import Release, SimulatedNoise
+from designer.additive.release import Release
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
@@ -23,17 +25,15 @@ from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT,
 from designer.certified.norms import FALLOFF, NORM, Gauge, Norm, norm_from_spec, norm_to_spec
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.specified import Specified
-from designer.engines.tabulation import TakesCounts
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.differences import changes_given, moved
-from designer.question.histogram import Universe, counts, exact_answers
+from designer.question.histogram import counts, exact_answers
 from designer.question.relation import Relation
 from designer.question.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.relations.kinds import RELATION, relation_from_spec
-from designer.sampling.entropy import SeededEntropy, SystemEntropy
+from designer.sampling.entropy import Entropy, SystemEntropy
 from designer.values.arrays import Floats, frozen, real_array
-from designer.values.checks import count, positive
+from designer.values.checks import positive
 from designer.values.confidential import withholding
 from designer.values.json_text import array, flagged_vacuous
 from designer.values.schema import MATRIX, VACUOUS, Named, keys, needs_one_of, one_of, or_null, record
@@ -41,7 +41,6 @@ from designer.values.schema import MATRIX, VACUOUS, Named, keys, needs_one_of, o
 SMALLEST_WEIGHT = 1e-140
 UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
 NO_NOISE = "no answer gets any noise, so every one is published exactly"
-Falloff = Literal["exponential", "gaussian"]
 
 THEOREMS = {
     "exponential": (
@@ -56,7 +55,7 @@ THEOREMS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism(Specified, TakesCounts):
+class AdditiveMechanism(Mechanism):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
 
     family: one of `designer.certified.family_names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is hidden. norm, falloff: the noise, on R measured coordinates.
@@ -99,17 +98,8 @@ class Mechanism(Specified, TakesCounts):
 
     def __post_init__(self) -> None:
         require_family(self.family, ADDITIVE_FAMILIES)
-        if self.falloff not in THEOREMS:
-            raise InvalidProblem(f"falloff: {self.falloff!r} is unknown; use one of {sorted(THEOREMS)}.")
-        if self.falloff == "gaussian" and self.norm.order != "l2":
-            raise InvalidProblem(
-                f"falloff: a gaussian fall-off has a proof for l2 norms only, not for {self.norm.order}; use exponential."
-            )
+        self._require_law()
         require_sampler(self.norm, self.falloff)
-        if self.relation.size != self.workload.shape[1]:
-            raise InvalidProblem(
-                f"relation: speaks of {self.relation.size} elements, the workload of {self.workload.shape[1]}."
-            )
         rows = self.workload.shape[0] if self.measured is None else len(self.measured)
         if not rows == len(self.grid.exponents) == self.norm.dimension:
             raise InvalidProblem(
@@ -221,18 +211,6 @@ class Mechanism(Specified, TakesCounts):
         rows = self.grid.values(self.integers) if answers is None else self.target
         return self.norm(moved(given, rows, self.norm.silent))
 
-    def error(self, loss: str = "squared") -> float:
-        """Expected error of the noise, exact for the discrete noise that is in fact drawn.
-
-        "squared": sum over queries of the variance; "absolute": sum of the expected |noise|; "max": the largest variance of a query.
-        """
-        if loss not in ("squared", "absolute", "max"):
-            raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared", "absolute" or "max".')
-        if loss == "absolute":
-            return float(self.query_mean_absolutes().sum())
-        variances = self.query_variances()
-        return float(variances.sum() if loss == "squared" else variances.max())
-
     def query_variances(self) -> Floats:
         """Variance of the noise in each of the K answers."""
         return self.noise.variances(self.reconstruction)
@@ -267,11 +245,6 @@ class Mechanism(Specified, TakesCounts):
         """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, and with probability 1 - delta."""
         return error_bounds(self, positive(n, "n"), delta)
 
-    @property
-    def universe(self) -> Universe:
-        """What counts are joined by."""
-        return self.workload.universe
-
     @withholding
     def release(self, histogram: object) -> Release:
         """Noisy answers for confidential data: nonnegative integer counts, one for each universe element, in their order or by name.
@@ -295,16 +268,30 @@ class Mechanism(Specified, TakesCounts):
         noise = np.abs(public @ rebuilt[:, heard]).max(axis=1, initial=0.0)
         return frozen(public[noise <= 1e-9 * np.abs(public).max() * np.abs(rebuilt).max()])
 
-    def sample_noise(self, size: int, seed: int | None = None) -> SimulatedNoise:
-        """`size` draws of the noise in the K answers, (size, K), for simulation only: the result is stamped as not private."""
-        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
-        draws = self.grid.values(self.noise.draw(count(size, "size"), entropy).T).T
-        return SimulatedNoise.of(draws if self.reconstruction is None else draws @ self.reconstruction.T, seed)
+    def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
+        """`size` draws of the noise in the K answers, (size, K)."""
+        draws = self.grid.values(self.noise.draw(size, entropy).T).T
+        return draws if self.reconstruction is None else draws @ self.reconstruction.T
 
     @cached_property
     def noise(self) -> Noise:
         """The exact sampler of the noise, in grid steps, and the moments of its law."""
         return noise_for(self.norm, self.grid, self.falloff)
+
+    def certificate_words(self) -> str:
+        return report_lines.certificate_words(self)
+
+    def summary_lines(self) -> list[str]:
+        return report_lines.summary_lines(self)
+
+    def design_lines(self) -> list[str]:
+        return self.summary_lines()
+
+    def page_lines(self) -> list[str]:
+        return report_lines.page_lines(self)
+
+    def answer_lines(self, released: Release) -> list[str]:
+        return report_lines.answer_lines(self, released)
 
     def core(self) -> dict[str, Any]:
         """Everything that decides what the mechanism does."""
@@ -321,7 +308,7 @@ class Mechanism(Specified, TakesCounts):
         }
 
     @classmethod
-    def from_core(cls, core: Mapping[str, Any]) -> Mechanism:
+    def from_core(cls, core: Mapping[str, Any]) -> AdditiveMechanism:
         """The mechanism of a spec, certified anew."""
         allowed = flagged_vacuous(core, keys(cls.schema))
         if not all(type(e) is int and abs(e) < 2000 for e in core["grid"]):

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 from designer.errors import InvalidProblem
 from designer.values.checks import shown
 
-CUSTOM = "custom"  # a mechanism made by hand
+CUSTOM = "custom"  # a mechanism made by hand, or by a family of one's own
 
-ADDITIVE_FAMILIES = frozenset(
-    {
-        *("laplace", "projected_laplace", "k_norm", "ellipsoid", "box", "strategy_laplace", "laplace_joint"),
-        *("gaussian", "diagonal_gaussian", "isotropic_gaussian", "l2_ball"),
-        *("strategy_1", "strategy_2", "strategy_3", "uniform_budget"),
-        *("group_laplace", "group_l2_ball", "group_box", "group_gaussian"),
-        *("subspace_laplace", "subspace_gaussian", "separable", CUSTOM),
-    }
-)
-LATTICE_FAMILIES = frozenset({"lattice_laplace", "lattice_gaussian", CUSTOM})
+AdditiveFamily = Literal[
+    "laplace",
+    "projected_laplace",
+    "k_norm",
+    "ellipsoid",
+    "box",
+    "strategy_laplace",
+    "laplace_joint",
+    "gaussian",
+    "diagonal_gaussian",
+    "isotropic_gaussian",
+    "l2_ball",
+    "strategy_1",
+    "strategy_2",
+    "strategy_3",
+    "uniform_budget",
+    "group_laplace",
+    "group_l2_ball",
+    "group_box",
+    "group_gaussian",
+]
+LatticeFamily = Literal["lattice_laplace", "lattice_gaussian"]
+
+ADDITIVE_FAMILIES = frozenset({*get_args(AdditiveFamily), "subspace_laplace", "subspace_gaussian", "separable", CUSTOM})
+LATTICE_FAMILIES = frozenset({*get_args(LatticeFamily), CUSTOM})
 
 
 def require_family(family: object, known: frozenset[str]) -> None:

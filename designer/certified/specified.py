@@ -6,27 +6,56 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
-from designer.values.arrays import Immutable
+from designer.question.relation import foreign
+from designer.values.arrays import Floats, Immutable
 from designer.values.checks import shown
 from designer.values.json_text import canonical, canonical_text, plain
 from designer.values.output import write_whole
+from designer.values.printing import in_markdown, printed
 from designer.values.schema import Named, Schema
+
+Takes = Literal["histogram", "records"]
+
+
+class Released(Protocol):
+    """What every release is: plain data on request, with the guarantee it carries and the fingerprint of what made it."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised about this release."""
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the mechanism."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Draws of the noise, (M, K), that are no release, and the standard deviation, (K,), that the law gives each of the K queries."""
+
+    stamp: str
+    queries: tuple[str, ...]
+    expected: Floats
+    draws: Floats
 
 
 class Specified(Immutable, ABC):
     """A mechanism of any kind that can be saved, loaded and verified; subclasses are frozen dataclasses.
 
-    What its `release` returns has `to_dict()`, `to_text()`, `guarantee` and `fingerprint`. `privacy` is the certificate of construction, a dataclass of plain values. Two of them are equal when they do the same: their fingerprints, hashes of `core()`, agree. `optimality` and `provenance` are notes
+    takes: what it releases from, the first preferred: counts of the universe elements, or records. `privacy` is the certificate of construction, a dataclass of plain values. Two of them are equal when they do the same: their fingerprints, hashes of `core()`, agree. `optimality` and `provenance` are notes
     that travel with the object and decide nothing.
     """
 
@@ -35,6 +64,7 @@ class Specified(Immutable, ABC):
     parameters_schema: ClassVar[Named]  # of the numbers in the guarantee
     certificate_schema: ClassVar[Named] = PrivacyCertificate.schema
     spec_rules: ClassVar[Schema] = MappingProxyType({})  # what a spec of this format must keep besides, in words of JSON Schema
+    takes: ClassVar[tuple[Takes, ...]] = ("histogram",)
     privacy: Any
     allow_vacuous: bool = False
     optimality: Optimality | None = None
@@ -52,6 +82,66 @@ class Specified(Immutable, ABC):
     @abstractmethod
     def verify(self) -> Any:
         """The privacy certificate, recomputed."""
+
+    @abstractmethod
+    def release(self, data: Any, /) -> Released:
+        """What is published about confidential data; spends the budget once."""
+
+    def release_counts(self, histogram: object) -> Released:
+        """The same from counts as a file holds them; `InvalidProblem` where records are needed."""
+        if "histogram" not in self.takes:
+            raise InvalidProblem("histogram: this releases from records, one row each, not from counts; give a table.")
+        return self.release(histogram)
+
+    def release_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> Released:
+        """The same from a table of records, see `designer.engines.row_unit.RowUnit`; `InvalidProblem` where counts are needed."""
+        raise InvalidProblem("table: this releases from counts of the universe elements, not from records; give a histogram.")
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns of the records that are read as exact numbers."""
+        return ()
+
+    @property
+    def counted_keys(self) -> tuple[str, ...]:
+        """The columns of the records that are read as whole numbers."""
+        return ()
+
+    def simulated(self, size: int, seed: int | None = None) -> Simulation:
+        """`size` draws of the noise, for simulation only; `InvalidProblem` where the noise depends on the data."""
+        raise InvalidProblem("mechanism: is no additive mechanism, so there is no noise to draw; use release.")
+
+    def certificate_words(self) -> str:
+        """The certificate in a line for each of its values, and the fingerprint."""
+        values = (f"{name.replace('_', ' ')}: {printed(value)}" for name, value in plain(asdict(self.privacy)).items())
+        return "\n".join([*values, f"Fingerprint {self.fingerprint}"])
+
+    def summary_lines(self) -> list[str]:
+        """What it does and what proves it, for the terminal."""
+        return [self.guarantee.to_text(), f"Certificate{' (empty)' if self.vacuous else ''}: {self.certificate_words()}"]
+
+    def page_lines(self) -> list[str]:
+        """The guarantee and the certificate in Markdown."""
+        values = plain(asdict(self.privacy)).items()
+        return [
+            f"# {type(self).__name__} {self.fingerprint[:12]}",
+            *("", "## Guarantee", "", "```", self.guarantee.to_text(), "```"),
+            *(
+                "",
+                "## Privacy certificate",
+                "",
+                *(f"- {name.replace('_', ' ')}: {in_markdown(value)}" for name, value in values),
+            ),
+        ]
+
+    def answer_lines(self, released: Any) -> list[str]:
+        """A release of this mechanism, without its guarantee, for the terminal."""
+        if hasattr(released, "to_text"):
+            return [released.to_text()]
+        data = {key: value for key, value in released.to_dict().items() if key != "guarantee"}
+        return [json.dumps(plain(data), indent=1, ensure_ascii=False)]
 
     @property
     @abstractmethod
@@ -128,7 +218,8 @@ FORMAT_VERSION = 1
 
 
 def to_spec(mechanism: Specified) -> dict[str, Any]:
-    """The whole spec as plain data."""
+    """The whole spec as plain data; `InvalidProblem` where a relation of the caller's own is in it, which no reader would know."""
+    _require_closed(mechanism)
     body = {
         "format": mechanism.format,
         "version": FORMAT_VERSION,
@@ -141,6 +232,15 @@ def to_spec(mechanism: Specified) -> dict[str, Any]:
     }
     spec: dict[str, Any] = plain(body)
     return {**spec, "seal": seal(spec)}
+
+
+def _require_closed(mechanism: Specified) -> None:
+    for field in fields(mechanism):  # type: ignore[arg-type]  # every kind is a dataclass
+        if kind := foreign(getattr(mechanism, field.name)):
+            raise InvalidProblem(
+                f"relation: {kind.__name__} is a class of your own, and specs hold only the relations of designer.metrics and "
+                "designer.invariants; design and release in one program, or write its budgets out with metrics.from_matrix."
+            )
 
 
 def seal(spec: Mapping[str, Any]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from designer.additive.mechanism import Mechanism
+from designer.additive.interface import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.certificate import PrivacyCertificate
+from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily
 from designer.certified.optimality import Optimality
-from designer.designing.families import FAMILIES, family_named
 from designer.designing.family import Family
 from designer.designing.problem import Problem
 from designer.designing.unbiased_limit import Limit, limit
@@ -19,16 +20,20 @@ from designer.errors import DesignFailed, InvalidProblem, Refusal
 from designer.values.checks import positive, shown
 from designer.version import VERSION
 
+if TYPE_CHECKING:
+    from designer.lattice.mechanism import LatticeMechanism  # with FLINT behind it
+
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
 AUTO_ELEMENTS = 5000
+M = TypeVar("M", bound=Mechanism, covariant=True)
 
 
 @dataclass(frozen=True)
-class Design:
-    """A mechanism with what is known about it: the privacy certificate, and how close it is to the best of its family."""
+class Design(Generic[M]):
+    """A mechanism of kind M with what is known about it: the privacy certificate, and how close it is to the best of its family."""
 
     problem: Problem
-    mechanism: Mechanism
+    mechanism: M
     seconds: float
 
     @property
@@ -77,10 +82,23 @@ class Design:
         return self.mechanism.error("squared")
 
 
-def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design:
+def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
+    """The families of these names, or all: the list is imported, with its solvers, when it is first asked for."""
+    from designer.designing.families.listed import family_named, known_families
+
+    return known_families() if names is None else tuple(map(family_named, names))
+
+
+@overload
+def design(problem: Problem, /, family: LatticeFamily, **options: Any) -> Design[LatticeMechanism]: ...
+@overload
+def design(problem: Problem, /, family: AdditiveFamily, **options: Any) -> Design[AdditiveMechanism]: ...
+@overload
+def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[Mechanism]: ...
+def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[Mechanism]:
     """The best mechanism of a family for a problem, certified.
 
-    family: a name in `FAMILIES`, or "auto" for the best that applies (see `best_of_all`). options: those of the builder.
+    family: a name in `designer.designing.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the best that applies (see `best_of_all`). options: those of the builder.
     Raises `InvalidProblem` for an unknown family or option, `DesignFailed` when the family has no mechanism for the problem.
 
     >>> from designer import Problem, Workload, metrics
@@ -94,7 +112,7 @@ def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design:
                 f"options: {shown(unknown)} unknown to 'auto', which takes ['seconds']; name a family beside them."
             )
         return best_of_all(problem, **options)
-    chosen = family_named(family)
+    (chosen,) = chosen_families([family])
     unknown = sorted(set(options) - set(chosen.options()))
     if unknown:
         raise InvalidProblem(
@@ -105,7 +123,7 @@ def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design:
             f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family."
         )
     start = time.perf_counter()
-    mechanism = built(chosen, problem, options)
+    mechanism = _of_the_family(chosen, built(chosen, problem, options))
     seconds = time.perf_counter() - start
     provenance = {
         "software": f"dp-designer {VERSION}",
@@ -130,16 +148,27 @@ def built(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mecha
         ) from failure
 
 
-def best_of_all(problem: Problem, seconds: float = 60.0) -> Design:
+def _of_the_family(family: Family, made: Mechanism) -> Mechanism:
+    """The mechanism, if it bears the family's name, or, from a family that was registered, the name for noise of one's own."""
+    if not isinstance(made, Mechanism):
+        raise InvalidProblem(f"family: the builder of {family.name!r} returned {shown(made)}; it must return a mechanism.")
+    if made.family not in (family.name, CUSTOM):
+        raise InvalidProblem(
+            f"family: a mechanism of {family.name!r} says that it is {made.family!r}; build it with family={CUSTOM!r}."
+        )
+    return made
+
+
+def best_of_all(problem: Problem, seconds: float = 60.0) -> Design[Mechanism]:
     """The design of least loss among the families of the problem's notion, baselines left out; its provenance lists what was tried.
 
-    seconds: once one family has a mechanism, none is started after this time. They come in the order of `FAMILIES`. A family that fails,
+    seconds: once one family has a mechanism, none is started after this time. They come in the order of the list. A family that fails,
     in whatever way, is listed with its reason, and the others go on.
     """
     allowed, start = positive(seconds, "options.seconds"), time.perf_counter()
-    made: list[Design] = []
+    made: list[Design[Mechanism]] = []
     tried: dict[str, str] = {}
-    for family in FAMILIES:
+    for family in chosen_families():
         if family.notion != problem.notion or family.baseline or family.on_request or not family.concerns(problem):
             continue
         if made and time.perf_counter() - start > allowed:

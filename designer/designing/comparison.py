@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from designer.designing.best import Design, design, reason
-from designer.designing.families import FAMILIES, family_named
+from designer.additive.interface import Mechanism
+from designer.designing.best import Design, chosen_families, design, reason
 from designer.designing.problem import Problem
 from designer.designing.unbiased_limit import Limit, limit
 from designer.errors import DesignFailed, InvalidProblem
@@ -45,10 +45,10 @@ class Comparison:
 
     problem: Problem
     rows: list[dict[str, Any]]
-    designs: dict[str, Design]
+    designs: dict[str, Design[Mechanism]]
 
     @property
-    def best(self) -> Design:
+    def best(self) -> Design[Mechanism]:
         """The design of least loss for the problem's own loss."""
         if not self.designs:
             raise DesignFailed("compare: no family has a mechanism for this problem; the rows say why.")
@@ -81,9 +81,9 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
     limit or a baseline that fails leaves its column empty, with the reason in every note.
     """
     names = (
-        [f.name for f in FAMILIES if f.notion == problem.notion and f.concerns(problem)]
+        [f.name for f in chosen_families() if f.notion == problem.notion and f.concerns(problem)]
         if families is None
-        else [family_named(name).name for name in families]
+        else [family.name for family in chosen_families(families)]
     )
     if not names:
         raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
@@ -94,7 +94,7 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
     for name in track(names, "designing"):
         try:
             made = design(problem, name)
-            rows.append(_row(made, reference, least) | {"note": "; ".join(notes)})
+            rows.append(_row(name, made, reference, least) | {"note": "; ".join(notes)})
         except Exception as failure:
             rows.append({**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "family": name, "note": reason(failure)})
         else:
@@ -124,14 +124,14 @@ def _reference(problem: Problem) -> Floats | None:
     return np.sqrt(baseline.mechanism.query_variances())
 
 
-def _row(made: Design, reference: Floats | None, least: Limit | None) -> dict[str, Any]:
+def _row(name: str, made: Design[Mechanism], reference: Floats | None, least: Limit | None) -> dict[str, Any]:
     mechanism = made.mechanism
     deviations = np.sqrt(mechanism.query_variances())
     noisy = deviations > 0
     factors = None if reference is None else reference[noisy] / deviations[noisy]
     worst = made.privacy.worst_ratio
     return {
-        "family": mechanism.family,
+        "family": name,
         "loss": made.loss,
         "squared": mechanism.error("squared"),
         "absolute": mechanism.error("absolute"),

@@ -5,17 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
+from typing import Literal
 
-from designer.additive.mechanism import Mechanism
-from designer.designing.problem import Problem
+from designer.additive.interface import Mechanism
+from designer.designing.problem import NOTIONS, Problem
+from designer.errors import InvalidProblem
+from designer.values.checks import shown
 
 
 @dataclass(frozen=True)
 class Family:
-    """A way to build a mechanism for a problem: its name, one line about it, the notion it serves, and the module of its builder.
+    """A way to build a mechanism for a problem: its name, one line about it, the notion it serves, and the function that builds.
 
-    The builder is the function of the family's name in `designer.designing.families.<module>`; it is imported when it is needed, with its solvers.
+    build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`.
     scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least loss (integer
     tables), so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave it out
     elsewhere.
@@ -23,22 +25,25 @@ class Family:
 
     name: str
     title: str
-    notion: str
-    module: str
+    notion: Literal["pure", "gaussian"]
+    build: Callable[..., Mechanism]
     baseline: bool = False
     scans_little: bool = False
     on_request: bool = False
     invariants_only: bool = False
 
+    def __post_init__(self) -> None:
+        for key in ("name", "title"):
+            if not isinstance(getattr(self, key), str) or not getattr(self, key):
+                raise InvalidProblem(f"family.{key}: {shown(getattr(self, key))} is no text; name the family.")
+        if self.notion not in NOTIONS:
+            raise InvalidProblem(f"family.notion: {shown(self.notion)} is unknown; use one of {list(NOTIONS)}.")
+        if not callable(self.build):
+            raise InvalidProblem(f"family.build: {shown(self.build)} is no function of a problem; give the builder itself.")
+
     def concerns(self, problem: Problem) -> bool:
         """Whether the family has something to say about such a relation."""
         return not (self.invariants_only and problem.relation.single_records)
-
-    @property
-    def build(self) -> Callable[..., Mechanism]:
-        """The builder, problem in, mechanism out."""
-        builder: Callable[..., Mechanism] = getattr(import_module(f"designer.designing.families.{self.module}"), self.name)
-        return builder
 
     def options(self) -> list[str]:
         """The names of the builder's options."""

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from designer.additive.grid import Grid
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm
 from designer.certified.optimality import bounded
 from designer.certified.scale_up import _least_budget, scale_up_to_private
@@ -41,7 +41,7 @@ def freeze(
     shape: Callable[[SensitivitySet], Norm],
     falloff: Literal["exponential", "gaussian"],
     bound: Bound | None = None,
-) -> Mechanism:
+) -> AdditiveMechanism:
     """The certified mechanism whose noise follows `shape(differences on the grid)`, divided by what privacy requires.
 
     scales: rough noise scales of the measured coordinates, (R,), which choose the grid; 0 where there is none.
@@ -53,7 +53,7 @@ def freeze(
     rounded = SensitivitySet.of(on_grid, problem.relation)
     norm = shape(rounded)
     norm = norm.divided(scale_up_to_private(rounded, norm))
-    made = Mechanism(
+    made = AdditiveMechanism(
         family,
         problem.workload,
         problem.relation,
@@ -72,12 +72,12 @@ def freeze(
     return made.annotated(made.provenance, claim)
 
 
-def _loss(problem: Problem, made: Mechanism) -> float:
+def _loss(problem: Problem, made: AdditiveMechanism) -> float:
     absolutes = made.query_mean_absolutes() if problem.loss == "absolute" else None
     return problem.loss_of(made.query_variances(), absolutes)
 
 
-def rounding_of(problem: Problem, made: Mechanism) -> float:
+def rounding_of(problem: Problem, made: AdditiveMechanism) -> float:
     """How far the loss of a mechanism on a grid may lie below that of continuous noise for the queries before they were rounded.
 
     With the norm divided by `1 + eta` the noise is private for the unrounded queries, `eta = max ||u - u'|| / b`, u' on the grid. On a grid of
@@ -95,7 +95,7 @@ def rounding_of(problem: Problem, made: Mechanism) -> float:
     return float(loss * relative + (1 + relative) * problem.loss_of(coarse**2, coarse))
 
 
-def _beyond_budgets(made: Mechanism) -> float:
+def _beyond_budgets(made: AdditiveMechanism) -> float:
     """eta: the largest part of a budget that rounding to the grid may hide from the certificate."""
     off = np.where(made.norm.silent[:, None], 0.0, made.grid.values(made.integers) - made.target)
     if not off.any():
@@ -104,7 +104,7 @@ def _beyond_budgets(made: Mechanism) -> float:
     return 2 * longest / _least_budget(made.relation)
 
 
-def _left_out(problem: Problem, made: Mechanism) -> float:
+def _left_out(problem: Problem, made: AdditiveMechanism) -> float:
     """What answering the part of the queries that the reconstruction leaves out would cost, relative to the loss.
 
     Laplace noise for K answers that move by at most r standard deviations of theirs per budget, from a part t of all budgets, costs

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.certified.specified import Specified, Takes
 from designer.engines.row_unit import RowUnit
 from designer.engines.texts import octets, text_of
 from designer.errors import InvalidProblem
@@ -21,8 +22,10 @@ OUTSIDE = "records: hold a value that names no universe element, or lack one; cl
 UNEQUAL = "records: columns differ in length, or are indexed differently; give one table. Nothing was released."
 
 
-class TakesCounts(ABC):
+class TakesCounts(Specified):
     """A mechanism that releases from counts of universe elements, and from the records that they count."""
+
+    takes: ClassVar[tuple[Takes, ...]] = ("histogram", "records")
 
     @property
     @abstractmethod
@@ -34,13 +37,17 @@ class TakesCounts(ABC):
         """What is released for confidential counts."""
 
     @withholding
-    def release_records(self, table: Any, *, unit: str | None = None) -> Any:
+    def release_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> Any:
         """The same for confidential records: an Ibis table of any size, which its engine counts, or a data frame or mapping of columns.
 
         The columns that name the elements (`[elements] names` or the attributes of `[domain]`) say which element a record is. An Ibis table is a
         row-wise view of one table, unfiltered, so that a row is a record; anything else needs a `unit`, the caller's word for what one row is. The
-        guarantee of the release says which.
+        guarantee of the release says which. entity, rows_per_entity: refused, because counts do not tell whose the records are.
         """
+        if entity is not None or rows_per_entity is not None:
+            raise InvalidProblem("entity, rows_per_entity: bound the records of an entity; this releases from counts.")
         if not _is_expression(table):
             return self.release(tabulated(table, self.universe))
         row = RowUnit(unit)

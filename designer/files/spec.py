@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast, overload
 
 from designer.certified.guarantee import SOFTWARE, Guarantee
 from designer.certified.optimality import Optimality
@@ -24,13 +24,13 @@ from designer.values.schema import HASH, Named, either, exactly, keys, noted, nu
 
 # What a file may hold: its format, and the module and class that read it.
 FORMATS = {
-    "dp-designer/mechanism": ("designer.additive.mechanism", "Mechanism"),
+    "dp-designer/mechanism": ("designer.additive.mechanism", "AdditiveMechanism"),
     "dp-designer/lattice-mechanism": ("designer.lattice.mechanism", "LatticeMechanism"),
     "dp-designer/marginals": ("designer.marginals.mechanism", "MarginalMechanism"),
     "dp-designer/odds-ratio-test": ("designer.odds_ratio.odds_ratio_test", "OddsRatioTest"),
-    "dp-designer/mwem": ("designer.synthetic.mwem", "MWEM"),
+    "dp-designer/mwem": ("designer.synthetic.multiplicative", "MWEM"),
     "dp-designer/table-plan": ("designer.tables.plan", "TablePlan"),
-    "dp-designer/small-db": ("designer.synthetic.small_db", "SmallDB"),
+    "dp-designer/small-db": ("designer.synthetic.small_databases", "SmallDB"),
     "dp-designer/selection": ("designer.selection.mechanism", "Selection"),
 }
 
@@ -65,21 +65,34 @@ FRAME = record(
 TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "object": dict, "number": (int, float)}
 
 
-def load(path: str | Path, *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False) -> Any:
+S = TypeVar("S", bound=Specified)
+
+
+@overload
+def load(path: str | Path, *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False) -> Specified: ...
+@overload
+def load(path: str | Path, kind: Callable[..., S], *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False) -> S: ...
+def load(
+    path: str | Path, kind: Callable[..., Specified] = Specified, *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False
+) -> Specified:
     """The mechanism of a spec file, of any kind in `FORMATS`, certified anew.
 
+    kind: the class that is needed, such as `designer.Mechanism`; a spec of any other is refused.
     allow_vacuous: load a mechanism that hides nothing, too, if its spec says that this was asked for.
     Raises `InvalidSpec` for a file that is not a spec, is over `size_limit` bytes, was altered, or claims what its mechanism does not
     prove; `NotPrivate` when the mechanism in it breaks its own relation, or hides nothing.
     """
     spec = read_json(Path(path), size_limit)
     try:
-        return from_spec(spec, allow_vacuous=allow_vacuous)
+        made = from_spec(spec, allow_vacuous=allow_vacuous)
     except RecursionError:
         raise InvalidSpec("spec: is nested far deeper than a spec is.") from None
+    if not isinstance(made, cast(type, kind)):
+        raise InvalidSpec(f"spec: holds a {type(made).__name__}, not a {kind.__name__}; name the kind that it is, or none.")
+    return made
 
 
-def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Any:
+def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified:
     """The mechanism of a spec that was read; see `load`."""
     require_keys(spec, keys(FRAME), "spec")
     if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] != FORMAT_VERSION:

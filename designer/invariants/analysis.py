@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Any
 
 from designer.errors import InvalidProblem
-from designer.invariants.semi_adjacency import Conforming
+from designer.invariants.adjacency import Conforming
 from designer.invariants.statistics import Statistics
 from designer.promises.accounting import zcdp_epsilon, zcdp_epsilon_bun_steinke, zcdp_group_rho
 from designer.promises.order import Order, compare, compose

@@ -47,7 +47,7 @@ class ChangeRelation(Relation):
     @cached_property
     def changes(self) -> Integers:
         """All v != 0 with `A v = 0` that move at most `adjacency` records, (M, N), in lexicographic order."""
-        from solvers.lattices.short_vectors import short_vectors
+        from solvers.lattices.enumeration import short_vectors
 
         most = min(CHANGES, WRITTEN_OUT // self.size)
         found = short_vectors(self.invariant.constraints, self._radius, limit=most) if self._exchanges <= most else None

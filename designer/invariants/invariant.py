@@ -46,7 +46,7 @@ class Invariant(Statistics):
         if self.groups is None:
             raise InvalidProblem(
                 "adjacency: no bound of the semi-adjacency is known for this invariant; state how many records may change, "
-                "or compute it for your data with designer.invariants.semi_adjacency."
+                "or compute it for your data with designer.invariants.adjacency."
             )
         return self.groups + 1
 

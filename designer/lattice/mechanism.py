@@ -11,21 +11,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.additive.interface import Falloff, Mechanism, simulation_entropy
 from designer.additive.mechanism import SMALLEST_WEIGHT
-from designer.additive.release import Release, SimulatedNoise
+from designer.additive.release import Release
 from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
+from designer.certified.claims import settled_claim
 from designer.certified.family_names import LATTICE_FAMILIES, require_family
 from designer.certified.guarantee import TIMING, Guarantee
 from designer.certified.norms import Gauge, Norm, norm_from_spec, norm_to_spec
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.specified import Specified
-from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
@@ -34,10 +34,10 @@ from designer.lattice.schema import LATTICE_MECHANISM, LATTICE_PARAMETERS
 from designer.progress import announce
 from designer.promises.accounting import zcdp_epsilon
 from designer.question.differences import changes_given, moved
-from designer.question.histogram import Universe, counts
+from designer.question.histogram import counts
 from designer.question.workload import Workload, workload_from_spec, workload_to_spec
 from designer.relations.kinds import relation_from_spec
-from designer.sampling.entropy import SeededEntropy, SystemEntropy
+from designer.sampling.entropy import Entropy, SystemEntropy
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, LatticeChain
 from designer.sampling.lattices.lattice_choice import LatticeChoice, LatticeSampler
 from designer.values.arrays import Floats, frozen
@@ -49,7 +49,6 @@ from designer.values.schema import keys
 from solvers.exact.rational import exact_rank, float_above
 from solvers.lattices.kernel import Lattice, integer_kernel
 
-Falloff = Literal["exponential", "gaussian"]
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
 PROPOSALS = 500_000
@@ -57,7 +56,7 @@ SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a sec
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeMechanism(Specified, TakesCounts):
+class LatticeMechanism(Mechanism):
     """Releases the table `x + z` and the answers `Q (x + z)`.
 
     workload: Q (K, N), asked of the released table. relation: what is hidden, under its invariant. norm: on the R cells listed in `cells`
@@ -86,13 +85,8 @@ class LatticeMechanism(Specified, TakesCounts):
         require_family(self.family, LATTICE_FAMILIES)
         if not isinstance(self.relation, (ChangeRelation, InvariantDistance)):
             raise InvalidProblem("relation: integer noise on a lattice keeps an invariant; use one of designer.invariants.")
-        if self.falloff not in THEOREMS:
-            raise InvalidProblem(f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(THEOREMS)}.")
-        if self.falloff == "gaussian" and self.norm.order != "l2":
-            raise InvalidProblem(f"falloff: a gaussian fall-off needs an l2 norm, not {self.norm.order}; use exponential.")
+        self._require_law()
         size = self.relation.size
-        if self.workload.shape[1] != size:
-            raise InvalidProblem(f"relation: speaks of {size} elements, the workload of {self.workload.shape[1]}.")
         here = tuple(range(size)) if self.cells is None else self.cells
         if (
             len(set(here)) != len(here)
@@ -244,17 +238,11 @@ class LatticeMechanism(Specified, TakesCounts):
 
     def draw(self, size: int, seed: int | None = None) -> NDArray[np.int64]:
         """Noise on the table, (size, N), for simulation only."""
-        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
-        return self.sampler.draw(count(size, "size"), entropy)
+        return self.sampler.draw(count(size, "size"), simulation_entropy(seed))
 
-    def sample_noise(self, size: int, seed: int | None = None) -> SimulatedNoise:
-        """`size` draws of the noise in the K answers, (size, K), stamped as not private."""
-        return SimulatedNoise.of(np.asarray(self.draw(size, seed) @ self.workload.dense().T, dtype=np.float64), seed)
-
-    @property
-    def universe(self) -> Universe:
-        """What counts are joined by."""
-        return self.workload.universe
+    def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
+        """`size` draws of the noise in the K answers, (size, K)."""
+        return np.asarray(self.sampler.draw(size, entropy) @ self.workload.dense().T, dtype=np.float64)
 
     def release(self, histogram: object) -> LatticeRelease:
         """The noisy table and the answers, for confidential counts, joined by name where named. Spends the budget once."""
@@ -325,14 +313,6 @@ class LatticeMechanism(Specified, TakesCounts):
         """Expected absolute noise of each answer, simulated as `covariance` is."""
         return self._moments[1]
 
-    def error(self, loss: str = "squared") -> float:
-        """Expected error of the noise, simulated as `covariance` is: see `Mechanism.error`."""
-        if loss not in ("squared", "absolute", "max"):
-            raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared", "absolute" or "max".')
-        if loss == "absolute":
-            return float(self.query_mean_absolutes().sum())
-        return float(self.query_variances().sum() if loss == "squared" else self.query_variances().max())
-
     @property
     def effective(self) -> Floats:
         """The queries that are answered, which are those that were asked: noise on integers rounds nothing."""
@@ -390,8 +370,6 @@ class LatticeMechanism(Specified, TakesCounts):
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
         """See `designer.certified.claims.settled_claim`."""
-        from designer.certified.claims import settled_claim
-
         return claimed if isinstance(self.relation, InvariantDistance) else settled_claim(self, claimed, proven)
 
 

@@ -95,6 +95,7 @@ class MarginalMechanism(Specified):
         ),
     )
     parameters_schema = Named("parameters_of_marginals", record(BUDGET_RANGE))
+    takes = ("records",)
 
     workload: MarginalWorkload
     protection: Protection
@@ -207,6 +208,12 @@ class MarginalMechanism(Specified):
             row.require_fixed_rows(table, columns)
         released = self._released(lambda: tables_of_database(self.workload, rows))
         return replace(released, guarantee=_of_entities(self.protection, row, row.stated(self.guarantee)))
+
+    def release_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> MarginalRelease:
+        """See `release_database`."""
+        return self.release_database(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
 
     def release_tables(self, tables: Mapping[Sequence[str], Any]) -> MarginalRelease:
         """The same of the true marginal tables, `{names of the axes: counts}`, of at least the largest requested subsets."""

@@ -9,16 +9,6 @@ from __future__ import annotations
 
 from designer.metrics.algebra import Maximum, Restricted, RootSumSquares, maximum, restriction, root_sum_squares
 from designer.metrics.attributes import Hamming, Product, attribute_values, hamming, product
-from designer.metrics.blowfish import (
-    SmoothThreshold,
-    Threshold,
-    blowfish,
-    blowfish_attribute,
-    blowfish_full_domain,
-    blowfish_graph,
-    blowfish_partition,
-    smooth_threshold,
-)
 from designer.metrics.elements import Instance, Partition, PerElement, Uniform, instance, partition, per_element, uniform
 from designer.metrics.graphs import Graph, graph
 from designer.metrics.matrix import Matrix, from_matrix
@@ -33,6 +23,16 @@ from designer.metrics.presence import (
     number_of_records,
 )
 from designer.metrics.series import Chebyshev, Manhattan, Ordered, chebyshev, line, manhattan
+from designer.metrics.thresholds import (
+    SmoothThreshold,
+    Threshold,
+    blowfish,
+    blowfish_attribute,
+    blowfish_full_domain,
+    blowfish_graph,
+    blowfish_partition,
+    smooth_threshold,
+)
 
 __all__ = [
     "AddRemove",

@@ -18,7 +18,7 @@ from designer.question.relation import Block, Read
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import positive
 from designer.values.schema import MATRIX, POSITIVE, Named, list_of, number, of_kind
-from solvers.exact.precision import working_precision
+from solvers.exact.bits import working_precision
 from solvers.exact.rational import root_below
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius R1 of the IUGG

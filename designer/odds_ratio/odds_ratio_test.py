@@ -14,12 +14,12 @@ from designer.certified.certificate import PrivacyCertificate, Witness
 from designer.certified.guarantee import Guarantee
 from designer.certified.specified import Specified
 from designer.errors import InvalidProblem, NotPrivate
-from designer.odds_ratio.canonical_noise import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
+from designer.odds_ratio.canonical import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.umpu import NoisyCountTest, interval, p_value_above
 from designer.promises.kinds import TRADEOFFS, tradeoff_from_spec
 from designer.promises.tradeoff import Tradeoff
-from designer.question.histogram import carries_names
+from designer.question.histogram import Labelled, carries_names
 from designer.sampling.entropy import SystemEntropy
 from designer.values.checks import count, probability, shown
 from designer.values.confidential import withholding
@@ -145,6 +145,12 @@ class OddsRatioTest(Specified):
         first = first_cell(table, self.margins)
         cell = first * 2**self.exponent + int(self.law.draw(1, self.exponent, SystemEntropy())[0])
         return OddsRatioRelease(self, Fraction(cell, 2**self.exponent), self.guarantee, self.fingerprint)
+
+    def release_counts(self, histogram: object) -> OddsRatioRelease:
+        """The same from counts as a file holds them: the four cells, row by row, or the table itself."""
+        counts: Any = histogram.counts if isinstance(histogram, Labelled) and not histogram.columns else histogram
+        four = not carries_names(counts) and np.size(counts) == 4
+        return self.release(np.reshape(counts, (2, 2)) if four else counts)
 
     def core(self) -> dict[str, Any]:
         """Everything that decides what the test does."""

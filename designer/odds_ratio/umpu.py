@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designer.odds_ratio.canonical_noise import CanonicalNoise
+from designer.odds_ratio.canonical import CanonicalNoise
 from designer.odds_ratio.fisher import Margins, level
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import positive
 from solvers.exact.balls import decided, float_above, rational_ball
-from solvers.exact.precision import precision
+from solvers.exact.bits import precision
 
 if TYPE_CHECKING:
     from flint import arb
@@ -42,7 +42,7 @@ class Law(Protocol):
 class NoisyCountTest(Immutable):
     """The test of omega <= 1 against omega > 1 that rejects when x11 + N is large, N of any symmetric law.
 
-    >>> from designer.odds_ratio.canonical_noise import Tulap
+    >>> from designer.odds_ratio.canonical import Tulap
     >>> from designer.promises.tradeoff import EpsilonDelta
     >>> test = NoisyCountTest(Margins((10, 10), (10, 10)), Tulap(EpsilonDelta(1)))
     >>> round(test.size(0.05), 12), round(test.power(0.05, 4.0), 3)

@@ -89,9 +89,9 @@ class Relation(Immutable, ABC):
         """The relation as plain data, `kind` first; `from_spec` inverts it."""
 
     @classmethod
-    @abstractmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Relation:
-        """The relation from plain data; `read` turns the data of an inner relation into one."""
+        """The relation from plain data; `read` turns the data of an inner relation into one. Only kinds of the closed list are read."""
+        raise NotImplementedError(f"{cls.__name__}: is not among the relations that specs hold.")
 
     def points(self, columns: NDArray[Any]) -> NDArray[Any]:
         """The points whose protected pairs differ by sensitivity vectors, from `columns` of shape (N, R)."""
@@ -137,6 +137,18 @@ class Relation(Immutable, ABC):
     def components(self) -> Indices:
         """Label of the connected component of every point when finite budgets are edges; pairs in different components are unprotected."""
         return graph_components(self.blocks(), len(self.points(np.empty((self.size, 0)))))
+
+
+def foreign(value: object) -> type | None:
+    """The class of a relation, `value` or one inside it, that this library does not define; None where there is none."""
+    if isinstance(value, tuple):
+        return next((kind for part in value if (kind := foreign(part))), None)
+    if not isinstance(value, Relation):
+        return None
+    if type(value).__module__.split(".")[0] != "designer":
+        return type(value)
+    parts = (getattr(value, part.name, None) for part in fields(value))  # type: ignore[arg-type]  # every relation is a dataclass
+    return next((kind for part in parts if (kind := foreign(part))), None)
 
 
 def graph_components(blocks: Iterator[Block], points: int) -> Indices:

@@ -4,7 +4,7 @@
 
 Every measure a has one precision `s = 1 / sigma^2` for each level (or family of groups); answers are made consistent by least squares.
 A record then loses `P(r) = sum_a r_a^2 / 2 * sum_f s_af` (exact policy, f over the families on its path), linear in s, and variances of
-consistent answers are convex in s: a convex program (docs/theory/record_design.md, 2), solved by `solvers.programs.least_load` with a proven bound.
+consistent answers are convex in s: a convex program (docs/theory/record_design.md, 2), solved by `solvers.programs.loads` with a proven bound.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from designer.records.policies import GaussianSums
 from designer.records.targets import COUNT, Accuracy, PriorRecords
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.checks import positive
-from solvers.programs.least_load import least_load
+from solvers.programs.loads import least_load
 from solvers.solution import Solution
 
 

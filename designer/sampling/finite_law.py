@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.sampling.lazy_uniform import LazyUniform, resolve
-from solvers.exact.precision import working_precision
+from solvers.exact.bits import working_precision
 
 if TYPE_CHECKING:
     from flint import arb

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from solvers.exact.precision import working_precision
+from solvers.exact.bits import working_precision
 
 if TYPE_CHECKING:
     from flint import arb

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.sampling.lazy_uniform import GUARD_BITS, LazyUniform, resolve
 from solvers.exact.balls import rational_ball
-from solvers.exact.precision import working_precision
+from solvers.exact.bits import working_precision
 
 if TYPE_CHECKING:
     from flint import arb

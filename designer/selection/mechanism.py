@@ -15,7 +15,6 @@ from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, ce
 from designer.certified.guarantee import BUDGET_RANGE, CHANGING, NOTIONS, Guarantee, budget_range
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.specified import Specified
 from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
 from designer.question.histogram import Universe, counts
@@ -62,7 +61,7 @@ LEAST_RATE = 1e-140
 
 
 @dataclass(frozen=True, eq=False)
-class Selection(Specified, TakesCounts):
+class Selection(TakesCounts):
     """Chooses a candidate of `score` with a law of base `exp(rate * score)`: DX Definition 9 with `rate = 1 / (2 c)`, or permute-and-flip.
 
     `rate` is in budget per unit of score. Construction certifies `rate * (max v - min v) <= b` for the changes v of the scores under every

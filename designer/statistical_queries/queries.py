@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer import metrics
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.additive.release import Release
 from designer.designing.problem import Problem
 from designer.engines.tabulation import require_one_index
@@ -199,7 +199,7 @@ class StatisticalQueries(Immutable):
         return np.asarray(self.workload.answer(histogram) / self._count(histogram))
 
     @withholding
-    def release(self, mechanism: Mechanism, records: Records) -> Release:
+    def release(self, mechanism: AdditiveMechanism, records: Records) -> Release:
         """Noisy averages over confidential records, by a mechanism for this workload and relation. Spends the budget once."""
         same = mechanism.workload == self.workload and canonical(mechanism.relation.to_spec()) == canonical(
             self.relation.to_spec()

@@ -15,6 +15,7 @@ from designer.errors import InvalidProblem
 from designer.records.policy import numeric
 from designer.records.values import number
 from designer.tables.condition import floats
+from designer.tables.given import OptionalRational, Rational
 from designer.values.arrays import Immutable
 from designer.values.checks import rational
 from designer.values.json_text import require_keys
@@ -37,9 +38,9 @@ class Measure(Immutable):
     """
 
     column: str
-    step: Fraction = Fraction(1)
-    lower: Fraction = Fraction(0)
-    upper: Fraction | None = None
+    step: Rational = Fraction(1)  # type: ignore[assignment]
+    lower: Rational = Fraction(0)  # type: ignore[assignment]
+    upper: OptionalRational = None  # type: ignore[assignment]
     schema = Named(
         "measure",
         record(
@@ -65,18 +66,15 @@ class Measure(Immutable):
     @property
     def bounds(self) -> tuple[int, int]:
         """The least and the largest number of units. Clipping, scaling and rounding are monotone, so all others lie between."""
-        assert self.upper is not None
         return self._rounded(float(self.lower)), self._rounded(float(self.upper))
 
     @property
     def whole(self) -> bool:
         """May whole numbers be taken as they are?"""
-        assert self.upper is not None
         return self.step == 1 and self.lower.denominator == 1 and self.upper.denominator == 1
 
     def units(self, value: Any) -> int:
         """The number of steps that a public or hypothetical value stands for; InvalidProblem for what no column of numbers holds."""
-        assert self.upper is not None
         value = number(value, self.column)
         if value is None:
             return 0
@@ -102,7 +100,6 @@ class Measure(Immutable):
         """`units` of a column of an Ibis table, of 64-bit integers; nothing that a row holds can make it fail."""
         import ibis
 
-        assert self.upper is not None
         column = numeric(table, self.column)
         kind = column.type()
         if kind.is_integer() and self.whole and not kind.is_uint64():

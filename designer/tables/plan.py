@@ -118,6 +118,7 @@ class TablePlan(Specified):
     parameters_schema = PARAMETERS
     certificate_schema = PolicyCertificate.schema
     spec_rules = RHO_IS_STATED
+    takes = ("records",)
 
     queries: Sequence[Query]
     splitting: UnitSplitting | None = None
@@ -270,6 +271,12 @@ class TablePlan(Specified):
             self.queries, self.noisy, rows, SystemEntropy(), lambda selection, counts: selection.release(counts).index
         )
         return TableRelease(answers, self.guarantee_for(row), self.fingerprint)
+
+    def release_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> TableRelease:
+        """See `release`."""
+        return self.release(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
 
     @withholding
     def simulate(

@@ -17,13 +17,13 @@ from designer.records.values import entry, is_missing
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
 from designer.tables.exact_sums import limbs, total
+from designer.tables.given import Rationals
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
 from designer.values.arrays import Immutable
 from designer.values.checks import rational, shown
 from designer.values.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
 
-Variances = Fraction | tuple[Fraction, ...]
 MOST_NAME = 200
 
 VARIANCE = Named("variance", noted("For all groups, or one for each.", either(RATIONAL, RATIONALS)))
@@ -80,7 +80,7 @@ class Additive(Query):
     `(amount step)^2 / (2 variance)` of zCDP (Canonne, Kamath and Steinke 2020, theorem 4; docs/theory/tables.md, 1).
     """
 
-    variance: Variances = Fraction(0)
+    variance: Rationals = Fraction(0)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -254,8 +254,8 @@ class Average(Query):
     """
 
     measure: Measure | None = None
-    variance: Variances = Fraction(0)
-    count_variance: Variances = Fraction(0)
+    variance: Rationals = Fraction(0)  # type: ignore[assignment]
+    count_variance: Rationals = Fraction(0)  # type: ignore[assignment]
     kind = "average"
     schema = of_kind(
         "query",

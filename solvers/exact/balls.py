@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
-from solvers.exact.precision import working_precision
+from solvers.exact.bits import working_precision
 
 if TYPE_CHECKING:
     from flint import arb

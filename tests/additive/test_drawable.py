@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, load, metrics
 from designer.additive.grid import Grid
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm
 from designer.lattice.mechanism import LatticeMechanism
 
@@ -21,9 +21,9 @@ weights = st.one_of(st.sampled_from([1e-130, 2.0**-56, 2.0**-20, 0.01, 0.25, mat
 exponents = st.one_of(st.sampled_from([-1500, -300, -60, -40, 0, 30, 61, 300, 1000]), st.integers(-70, 70))
 
 
-def built(norm: Norm, steps: tuple[int, ...], falloff: str) -> Mechanism:
+def built(norm: Norm, steps: tuple[int, ...], falloff: str) -> AdditiveMechanism:
     rows = norm.dimension
-    return Mechanism("custom", Workload(np.eye(rows, 2)), metrics.uniform(2, 1.0), norm, Grid(steps), falloff)  # type: ignore[arg-type]
+    return AdditiveMechanism("custom", Workload(np.eye(rows, 2)), metrics.uniform(2, 1.0), norm, Grid(steps), falloff)  # type: ignore[arg-type]
 
 
 @settings(max_examples=150, deadline=None)
@@ -106,9 +106,9 @@ def test_lattice_noise_that_cannot_be_drawn_is_refused_at_construction(order: st
 def test_gauges_that_cannot_be_drawn_are_refused_at_construction(step: int) -> None:
     """The noise is 2^40 wide: 64 bits hold it in steps of 1, not in steps of 2^-40."""
     made = design(Problem(Workload.identity(3), metrics.add_remove(3, 2.0**-40)), "k_norm").mechanism
-    assert isinstance(made, Mechanism)
+    assert isinstance(made, AdditiveMechanism)
     try:
-        coarse = Mechanism("k_norm", made.workload, made.relation, made.norm, Grid((step,) * 3))
+        coarse = AdditiveMechanism("k_norm", made.workload, made.relation, made.norm, Grid((step,) * 3))
     except (InvalidProblem, NotPrivate):
         assert step != 0
         return

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Domain, NotPrivate, Problem, Workload, compare, design, metrics
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 
 BASELINES = ("strategy_1", "strategy_2", "strategy_3", "uniform_budget")
@@ -41,7 +41,7 @@ def uneven(generator: np.random.Generator, size: int) -> np.ndarray:
     return full
 
 
-def exact_worst_ratio(problem: Problem, mechanism: Mechanism) -> Fraction:
+def exact_worst_ratio(problem: Problem, mechanism: AdditiveMechanism) -> Fraction:
     """Brute force over all pairs in rationals, from the frozen integers, steps and weights alone."""
     steps = [Fraction(2) ** e for e in mechanism.grid.exponents]
     weights = mechanism.norm.map
@@ -170,7 +170,7 @@ def test_raw_solver_weights_that_violate_are_refused() -> None:
     )
     good = made.mechanism
     with pytest.raises(NotPrivate, match=r"e\d+ -> e\d+"):
-        Mechanism(good.family, good.workload, good.relation, weighted_l1(good.norm.map * (1 + 1e-9)), good.grid)
+        AdditiveMechanism(good.family, good.workload, good.relation, weighted_l1(good.norm.map * (1 + 1e-9)), good.grid)
 
 
 def test_strategies_are_feasible_and_as_defined() -> None:

@@ -11,9 +11,9 @@ import pytest
 from scipy import integrate, stats
 
 from designer import Problem, Workload, design, metrics
-from designer.additive.error_bounds import joint_noise
+from designer.additive.bounds import joint_noise
 from designer.additive.grid import Grid
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.additive.noise import noise_for
 from designer.certified.norms import Gauge, Norm
 from designer.certified.scale_up import scale_up_to_private
@@ -41,7 +41,7 @@ def problem_for(family: str, name: str) -> Problem:
 
 
 @functools.cache
-def coarse(family: str, name: str, fineness: float = 0.5) -> Mechanism:
+def coarse(family: str, name: str, fineness: float = 0.5) -> AdditiveMechanism:
     """The design of a family with steps of about `fineness` noise scales; the rounded differences ask for another repair."""
     fine = design(problem_for(family, name), family, **shallow(family)).mechanism
     scales = np.zeros(len(fine.grid.exponents))
@@ -52,12 +52,12 @@ def coarse(family: str, name: str, fineness: float = 0.5) -> Mechanism:
     grid = Grid(exponents)
     on_grid = SensitivitySet.of(grid.values(grid.integers(fine.target)), fine.relation)
     norm = fine.norm.divided(scale_up_to_private(on_grid, fine.norm))
-    return Mechanism(
+    return AdditiveMechanism(
         family, fine.workload, fine.relation, norm, grid, fine.falloff, fine.measured, fine.reconstruction, allow_vacuous=True
     )
 
 
-def lattice(made: Mechanism, radius: float) -> np.ndarray:
+def lattice(made: AdditiveMechanism, radius: float) -> np.ndarray:
     """All integer vectors of the heard coordinates whose norm may be below `radius`: a box around the ball."""
     heard = made.noise.heard
     factor = made.norm.factor
@@ -68,7 +68,7 @@ def lattice(made: Mechanism, radius: float) -> np.ndarray:
     return np.array(list(itertools.product(*[range(-m, m + 1) for m in limits])))
 
 
-def logarithm(made: Mechanism, z: np.ndarray) -> np.ndarray:
+def logarithm(made: AdditiveMechanism, z: np.ndarray) -> np.ndarray:
     """The log of the unnormalised mass, from the norm's map alone: no code of the samplers or of `Norm` itself."""
     heard = made.noise.heard
     images = (z * made.grid.steps[heard]) @ made.norm.factor.T
@@ -77,13 +77,13 @@ def logarithm(made: Mechanism, z: np.ndarray) -> np.ndarray:
     return -length if made.falloff == "exponential" else -(length**2) / 2
 
 
-def weights(made: Mechanism, z: np.ndarray) -> np.ndarray:
+def weights(made: AdditiveMechanism, z: np.ndarray) -> np.ndarray:
     """The probabilities of the points of a lattice that holds all but a negligible mass."""
     mass = np.exp(logarithm(made, z))
     return mass / mass.sum()
 
 
-def shifts(made: Mechanism) -> list[tuple[np.ndarray, float]]:
+def shifts(made: AdditiveMechanism) -> list[tuple[np.ndarray, float]]:
     """Protected differences in steps of the heard coordinates, from the frozen integers, with their budgets."""
     points = made.relation.points(made.integers.T)
     alone = isinstance(made.relation, metrics.AddRemove)
@@ -155,14 +155,14 @@ def test_a_scale_one_hundredth_off_is_noticed(family: str) -> None:
     drawn = made.noise.draw(2**18, SeededEntropy(4))[:, made.noise.heard]
     limit = stats.norm.isf(FAILURE_PROBABILITY / 2)
 
-    def deviation(law: Mechanism) -> float:
+    def deviation(law: AdditiveMechanism) -> float:
         weight, lengths = weights(law, z), logarithm(law, z)
         mean = float(weight @ lengths)
         spread = np.sqrt(weight @ (lengths - mean) ** 2 / len(drawn))
         return float(abs(logarithm(law, drawn).mean() - mean) / spread)
 
     assert deviation(made) < limit
-    wider = Mechanism(
+    wider = AdditiveMechanism(
         made.family,
         made.workload,
         made.relation,
@@ -293,7 +293,9 @@ def test_gauges_beyond_the_floats_are_refused(scale: float) -> None:
 
 def test_a_mechanism_refuses_matrix_norms_whose_squares_overflow() -> None:
     with pytest.raises(ValueError, match="choose units"):
-        Mechanism("k_norm", Workload.identity(2), metrics.add_remove(2, 1.0), Gauge(np.eye(2), np.ones(2), 1e200), Grid((0, 0)))
+        AdditiveMechanism(
+            "k_norm", Workload.identity(2), metrics.add_remove(2, 1.0), Gauge(np.eye(2), np.ones(2), 1e200), Grid((0, 0))
+        )
 
 
 def test_a_divided_gauge_is_the_gauge_of_the_grown_body() -> None:

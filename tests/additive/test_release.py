@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer import InvalidProblem, Mechanism, Problem, Workload, design, metrics
+from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, metrics
 from designer.additive.grid import Grid
 from designer.additive.noise import noise_for
 from designer.additive.release import SimulatedNoise
@@ -26,7 +26,7 @@ from tests.oracles.goodness_of_fit import p_value_of_integers
 FAILURE_PROBABILITY = 1e-6  # of each statistical statement, by Hoeffding or Bernstein; seeds are fixed
 
 
-def simple(n: int = 4, epsilon: float = 1.0) -> Mechanism:
+def simple(n: int = 4, epsilon: float = 1.0) -> AdditiveMechanism:
     return design(Problem(Workload.prefix(n), metrics.uniform(n, epsilon)), "laplace").mechanism
 
 
@@ -46,14 +46,16 @@ def test_answers_are_exact_integers_at_every_size(counts: list[int], factor: int
 
 def test_overflow_beyond_int64_in_a_release() -> None:
     """2^52 steps times 2^53 records is 2^105; noise of a few steps is still seen in no float, so the answer is the rounded integer."""
-    made = Mechanism("custom", Workload([[2.0**52, 0.0, 1.0]]), metrics.uniform(3, 1.0), weighted_l1([2.0**-54]), Grid((0,)))
+    made = AdditiveMechanism(
+        "custom", Workload([[2.0**52, 0.0, 1.0]]), metrics.uniform(3, 1.0), weighted_l1([2.0**-54]), Grid((0,))
+    )
     answer = made.release([2**53 - 1, 0, 5]).answers[0]
     assert abs(answer - float(2**52 * (2**53 - 1) + 5)) <= 2**60
 
 
 def test_answers_beyond_the_floats_are_infinite_and_no_error() -> None:
     made = design(Problem(Workload([[1e90, 0.0], [-1e90, 0.0]]), metrics.uniform(2, 1.0)), "laplace").mechanism
-    huge = Mechanism("custom", Workload([[1e300, 0.0]]), metrics.uniform(2, 1e299), weighted_l1([1e-2]), Grid((945,)))
+    huge = AdditiveMechanism("custom", Workload([[1e300, 0.0]]), metrics.uniform(2, 1e299), weighted_l1([1e-2]), Grid((945,)))
     assert huge.release([2**52, 0]).answers.tolist() == [math.inf]
     assert huge.release([0, 2**52]).answers.tolist() != [math.inf]
     assert np.isfinite(made.release([2**52, 0]).answers).all()
@@ -132,7 +134,9 @@ def test_stated_errors_against_draws() -> None:
     """Standard errors from the draws' own fourth moments; six of them fail with probability 2e-9 each."""
     generator = np.random.default_rng(8)
     made = design(Problem(Workload(generator.random((3, 5))), metrics.uniform(5, 0.5)), "laplace").mechanism
-    coarse = Mechanism("custom", Workload.identity(3), metrics.uniform(3, 20.0), weighted_l1([1.0, 3.0, 9.0]), Grid((0, 0, 0)))
+    coarse = AdditiveMechanism(
+        "custom", Workload.identity(3), metrics.uniform(3, 20.0), weighted_l1([1.0, 3.0, 9.0]), Grid((0, 0, 0))
+    )
     for mechanism in (made, coarse):
         draws = np.asarray(mechanism.sample_noise(200_000, seed=5))
         for stated, seen in (
@@ -152,7 +156,7 @@ def test_stated_errors_against_draws() -> None:
 def test_what_is_released_is_the_exact_law_around_the_exact_answer() -> None:
     """Chi-square of 6,000 released noises against the discrete Laplace law, and the same with a scale wrong by 20 % is rejected (power 1 - 10^-6)."""
     queries, rate = 20, Fraction(1, 4)
-    made = Mechanism(
+    made = AdditiveMechanism(
         "custom", Workload.identity(queries), metrics.uniform(queries, 0.5), weighted_l1([0.25] * queries), Grid((0,) * queries)
     )
     x = np.arange(queries) * 10**6
@@ -169,7 +173,7 @@ def test_what_is_released_is_the_exact_law_around_the_exact_answer() -> None:
 
 def test_a_reconstruction_is_part_of_the_error() -> None:
     workload = Workload([[1.0, 1.0], [1.0, -1.0]])
-    made = Mechanism(
+    made = AdditiveMechanism(
         "custom",
         workload,
         metrics.uniform(2, 1.0),
@@ -184,11 +188,11 @@ def test_a_reconstruction_is_part_of_the_error() -> None:
     assert (draws**2).mean(axis=0) == pytest.approx([16.0, 16.0], rel=0.05)
 
 
-def biased() -> Mechanism:
+def biased() -> AdditiveMechanism:
     """A matrix with a bias that DX Theorem 2 has to account for, and a coarse grid beside fine ones."""
     workload = Workload(np.random.default_rng(6).random((3, 5)))
     measured = np.round(workload.dense(), 1)
-    return Mechanism(
+    return AdditiveMechanism(
         "custom", workload, metrics.uniform(5, 3.0), weighted_l1([1.0, 0.9, 0.8]), Grid((-40, -3, -30)), measured=measured
     )
 
@@ -221,7 +225,7 @@ def test_error_bounds_hold_for_every_database_of_n_records(n: int) -> None:
 @pytest.mark.parametrize("rate", [0.01, 0.5, 5.0])
 def test_the_high_probability_bound_on_a_coarse_grid_in_closed_form(rate: float, delta: float) -> None:
     """P(|Z| > s) of the discrete law itself: on a coarse grid the tail of the continuous law would promise too much."""
-    made = Mechanism("custom", Workload([[1.0, 0.0]]), metrics.uniform(2, 10.0), weighted_l1([rate]), Grid((0,)))
+    made = AdditiveMechanism("custom", Workload([[1.0, 0.0]]), metrics.uniform(2, 10.0), weighted_l1([rate]), Grid((0,)))
     steps = math.floor(made.error_bounds(1, delta).high_probability)
     a = math.exp(-rate)
     assert 2 * a ** (steps + 1) / (1 + a) <= delta

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer import InvalidProblem, Mechanism, NotPrivate, Problem, Workload, design, metrics
+from designer import AdditiveMechanism, InvalidProblem, NotPrivate, Problem, Workload, design, metrics
 from designer.additive.grid import Grid
 from designer.certified.certificate import PrivacyCertificate, certify
 from designer.certified.norms import Norm, weighted_l1
@@ -193,10 +193,10 @@ def test_raw_solver_points_pass_only_when_they_are_private(seed: int) -> None:
             <= 1
         )
         if private:
-            assert Mechanism("custom", made.workload, made.relation, weighted_l1(weights), grid).privacy.holds
+            assert AdditiveMechanism("custom", made.workload, made.relation, weighted_l1(weights), grid).privacy.holds
         else:
             with pytest.raises(NotPrivate):
-                Mechanism("custom", made.workload, made.relation, weighted_l1(weights), grid)
+                AdditiveMechanism("custom", made.workload, made.relation, weighted_l1(weights), grid)
 
 
 def test_no_constructor_path_leads_around_the_certificate() -> None:
@@ -218,7 +218,7 @@ def test_no_constructor_path_leads_around_the_certificate() -> None:
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(good, field, None)
     with pytest.raises((TypeError, ValueError)):
-        Mechanism(good.family, good.workload, good.relation, loud, good.grid, privacy=good.privacy)
+        AdditiveMechanism(good.family, good.workload, good.relation, loud, good.grid, privacy=good.privacy)
 
 
 def test_copies_are_frozen_and_unpickling_certifies_again() -> None:
@@ -238,7 +238,7 @@ def test_copies_are_frozen_and_unpickling_certifies_again() -> None:
 def test_arrays_given_to_the_constructor_are_copied() -> None:
     good = design(problem(), "laplace").mechanism
     shape, exponents, measured = good.norm.map.copy(), list(good.grid.exponents), good.workload.dense().copy()
-    made = Mechanism("custom", good.workload, good.relation, Norm(shape, "l1"), Grid(exponents), measured=measured)
+    made = AdditiveMechanism("custom", good.workload, good.relation, Norm(shape, "l1"), Grid(exponents), measured=measured)
     shape *= 2
     exponents[0] += 5
     measured *= 2

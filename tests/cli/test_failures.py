@@ -20,7 +20,7 @@ from designer.cli import main
 from designer.question.histogram import UNUSABLE
 from designer.tables import Count, Groups, TablePlan
 from designer.tables.condition import Condition
-from designer.tables.open_table import open_table
+from designer.tables.opening import open_table
 
 ROOT = Path(__file__).parents[2]
 PROBLEM = '[workload]\nbuilder = "identity"\nsize = 3\n[relation]\nmetric = "uniform"\nepsilon = 1\n'
@@ -130,7 +130,7 @@ def test_what_nobody_foresaw_is_exit_code_5_and_silent_about_data(
     def fails(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("designer.additive.mechanism.Mechanism.release", fails)
+    monkeypatch.setattr("designer.additive.mechanism.AdditiveMechanism.release", fails)
     monkeypatch.setattr("designer.cli.design", fails)
     first = told(capsys, "release", "spec.json", "--histogram", "counts.csv")
     assert first[0] == 5 and CANARY not in first[1] and type(error).__name__ not in first[1]

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,9 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, load, metrics
-from designer.additive.error_bounds import error_bounds
+from designer.additive.bounds import error_bounds
 from designer.additive.grid import Grid
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.certified.specified import to_spec
 from designer.designing.families import FAMILIES
@@ -283,7 +284,7 @@ def test_a_single_count_and_the_geometric_mechanism(epsilon: float) -> None:
     workload, relation = Workload([[1.0]]), metrics.add_remove(1, epsilon)
     found = limit(Problem(workload, relation))
     assert found is not None and found.value == pytest.approx(1 / (4 * math.sinh(epsilon / 2) ** 2), rel=1e-9)
-    geometric = Mechanism("laplace", workload, relation, weighted_l1([epsilon]), Grid((0,)))
+    geometric = AdditiveMechanism("laplace", workload, relation, weighted_l1([epsilon]), Grid((0,)))
     assert geometric.error() == pytest.approx(2 * found.value, rel=1e-9)
 
 
@@ -395,10 +396,11 @@ def test_auto_out_of_time_keeps_the_first_design_and_says_what_was_left() -> Non
 
 
 def test_auto_goes_on_past_its_time_until_there_is_a_design(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(problem: Problem) -> Mechanism:
+    def refuse(problem: Problem) -> AdditiveMechanism:
         raise DesignFailed("laplace: not today")
 
-    monkeypatch.setattr("designer.designing.families.laplace.laplace", refuse)
+    listed = tuple(replace(family, build=refuse) if family.name == "laplace" else family for family in FAMILIES)
+    monkeypatch.setattr("designer.designing.families.listed.FAMILIES", listed)
     found = design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "auto", seconds=1e-9)
     assert found.mechanism.family == "k_norm" and "not today" in found.mechanism.provenance["tried"]["laplace"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, NotPrivate, Problem, Workload, compare, design, metrics
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.designing.families import FAMILIES
-from designer.designing.families.classes import classes
+from designer.designing.families.element_classes import classes
 from designer.designing.family import Family
 from designer.designing.unbiased_limit import limit
 from designer.question.relation import Block
@@ -93,7 +93,7 @@ def breaking(monkeypatch: pytest.MonkeyPatch, failure: BaseException, family: st
     whole = Family.build.fget
 
     def build(self: Family) -> object:
-        def fails(problem: Problem) -> Mechanism:
+        def fails(problem: Problem) -> AdditiveMechanism:
             raise failure
 
         return fails if self.name == family else whole(self)
@@ -127,14 +127,14 @@ def test_an_interrupt_is_no_failure_of_a_family(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.slow
 def test_a_design_whose_error_cannot_be_computed_is_reported_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Mechanism.query_variances
+    whole = AdditiveMechanism.query_variances
 
-    def query_variances(self: Mechanism) -> object:
+    def query_variances(self: AdditiveMechanism) -> object:
         if self.family == "box":
             raise FloatingPointError("no moments")
         return whole(self)
 
-    monkeypatch.setattr(Mechanism, "query_variances", query_variances)
+    monkeypatch.setattr(AdditiveMechanism, "query_variances", query_variances)
     problem = merged(BLIND[:2])
     assert "no moments" in design(problem).mechanism.provenance["tried"]["box"]
     table = compare(problem, ["box", "laplace"])

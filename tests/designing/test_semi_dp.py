@@ -13,11 +13,11 @@ import pytest
 from scipy.optimize import linprog
 
 from designer import DesignFailed, Problem, Workload, design, invariants, load, metrics
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.certificate import certify
 from designer.certified.norms import Gauge
 from designer.certified.sensitivity import SensitivitySet
-from designer.designing.families.classes import classes
+from designer.designing.families.element_classes import classes
 from designer.designing.families.projected import project
 from designer.designing.families.subspace import subspace_mechanism
 from designer.question.domain import Domain
@@ -34,11 +34,11 @@ def table(shape: tuple[int, ...], adjacency: int, epsilon: float = 1.0, notion: 
 
 
 @cache
-def made(family: str, shape: tuple[int, ...], adjacency: int) -> Mechanism:
+def made(family: str, shape: tuple[int, ...], adjacency: int) -> AdditiveMechanism:
     return design(table(shape, adjacency, notion="gaussian" if "gaussian" in family else "pure"), family).mechanism
 
 
-def budget_under(mechanism: Mechanism, adjacency: int, epsilon: float = 1.0) -> Fraction:
+def budget_under(mechanism: AdditiveMechanism, adjacency: int, epsilon: float = 1.0) -> Fraction:
     """The worst ratio of a mechanism's norm over the changes of another adjacency."""
     relation = mechanism.relation.invariant.protect(epsilon, adjacency)
     worst = certify(SensitivitySet.of(mechanism.grid.values(mechanism.integers), relation), mechanism.norm).worst_ratio
@@ -244,7 +244,7 @@ def test_three_by_three_tables_with_hexagons_have_a_cube_cut_by_the_margins():
 # Exact errors against draws -----------------------------------------------------------------------------------------
 
 
-def check_error(mechanism: Mechanism, draws: int, seed: int) -> None:
+def check_error(mechanism: AdditiveMechanism, draws: int, seed: int) -> None:
     """Mean squared length of simulated noise within `z` standard errors, z so that a normal exceeds it with probability FAILURE."""
     from scipy.stats import norm
 

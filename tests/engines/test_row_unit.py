@@ -21,7 +21,7 @@ from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, PartitionSelection, Sum, TablePlan
 from designer.tables.aggregates import numbers
-from designer.tables.open_table import open_table
+from designer.tables.opening import open_table
 
 ibis = pytest.importorskip("ibis")
 pa = pytest.importorskip("pyarrow")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.values.confidential import WITHHELD
 
 CASES = Domain.of({"code": ["a", "A"], "place": ["x", "y"]})
@@ -17,7 +17,7 @@ ROWS = {"code": ["a", "A", "A", "a", "A"], "place": ["x", "x", "y", "y", "y"]}
 EXACT = [1, 1, 1, 2]  # a x, a y, A x, A y
 
 
-def quiet() -> Mechanism:
+def quiet() -> AdditiveMechanism:
     """Noise so small that what is released is the counts."""
     made = design(Problem(Workload.identity(4), metrics.add_remove(4, 600.0)), "laplace").mechanism
     named = Workload(made.workload.matrix, elements=CASES.elements, keys=CASES.keys)

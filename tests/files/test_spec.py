@@ -20,10 +20,10 @@ import pytest
 from scipy import sparse
 
 from designer import (
+    AdditiveMechanism,
     Domain,
     InvalidProblem,
     InvalidSpec,
-    Mechanism,
     NotPrivate,
     Problem,
     Workload,
@@ -43,7 +43,7 @@ INF = math.inf
 
 
 @cache
-def mechanisms() -> dict[str, Mechanism]:
+def mechanisms() -> dict[str, AdditiveMechanism]:
     generator = np.random.default_rng(1)
     matrix = generator.integers(-2, 3, (3, 5)).astype(float)
     matrix[2] = 1.0  # constant: silent under every metric that keeps the number of records
@@ -87,7 +87,7 @@ def resealed(spec: dict[str, Any]) -> dict[str, Any]:
     return {**spec, "seal": seal(spec)}
 
 
-def read(folder: Path, spec: Any) -> Mechanism:
+def read(folder: Path, spec: Any) -> AdditiveMechanism:
     path = folder / "altered.json"
     path.write_text(json.dumps(spec), encoding="utf-8")
     return load(path, allow_vacuous=True)

@@ -34,11 +34,35 @@ def test_solvers_know_numbers_only(path: Path) -> None:
     assert [word for word in PRIVACY_WORDS if word in text.lower()] == []
 
 
+def loaded_by(code: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after some code."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
 def test_import_loads_neither_solvers_nor_plots() -> None:
-    heavy = "('scipy', 'cvxpy', 'flint', 'cdd', 'matplotlib', 'pyarrow', 'networkx', 'tqdm')"
-    code = f"import sys, designer; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    """No package but numpy, no family, and of `solvers` only what numbers need."""
+    modules = loaded_by("import designer")
+    outside = {name.split(".")[0] for name in modules} - set(sys.stdlib_module_names)
+    heavy = {
+        *("scipy", "cvxpy", "clarabel", "flint", "cdd", "matplotlib", "pyarrow", "networkx", "tqdm"),
+        *("ibis", "duckdb", "pandas", "polars", "pyspark", "sqlglot"),
+    }
+    assert "numpy" in outside and outside & heavy == set()
+    families = {name for name in modules if name.startswith("designer.designing.families")}
+    programs = {name for name in modules if name.startswith("solvers.")}
+    numbers = {name for name in programs if name.startswith("solvers.exact")}
+    light = {"solvers.solution", "solvers.status", "solvers.programs", "solvers.programs.absolute_moments"}
+    assert families == set() and programs - numbers <= light
+
+
+def test_the_first_design_imports_the_list_of_families_without_a_convex_solver() -> None:
+    modules = loaded_by("import designer.designing.families")
+    assert "designer.designing.families.lattice" in modules
+    assert {name.split(".")[0] for name in modules} & {"cvxpy", "clarabel", "cdd", "matplotlib", "networkx"} == set()
 
 
 def test_release_needs_no_convex_solver(tmp_path: Path) -> None:
@@ -60,9 +84,38 @@ print(loaded.verify().holds, loaded.release([1, 2, 3]).answers.shape)
 
 
 @pytest.mark.slow
+def blocks_of_the_readme() -> list[str]:
+    return [block.split("```")[0] for block in (ROOT / "README.md").read_text().split("```python\n")[1:]]
+
+
+def test_python_of_the_readme_passes_the_type_checker(tmp_path: Path) -> None:
+    """Each block by itself, strictly; so does a program that asks a design for what its family has, and one that asks another fails."""
+    files = []
+    for number, block in enumerate(blocks_of_the_readme()):
+        files.append(tmp_path / f"block_{number}.py")
+        files[-1].write_text(block)
+    typed = """from designer import Problem, Workload, design, load, metrics
+from designer.lattice.mechanism import LatticeMechanism
+problem = Problem(Workload.identity(3), metrics.uniform(3, 1.0))
+whole: tuple[int, ...] = design(problem, "lattice_laplace").mechanism.release([1, 2, 3]).table
+scales = design(problem, "laplace").mechanism.scales
+lattice: LatticeMechanism = load("spec.json", LatticeMechanism)
+print(load("spec.json").fingerprint, design(problem).mechanism.query_variances())
+"""
+    (tmp_path / "typed.py").write_text(typed)
+    (tmp_path / "untrue.py").write_text(
+        typed + 'load("spec.json").scales\ndesign(problem, "laplace").mechanism.release([1]).table\n'
+    )
+    command = [sys.executable, "-m", "mypy", "--strict"]
+    done = subprocess.run([*command, *files, tmp_path / "typed.py"], cwd=ROOT, capture_output=True, text=True)
+    assert len(files) >= 3 and done.returncode == 0, done.stdout + done.stderr
+    done = subprocess.run([*command, tmp_path / "untrue.py"], cwd=ROOT, capture_output=True, text=True)
+    assert '"Specified" has no attribute "scales"' in done.stdout and '"Release" has no attribute "table"' in done.stdout
+    assert "Found 2 errors" in done.stdout, done.stdout
+
+
 def test_python_of_the_readme_runs(tmp_path: Path) -> None:
-    blocks = (ROOT / "README.md").read_text().split("```python\n")[1:]
-    code = "\n".join(block.split("```")[0] for block in blocks)
+    code = "\n".join(blocks_of_the_readme())
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

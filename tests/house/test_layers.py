@@ -88,3 +88,19 @@ def test_a_room_exports_and_does_nothing_else() -> None:
             allowed = (ast.Import, ast.ImportFrom, ast.Expr)
             logic = [node for node in ast.parse(path.read_text()).body if not isinstance(node, allowed)]
             assert all(isinstance(node, ast.Assign) and node.targets[0].id == "__all__" for node in logic), name  # type: ignore[attr-defined]
+
+
+def public_functions(path: Path) -> set[str]:
+    """The functions that a module defines, or, for a room, that it exports."""
+    body = ast.parse(path.read_text()).body
+    defined = {node.name for node in body if isinstance(node, ast.FunctionDef)}
+    exported = {name.asname or name.name for node in body if isinstance(node, ast.ImportFrom) for name in node.names}
+    return {name for name in defined | (exported if path.name == "__init__.py" else set()) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_no_public_function_shadows_a_module(name: str) -> None:
+    """Who writes `from designer.room import thing` gets the module of that name, whatever was imported before."""
+    own = name if MODULES[name].name == "__init__.py" else name.rpartition(".")[0]
+    exported = {f"{own}.{function}" for function in public_functions(MODULES[name])}
+    assert exported & set(MODULES) == set()

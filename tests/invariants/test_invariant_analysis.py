@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 
 from designer import InvalidProblem, invariants
+from designer.invariants.adjacency import Conforming
 from designer.invariants.analysis import (
     ZCDP,
     Scope,
@@ -19,7 +20,6 @@ from designer.invariants.analysis import (
     semi_first,
     under_invariant,
 )
-from designer.invariants.semi_adjacency import Conforming
 from designer.promises.order import Order, compare
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian

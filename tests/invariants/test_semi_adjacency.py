@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, invariants
-from designer.invariants.semi_adjacency import Conforming, semi_adjacency
+from designer.invariants.adjacency import Conforming, semi_adjacency
 from solvers.lattices.conforming_tables import Fibre, integer_minimum
 
 BITS = list(product((0, 1), repeat=3))

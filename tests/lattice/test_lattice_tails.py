@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants
-from designer.lattice.smooth_privacy import smooth_deviation
+from designer.lattice.smoothing import smooth_deviation
 from designer.lattice.tails import (
     cell_tail,
     definition_13_variance,

@@ -10,7 +10,7 @@ import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants
 from designer.lattice.mechanism import LatticeMechanism
-from designer.lattice.smooth_privacy import (
+from designer.lattice.smoothing import (
     SmoothPrivacy,
     composed_lattice,
     composed_smooth,
@@ -20,7 +20,7 @@ from designer.lattice.smooth_privacy import (
     smooth_epsilon,
     smooth_privacy,
 )
-from designer.relations.composition import post_processing
+from designer.relations.joint_promises import post_processing
 
 
 def mechanism(invariant, family="lattice_laplace", order="l2", epsilon=0.3) -> LatticeMechanism:

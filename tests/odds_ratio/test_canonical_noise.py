@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from designer.errors import InvalidProblem
-from designer.odds_ratio.canonical_noise import (
+from designer.odds_ratio.canonical import (
     CanonicalNoise,
     GaussianNoise,
     PiecewiseNoise,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import integrate, optimize, stats
 
 from designer.errors import InvalidProblem
-from designer.odds_ratio.canonical_noise import CanonicalNoise, GaussianNoise, PiecewiseNoise, Tulap
+from designer.odds_ratio.canonical import CanonicalNoise, GaussianNoise, PiecewiseNoise, Tulap
 from designer.odds_ratio.fisher import Margins, fisher_p_value, fisher_test
 from designer.odds_ratio.odds_ratio_test import UNUSABLE, OddsRatioTest
 from designer.odds_ratio.umpu import Laplace, LaplaceMean, NoisyCountTest, exceedance_ball, interval, lower_limit, p_value_above

@@ -26,8 +26,8 @@ from designer.selection import Selection
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear
 from designer.selection.tabulated import Tabulated
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.mwem import MWEM
-from designer.synthetic.small_db import SmallDB
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.small_databases import SmallDB
 from tests.oracles.metric_kinds import SPECIMENS as RELATIONS
 from tests.oracles.table_plans import full_plan
 

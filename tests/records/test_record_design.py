@@ -13,7 +13,7 @@ from designer.records.hierarchies import Hierarchy
 from designer.records.targets import COUNT, Accuracy, PriorRecords
 from designer.records.thresholds import SplitDesign, design_thresholds
 from solvers.programs.ceiling_product import Product, ceiling, least_product, relaxed
-from solvers.programs.least_load import least_load, proven_bound
+from solvers.programs.loads import least_load, proven_bound
 
 Z = 1.959963984540054
 

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer import InvalidProblem, Mechanism, Problem, Workload, design, metrics
+from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, metrics
 from designer.certified.guarantee import NOTIONS, Guarantee
 from designer.question.relation import Relation
-from designer.relations.composition import composed, composition, for_groups, group_budget, group_privacy, post_processing
+from designer.relations.joint_promises import composed, composition, for_groups, group_budget, group_privacy, post_processing
 from tests.oracles.metric_kinds import every_metric, with_origin
 
 LINE = metrics.line([0, 1, 4], 1, 0.5)
 OWN = metrics.per_element([1.0, 2.0, 0.25])
 
 
-def made(relation: Relation, notion: str = "pure", matrix: object = ((1.0, 2.0, 4.0),)) -> Mechanism:
+def made(relation: Relation, notion: str = "pure", matrix: object = ((1.0, 2.0, 4.0),)) -> AdditiveMechanism:
     return design(Problem(Workload(matrix), relation, notion=notion), "laplace" if notion == "pure" else "gaussian").mechanism
 
 

@@ -16,8 +16,8 @@ from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, de
 from designer.metrics.metric import Metric
 from designer.relations.row_groups import RowGroups
 from designer.statistical_queries import Statistic, StatisticalQueries, Term
+from designer.statistical_queries.averages import average_bounds, separable, worst_row_bias
 from designer.statistical_queries.image_universe import image_of
-from designer.statistical_queries.separable import average_bounds, separable, worst_row_bias
 from solvers.programs.mcshane import Metric as Limits
 from solvers.programs.mcshane import defect
 

@@ -18,8 +18,8 @@ from designer.files import spec
 from designer.question.domain import Domain
 from designer.question.histogram import UNUSABLE
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.mwem import MWEM, equal_shares, mwem, theorem_8
-from designer.synthetic.small_db import small_db
+from designer.synthetic.multiplicative import MWEM, equal_shares, mwem, theorem_8
+from designer.synthetic.small_databases import small_db
 from examples import dx_synthetic
 from solvers.programs.multiplicative_weights import distribution, replayed, updated
 from tests.oracles.goodness_of_fit import p_value

@@ -16,7 +16,7 @@ from designer import InvalidProblem, NotPrivate, Problem, Workload, metrics
 from designer.errors import DesignFailed
 from designer.question.domain import Domain
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.mwem import mwem
+from designer.synthetic.multiplicative import mwem
 from designer.synthetic.preprocessing import (
     mwem_price,
     preprocess,
@@ -25,7 +25,7 @@ from designer.synthetic.preprocessing import (
     theorem_6_price,
     theorem_8_price,
 )
-from designer.synthetic.small_db import small_db
+from designer.synthetic.small_databases import small_db
 from examples.dx_setting import universe
 
 PRICES = (mwem_price, small_db_price, theorem_6_price, theorem_8_price)

@@ -16,7 +16,7 @@ from designer.files import spec
 from designer.question.domain import Domain
 from designer.question.histogram import UNUSABLE
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.small_db import Candidates, SmallDB, literal_size, proposition_1, small_db
+from designer.synthetic.small_databases import Candidates, SmallDB, literal_size, proposition_1, small_db
 from designer.synthetic.small_db_chain import simulate_chain
 from tests.oracles.goodness_of_fit import p_value
 

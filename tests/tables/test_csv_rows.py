@@ -11,7 +11,7 @@ from designer import InvalidProblem
 from designer.tables import Count, Groups, Measure, Sum, TablePlan
 from designer.tables.aggregates import numbers
 from designer.tables.csv_rows import Marks
-from designer.tables.open_table import open_table
+from designer.tables.opening import open_table
 
 
 def read(path: Path, *arguments: Any, **options: Any) -> dict[str, list[Any]]:

@@ -16,7 +16,7 @@ from designer import InvalidProblem, NotPrivate
 from designer.engines.row_unit import RowUnit
 from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, Sum, TablePlan, UnitSplitting
 from designer.tables.aggregates import aggregation, numbers
-from designer.tables.open_table import open_table
+from designer.tables.opening import open_table
 from designer.values.confidential import WITHHELD
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
 from tests.oracles.records_tables import TABLE_2, firms, on_duckdb

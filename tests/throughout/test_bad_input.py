@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Domain, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, metrics
-from designer.invariants.semi_adjacency import Conforming, semi_adjacency
+from designer.invariants.adjacency import Conforming, semi_adjacency
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
@@ -28,8 +28,8 @@ from designer.selection.scores import LargestError, Linear
 from designer.selection.tabulated import Tabulated
 from designer.statistical_queries import StatisticalQueries
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.mwem import MWEM, equal_shares, mwem
-from designer.synthetic.small_db import Candidates, SmallDB, small_db
+from designer.synthetic.multiplicative import MWEM, equal_shares, mwem
+from designer.synthetic.small_databases import Candidates, SmallDB, small_db
 
 NAN, INF = math.nan, math.inf
 NO_NUMBER = [

@@ -31,8 +31,8 @@ from designer.selection import Selection
 from designer.selection.scores import AbsoluteError, Linear
 from designer.selection.tabulated import Tabulated
 from designer.statistical_queries import StatisticalQueries
-from designer.synthetic.mwem import mwem
-from designer.synthetic.small_db import small_db
+from designer.synthetic.multiplicative import mwem
+from designer.synthetic.small_databases import small_db
 
 # A count that no noise of these scales produces by chance twice.
 CANARY = 7_654_321

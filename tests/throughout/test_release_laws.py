@@ -21,14 +21,14 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.designing.families import FAMILIES
 from designer.files.spec import FORMATS
 from designer.lattice.mechanism import LatticeMechanism
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.plan import design_marginals
 from designer.marginals.workload import MarginalWorkload
-from designer.odds_ratio.canonical_noise import Tulap
+from designer.odds_ratio.canonical import Tulap
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises.tradeoff import EpsilonDelta
@@ -37,8 +37,8 @@ from designer.sampling import entropy
 from designer.selection import Selection
 from designer.selection.scores import Linear
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.mwem import MWEM
-from designer.synthetic.small_db import SmallDB
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.small_databases import SmallDB
 from designer.tables import Count, Groups, TablePlan
 from tests.oracles.shallow import shallow
 
@@ -67,7 +67,7 @@ def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes of a fixed stream in the place of the operating system's."""
     monkeypatch.setattr(entropy, "os", SimpleNamespace(urandom=np.random.default_rng(7).bytes))
     # The words that go with a release are the same for all releases of a mechanism.
-    for kind in (Mechanism, LatticeMechanism, OddsRatioTest, Selection, SmallDB, MWEM, MarginalMechanism, TablePlan):
+    for kind in (AdditiveMechanism, LatticeMechanism, OddsRatioTest, Selection, SmallDB, MWEM, MarginalMechanism, TablePlan):
         for name in ("guarantee", "fingerprint"):
             computed = getattr(kind, name)
             if isinstance(computed, property):
@@ -111,7 +111,7 @@ def second_moments(answers: np.ndarray, variances: np.ndarray) -> Callable[[floa
     return lambda scale: float(scale**2 * shares.mean() - 1) / error
 
 
-ADDITIVE = [family for family in FAMILIES if family.module != "lattice"]
+ADDITIVE = [family for family in FAMILIES if not family.name.startswith("lattice")]
 SMALL = {"k_norm": 8, "laplace_joint": 8, "strategy_laplace": 6}
 LOSING = {"projected_laplace", "strategy_laplace"}  # noise that answers do not give back
 

@@ -194,7 +194,7 @@ def test_no_baseline_beats_the_optimum_and_every_certificate_holds() -> None:
 
 def test_not_private_is_not_silenced() -> None:
     with pytest.raises(NotPrivate, match=r"Widen the noise .* or raise the budget"):
-        designer.Mechanism(
+        designer.AdditiveMechanism(
             "custom",
             Workload.identity(2),
             metrics.uniform(2, 1.0),

@@ -13,7 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, InvalidSpec, Mechanism, NotPrivate, Problem, Workload, design, invariants, load, metrics
+from designer import (
+    AdditiveMechanism,
+    InvalidProblem,
+    InvalidSpec,
+    NotPrivate,
+    Problem,
+    Workload,
+    design,
+    invariants,
+    load,
+    metrics,
+)
 from designer.additive.grid import Grid
 from designer.certified.norms import weighted_l1
 from designer.certified.specified import Specified, to_spec
@@ -23,7 +34,7 @@ from designer.marginals.plan import design_marginals
 from designer.marginals.workload import MarginalWorkload
 from designer.question.domain import Domain
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.mwem import MWEM
+from designer.synthetic.multiplicative import MWEM
 from tests.files.test_spec import VALIDATOR, read, resealed
 from tests.oracles.spec_specimens import specimens
 
@@ -33,11 +44,11 @@ ISLANDS = metrics.from_matrix([[0, 1, INF, INF], [1, 0, INF, INF], [INF, INF, 0,
 DOMAIN = Domain.of({"sex": ["F", "M"], "age": 3})
 
 
-def additive() -> Mechanism:
+def additive() -> AdditiveMechanism:
     return design(Problem(Workload.identity(2), NOTHING, allow_vacuous=True), "laplace").mechanism
 
 
-def silent() -> Mechanism:
+def silent() -> AdditiveMechanism:
     """A relation that protects, and a query that no protected change moves."""
     total = Problem(Workload([[1.0, 1.0, 1.0]], ["all"]), metrics.uniform(3, 1.0), allow_vacuous=True)
     return design(total, "laplace").mechanism
@@ -119,13 +130,13 @@ def test_a_flag_on_a_spec_that_protects_is_refused(tmp_path: Path) -> None:
 def test_a_hand_made_mechanism_without_any_noise_is_refused() -> None:
     raw = weighted_l1([INF, INF])
     with pytest.raises(InvalidProblem, match="hides nothing"):
-        Mechanism("custom", Workload.identity(2), NOTHING, raw, Grid((0, 0)))
+        AdditiveMechanism("custom", Workload.identity(2), NOTHING, raw, Grid((0, 0)))
     with pytest.raises(InvalidProblem, match="hides nothing"):
-        Mechanism("custom", Workload.identity(2), NOTHING, weighted_l1([1.0, 1.0]), Grid((0, 0)))
+        AdditiveMechanism("custom", Workload.identity(2), NOTHING, weighted_l1([1.0, 1.0]), Grid((0, 0)))
     # Noise in a measurement that no answer reads, beside the answer that everybody wants.
     measured, read_out = np.array([[1.0, 0, 0, 0], [1.0, 1.0, 0, 0]]), np.array([[0.0, 1.0]])
     with pytest.raises(InvalidProblem, match="hides nothing"):
-        Mechanism(
+        AdditiveMechanism(
             "custom",
             Workload([[1.0, 1.0, 0, 0]]),
             ISLANDS,

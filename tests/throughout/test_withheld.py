@@ -25,8 +25,8 @@ from designer.promises.tradeoff import EpsilonDelta
 from designer.selection import Selection
 from designer.selection.scores import Linear
 from designer.statistical_queries import StatisticalQueries
-from designer.synthetic.mwem import mwem
-from designer.synthetic.small_db import small_db
+from designer.synthetic.multiplicative import mwem
+from designer.synthetic.small_databases import small_db
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, Quantile, Sum, TablePlan
 from designer.values.confidential import WITHHELD, withholding
 

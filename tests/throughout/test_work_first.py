@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import solvers.lattices.enumeration
 import solvers.lattices.kernel
-import solvers.lattices.short_vectors
 from designer import DesignFailed, Problem, Workload, design, invariants, metrics
 from designer.invariants import Invariant
 from designer.metrics.graphs import Graph
@@ -23,7 +23,7 @@ def not_wanted(*_: Any, **__: Any) -> None:
 
 def test_whether_anything_is_protected_needs_no_basis_and_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solvers.lattices.kernel, "integer_kernel", not_wanted)
-    monkeypatch.setattr(solvers.lattices.short_vectors, "short_vectors", not_wanted)
+    monkeypatch.setattr(solvers.lattices.enumeration, "short_vectors", not_wanted)
     monkeypatch.setattr(Graph, "needed", property(not_wanted))
     counties = invariants.total(3143)
     assert not counties.protect(1.0, per_distance="l1").is_vacuous()
@@ -66,7 +66,7 @@ def test_an_l1_distance_over_a_thousand_cells_is_designed_without_a_basis(monkey
 
 def test_bases_and_lists_beyond_reach_are_refused_before_they_are_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solvers.lattices.kernel, "integer_kernel", not_wanted)
-    monkeypatch.setattr(solvers.lattices.short_vectors, "short_vectors", not_wanted)
+    monkeypatch.setattr(solvers.lattices.enumeration, "short_vectors", not_wanted)
     counties: Invariant = invariants.total(3143)
     problem = Problem(Workload([np.ones(3143)]), counties.protect(1.0, per_distance="l1"))
     with pytest.raises(DesignFailed, match=r"rank 3142.*shape l1"):

@@ -118,7 +118,7 @@ def test_nothing_is_drawn_before_the_target_is_known_to_be_good(
     def spent(*_: object) -> Release:
         raise AssertionError("the budget was spent for a release that cannot be written")
 
-    monkeypatch.setattr("designer.additive.mechanism.Mechanism.release", spent)
+    monkeypatch.setattr("designer.additive.mechanism.AdditiveMechanism.release", spent)
     refused([*RELEASE, name], folder, capsys)
 
 
@@ -133,7 +133,7 @@ def test_a_folder_that_takes_no_files_is_known_before_a_release(
             raise PermissionError(13, "Permission denied", str(path))
         return opened(path, flags, *rest, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("designer.additive.mechanism.Mechanism.release", lambda *_: pytest.fail("spent"))
+    monkeypatch.setattr("designer.additive.mechanism.AdditiveMechanism.release", lambda *_: pytest.fail("spent"))
     monkeypatch.setattr(os, "open", read_only)
     assert "Permission denied" in refused([*RELEASE, "new.json"], folder, capsys)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_infinite
+from designer.designing.family import Family
 from designer.designing.measured import moving_coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze, on_heard
@@ -14,7 +15,7 @@ from designer.errors import DesignFailed
 from designer.values.arrays import Floats
 
 
-def box(problem: Problem) -> Mechanism:
+def design_box(problem: Problem) -> AdditiveMechanism:
     """The smallest box that contains every u / b: side k is the largest |u_k| / b. Optimal for every loss, because no side can shrink."""
     coordinates = moving_coordinates(problem)
     if not coordinates.heard.any():
@@ -24,3 +25,6 @@ def box(problem: Problem) -> Mechanism:
     sides: Floats = moving.worst_coordinates()
     weights = on_heard(1 / sides, coordinates, np.inf)
     return freeze(problem, "box", coordinates, 1 / weights, lambda _: Norm(weights, "linf"), "exponential")
+
+
+BOX = Family("box", "exponential noise in the smallest box", "pure", design_box, scans_little=True)

@@ -13,10 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
+from designer.designing.family import Family
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import Bound, freeze, on_heard
@@ -40,17 +41,17 @@ OBJECTIVES = {
 }
 
 
-def ellipsoid(problem: Problem, tolerance: float = 1e-6) -> Mechanism:
+def design_ellipsoid(problem: Problem, tolerance: float = 1e-6) -> AdditiveMechanism:
     """Exponential fall-off in the best ellipsoid: pure, any dimension."""
     return _shaped(problem, "ellipsoid", "exponential", tolerance)
 
 
-def gaussian(problem: Problem, tolerance: float = 1e-6) -> Mechanism:
+def gaussian(problem: Problem, tolerance: float = 1e-6) -> AdditiveMechanism:
     """Gaussian fall-off in the best ellipsoid: the optimal Gaussian matrix mechanism under the relation."""
     return _shaped(problem, "gaussian", "gaussian", tolerance)
 
 
-def _shaped(problem: Problem, family: str, falloff: Falloff, tolerance: float) -> Mechanism:
+def _shaped(problem: Problem, family: str, falloff: Falloff, tolerance: float) -> AdditiveMechanism:
     coordinates, moving = heard_set(problem, family)
     if problem.loss == "absolute":
         # E|z_k| is a multiple of the standard deviation; the sum of roots of variances is not convex in Sigma^-1, so the squared error
@@ -154,17 +155,17 @@ def starting_rows(moving: SensitivitySet) -> tuple[Floats, Separation | None]:
     return start.normalised, separate
 
 
-def l2_ball(problem: Problem) -> Mechanism:
+def l2_ball(problem: Problem) -> AdditiveMechanism:
     """Exponential fall-off in a Euclidean ball of the answers (SEMI Algorithm 5)."""
     return _ball(problem, "l2_ball", "exponential")
 
 
-def isotropic_gaussian(problem: Problem) -> Mechanism:
+def isotropic_gaussian(problem: Problem) -> AdditiveMechanism:
     """Equal, independent Gaussian noise: the Gaussian mechanism of l2 sensitivity max ||u||_2 / b."""
     return _ball(problem, "isotropic_gaussian", "gaussian")
 
 
-def _ball(problem: Problem, family: str, falloff: Falloff) -> Mechanism:
+def _ball(problem: Problem, family: str, falloff: Falloff) -> AdditiveMechanism:
     """A ball in the space of the answers, cut with their span when it is smaller: `||z|| = |T z|_2 / radius`, T the reconstruction."""
     coordinates, moving = heard_set(problem, family)
     answers = coordinates.answers(problem)
@@ -175,7 +176,7 @@ def _ball(problem: Problem, family: str, falloff: Falloff) -> Mechanism:
     return freeze(problem, family, coordinates, on_heard(scales, coordinates), lambda _: norm, falloff)
 
 
-def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
+def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechanism:
     """Independent Gaussian noise with the best variance for each measured coordinate: `min sum_k v_k / w_k`, `sum_k w_k u_k^2 <= b^2`."""
     limit = positive(tolerance, "options.tolerance")
     coordinates, moving = heard_set(problem, "diagonal_gaussian")
@@ -201,3 +202,12 @@ def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
         else None
     )
     return freeze(problem, "diagonal_gaussian", coordinates, 1 / weights, lambda _: Norm(weights, "l2"), "gaussian", bound)
+
+
+ELLIPSOID = Family("ellipsoid", "exponential noise in the best ellipsoid", "pure", design_ellipsoid)
+GAUSSIAN = Family("gaussian", "the optimal Gaussian matrix mechanism", "gaussian", gaussian)
+DIAGONAL_GAUSSIAN = Family(
+    "diagonal_gaussian", "independent Gaussian noise, optimal scales", "gaussian", diagonal_gaussian, scans_little=True
+)
+ISOTROPIC_GAUSSIAN = Family("isotropic_gaussian", "equal Gaussian noise", "gaussian", isotropic_gaussian, baseline=True)
+L2_BALL = Family("l2_ball", "exponential noise in a Euclidean ball", "pure", l2_ball, baseline=True)

@@ -11,10 +11,11 @@ from typing import Literal
 import numpy as np
 
 from designer import metrics
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm, Order
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
+from designer.designing.family import Family
 from designer.designing.measured import Coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze
@@ -24,22 +25,22 @@ from designer.question.relation import Relation
 from designer.values.arrays import Floats
 
 
-def group_laplace(problem: Problem) -> Mechanism:
+def group_laplace(problem: Problem) -> AdditiveMechanism:
     """`||z|| = epsilon ||z||_1 / (a Delta_1(S_DP))`: independent Laplace noise (SEMI Algorithm 4)."""
     return _naive(problem, "group_laplace", "l1", "exponential")
 
 
-def group_l2_ball(problem: Problem) -> Mechanism:
+def group_l2_ball(problem: Problem) -> AdditiveMechanism:
     """`||z|| = epsilon ||z||_2 / (a Delta_2(S_DP))`, exponential fall-off (SEMI Algorithm 5)."""
     return _naive(problem, "group_l2_ball", "l2", "exponential")
 
 
-def group_box(problem: Problem) -> Mechanism:
+def group_box(problem: Problem) -> AdditiveMechanism:
     """`||z|| = epsilon ||z||_inf / (a Delta_inf(S_DP))` (SEMI Algorithm 6)."""
     return _naive(problem, "group_box", "linf", "exponential")
 
 
-def group_gaussian(problem: Problem) -> Mechanism:
+def group_gaussian(problem: Problem) -> AdditiveMechanism:
     """Equal Gaussian noise of standard deviation `a Delta_2(S_DP) / mu` in every answer (SEMI section 5.2)."""
     return _naive(problem, "group_gaussian", "l2", "gaussian")
 
@@ -57,7 +58,7 @@ def single_records(relation: Relation, family: str) -> Relation:
     )
 
 
-def _naive(problem: Problem, family: str, order: Order, falloff: Literal["exponential", "gaussian"]) -> Mechanism:
+def _naive(problem: Problem, family: str, order: Order, falloff: Literal["exponential", "gaussian"]) -> AdditiveMechanism:
     weights = weights_for_records(problem, single_records(problem.relation, family), order)
     heard = np.isfinite(weights)
     return freeze(problem, family, Coordinates(None, None, heard), 1 / weights, lambda _: Norm(weights, order), falloff)
@@ -74,3 +75,32 @@ def weights_for_records(problem: Problem, single: Relation, order: Order) -> Flo
     radius = refuse_infinite(sensitivity, Norm(np.ones(sensitivity.dimension), order))
     refuse_extreme(np.array([radius]))
     return np.where(heard, 1 / radius, np.inf)
+
+
+GROUP_LAPLACE = Family(
+    "group_laplace",
+    "Laplace by group privacy (SEMI Algorithm 4)",
+    "pure",
+    group_laplace,
+    baseline=True,
+    invariants_only=True,
+)
+GROUP_L2_BALL = Family(
+    "group_l2_ball",
+    "a Euclidean ball by group privacy (SEMI Algorithm 5)",
+    "pure",
+    group_l2_ball,
+    baseline=True,
+    invariants_only=True,
+)
+GROUP_BOX = Family(
+    "group_box", "a cube by group privacy (SEMI Algorithm 6)", "pure", group_box, baseline=True, invariants_only=True
+)
+GROUP_GAUSSIAN = Family(
+    "group_gaussian",
+    "equal Gaussian noise by group privacy",
+    "gaussian",
+    group_gaussian,
+    baseline=True,
+    invariants_only=True,
+)

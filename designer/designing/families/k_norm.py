@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import MAX_SIMPLICES, Gauge, Norm, weighted_l1
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
+from designer.designing.family import Family
 from designer.designing.measured import moving_coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze, on_heard
@@ -28,7 +29,7 @@ PAIRS = 400_000
 ROUNDS = 20
 
 
-def k_norm(problem: Problem, max_simplices: int = MAX_SIMPLICES) -> Mechanism:
+def design_k_norm(problem: Problem, max_simplices: int = MAX_SIMPLICES) -> AdditiveMechanism:
     """The K-norm mechanism of the hull of the sensitivity set, in its span.
 
     Raises `DesignFailed` before any heavy work when the hull has too many dimensions or, by a lower bound, more than `max_simplices`
@@ -76,3 +77,6 @@ def spanning_pairs(sensitivity: SensitivitySet, limit: int) -> tuple[Floats, Flo
 def _longest(vectors: Floats) -> Floats:
     """On a line the hull is an interval."""
     return np.array([int(np.abs(vectors[:, 0]).argmax())])
+
+
+K_NORM = Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", design_k_norm)

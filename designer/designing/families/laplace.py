@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from designer import metrics
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
+from designer.designing.family import Family
 from designer.designing.measured import Coordinates, measurable
 from designer.designing.problem import Problem
 from designer.designing.repair import Bound, freeze
@@ -30,7 +31,7 @@ OBJECTIVES = {
 }
 
 
-def laplace(problem: Problem, tolerance: float = 1e-9) -> Mechanism:
+def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechanism:
     """The scales of least loss, with a dual certificate of global optimality."""
     tolerance = positive(tolerance, "options.tolerance")
     sensitivity = measurable(problem)
@@ -77,7 +78,7 @@ def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, toleranc
     return Solution(found.status, found.point, unit * found.value, unit * found.lower_bound, found.iterations, found.method)
 
 
-def strategy_1(problem: Problem) -> Mechanism:
+def strategy_1(problem: Problem) -> AdditiveMechanism:
     """Equal shares: each query gets the budget d / K for itself (DX section 4.2, Strategy 1)."""
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
@@ -86,14 +87,14 @@ def strategy_1(problem: Problem) -> Mechanism:
         return mechanism(problem, "strategy_1", 1 / (alone * np.count_nonzero(alone)))
 
 
-def strategy_2(problem: Problem) -> Mechanism:
+def strategy_2(problem: Problem) -> AdditiveMechanism:
     """Equal scales: c = max ||u||_1 / d for every query (DX section 4.2, Strategy 2)."""
     sensitivity = measurable(problem)
     scale = refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     return mechanism(problem, "strategy_2", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf))
 
 
-def strategy_3(problem: Problem) -> Mechanism:
+def strategy_3(problem: Problem) -> AdditiveMechanism:
     """DX Algorithm 3: repeat a proportional split of the remaining budget, made to terminate.
 
     As printed the loop divides by zero when a row of Q is constant or a pair's answers agree, and stops only when all increments are
@@ -136,7 +137,7 @@ def _proportional_weights(moves: Floats, budgets: Floats, gain: float = 1e-12) -
             return weights
 
 
-def uniform_budget(problem: Problem) -> Mechanism:
+def uniform_budget(problem: Problem) -> AdditiveMechanism:
     """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
@@ -167,7 +168,9 @@ def smallest_budget(problem: Problem) -> float:
     return least
 
 
-def mechanism(problem: Problem, family: str, weights: Floats, bound: float | None = None, method: str = "") -> Mechanism:
+def mechanism(
+    problem: Problem, family: str, weights: Floats, bound: float | None = None, method: str = ""
+) -> AdditiveMechanism:
     """The frozen mechanism with these weights on the queries themselves.
 
     weights: (K,), infinite for an answer without noise.
@@ -175,3 +178,10 @@ def mechanism(problem: Problem, family: str, weights: Floats, bound: float | Non
     plain = Coordinates(None, None, np.isfinite(weights))
     proven = None if bound is None else Bound(OBJECTIVES[problem.loss], bound, method)
     return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", proven)
+
+
+LAPLACE = Family("laplace", "independent Laplace noise, optimal scales", "pure", design_laplace, scans_little=True)
+STRATEGY_1 = Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", strategy_1, baseline=True)
+STRATEGY_2 = Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", strategy_2, baseline=True)
+STRATEGY_3 = Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", strategy_3, baseline=True)
+UNIFORM_BUDGET = Family("uniform_budget", "Laplace, one budget for all pairs", "pure", uniform_budget, baseline=True)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.certified.optimality import bounded
 from designer.certified.refusals import refuse_infinite
-from designer.designing.families.classes import Classes, classes
+from designer.designing.families.element_classes import Classes, classes
 from designer.designing.families.strategy_laplace import PAIRS
+from designer.designing.family import Family
 from designer.designing.measured import Coordinates, measurable
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze, rounding_of
@@ -58,7 +59,9 @@ class _Goal:
     own: bool
 
 
-def laplace_joint(problem: Problem, objective: str = "loss", delta: float = 0.05, tolerance: float = 1e-6) -> Mechanism:
+def design_jointly(
+    problem: Problem, objective: str = "loss", delta: float = 0.05, tolerance: float = 1e-6
+) -> AdditiveMechanism:
     """The biased design of least loss.
 
     objective: "loss" for that of the problem, worst bias and weights included (several queries: squared loss only); "squared" for DX program
@@ -109,7 +112,7 @@ def _goal(problem: Problem, objective: str, delta: float) -> _Goal:
     return _Goal(words, program, own=False)
 
 
-def _frozen(problem: Problem, fitted: Floats, scales: Floats) -> Mechanism:
+def _frozen(problem: Problem, fitted: Floats, scales: Floats) -> AdditiveMechanism:
     """The certified mechanism; a row that hardly varies is published as a constant on each component."""
     variation, root = _variation(problem, fitted), np.sqrt(problem.costs)
     heard = (variation > FAINT * scales) & (float(problem.records or 0) * variation * root > FAINT * (scales * root).max())
@@ -192,13 +195,13 @@ def _least_worst(targets: Floats, changes: Changes, records: float) -> tuple[Sca
     return best, found[0].lower_bound, f"best of 3 trades of bias for noise; {found[0].method}"
 
 
-def _own_loss(problem: Problem, made: Mechanism) -> float:
+def _own_loss(problem: Problem, made: AdditiveMechanism) -> float:
     """The problem's own loss at the frozen mechanism: rounding and repair included."""
     absolutes = made.query_mean_absolutes() if problem.loss == "absolute" else None
     return problem.loss_of(made.query_variances(), absolutes) + problem.bias_of(made.effective)
 
 
-def _achieved(universe: Classes, made: Mechanism, program: Loss) -> float:
+def _achieved(universe: Classes, made: AdditiveMechanism, program: Loss) -> float:
     """The objective of DX at the frozen mechanism: rounding and repair included."""
     problem = universe.problem
     root, records = np.sqrt(problem.costs), float(problem.records or 0)
@@ -206,3 +209,6 @@ def _achieved(universe: Classes, made: Mechanism, program: Loss) -> float:
     if len(bias) == 1:
         return program.value(bias[0], float(scales[0]), records)
     return records**2 * float((bias**2).sum()) + 2 * float((scales**2).sum())
+
+
+LAPLACE_JOINT = Family("laplace_joint", "biased Laplace for a known number of records", "pure", design_jointly)

@@ -6,17 +6,19 @@ from typing import Literal
 
 import numpy as np
 
+from designer.additive.interface import Falloff
 from designer.certified.norms import MAX_SIMPLICES, Gauge, Norm
 from designer.certified.refusals import refuse_infinite
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
 from designer.designing.families.ellipsoid import covering, refuse_unusable
 from designer.designing.families.k_norm import LARGEST_DIMENSION, spanning_pairs
+from designer.designing.family import Family
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
-from designer.lattice.mechanism import Falloff, LatticeMechanism
+from designer.lattice.mechanism import LatticeMechanism
 from designer.question.workload import Workload
 from designer.sampling.lattices.lattice_chain import PAIRS, directions, planned
 from solvers.polytopes.facets import HullFailed
@@ -125,3 +127,21 @@ def _shaped(problem: Problem, shape: str) -> tuple[tuple[int, ...] | None, Norm]
     solution = covering(moving, problem, asked, "max" if problem.loss == "max" else "squared", 1e-6)
     refuse_unusable(solution, "ellipsoid")
     return cells, Norm(np.linalg.inv(np.linalg.cholesky(solution.point.covariance)), "l2")
+
+
+LATTICE_LAPLACE = Family(
+    "lattice_laplace",
+    "integer noise that keeps the invariant",
+    "pure",
+    lattice_laplace,
+    on_request=True,
+    invariants_only=True,
+)
+LATTICE_GAUSSIAN = Family(
+    "lattice_gaussian",
+    "integer Gaussian noise that keeps the invariant",
+    "gaussian",
+    lattice_gaussian,
+    on_request=True,
+    invariants_only=True,
+)

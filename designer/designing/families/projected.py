@@ -11,22 +11,23 @@ from dataclasses import replace
 import numpy as np
 
 from designer.additive.grid import Grid
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Gauge, Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.designing.families.laplace import laplace
+from designer.designing.families.laplace import design_laplace
+from designer.designing.family import Family
 from designer.designing.measured import combination
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed
 from designer.values.arrays import Floats
 
 
-def projected_laplace(problem: Problem) -> Mechanism:
+def projected_laplace(problem: Problem) -> AdditiveMechanism:
     """Laplace noise on every answer, with the best scales for the protected differences, projected onto their span."""
-    return replace(project(laplace(problem)), family="projected_laplace")
+    return replace(project(design_laplace(problem)), family="projected_laplace")
 
 
-def project(mechanism: Mechanism) -> Mechanism:
+def project(mechanism: AdditiveMechanism) -> AdditiveMechanism:
     """The mechanism with the noise of its answers projected onto the span of their protected differences, orthogonally.
 
     The total squared error never grows. Raises `DesignFailed` where the answers that are left over are no public statistics, which
@@ -47,7 +48,7 @@ def project(mechanism: Mechanism) -> Mechanism:
             f"projection: answers would be off by up to {off.max():.2g} a record; drop queries that nearly repeat others."
         )
     silent = Grid.for_scales(public[needed], np.zeros(int(needed.sum()))) if needed.any() else Grid(())
-    return Mechanism(
+    return AdditiveMechanism(
         mechanism.family,
         workload,
         relation,
@@ -72,3 +73,8 @@ def _with_silent(norm: Norm, rows: int, more: int) -> Norm:
     if isinstance(norm, Gauge):
         return Gauge(np.hstack([norm.differences, np.zeros((len(norm.differences), more))]), norm.budgets, norm.scale)
     return Norm(np.concatenate([norm.map, np.full((*norm.map.shape[:-1], more), np.inf)], axis=-1), norm.order)
+
+
+PROJECTED_LAPLACE = Family(
+    "projected_laplace", "Laplace noise, projected", "pure", projected_laplace, scans_little=True, invariants_only=True
+)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer.additive.mechanism import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_infinite
-from designer.designing.families.classes import classes
+from designer.designing.families.element_classes import classes
+from designer.designing.family import Family
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.problem import Problem
 from designer.designing.repair import Bound, freeze
@@ -26,7 +27,7 @@ PAIRS = 40_000
 ELEMENTS = 512
 
 
-def strategy_laplace(problem: Problem, iterations: int = 100, keep: int = 2) -> Mechanism:
+def design_strategy(problem: Problem, iterations: int = 100, keep: int = 2) -> AdditiveMechanism:
     """The best strategy found: rows of the workload and, with at least as many queries as elements, trees, wavelets and p-identity."""
     steps, starts = count(iterations, "options.iterations"), count(keep, "options.keep")
     queries, elements = problem.workload.shape
@@ -81,3 +82,6 @@ def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coor
     needed, shares = combination(wanted - reconstruction @ rows, public, np.abs(wanted).max(axis=1))
     measured = np.vstack([rows, public[needed]])
     return Coordinates(measured, np.hstack([reconstruction, shares[:, needed]]), np.arange(len(measured)) < len(rows))
+
+
+STRATEGY_LAPLACE = Family("strategy_laplace", "Laplace noise on optimised other queries", "pure", design_strategy)

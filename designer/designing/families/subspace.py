@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from designer import metrics
-from designer.additive.mechanism import Falloff, Mechanism
+from designer.additive.interface import Falloff
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm, Order
 from designer.designing.families.group_privacy import weights_for_records
 from designer.designing.families.projected import project
@@ -26,7 +27,7 @@ from designer.invariants.changes import InvariantChanges
 ROOM = 1 + 2.0**-30
 
 
-def subspace_mechanism(problem: Problem) -> Mechanism:
+def subspace_mechanism(problem: Problem) -> AdditiveMechanism:
     """The subspace mechanism whose subspace-DP budget is that of the problem: Laplace ("pure") or Gaussian noise.
 
     Its relation has the invariant and the adjacency of the problem, with the Semi-DP budget that the mechanism really gives:

@@ -20,7 +20,7 @@ from designer.sampling import continuous
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
 from designer.sampling.bodies.round_and_reject import Falloff
 from designer.sampling.continuous import Floats
-from solvers.exact.precision import precision, working_precision
+from solvers.exact.bits import precision, working_precision
 
 if TYPE_CHECKING:
     from flint import arb, arb_mat, fmpq, fmpq_mat

@@ -14,7 +14,7 @@ import numpy as np
 
 from designer.sampling.continuous import Floats
 from solvers.exact.balls import rational_ball
-from solvers.exact.precision import precision
+from solvers.exact.bits import precision
 
 if TYPE_CHECKING:
     from flint import arb

@@ -159,7 +159,7 @@ def directions(constraints: NDArray[np.integer], lattice: Lattice) -> NDArray[np
     All vectors no longer in l1 than the shortest one of the basis are taken, unless they are too many (basic moves of a table).
     constraints A: (k, d) integers. Returns (J, d). docs/theory/lattice.md, section 6.
     """
-    from solvers.lattices.short_vectors import short_vectors
+    from solvers.lattices.enumeration import short_vectors
 
     basis = lattice.basis.astype(np.int64)
     radius = int(np.abs(basis).sum(axis=1).min())

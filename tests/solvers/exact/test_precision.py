@@ -20,7 +20,7 @@ from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.finite_law import FiniteLaw
 from solvers.exact.balls import float_above, fraction_below, sharp
-from solvers.exact.precision import precision, working_precision
+from solvers.exact.bits import precision, working_precision
 
 ROOT = Path(__file__).parents[3]
 PLACES = great_circle([[52.5, 13.4], [48.1, 11.6]], 0.05)
@@ -81,4 +81,4 @@ def test_no_other_module_sets_the_precision() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom) and node.module == "flint" and any(name.name == "ctx" for name in node.names)
     }
-    assert users == {"precision.py"}
+    assert users == {"bits.py"}

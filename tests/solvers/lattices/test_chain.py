@@ -13,8 +13,8 @@ from designer.sampling.entropy import SeededEntropy
 from solvers.exact.hermite import smith_transforms
 from solvers.lattices.chain import Chain, JumpLaw, coupled_jump, l1_energy, l2_energy
 from solvers.lattices.convergence import autocorrelation_time, r_hat, tuned_decay, variation_bound
+from solvers.lattices.enumeration import short_vectors
 from solvers.lattices.kernel import integer_kernel
-from solvers.lattices.short_vectors import short_vectors
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 TABLE = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]])

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from solvers.exact.hermite import hermite_form, integer_matrix, smith_form, smith_transforms
-from solvers.lattices.collisions import collisions
+from solvers.lattices.colliding import collisions
+from solvers.lattices.enumeration import enumerated, fixes_total, short_vectors
 from solvers.lattices.kernel import Lattice, integer_kernel, particular_solution
-from solvers.lattices.short_vectors import enumerated, fixes_total, short_vectors
 from solvers.status import Status
 
 

@@ -22,7 +22,7 @@ from designer.sampling.lazy_uniform import LazyUniform, resolve
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import count
 from solvers.exact.balls import exp_ball, normal_cdf, rational_ball, sharp
-from solvers.exact.precision import working_precision
+from solvers.exact.bits import working_precision
 
 if TYPE_CHECKING:
     from flint import arb

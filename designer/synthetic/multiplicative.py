@@ -14,7 +14,6 @@ import numpy as np
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
-from designer.certified.specified import Specified
 from designer.designing.problem import Problem
 from designer.engines.tabulation import TakesCounts
 from designer.errors import InvalidProblem, InvalidSpec
@@ -50,7 +49,7 @@ MOST_ROUNDS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class MWEM(Specified, TakesCounts):
+class MWEM(TakesCounts):
     """T rounds of a choice and a measurement, each for its share of the metric; the synthetic histogram is computed from them alone.
 
     queries: P with constants c_k, c their largest. records: n, public. shares: for each round the shares (a, b) of every budget d(i, j) spent on

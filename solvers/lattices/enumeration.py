@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solvers.exact.hermite import integer_matrix
-from solvers.lattices.collisions import MULTISETS, Vectors, collisions, distinct, multiset_count
+from solvers.lattices.colliding import MULTISETS, Vectors, collisions, distinct, multiset_count
 from solvers.lattices.kernel import Lattice, integer_kernel
 from solvers.status import Status
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designer.additive.error_bounds import laplace_noise
-from designer.additive.mechanism import Mechanism
+from designer.additive.bounds import laplace_noise
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.certified.optimality import bounded
 from designer.designing.measured import Coordinates
@@ -49,7 +49,7 @@ class AverageBounds:
     bias: tuple[float, float, float]
 
 
-def separable(queries: StatisticalQueries, n: float) -> Mechanism:
+def separable(queries: StatisticalQueries, n: float) -> AdditiveMechanism:
     """The Laplace mechanism of least worst-case absolute error for n records: biased where bias pays, exact optimum.
 
     Every group must decide one statistic and every statistic must be decided by one group. Errors: `DesignFailed` otherwise.
@@ -106,7 +106,7 @@ def _fit(queries: StatisticalQueries, group: int, statistic: int, n: float) -> S
     return fit_uniformly(image.columns[statistic], Metric(np.minimum(distances, distances.T)), n, MAXIMUM)
 
 
-def average_bounds(queries: StatisticalQueries, mechanism: Mechanism, n: float, delta: float = 0.05) -> AverageBounds:
+def average_bounds(queries: StatisticalQueries, mechanism: AdditiveMechanism, n: float, delta: float = 0.05) -> AverageBounds:
     """The bounds of DX Theorem 11 for the averages over n records under independent Laplace noise, as it is drawn on the grid."""
     records = positive(n, "n")
     if not 0 < delta <= 1:
@@ -136,7 +136,7 @@ def average_bounds(queries: StatisticalQueries, mechanism: Mechanism, n: float, 
     )
 
 
-def worst_row_bias(queries: StatisticalQueries, mechanism: Mechanism, order: float) -> float:
+def worst_row_bias(queries: StatisticalQueries, mechanism: AdditiveMechanism, order: float) -> float:
     """`max_u ||p(u) - f(u)||_order` over rows u; the p-norm of the groups' maxima where they move different answers, else their sum."""
     off: Floats = mechanism.effective - queries.workload.dense()
     parts = [off[:, columns] for columns in _columns(queries)]

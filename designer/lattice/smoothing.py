@@ -21,7 +21,7 @@ from designer.invariants.invariant import Invariant
 from designer.invariants.statistics import Distance, Statistics
 from designer.lattice.mechanism import LatticeMechanism
 from designer.lattice.promise import NOTIONS
-from designer.relations.composition import joint_fingerprint
+from designer.relations.joint_promises import joint_fingerprint
 from designer.values.checks import count, positive, shown
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def joint_relation(
 def composed_lattice(*mechanisms: LatticeMechanism) -> Guarantee:
     """The statement for releases of several lattice mechanisms about the same records, published together (INT Proposition 6).
 
-    For post-processing (Proposition 7) see `designer.relations.composition.post_processing`, which serves these statements as all others.
+    For post-processing (Proposition 7) see `designer.relations.joint_promises.post_processing`, which serves these statements as all others.
     """
     if not mechanisms or len({mechanism.falloff for mechanism in mechanisms}) > 1:
         raise InvalidProblem("mechanisms: give at least one, and compose pure ones and gaussian ones apart.")

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
-from designer.certified.specified import Specified
 from designer.designing.problem import Problem
 from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
@@ -45,7 +44,7 @@ MOST_STEPS = 40_000_000  # the same over all sizes: 4 s, and 600 MB to find the 
 
 
 @dataclass(frozen=True, eq=False)
-class SmallDB(Specified, TakesCounts):
+class SmallDB(TakesCounts):
     """Chooses y among the histograms of m records, with weight `exp(-s(y) / (2 c))`, `s(y) = max_k |P_k x - (n / m) P_k y|`.
 
     queries: P with Lipschitz constants at most c. records: n, public. size: m. Answers and histogram are those of y scaled to n records (DX Algorithm

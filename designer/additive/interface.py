@@ -1,0 +1,124 @@
+"""`Mechanism`: what every mechanism for linear queries can do, whatever its noise: real on a grid, integer on a lattice, or yet to come."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Literal
+
+import numpy as np
+
+from designer.additive.release import Release, SimulatedNoise
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.norms import Norm
+from designer.certified.sensitivity import SensitivitySet
+from designer.certified.specified import Simulation
+from designer.engines.tabulation import TakesCounts
+from designer.errors import InvalidProblem
+from designer.question.histogram import Universe
+from designer.question.relation import Relation
+from designer.question.workload import Workload
+from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.values.arrays import Floats
+from designer.values.checks import count, shown
+
+Falloff = Literal["exponential", "gaussian"]
+FALLOFFS = ("exponential", "gaussian")
+
+
+class Mechanism(TakesCounts):
+    """Answers the queries of a workload with noise whose law falls off in a norm; subclasses are frozen dataclasses.
+
+    family: a name of the closed lists in `designer.certified.family_names`. workload: what was asked, Q (K, N). relation: what is hidden.
+    norm, falloff: the law of the noise. Construction certifies `norm(u) <= b` for every protected difference u of budget b.
+    """
+
+    family: str
+    workload: Workload
+    relation: Relation
+    norm: Norm
+    falloff: Falloff
+    privacy: PrivacyCertificate
+
+    @abstractmethod
+    def release(self, histogram: object) -> Release:
+        """Noisy answers for confidential counts of the universe elements. Spends the budget once."""
+
+    @abstractmethod
+    def verify(self) -> PrivacyCertificate:
+        """The privacy certificate, recomputed from the frozen numbers."""
+
+    @abstractmethod
+    def sensitivity(self) -> SensitivitySet:
+        """The differences that must be hidden, in the coordinates of the norm."""
+
+    @abstractmethod
+    def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
+        """The budget that a change of the histogram, or of the answers, spends; infinite where it moves what is published exactly."""
+
+    @property
+    @abstractmethod
+    def effective(self) -> Floats:
+        """The matrix whose answers the release estimates without bias, (K, N)."""
+
+    @abstractmethod
+    def query_variances(self) -> Floats:
+        """Variance of the noise in each of the K answers."""
+
+    @abstractmethod
+    def query_mean_absolutes(self) -> Floats:
+        """Expected absolute value of the noise in each of the K answers."""
+
+    @abstractmethod
+    def covariance(self) -> Floats:
+        """Covariance matrix of the noise in the K answers."""
+
+    @abstractmethod
+    def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
+        """`size` draws of the noise in the K answers, (size, K)."""
+
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return self.workload.universe
+
+    def error(self, loss: str = "squared") -> float:
+        """Expected error of the noise that is in fact drawn.
+
+        "squared": sum over queries of the variance; "absolute": sum of the expected |noise|; "max": the largest variance of a query.
+        """
+        if loss not in ("squared", "absolute", "max"):
+            raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared", "absolute" or "max".')
+        if loss == "absolute":
+            return float(self.query_mean_absolutes().sum())
+        variances = self.query_variances()
+        return float(variances.sum() if loss == "squared" else variances.max())
+
+    def sample_noise(self, size: int, seed: int | None = None) -> SimulatedNoise:
+        """`size` draws of the noise in the K answers, (size, K), for simulation only: the result is stamped as not private."""
+        return SimulatedNoise.of(self.noise_in_answers(count(size, "size"), simulation_entropy(seed)), seed)
+
+    def simulated(self, size: int, seed: int | None = None) -> Simulation:
+        """See `Specified.simulated`: draws of the noise, with the standard deviation that the law gives each answer."""
+        noise = self.sample_noise(size, seed)
+        return Simulation(noise.stamp, self.workload.queries, np.sqrt(self.query_variances()), np.asarray(noise))
+
+    def design_lines(self) -> list[str]:
+        """The summary with the expected error, for the terminal."""
+        return [*self.summary_lines(), f"Error:       expected total squared error {self.error():.6g} of the answers"]
+
+    def _require_law(self) -> None:
+        """A fall-off that is known and proven for the norm, and a relation over the elements of the workload."""
+        if self.falloff not in FALLOFFS:
+            raise InvalidProblem(f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(FALLOFFS)}.")
+        if self.falloff == "gaussian" and self.norm.order != "l2":
+            raise InvalidProblem(
+                f"falloff: a gaussian fall-off has a proof for l2 norms only, not for {self.norm.order}; use exponential."
+            )
+        size, elements = self.relation.size, self.workload.shape[1]
+        if size != elements:
+            raise InvalidProblem(f"relation: speaks of {size} elements, the workload of {elements}.")
+
+
+def simulation_entropy(seed: int | None) -> Entropy:
+    """The entropy of a simulation: that of the operating system, or a seeded one, never that of a release."""
+    return SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))

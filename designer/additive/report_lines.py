@@ -1,0 +1,122 @@
+"""An additive mechanism as text for people: the noise of every query, beside the certificate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designer.additive.interface import Mechanism
+from designer.additive.release import Release
+from designer.certified.optimality import Optimality
+from designer.values.printing import in_markdown, printed
+
+ROWS_SHOWN = 12
+
+
+def certificate_words(mechanism: Mechanism) -> str:
+    """The certificate in a sentence, and the fingerprint."""
+    certificate = mechanism.privacy
+    worst = "no protected change moves an answer" if certificate.witness is None else f"attained at {certificate.witness.words}"
+    return (
+        f"Worst ratio of loss to budget over {certificate.pairs:,} pairs: {float(certificate.worst_ratio or 0)!r} ({worst}).\n"
+        f"{certificate.arithmetic}\nFingerprint {mechanism.fingerprint}"
+    )
+
+
+def summary_lines(mechanism: Mechanism) -> list[str]:
+    """Size, noise of each query, certificate and fingerprint, in a dozen lines."""
+    queries, elements = mechanism.workload.shape
+    certificate = mechanism.privacy
+    worst = "no protected change moves an answer" if certificate.witness is None else f"attained at {certificate.witness.words}"
+    return [
+        f"Workload:    {queries} queries over {elements} universe elements",
+        f"Relation:    {printed(mechanism.relation.words())}",
+        f"Mechanism:   {mechanism.family}; expected total squared error {mechanism.error():.6g}",
+        *_noise_lines(mechanism),
+        f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget {float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {worst}",
+        f"             {certificate.arithmetic}",
+        f"Fingerprint: {mechanism.fingerprint}",
+    ]
+
+
+def _noise_lines(mechanism: Mechanism) -> list[str]:
+    deviations = np.sqrt(mechanism.query_variances())
+    names = list(map(printed, mechanism.workload.queries))
+    width = min(40, max(map(len, names)))
+    shown = [
+        f"  {name:{width}} noise of standard deviation {s:,.6g}"
+        if s
+        else f"  {name:{width}} published exactly: no protected change moves it"
+        for name, s in list(zip(names, deviations, strict=True))[:ROWS_SHOWN]
+    ]
+    return shown + ([f"  ... and {len(deviations) - ROWS_SHOWN} more"] if len(deviations) > ROWS_SHOWN else [])
+
+
+def page_lines(mechanism: Mechanism) -> list[str]:
+    """A page in Markdown: the guarantee, the noise of every query, the certificate and optimality."""
+    certificate = mechanism.privacy
+    deviations = np.sqrt(mechanism.query_variances())
+    noise = [
+        f"| {in_markdown(name)} | {f'{s:.6g}' if s else 'none: exact'} |"
+        for name, s in zip(mechanism.workload.queries, deviations, strict=True)
+    ]
+    witness = (
+        []
+        if certificate.witness is None
+        else [f"The worst pair: {in_markdown(certificate.witness.words)}, budget {certificate.witness.budget:.8g}."]
+    )
+    return [
+        f"# Mechanism {mechanism.fingerprint[:12]}",
+        "",
+        "## Guarantee",
+        "",
+        "```",
+        mechanism.guarantee.to_text(),
+        "```",
+        "",
+        "## Noise",
+        "",
+        f"Expected total squared error: {mechanism.error():.8g}.",
+        "",
+        "| query | standard deviation |",
+        "| --- | --- |",
+        *noise,
+        "",
+        "## Privacy certificate",
+        "",
+        f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over {certificate.pairs:,} pairs. {certificate.arithmetic}.",
+        *witness,
+        certificate.theorem,
+        "",
+        "## Optimality",
+        "",
+        optimality_words(mechanism.optimality),
+    ]
+
+
+def optimality_words(best: Optimality | None) -> str:
+    """A claim of optimality in Markdown; that of a file is its own note, without a gap, which would pass for a proof."""
+    if best is None:
+        return "No claim of optimality."
+    asked, how = in_markdown(best.objective), in_markdown(best.method)
+    if not best.verified:
+        return f"The file's own note, not verified: minimised {asked}; reached {best.value:.8g}, at least {best.lower_bound:.8g} ({how})."
+    return f"Minimised: {asked}. Reached {best.value:.8g}; no design of its kind reaches less than {best.lower_bound:.8g} (gap {best.gap:.1e}, {how})."
+
+
+def answer_lines(mechanism: Mechanism, released: Release) -> list[str]:
+    """Every answer with the standard deviation of its noise."""
+    names = list(map(printed, released.queries))
+    width = max(map(len, names))
+    deviations = np.sqrt(mechanism.query_variances())
+    lines = [
+        f"{name:{width}}  {_rounded(a, s):>24}  {f'+- {s:,.4g}' if s else 'EXACT, no noise'}"
+        for name, a, s in zip(names, released.answers, deviations, strict=True)
+    ]
+    return ["Noisy answers, with the standard deviation of their noise", *lines]
+
+
+def _rounded(answer: float, deviation: float) -> str:
+    """An answer with two digits beyond the size of its noise."""
+    if not np.isfinite(answer) or deviation <= 0:
+        return f"{answer:,.15g}"
+    return f"{answer:,.{min(12, max(0, 1 - int(np.floor(np.log10(deviation)))))}f}"

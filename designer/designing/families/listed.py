@@ -1,0 +1,57 @@
+"""The list of families, in the order in which "auto" tries them, and those that a program registers of its own."""
+
+from __future__ import annotations
+
+from designer.designing.families.box import BOX
+from designer.designing.families.ellipsoid import DIAGONAL_GAUSSIAN, ELLIPSOID, GAUSSIAN, ISOTROPIC_GAUSSIAN, L2_BALL
+from designer.designing.families.group_privacy import GROUP_BOX, GROUP_GAUSSIAN, GROUP_L2_BALL, GROUP_LAPLACE
+from designer.designing.families.k_norm import K_NORM
+from designer.designing.families.laplace import LAPLACE, STRATEGY_1, STRATEGY_2, STRATEGY_3, UNIFORM_BUDGET
+from designer.designing.families.laplace_joint import LAPLACE_JOINT
+from designer.designing.families.lattice import LATTICE_GAUSSIAN, LATTICE_LAPLACE
+from designer.designing.families.projected import PROJECTED_LAPLACE
+from designer.designing.families.strategy_laplace import STRATEGY_LAPLACE
+from designer.designing.family import Family
+from designer.errors import InvalidProblem
+from designer.values.checks import shown
+
+FAMILIES: tuple[Family, ...] = (
+    *(LAPLACE, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, STRATEGY_LAPLACE, LAPLACE_JOINT),
+    *(GAUSSIAN, DIAGONAL_GAUSSIAN, LATTICE_LAPLACE, LATTICE_GAUSSIAN),
+    *(ISOTROPIC_GAUSSIAN, L2_BALL, STRATEGY_1, STRATEGY_2, STRATEGY_3, UNIFORM_BUDGET),
+    *(GROUP_LAPLACE, GROUP_L2_BALL, GROUP_BOX, GROUP_GAUSSIAN),
+)
+_registered: dict[str, Family] = {}
+
+
+def known_families() -> tuple[Family, ...]:
+    """Those of `FAMILIES`, and behind them the registered ones."""
+    return (*FAMILIES, *_registered.values())
+
+
+def family_named(name: str) -> Family:
+    """The family of that name."""
+    for family in known_families():
+        if family.name == name:
+            return family
+    raise InvalidProblem(f"family: {shown(name)} is unknown; use one of {['auto', *(f.name for f in known_families())]}.")
+
+
+def register_family(family: Family) -> Family:
+    """Make a family of your own known to `design` and `compare`, for as long as the program runs; returns it.
+
+    Its mechanisms are certified like all others and carry the family "custom", because the names in guarantees and specs are a closed list.
+    "auto" tries it too, unless it is a baseline or on request. Raises `InvalidProblem` for anything but a `Family`, and for a name that is taken.
+    """
+    if not isinstance(family, Family):
+        raise InvalidProblem(f"family: {shown(family)} is no Family; wrap the builder: Family(name, title, notion, build).")
+    if family.name in ("auto", *(known.name for known in known_families())):
+        raise InvalidProblem(f"family: the name {shown(family.name)} is taken; choose another one.")
+    _registered[family.name] = family
+    return family
+
+
+def forget_family(name: str) -> None:
+    """Take back the registration of a family; `InvalidProblem` for a name that was not registered."""
+    if _registered.pop(name, None) is None:
+        raise InvalidProblem(f"family: {shown(name)} is not registered; there are {sorted(_registered)}.")
