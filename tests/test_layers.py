@@ -21,7 +21,8 @@ LAYERS = (
     {"designing"},
     {"selection", "synthetic", "statistical_queries", "files", "report"},
     {"tables"},
-    {"designer", "cli", "__main__"},
+    {"designer", "cli"},
+    {"__main__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 

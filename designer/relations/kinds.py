@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from designer import metrics
-from designer.errors import InvalidSpec
+from designer.errors import InvalidProblem, InvalidSpec
 from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
 from designer.question.relation import Relation
 from designer.relations.row_groups import RowGroups
@@ -45,6 +45,17 @@ RELATIONS: dict[str, type[Relation]] = {
         InvariantDistance,
     )
 }
+
+
+def require_listed(relation: Relation) -> None:
+    """Refuse a relation that no reader of a spec would know: of a class of the caller, or with one inside."""
+    if type(relation) not in RELATIONS.values():
+        raise InvalidProblem(
+            f"relation: {shown(relation.kind)} is a rule of your own, which no file can hold: what reads a spec knows only its list of "
+            "kinds. Release from the object that you have, or use metrics.from_matrix(rule.distances()) in its place."
+        )
+    for part in relation.inner():
+        require_listed(part)
 
 
 def relation_from_spec(spec: Any) -> Relation:
