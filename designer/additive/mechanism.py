@@ -20,7 +20,7 @@ from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, ce
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
 from designer.certified.guarantee import FLOATING_POINT, NOTIONS, TIMING, Guarantee, budget_range
-from designer.certified.norms import Gauge, Norm, norm_from_spec, norm_to_spec
+from designer.certified.norms import Norm, norm_from_spec, norm_to_spec
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.certified.specified import Specified
@@ -233,13 +233,8 @@ class Mechanism(Specified, TakesCounts):
     def noise_words(self) -> str:
         """The law of the noise in words."""
         law = "exp(-||z||)" if self.falloff == "exponential" else "exp(-||z||^2 / 2)"
-        shape = {
-            "l1": "a weighted l1 norm (independent discrete Laplace coordinates)",
-            "l2": "a Euclidean norm (ellipsoid)",
-            "linf": "a polytope gauge (K-norm)" if isinstance(self.norm, Gauge) else "a weighted maximum norm (box)",
-        }[self.norm.order]
         after = "" if self.reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
-        return f"P(z) proportional to {law}, ||z|| {shape}{after}"
+        return f"P(z) proportional to {law}, ||z|| {self.norm.words}{after}"
 
     def rounding(self) -> Floats:
         """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
