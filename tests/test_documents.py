@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ EXAMPLES = {"ring.py"}  # files that a recipe has its reader write
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_files_that_a_page_names_exist(page: Path) -> None:
     named = set(re.findall(r"`([\w./]+\.(?:py|json|toml|md))`", page.read_text()))
-    missing = [name for name in named if not any((base / name).exists() for base in (ROOT, ROOT / "designer", DOCS))]
+    places, tests = (ROOT, ROOT / "designer", DOCS), {path.name for path in (ROOT / "tests").rglob("*.py")}
+    missing = [name for name in named if name not in tests and not any((place / name).exists() for place in places)]
     assert [name for name in missing if Path(name).name not in EXAMPLES] == []
 
 
@@ -35,6 +37,22 @@ def test_names_that_a_page_gives_in_code_are_in_the_source(page: Path) -> None:
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)", page.read_text())
     assert [t for t in targets if not t.startswith("https://") and not (page.parent / t).exists()] == []
+
+
+def test_the_code_of_the_recipes_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a user may do from outside the package, block after block in one program."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall("```python\n(.*?)```", (DOCS / "adding.md").read_text(), re.DOTALL)
+    program = tmp_path / "recipes.py"
+    program.write_text("\n".join(blocks))
+    runpy.run_path(str(program), run_name="recipes")
+    assert {path.name for path in tmp_path.iterdir()} == {"recipes.py", "ring.json", "seconds.svg"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_lines_of_a_page_do_not_run_on(page: Path) -> None:
+    lines = [line for line in page.read_text().splitlines() if not line.startswith("|")]
+    assert [line for line in lines if len(line) > 128] == []
 
 
 def test_every_word_of_the_glossary_has_one_entry() -> None:
