@@ -11,7 +11,7 @@ import numpy as np
 from designer.additive.grid import Grid
 from designer.additive.laplace_sums import largest_quantile
 from designer.additive.noise import Noise
-from designer.certified.norms import Gauge, Norm
+from designer.certified.norms import Norm
 from designer.errors import InvalidProblem
 from designer.question.workload import Workload
 from designer.values.arrays import Floats
@@ -171,8 +171,4 @@ def cell(mechanism: AdditiveLaw) -> tuple[float, Floats]:
 
 def reach(mechanism: AdditiveLaw) -> Floats:
     """`max {|T_k z| : ||z|| <= 1}` for each row T_k of the reconstruction: the dual norm."""
-    norm, rows = mechanism.norm, mechanism.noise.rows(mechanism.reconstruction)
-    if isinstance(norm, Gauge):
-        return norm.scale * norm.body.dual_gauge(rows)
-    dual = {"l1": np.inf, "l2": 2, "linf": 1}[norm.order]
-    return np.asarray(np.linalg.norm(rows @ np.linalg.inv(norm.factor), ord=dual, axis=1))
+    return mechanism.norm.reach(mechanism.noise.rows(mechanism.reconstruction))

@@ -22,7 +22,7 @@ from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, ce
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
 from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, NOTIONS, TIMING, Guarantee, budget_range
-from designer.certified.norms import FALLOFF, NORM, Gauge, Norm, norm_from_spec, norm_to_spec
+from designer.certified.norms import FALLOFF, NORM, Norm, norm_from_spec, norm_to_spec
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import InvalidProblem, InvalidSpec
@@ -30,7 +30,7 @@ from designer.question.differences import changes_given, moved
 from designer.question.histogram import counts, exact_answers
 from designer.question.relation import Relation
 from designer.question.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
-from designer.relations.kinds import RELATION, relation_from_spec
+from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, SystemEntropy
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import positive
@@ -229,13 +229,8 @@ class AdditiveMechanism(Mechanism):
     def noise_words(self) -> str:
         """The law of the noise in words."""
         law = "exp(-||z||)" if self.falloff == "exponential" else "exp(-||z||^2 / 2)"
-        shape = {
-            "l1": "a weighted l1 norm (independent discrete Laplace coordinates)",
-            "l2": "a Euclidean norm (ellipsoid)",
-            "linf": "a polytope gauge (K-norm)" if isinstance(self.norm, Gauge) else "a weighted maximum norm (box)",
-        }[self.norm.order]
         after = "" if self.reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
-        return f"P(z) proportional to {law}, ||z|| {shape}{after}"
+        return f"P(z) proportional to {law}, ||z|| {self.norm.words}{after}"
 
     def rounding(self) -> Floats:
         """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
@@ -292,6 +287,9 @@ class AdditiveMechanism(Mechanism):
 
     def answer_lines(self, released: Release) -> list[str]:
         return report_lines.answer_lines(self, released)
+
+    def require_listed(self) -> None:
+        require_listed(self.relation)
 
     def core(self) -> dict[str, Any]:
         """Everything that decides what the mechanism does."""

@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 Order = Literal["l1", "l2", "linf"]
 
 _SCIPY_NAME = {"l1": "cityblock", "l2": "euclidean", "linf": "chebyshev"}
+_WORDS = {
+    "l1": "a weighted l1 norm (independent discrete Laplace coordinates)",
+    "l2": "a Euclidean norm (ellipsoid)",
+    "linf": "a weighted maximum norm (box)",
+}
+_DUAL = {"l1": np.inf, "l2": 2.0, "linf": 1.0}
 _UNIT_ROUNDOFF = 2.0**-53
 
 # Simplices of the largest body that is built; 4 x 4 tables have 68,000 (5 s), the time grows in proportion.
@@ -85,6 +91,15 @@ class Norm(Immutable):
         """The map on the coordinates that get noise, (S, R'), a diagonal written out."""
         heard = self.map[..., ~self.silent]
         return np.diag(heard) if self.map.ndim == 1 else heard
+
+    @property
+    def words(self) -> str:
+        """The norm in a guarantee."""
+        return _WORDS[self.order]
+
+    def reach(self, rows: Floats) -> Floats:
+        """`max {|t z| : ||z|| <= 1}` for each row t of coordinates that get noise: the dual norm, for an invertible map."""
+        return np.asarray(np.linalg.norm(rows @ np.linalg.inv(self.factor), ord=_DUAL[self.order], axis=1))
 
     def divided(self, factor: float) -> Norm:
         """The norm divided by a positive factor: noise wider by that factor."""
@@ -203,6 +218,13 @@ class Gauge(Norm):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Gauge, (self.differences, self.budgets, self.scale)
+
+    @property
+    def words(self) -> str:
+        return "a polytope gauge (K-norm)"
+
+    def reach(self, rows: Floats) -> Floats:
+        return np.asarray(self.scale * self.body.dual_gauge(rows))
 
     def divided(self, factor: float) -> Gauge:
         """The gauge of the body grown by the factor."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,9 @@ from designer.designing.best import Design, chosen_families, design, reason
 from designer.designing.problem import Problem
 from designer.designing.unbiased_limit import Limit, limit
 from designer.errors import DesignFailed, InvalidProblem
-from designer.pictures import check_picture, figure
+from designer.pictures import figure, register_picture, save_picture
 from designer.progress import track
 from designer.values.arrays import Floats
-from designer.values.output import write_whole
 from designer.values.printing import in_markdown
 
 COLUMNS = {
@@ -62,13 +60,12 @@ class Comparison:
             lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
         return "\n".join(lines) + "\n"
 
-    def plot(self, path: str | Path, *, replace: bool = True) -> Path:
+    def plot(self, path: str | Path, *, kind: str = "families", replace: bool = True) -> Path:
         """A picture: error of each family, and the standard deviation of the noise for each query. Needs matplotlib (extra `plot`).
 
-        replace: may a regular file of that name be replaced?
+        kind: another picture of your own, see `designer.pictures.register_picture`. replace: may a regular file of that name be replaced?
         """
-
-        return draw_comparison(self, Path(path), replace=replace)
+        return save_picture(kind, self, Path(path), replace=replace)
 
 
 def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparison:
@@ -152,9 +149,8 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else in_markdown(value)
 
 
-def draw_comparison(comparison: Comparison, path: Path, *, replace: bool = True) -> Path:
+def draw_comparison(comparison: Comparison) -> Any:
     """Left: the loss of every family. Right: the standard deviation of the noise of each query, sorted for the best family."""
-    check_picture(path)
     drawing, (left, right) = figure(columns=2)
     rows = sorted((row for row in comparison.rows if row["loss"] is not None), key=lambda row: row["loss"], reverse=True)
     if not rows:
@@ -179,6 +175,7 @@ def draw_comparison(comparison: Comparison, path: Path, *, replace: bool = True)
     right.set_xticks(range(len(order)) if len(order) <= 20 else [])
     right.set_ylabel("standard deviation of the noise")
     right.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    picture = io.BytesIO()
-    drawing.savefig(picture, format=path.suffix[1:].lower(), dpi=150)
-    return write_whole(path, picture.getvalue(), replace=replace)
+    return drawing
+
+
+register_picture("families", draw_comparison)

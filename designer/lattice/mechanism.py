@@ -36,7 +36,7 @@ from designer.promises.accounting import zcdp_epsilon
 from designer.question.differences import changes_given, moved
 from designer.question.histogram import counts
 from designer.question.workload import Workload, workload_from_spec, workload_to_spec
-from designer.relations.kinds import relation_from_spec
+from designer.relations.kinds import relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, SystemEntropy
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, LatticeChain
 from designer.sampling.lattices.lattice_choice import LatticeChoice, LatticeSampler
@@ -339,6 +339,9 @@ class LatticeMechanism(Mechanism):
             timing=TIMING,
             fingerprint=self.fingerprint,
         )
+
+    def require_listed(self) -> None:
+        require_listed(self.relation)
 
     def core(self) -> dict[str, Any]:
         return {

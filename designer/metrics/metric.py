@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -49,21 +49,13 @@ def relabelled(*labels: Indices) -> Indices:
     return np.asarray(np.unique(np.stack(labels, axis=1), axis=0, return_inverse=True)[1].ravel(), dtype=np.intp)
 
 
-def inner_relations(relation: Relation) -> list[Relation]:
-    """The relations that a relation is made of, one level down."""
-    values = [getattr(relation, field.name) for field in fields(relation)]  # type: ignore[arg-type]
-    return [
-        part for value in values for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Relation)
-    ]
-
-
 def unclipped(metric: Relation) -> bool:
     """Whether no float budget was clipped on the way to those of `metric`, so that all are within its `budget_error`.
 
     True when the positive finite budgets of every metric inside lie between 1e-100 and 1e100: factors within 1e-90 and 1e90, sums, maxima
     and roots of sums of squares of those stay within the range that is kept. By induction from the innermost metrics, which clip nothing.
     """
-    return all(unclipped(part) and _in_midrange(part) for part in inner_relations(metric))
+    return all(unclipped(part) and _in_midrange(part) for part in metric.inner())
 
 
 def _in_midrange(part: Relation) -> bool:
@@ -79,7 +71,7 @@ def _in_midrange(part: Relation) -> bool:
 
 def nesting(relation: Relation) -> int:
     """How many levels of relations a relation holds, itself included."""
-    return 1 + max(map(nesting, inner_relations(relation)), default=0)
+    return 1 + max(map(nesting, relation.inner()), default=0)
 
 
 def require_metric(value: object, field: str, size: int | None = None) -> Metric:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidSpec
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.schema import Named
 
@@ -90,8 +91,15 @@ class Relation(Immutable, ABC):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Relation:
-        """The relation from plain data; `read` turns the data of an inner relation into one. Only kinds of the closed list are read."""
-        raise NotImplementedError(f"{cls.__name__}: is not among the relations that specs hold.")
+        """The relation from plain data; `read` turns the data of an inner relation into one. Those of the closed list have it."""
+        raise InvalidSpec(f"relation.kind: {cls.kind!r} is not read from files.")
+
+    def inner(self) -> list[Relation]:
+        """The relations that this one holds."""
+        values = [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+        return [
+            part for value in values for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Relation)
+        ]
 
     def points(self, columns: NDArray[Any]) -> NDArray[Any]:
         """The points whose protected pairs differ by sensitivity vectors, from `columns` of shape (N, R)."""
@@ -137,18 +145,6 @@ class Relation(Immutable, ABC):
     def components(self) -> Indices:
         """Label of the connected component of every point when finite budgets are edges; pairs in different components are unprotected."""
         return graph_components(self.blocks(), len(self.points(np.empty((self.size, 0)))))
-
-
-def foreign(value: object) -> type | None:
-    """The class of a relation, `value` or one inside it, that this library does not define; None where there is none."""
-    if isinstance(value, tuple):
-        return next((kind for part in value if (kind := foreign(part))), None)
-    if not isinstance(value, Relation):
-        return None
-    if type(value).__module__.split(".")[0] != "designer":
-        return type(value)
-    parts = (getattr(value, part.name, None) for part in fields(value))  # type: ignore[arg-type]  # every relation is a dataclass
-    return next((kind for part in parts if (kind := foreign(part))), None)
 
 
 def graph_components(blocks: Iterator[Block], points: int) -> Indices:

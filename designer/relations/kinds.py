@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from designer import metrics
-from designer.errors import InvalidSpec
+from designer.errors import InvalidProblem, InvalidSpec
 from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
 from designer.metrics.metric import Metric
 from designer.question.relation import Relation
@@ -56,6 +56,17 @@ METRIC = Named(
 OTHERS = (metrics.AddRemove, metrics.AppearOrChange, RowGroups, InvariantChanges, InvariantMetric)
 RELATION = Named("relation", either(METRIC, *(cls.schema for cls in OTHERS)))
 OF_INVARIANTS = either(*(cls.schema for cls in (InvariantChanges, InvariantMetric, InvariantDistance)))
+
+
+def require_listed(relation: Relation) -> None:
+    """Refuse a relation that no reader of a spec would know: of a class of the caller, or with one inside."""
+    if type(relation) not in RELATIONS.values():
+        raise InvalidProblem(
+            f"relation: {shown(relation.kind)} is a rule of your own, which no file can hold: what reads a spec knows only its list of "
+            "kinds. Release from the object that you have, or use metrics.from_matrix(rule.distances()) in its place."
+        )
+    for part in relation.inner():
+        require_listed(part)
 
 
 def relation_from_spec(spec: Any) -> Relation:

@@ -20,7 +20,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.question.histogram import Universe, counts
 from designer.question.relation import Relation
 from designer.question.workload import Workload
-from designer.relations.kinds import RELATION, relation_from_spec
+from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.selection.scores import Score
@@ -178,6 +178,9 @@ class Selection(TakesCounts):
     def _law(self, histogram: object) -> ExponentialLaw | PermuteAndFlipLaw:
         scores, step = self.score.exact(counts(histogram, self.universe))
         return LAWS[self.law](scores, Fraction(self.rate) * step)
+
+    def require_listed(self) -> None:
+        require_listed(self.relation)
 
     def core(self) -> dict[str, Any]:
         """Everything that decides what the selection does."""

@@ -18,6 +18,7 @@ from designer.designing.problem import Problem
 from designer.engines.tabulation import TakesCounts
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.histogram import Universe, exact_answers
+from designer.relations.kinds import require_listed
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
@@ -236,6 +237,9 @@ class MWEM(TakesCounts):
         noise = math.sqrt(np.mean([(c * math.log(2 * rounds / beta) / float(b)) ** 2 for _, b in self.shares]))
         learning = n * self.queries.spread * math.sqrt(math.log(elements) / (2 * rounds))
         return float(n * self.queries.bias + learning + choice + noise + 2 * float(self.queries.step))
+
+    def require_listed(self) -> None:
+        require_listed(self.queries.relation)
 
     def core(self) -> dict[str, Any]:
         """Everything that decides what the mechanism does."""

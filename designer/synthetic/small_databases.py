@@ -19,6 +19,7 @@ from designer.designing.problem import Problem
 from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.question.histogram import Universe, exact_answers
+from designer.relations.kinds import require_listed
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.lipschitz_queries import (
@@ -144,6 +145,9 @@ class SmallDB(TakesCounts):
         n, q = self.records, self.queries
         sampling = n * q.spread * math.sqrt(math.log(2 * len(q.weights)) / (2 * self.size))
         return n * q.bias + sampling + 2 * q.constant * (math.log(len(self.candidates.answers)) + math.log(1 / beta))
+
+    def require_listed(self) -> None:
+        require_listed(self.queries.relation)
 
     def core(self) -> dict[str, Any]:
         """Everything that decides what the mechanism does."""

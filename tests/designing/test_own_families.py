@@ -152,16 +152,16 @@ def test_a_metric_of_ones_own_is_designed_for_verified_and_released(family: str)
 )
 def test_a_metric_of_ones_own_is_not_saved(relation: Any, tmp_path: Path) -> None:
     made = design(Problem(Workload.identity(6), relation), "laplace").mechanism
-    with pytest.raises(InvalidProblem, match=r"Clock is a class of your own.*metrics\.from_matrix"):
+    with pytest.raises(InvalidProblem, match=r"is a rule of your own.*metrics\.from_matrix"):
         made.save(tmp_path / "s.json")
     assert not list(tmp_path.iterdir())
     best = Selection.design(Linear(Workload.identity(6)), relation)
-    with pytest.raises(InvalidProblem, match="Clock is a class of your own"):
+    with pytest.raises(InvalidProblem, match="is a rule of your own"):
         best.save(tmp_path / "s.json")
 
 
 def test_every_relation_of_the_house_is_in_the_closed_list() -> None:
-    """What `foreign` takes for one of the house can be read back; `Neighbours` is derived from a score and never held."""
+    """What the house defines can be read back; `Neighbours` is derived from a score and never held."""
     todo, found = [Relation], set()
     while todo:
         kind = todo.pop()

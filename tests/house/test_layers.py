@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,8 @@ LAYERS = (
     {"designing"},
     {"selection", "synthetic", "statistical_queries", "files", "report"},
     {"tables"},
-    {"designer", "cli", "__main__"},
+    {"designer", "cli"},
+    {"__main__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
@@ -65,6 +67,12 @@ def test_every_room_has_a_layer() -> None:
 def test_imports_go_to_the_own_room_or_down(name: str) -> None:
     inner = {target for target in EDGES[name] if target.startswith("designer") and room(target) != room(name)}
     assert {target for target in inner if LEVEL[room(target)] >= LEVEL[room(name)]} == set()
+
+
+def test_the_table_of_layers_for_readers_is_this_one() -> None:
+    rows = re.findall(r"^\| (\d+) \| ([^|]*) \|", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)
+    assert [set(re.findall("`(.*?)`", rooms)) for _, rooms in rows] == list(LAYERS)
+    assert [int(level) for level, _ in rows] == list(range(len(LAYERS)))
 
 
 def test_there_are_no_circles() -> None:

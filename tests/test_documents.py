@@ -1,0 +1,65 @@
+"""Pages for readers speak of what is there: every file and every name in them exists, and no line runs on."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
+DOCS = ROOT / "docs"
+PAGES = [DOCS / "architecture.md", DOCS / "adding.md", *sorted((DOCS / "decisions").glob("*.md"))]
+PAGES += [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+SOURCE = "\n".join(
+    path.read_text() for place in ("designer", "solvers", "tests") for path in sorted((ROOT / place).rglob("*.py"))
+)
+EXAMPLES = {"ring.py"}  # files that a recipe has its reader write
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    named = set(re.findall(r"`([\w./]+\.(?:py|json|toml|md))`", page.read_text()))
+    places = (ROOT, ROOT / "designer", DOCS)
+    elsewhere = {path.name for place in ("tests", "solvers") for path in (ROOT / place).rglob("*.py")}
+    missing = [name for name in named if name not in elsewhere and not any((place / name).exists() for place in places)]
+    assert [name for name in missing if Path(name).name not in EXAMPLES] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_that_a_page_gives_in_code_are_in_the_source(page: Path) -> None:
+    prose = re.sub("```.*?```", "", page.read_text(), flags=re.DOTALL)
+    names = set(re.findall(r"`([A-Za-z_]\w{5,})(?:\(.*?\))?`", prose))
+    assert [name for name in names if not re.search(rf"\b{name}\b", SOURCE) and not (ROOT / "designer" / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)", page.read_text())
+    assert [t for t in targets if not t.startswith("https://") and not (page.parent / t).exists()] == []
+
+
+def test_the_code_of_the_recipes_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a user may do from outside the package, block after block in one program."""
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall("```python\n(.*?)```", (DOCS / "adding.md").read_text(), re.DOTALL)
+    program = tmp_path / "recipes.py"
+    program.write_text("\n".join(blocks))
+    runpy.run_path(str(program), run_name="recipes")
+    assert {path.name for path in tmp_path.iterdir()} == {"recipes.py", "ring.json", "seconds.svg"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_lines_of_a_page_do_not_run_on(page: Path) -> None:
+    lines = [line for line in page.read_text().splitlines() if not line.startswith("|")]
+    assert [line for line in lines if len(line) > 128] == []
+
+
+def test_every_word_of_the_glossary_has_one_entry() -> None:
+    glossary = (DOCS / "architecture.md").read_text().split("## Glossary")[1]
+    words = re.findall(r"^\| ([^|]+?) \| ", glossary, re.MULTILINE)[1:]
+    entries = [word for word in words if set(word) != {"-"}]
+    assert len(entries) == len(set(entries)) and entries == sorted(entries)
+    forms = {form for word in entries for form in (word, word + "s", word + "es", word[:-1] + "ies")}
+    assert {used for used in re.findall(r"\*([a-z -]+)\*", glossary) if used != "italics"} <= forms

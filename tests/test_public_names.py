@@ -1,0 +1,100 @@
+"""The names that others may rely on: each is listed here, imports, and is what it is said to be."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import designer
+from designer import (
+    Design,
+    Mechanism,
+    Optimality,
+    PrivacyCertificate,
+    Problem,
+    Release,
+    Workload,
+    compare,
+    design,
+    load,
+    metrics,
+)
+from designer.invariants import Invariant
+
+NAMES = {
+    "designer": """Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec Mechanism NotPrivate Optimality
+        PrivacyCertificate Problem Release Workload __version__ compare design invariants load metrics read_problem""",
+    "designer.metrics": """AddRemove AppearOrChange Chebyshev Euclidean Graph GreatCircle Hamming Instance Line Manhattan Matrix Maximum
+        Metric Ordered Partition PerElement Product Restricted RootSumSquares Scaled SmoothThreshold Sum Threshold Uniform add_remove
+        after_noisy_total appear_or_change attribute_values blowfish blowfish_attribute blowfish_full_domain blowfish_graph
+        blowfish_partition chebyshev euclidean from_matrix graph great_circle hamming instance line manhattan maximum number_of_records
+        partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of uniform""",
+    "designer.invariants": "Invariant Statistics linear margins partition total",
+    "designer.tables": """OTHERS Answer Average Condition Count CountDistinct Groups Key Measure PartitionSelection PolicyCertificate
+        Quantile Sum TablePlan TableRelease UnitSplitting hierarchy nested_codes tree variance_for""",
+    "designer.marginals": "MarginalMechanism MarginalRelease MarginalWorkload Presence design_marginals",
+    "designer.selection": "Choice Selection largest_rate",
+    "designer.statistical_queries": "Statistic StatisticalQueries Term",
+}
+# Rooms that the README sends its readers to, whose names are not gathered in one place.
+DEEPER = {
+    "designer.selection.scores": "Linear AbsoluteError Closeness LargestError",
+    "designer.synthetic.mwem": "MWEM",
+    "designer.synthetic.small_db": "SmallDB",
+    "designer.odds_ratio.odds_ratio_test": "OddsRatioTest",
+    "designer.pictures": "figure register_picture",
+    "designer.promises.tradeoff": "EpsilonDelta Gaussian",
+}
+MEMBERS: dict[Any, str] = {
+    Workload: "identity prefix all_ranges marginals random",
+    Invariant: "protect at",
+    Design: "privacy optimality error",
+    designer.Comparison: "to_markdown plot",
+    Mechanism: "release sample_noise privacy_loss error save verify",
+}
+
+
+@pytest.mark.parametrize("module", [*NAMES, *DEEPER])
+def test_every_public_name_imports(module: str) -> None:
+    room = importlib.import_module(module)
+    wanted = (NAMES | DEEPER)[module].split()
+    assert [name for name in wanted if not hasattr(room, name)] == []
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_no_name_is_public_that_is_not_listed_here(module: str) -> None:
+    """Who adds a name adds it above, and so promises to keep it."""
+    assert set(getattr(importlib.import_module(module), "__all__")) == set(NAMES[module].split())  # noqa: B009
+
+
+@pytest.mark.parametrize("owner", MEMBERS)
+def test_every_promised_member_is_there(owner: Any) -> None:
+    assert [name for name in MEMBERS[owner].split() if not hasattr(owner, name)] == []
+
+
+def test_the_promised_calls_are_called_as_promised(tmp_path: Path) -> None:
+    problem = Problem(
+        Workload([[1, 0]], queries=None, elements=None), metrics.uniform(2, epsilon=1), notion="pure", loss="squared"
+    )
+    assert {"workload", "relation", "notion", "loss", "records"} <= set(inspect.signature(Problem).parameters)
+    made = design(problem, family="laplace")
+    assert isinstance(made.error, float) and isinstance(made.optimality, Optimality)
+    assert isinstance(made.privacy, PrivacyCertificate) and made.privacy.holds and made.privacy.worst_ratio is not None
+    assert {"witness", "arithmetic", "theorem"} <= set(vars(made.privacy))
+    assert made.optimality.lower_bound <= made.optimality.value and made.optimality.gap >= 0
+    loaded = load(made.mechanism.save(tmp_path / "spec.json"))
+    release = loaded.release(np.array([3, 4]))
+    assert isinstance(release, Release) and len(release.answers) == 1 and release.fingerprint == loaded.fingerprint
+    assert np.asarray(loaded.sample_noise(2, seed=1)).shape == (2, 1) and loaded.error(loss="squared") == made.error
+    assert loaded.privacy_loss([1, -1]).shape == () and loaded.verify() == made.privacy
+    assert isinstance(compare(problem, families=["laplace"]).rows[0], dict)
+
+
+@pytest.mark.parametrize("error", ["NotPrivate", "DesignFailed", "InvalidProblem", "InvalidSpec"])
+def test_errors_are_value_errors(error: str) -> None:
+    assert issubclass(getattr(designer, error), ValueError)
