@@ -1,7 +1,7 @@
 """Seconds from a problem to a certified mechanism, for every family, against the number of queries K and of elements N.
 
-Random real queries over random points of a square, one design each; laplace_joint is given 1,000 records. A family that took more than
-20 s, or refused, is not asked again for larger sizes.
+Random real queries over random points of a square, one design each; laplace_joint is given 1,000 records. A family that took
+more than 20 s, or refused, is not asked again for larger sizes.
 
     OMP_NUM_THREADS=1 python -m benchmarks.families_design_time
 """

@@ -1,10 +1,11 @@
 """Draws per second of exact K-norm noise against rejection from the bounding cube, on the same hulls, in one run.
 
-The usual way draws uniform points in the smallest cube (here even: box) around the hull, keeps those inside, and stretches them by a
-Gamma radius. Inside is decided either by all facets at once, in floats, which takes facets that this package recovered, or by a linear
-program over the vertices for each proposal, which is what is left without facets. Ours are exact draws on a grid of 2^-40, from the
-operating system's entropy, by star triangulation; one in about 2^10 is rejected. Where facets decide, a sixth of the box is accepted at
-3x3, and exact draws are on a par with float rejection, float draws 8 times as many; at 4x4 exact ones are 2,300 times as many.
+The usual way draws uniform points in the smallest cube (here even: box) around the hull, keeps those inside, and stretches them
+by a Gamma radius. Inside is decided either by all facets at once, in floats, which takes facets that this package recovered, or
+by a linear program over the vertices for each proposal, which is what is left without facets. Ours are exact draws on a grid of
+2^-40, from the operating system's entropy, by star triangulation; one in about 2^10 is rejected. Where facets decide, a sixth
+of the box is accepted at 3x3, and exact draws are on a par with float rejection, float draws 8 times as many;
+at 4x4 exact ones are 2,300 times as many.
 
     OMP_NUM_THREADS=1 python -m benchmarks.knorm_sampler [--no-4x4]
 """
@@ -29,7 +30,8 @@ SECONDS = 1.0
 
 
 def hulls() -> Iterator[tuple[str, Gauge]]:
-    """Names and gauges, small first. Tables hide basic moves under adjacency 2 (budget 2 a move), in coordinates of their span."""
+    """Names and gauges, small first. Tables hide basic moves under adjacency 2 (budget 2 a move),
+    in coordinates of their span."""
     sizes = [(3, 3), (3, 4)] + ([] if "--no-4x4" in sys.argv else [(4, 4)])
     for k in (4, 6):
         moves = metric_differences(k, 50).floats
@@ -57,7 +59,8 @@ def rate(draw: Callable[[], int]) -> float:
 def by_facets(norm: Gauge, generator: np.random.Generator) -> int:
     """One batch of proposals in the bounding box, of which those inside become noise; their number before rejection.
 
-    The exact share of the volume says how many are accepted: at 4x4 none may be in a second. Half of the facets decide, by symmetry.
+    The exact share of the volume says how many are accepted: at 4x4 none may be in a second.
+    Half of the facets decide, by symmetry.
     """
     s, reach = norm.dimension, np.abs(norm.scale * norm.body.vertices.floats).max(axis=0)
     batch = min(100_000, max(10_000, 2**24 // len(norm.map)))
@@ -92,7 +95,8 @@ def by_programs(norm: Gauge, generator: np.random.Generator) -> float:
 def main() -> None:
     """Prints one Markdown row a hull."""
     print(
-        "| hull | s | facets | share of the box | exact, /s | star in floats, /s | box and facets, /s | ratio | box and programs, /s | ratio | prepared in s |"
+        "| hull | s | facets | share of the box | exact, /s | star in floats, /s | box and facets, /s | ratio | box and "
+        "programs, /s | ratio | prepared in s |"
     )
     print("|" + " --- |" * 11)
     generator, entropy = np.random.default_rng(1), SystemEntropy()
@@ -106,7 +110,10 @@ def main() -> None:
         theirs = share * rate(lambda norm=norm: by_facets(norm, generator))  # type: ignore[misc]
         star = rate(lambda norm=norm: by_star(norm, generator))  # type: ignore[misc]
         programs = by_programs(norm, generator) * share
-        numbers = f"{s} | {2 * facets} | {share:.2e} | {ours:.3g} | {star:.3g} | {theirs:.3g} | {ours / theirs:.3g} | {programs:.3g} | {ours / programs:.3g}"
+        numbers = (
+            f"{s} | {2 * facets} | {share:.2e} | {ours:.3g} | {star:.3g} | {theirs:.3g} | {ours / theirs:.3g} | "
+            f"{programs:.3g} | {ours / programs:.3g}"
+        )
         print(f"| {name} | {numbers} | {prepared:.1f} |", flush=True)
         start = time.perf_counter()
 

@@ -1,12 +1,15 @@
-"""Exact lattice noise: acceptance, time a draw, and effectively independent draws of a Metropolis chain at published settings, in one run.
+"""Exact lattice noise: acceptance, time a draw, and effectively independent draws of
+a Metropolis chain at published settings, in one run.
 
-Acceptances of nearest plane at rate 1/4: 55 % (4x4), 40 % (6x6), 23 % (10x10); of l1 25 % (4x4), 3 in 10^4 (10x10). A chain's step is worth 1/T of an
-independent draw, T the integrated autocorrelation time of the norm; but a user who wants one draw close to the law pays the steps after which the
-coupling bound is as low as its number of pairs lets it be (0.06 at 95 % confidence), and that is the other column. Times are CPU times.
+Acceptances of nearest plane at rate 1/4: 55 % (4x4), 40 % (6x6), 23 % (10x10); of l1 25 % (4x4), 3 in 10^4 (10x10). A chain's
+step is worth 1/T of an independent draw, T the integrated autocorrelation time of the norm; but a user who wants one draw close
+to the law pays the steps after which the coupling bound is as low as its number of pairs lets it be (0.06 at 95 % confidence),
+and that is the other column. Times are CPU times.
 
-Measured on a shared core: "thousands of times" is reached for one draw close to the law (l1: 2,900 for the intersecting constraints, 860 at 4x4; l2: 30,000 at 4x4),
-not for effectively independent draws of a chain that runs on: 9 and 15 (l1), 490 (l2), 430 (Illinois). l2 on 10x10: 72 us a draw; Illinois: 26 us; l1 on
-10x10: 0.11 s, where no chain was known to have converged.
+Measured on a shared core: "thousands of times" is reached for one draw close to the law (l1: 2,900 for the intersecting
+constraints, 860 at 4x4; l2: 30,000 at 4x4), not for effectively independent draws of a chain that runs on: 9 and 15 (l1), 490
+(l2), 430 (Illinois). l2 on 10x10: 72 us a draw; Illinois: 26 us;
+l1 on 10x10: 0.11 s, where no chain was known to have converged.
 
     OMP_NUM_THREADS=1 python -m benchmarks.lattice_samplers [--no-chain]
 """
@@ -106,7 +109,8 @@ def chain_costs(setting: Setting, decay: float) -> tuple[float, float, int | Non
 def main() -> None:
     """Prints one Markdown row a setting."""
     print(
-        "| invariants | norm | method | accepted | us a draw | us a chain step | steps a draw is worth | ratio | steps to the bound | ratio |"
+        "| invariants | norm | method | accepted | us a draw | us a chain step | steps a draw is worth | ratio | steps to "
+        "the bound | ratio |"
     )
     print("|" + " --- |" * 10)
     for setting in settings():
@@ -128,7 +132,8 @@ def main() -> None:
     ):
         gaussian = LatticeGaussian.isotropic(integer_kernel(matrix), Fraction(100))
         print(
-            f"| {name} | Gaussian, sd 10 | Klein | {gaussian.pilot_acceptance(1000, SeededEntropy(0)):.2f} | {microseconds(gaussian):.3g} | | | | | |"
+            f"| {name} | Gaussian, sd 10 | Klein | {gaussian.pilot_acceptance(1000, SeededEntropy(0)):.2f} | "
+            f"{microseconds(gaussian):.3g} | | | | | |"
         )
 
 

@@ -1,9 +1,11 @@
-"""Time to design marginals against the number of attributes and the order of the tables, with certified gaps; and to release some.
+"""Time to design marginals against the number of attributes and the order of the tables, with certified gaps;
+and to release some.
 
     python benchmarks/marginals_design.py [largest number of attributes, default 100]
 
-Attributes of 10 values, all tables of one to `order` attributes. "one": a record's presence with one budget (the setting of residual
-planning); "own": budgets between 0.1 and 1 for each attribute. Seconds include listing the subsets and the exact certificate.
+Attributes of 10 values, all tables of one to `order` attributes. "one": a record's presence with one budget (the setting of
+residual planning); "own": budgets between 0.1 and 1 for each attribute.
+Seconds include listing the subsets and the exact certificate.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python benchmarks/release_timing.py [draws]
 
-A correlation within +-2 / sqrt(draws) cannot be told from none. Single draws whose bits leave the decision open (about one in 8,000)
-take a slow path with ball arithmetic; the path depends on random bits that also decide the noise, so timing is outside the guarantee.
+A correlation within +-2 / sqrt(draws) cannot be told from none. Single draws whose bits leave the decision open (about one in
+8,000) take a slow path with ball arithmetic; the path depends on random bits that also decide the noise,
+so timing is outside the guarantee.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The optimal Laplace scales: all pairs handed to a modelling layer against the working-set solver, and a universe of 20,000 points.
+"""The optimal Laplace scales: all pairs handed to a modelling layer against the working-set solver,
+and a universe of 20,000 points.
 
 Prints times, objectives and peak memory of one run; the large case can be left out with `--small`.
 """
@@ -65,7 +66,8 @@ def main() -> None:
     assert made.optimality is not None
     print("N = 20,000, K = 20: 199,990,000 pairs, from problem to certified mechanism")
     print(
-        f"  {seconds:.1f} s, peak memory of the process {peak:.2f} GiB, gap {made.optimality.gap:.1e}, worst ratio {float(made.privacy.worst_ratio or 0):.12f}"
+        f"  {seconds:.1f} s, peak memory of the process {peak:.2f} GiB, gap {made.optimality.gap:.1e}, worst ratio "
+        f"{float(made.privacy.worst_ratio or 0):.12f}"
     )
 
 

@@ -2,9 +2,10 @@
 
     python -m benchmarks.table_keys [rows, default 10^6]
 
-"laws": a release with one variance for each of 200 listed groups, over one with a single variance. "unlisted": a release of 200 listed groups of a table
-where nearly every row is a group of its own, over the plain SQL aggregation of all of them that fetches the 200; and the growth of the largest
-memory that this process held, in MB. "look-up": reading all of 20,000 answers by their keys, over reading the values in a loop.
+"laws": a release with one variance for each of 200 listed groups, over one with a single variance. "unlisted": a release of 200
+listed groups of a table where nearly every row is a group of its own, over the plain SQL aggregation of all of them that
+fetches the 200; and the growth of the largest memory that this process held, in MB. "look-up": reading all of 20,000 answers by
+their keys, over reading the values in a loop.
 """
 
 from __future__ import annotations

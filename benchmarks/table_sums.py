@@ -1,11 +1,13 @@
-"""Grouped sums with a policy against the same plain SQL aggregate, on a Parquet file larger than the memory that DuckDB may take.
+"""Grouped sums with a policy against the same plain SQL aggregate,
+on a Parquet file larger than the memory that DuckDB may take.
 
     python -m benchmarks.table_sums [rows, default 10^8] [memory limit, default 512MB] [folder]
 
-Skewed rows (Pareto 1.2 and 1.5 in 1000 categories) are written once by DuckDB to a file in `folder` (a temporary one by default), which is deleted at the
-end: about 1 GB for 10^8 rows. Each line: seconds of plain SQL (sum, count, GROUP BY), seconds of the whole `plan.release` (aggregation, exact
-noise, answers), least of five in turns, and their ratio. "2 limbs": bounds so far that a sum could leave 64 bits. "found": groups are found by their split rows, `SUM(m)`
-beside the sums, here and in the plain SQL.
+Skewed rows (Pareto 1.2 and 1.5 in 1000 categories) are written once by DuckDB to a file in `folder` (a temporary one by
+default), which is deleted at the end: about 1 GB for 10^8 rows. Each line: seconds of plain SQL (sum, count, GROUP BY), seconds
+of the whole `plan.release` (aggregation, exact noise, answers), least of five in turns, and their ratio. "2 limbs": bounds so
+far that a sum could leave 64 bits. "found": groups are found by their split rows, `SUM(m)` beside the sums,
+here and in the plain SQL.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ def write(path: Path, rows: int) -> None:
     engine = duckdb.connect()
     engine.execute("SET threads = 2; SET preserve_insertion_order = false; SET memory_limit = '1GB'")
     draw = "1 / pow(1 - random(), 1 / {})"
-    columns = f"CAST(floor(random() * {CATEGORIES}) AS INTEGER) AS category, CAST({draw.format(1.2)} AS BIGINT) AS emp, {draw.format(1.5)} AS pay"
+    columns = (
+        f"CAST(floor(random() * {CATEGORIES}) AS INTEGER) AS category, CAST({draw.format(1.2)} AS BIGINT) AS emp, "
+        f"{draw.format(1.5)} AS pay"
+    )
     engine.execute(f"COPY (SELECT {columns} FROM range({rows})) TO '{path}' (FORMAT parquet)")
 
 

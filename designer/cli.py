@@ -1,7 +1,7 @@
 """The command line: design, compare, release, sample, verify, report, show.
 
-Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no spec that
-proves its claims; 5 a failure that nobody foresaw; 130 interrupted.
+Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
+spec that proves its claims; 5 a failure that nobody foresaw; 130 interrupted.
 A release prints noisy answers and the guarantee; true values are never printed, logged or written.
 """
 
@@ -230,7 +230,8 @@ def _released(mechanism: Specified, options: argparse.Namespace) -> Released:
     if not any(getattr(options, FLAGS[kind]) for kind in mechanism.takes):
         words, other = (COUNTED, "table") if from_counts else ("records, one row each", "histogram")
         raise InvalidProblem(
-            f"--{FLAGS[needed]}: is missing; this spec releases from {words}{', or from records (--table)' if from_either else f', not from --{other}'}."
+            f"--{FLAGS[needed]}: is missing; this spec releases from "
+            f"{words}{', or from records (--table)' if from_either else f', not from --{other}'}."
         )
     if options.table and options.histogram:
         raise InvalidProblem("--table, --histogram: both are given; a release is from records or from counts, not from both.")

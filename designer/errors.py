@@ -6,7 +6,8 @@ LONGEST = 2000
 
 
 class Refusal(ValueError):
-    """A sentence of at most 2,000 characters, whatever names and values are in it: of a longer one the beginning and the remedy stay."""
+    """A sentence of at most 2,000 characters, whatever names and values are in it: of a
+    longer one the beginning and the remedy stay."""
 
     def __init__(self, message: object = "") -> None:
         text = str(message)

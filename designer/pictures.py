@@ -20,7 +20,8 @@ _PICTURES: dict[str, Draw] = {}
 def register_picture(name: str, draw: Draw) -> None:
     """Make `Comparison.plot(path, kind=name)` draw `draw(comparison)`, a figure of matplotlib, until the program ends.
 
-    Nothing in a problem file or a spec names a picture. Raises `InvalidProblem` for a name that is taken, and for no name or no function.
+    Nothing in a problem file or a spec names a picture.
+    Raises `InvalidProblem` for a name that is taken, and for no name or no function.
     """
     if not isinstance(name, str) or not name or name in _PICTURES:
         raise InvalidProblem(f"picture: the name {shown(name)} is taken, or is no name; {sorted(_PICTURES)} are there.")

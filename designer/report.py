@@ -41,12 +41,14 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
     lines = [title, "=" * len(title), *cautions(made.mechanism), *made.mechanism.design_lines()]
     if made.optimality:
         lines.append(
-            f"Optimality:  {made.optimality.value:.6g} reached, at least {made.optimality.lower_bound:.6g} needed (gap {made.optimality.gap:.1e})"
+            f"Optimality:  {made.optimality.value:.6g} reached, at least {made.optimality.lower_bound:.6g} needed (gap "
+            f"{made.optimality.gap:.1e})"
         )
         lines.append(f"             minimised: {made.optimality.objective}")
     if made.efficiency is not None and made.limit is not None:
         lines.append(
-            f"Efficiency:  {made.efficiency:.3f}: no unbiased mechanism, of any kind, has less than this part of the loss, {_where(made.limit)}"
+            f"Efficiency:  {made.efficiency:.3f}: no unbiased mechanism, of any kind, has less than this part of the loss, "
+            f"{_where(made.limit)}"
         )
     lines.append(f"Time:        {made.seconds:.2f} s")
     return "\n".join(lines)

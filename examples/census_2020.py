@@ -1,8 +1,9 @@
-"""SEMI section 6: what the published state totals make of the privacy budget of the 2020 census redistricting file, level by level.
+"""SEMI section 6: what the published state totals make of the privacy budget of the 2020 census redistricting file,
+level by level.
 
-The budget of the person tables is 2.56-zCDP; a record that changes its state needs a second one that changes back, so what is protected
-are pairs of records, at 4 times the budget. The shares of the geographic levels are those that the Bureau announced for the production
-run; any other allocation can be put in their place.
+The budget of the person tables is 2.56-zCDP; a record that changes its state needs a second one that changes back, so what is
+protected are pairs of records, at 4 times the budget. The shares of the geographic levels are those that the Bureau announced
+for the production run; any other allocation can be put in their place.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ DIFFERENCES: dict[str, str] = {}
 
 
 def reproduce(full: bool = False) -> Result:
-    """rho and epsilon as announced and under the invariant, by Bun and Steinke's conversion as in the paper and by the best known one."""
+    """rho and epsilon as announced and under the invariant,
+    by Bun and Steinke's conversion as in the paper and by the best known one."""
     states = invariants.partition(["Ohio", "Ohio", "Utah"])  # any partition of places: one group of features, a(t) <= 2
     under = under_invariant(ZCDP.of(RHO), Scope(states.semi_adjacency_bound, states)).promise
     assert isinstance(under, ZCDP)

@@ -1,4 +1,5 @@
-"""The whole path on real data: problem file, design, spec, release, verification; and how far the answers are from the truth."""
+"""The whole path on real data: problem file, design, spec, release, verification;
+and how far the answers are from the truth."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ DIFFERENCES: dict[str, str] = {}
 
 
 def reproduce(full: bool = False) -> Result:
-    """Mean elevation and centre of population of US city dwellers, released once. `published` holds bounds that must contain the error."""
+    """Mean elevation and centre of population of US city dwellers, released once.
+    `published` holds bounds that must contain the error."""
     file = read_problem(PROBLEM)
     made = design(file.problem, file.family, **file.options)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,5 @@
-"""DX section 4.4, Figures 4 and 5: single random queries under the Blowfish distance threshold and under the smooth threshold."""
+"""DX section 4.4, Figures 4 and 5: single random queries under the Blowfish distance
+threshold and under the smooth threshold."""
 
 from __future__ import annotations
 
@@ -19,13 +20,13 @@ THRESHOLDS = (2, 4, 8, 16)
 METRICS = {"Blowfish": metrics.blowfish, "smooth": metrics.smooth_threshold}
 EPSILONS = np.linspace(0.1, 1.0, 10)
 
-# The paper gives curves and words; the words are turned into inequalities. "Roughly the same" averages are read as at most a fifth apart,
-# "roughly similar" distributions as a Kolmogorov-Smirnov distance of at most 0.1.
+# The paper gives curves and words; the words are turned into inequalities. "Roughly the same" averages are read as at most a
+# fifth apart, "roughly similar" distributions as a Kolmogorov-Smirnov distance of at most 0.1.
 DIFFERENCES = {
     "average RMSE, smooth over Blowfish, T = 2": (
-        "only pairs within 2 of each other are protected, and of 50 points in a square of side 100 hardly any are: one pair here (its points 1 apart). "
-        "The Blowfish error is then that of one coefficient difference, while the smooth metric still protects everybody. Other "
-        "universes of 50 points give ratios from 1.07 (4 such pairs) to 1.5."
+        "only pairs within 2 of each other are protected, and of 50 points in a square of side 100 hardly any are: one pair "
+        "here (its points 1 apart). The Blowfish error is then that of one coefficient difference, while the smooth metric "
+        "still protects everybody. Other universes of 50 points give ratios from 1.07 (4 such pairs) to 1.5."
     ),
 }
 
@@ -63,14 +64,16 @@ def distance(left: Floats, right: Floats) -> float:
 
 
 def certified(kind: str, threshold: int) -> float:
-    """Squared error of a certified design for the first query over `2 c^2`: the closed form is what `design` finds and proves."""
+    """Squared error of a certified design for the first query over `2 c^2`: the closed form
+    is what `design` finds and proves."""
     query = random_queries(1)
     made = design(Problem(Workload(query), METRICS[kind](universe(), threshold, 1.0)), "laplace")
     return made.error / (2 * float(scales(1, kind, threshold)[0]) ** 2) if made.privacy.holds else np.inf
 
 
 def reproduce(full: bool = False) -> Result:
-    """What section 4.4 says of RMSE and IF. Exact statements hold for every query: d falls with T, and smooth is at most hops."""
+    """What section 4.4 says of RMSE and IF. Exact statements hold for every query: d falls with T,
+    and smooth is at most hops."""
     count = 1000 if full else 250
     rising = [scales(count, kind, high) - scales(count, kind, low) for kind in METRICS for low, high in pairwise(THRESHOLDS)]
     apart = [scales(count, "smooth", t) - scales(count, "Blowfish", t) for t in THRESHOLDS]

@@ -1,4 +1,5 @@
-"""DX section 4's synthetic setting, and every pure family beside the paper's Strategy 3: the K-norm that DX leaves as future work, and the rest."""
+"""DX section 4's synthetic setting, and every pure family beside the paper's Strategy
+3: the K-norm that DX leaves as future work, and the rest."""
 
 from __future__ import annotations
 
@@ -20,12 +21,20 @@ LARGEST_HULL = 7
 MATRICES, SAMPLED_MATRICES = 20, 3
 STATED = "optimal Laplace / K-norm, K = 2..7"
 DIFFERENCES = {
-    f"{STATED}, least": "on binary matrices at K = 2 the closest pairs may move one query each; the hull then is the very diamond of Laplace "
-    "noise and the ratio 1 (2 of 20 matrices, 5 of 20 below 1.12). The stated range is one of typical values, not of all matrices.",
-    f"{STATED}, least median of a kind and K": "binary queries at K = 2: half of the hulls are nearly such diamonds, the median is 1.75. All "
-    "other medians are within the range.",
-    f"{STATED}, largest": "real matrices at K = 5..7 exceed 12 in 3, 8 and 8 of 20 cases, up to 30, mostly where the closest pairs differ much: "
-    "there the K-th smallest distance is 3.4 to 4.1 times the least, elsewhere 2.2 to 2.8 (correlation of the logarithms 0.4 to 0.5).",
+    f"{STATED}, least": (
+        "on binary matrices at K = 2 the closest pairs may move one query each; the hull then is the very diamond of "
+        "Laplace noise and the ratio 1 (2 of 20 matrices, 5 of 20 below 1.12). The stated range is one of typical "
+        "values, not of all matrices."
+    ),
+    f"{STATED}, least median of a kind and K": (
+        "binary queries at K = 2: half of the hulls are nearly such diamonds, the median is 1.75. All other medians are "
+        "within the range."
+    ),
+    f"{STATED}, largest": (
+        "real matrices at K = 5..7 exceed 12 in 3, 8 and 8 of 20 cases, up to 30, mostly where the closest pairs differ "
+        "much: there the K-th smallest distance is 3.4 to 4.1 times the least, elsewhere 2.2 to 2.8 (correlation of the "
+        "logarithms 0.4 to 0.5)."
+    ),
 }
 
 
@@ -66,12 +75,14 @@ def over_best_other(values: Floats) -> Floats:
 
 
 def lost(values: Floats) -> float:
-    """Share of matrices on which another family has a smaller error; equal bodies, whose margins differ by 2^-40, are no loss."""
+    """Share of matrices on which another family has a smaller error;
+    equal bodies, whose margins differ by 2^-40, are no loss."""
     return float((over_best_other(values) > 1 + 1e-6).mean())
 
 
 def reproduce(full: bool = False) -> Result:
-    """By what factor the K-norm beats the best independent Laplace noise, how often another family beats the K-norm, and by how much."""
+    """By what factor the K-norm beats the best independent Laplace noise, how often another family beats the K-norm,
+    and by how much."""
     sizes = range(2, 11) if full else (2, 6)
     tables = {(kind, size): table(kind, size, full) for kind in ("real", "binary") for size in sizes}
     gains = {key: values[:, LAPLACE] / values[:, K_NORM] for key, values in tables.items() if key[1] <= 7}
@@ -95,7 +106,8 @@ def reproduce(full: bool = False) -> Result:
 
 
 def markdown() -> str:
-    """Median (10 %, 90 %) of the squared error relative to Strategy 3, and the share of matrices on which another family beats the K-norm."""
+    """Median (10 %, 90 %) of the squared error relative to Strategy 3,
+    and the share of matrices on which another family beats the K-norm."""
     lines = ["| entries | K | " + " | ".join(FAMILIES) + " | K-norm loses |", "|" + " --- |" * (len(FAMILIES) + 3)]
     for kind in ("real", "binary"):
         for size in range(2, 11):

@@ -1,4 +1,5 @@
-"""DX section 4.2, Figure 2 (c, d): K = 1..10 queries at once; Strategies 1, 2, 3 and the optimum that the paper thought out of reach."""
+"""DX section 4.2, Figure 2 (c, d): K = 1..10 queries at once;
+Strategies 1, 2, 3 and the optimum that the paper thought out of reach."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ DIFFERENCES: dict[str, str] = {}
 def table(kind: str, sizes: tuple[int, ...], matrices: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean IF(Q), shape (sizes, strategies), and squared error over that of the optimum, shape (sizes, matrices, strategies).
 
-    Each matrix comes with a universe of its own (the paper keeps one): IF hangs on how isolated the closest pair of points is, and
-    means over one universe say more about that pair than about the strategies.
+    Each matrix comes with a universe of its own (the paper keeps one): IF hangs on how isolated the closest pair of points is,
+    and means over one universe say more about that pair than about the strategies.
     """
     factors = np.empty((len(sizes), matrices, len(STRATEGIES)))
     costs = np.empty_like(factors)

@@ -15,7 +15,8 @@ UNIVERSE = 50
 
 
 def universe(seed: int = 0) -> Floats:
-    """50 distinct points of the integer grid [0, 100]^2. (DX says distinct points of [0, 100]^2 and that they are roughly evenly spread.)"""
+    """50 distinct points of the integer grid [0, 100]^2.
+    (DX says distinct points of [0, 100]^2 and that they are roughly evenly spread.)"""
     chosen = np.random.default_rng(seed).choice(101 * 101, UNIVERSE, replace=False)
     return np.stack(np.divmod(chosen, 101), axis=1).astype(float)
 

@@ -1,7 +1,9 @@
-"""What program (8) of the dX paper is worth: its optimum beside c q' = q and the standard mechanism, for SmallDB and MWEM, bound and measured error.
+"""What program (8) of the dX paper is worth: its optimum beside c q' = q and the standard mechanism,
+for SmallDB and MWEM, bound and measured error.
 
-Universe: the paper's 50 points of a grid with Euclidean budgets. Queries: smooth (how near is a record to a place, with a rough part of 10 %) or
-random (the paper's). "standard" hides every change with the smallest budget min d, as a mechanism without a metric must.
+Universe: the paper's 50 points of a grid with Euclidean budgets. Queries: smooth (how near is a record to a place, with a rough
+part of 10 %) or random (the paper's). "standard" hides every change with the smallest budget min d,
+as a mechanism without a metric must.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ SMALL = {"size": 8, "exponent": -2}
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the tables: the chosen c, the objective of program (8), a bound that holds with 95 %, the mean largest error of `runs` simulations; all in records."""
+    """One line of the tables: the chosen c, the objective of program (8), a bound that holds with 95 %, the mean largest error
+    of `runs` simulations; all in records."""
 
     setting: str
     records: int

@@ -1,4 +1,5 @@
-"""DX section 4.3, Figure 3: single queries over US cities of more than 50,000 inhabitants, distance in the plane of the coordinates."""
+"""DX section 4.3, Figure 3: single queries over US cities of more than 50,000 inhabitants,
+distance in the plane of the coordinates."""
 
 from __future__ import annotations
 
@@ -18,12 +19,14 @@ FILE = DATA / "us_cities.csv"
 # 755 cities here (GeoNames 2014); the paper's 741 (SimpleMaps 2018, elevations of Google's service) are not to be had.
 DIFFERENCES = {
     "largest IF": (
-        "IF(q) can pass 7.5 only where every pair within 7.5 smallest distances has nearly equal coefficients. Here the three closest pairs are "
-        "0.0086, 0.0101 and 0.0139 degrees apart, so 2 of 3 random coefficient differences bind; the paper's closest pair must stand more alone."
+        "IF(q) can pass 7.5 only where every pair within 7.5 smallest distances has nearly equal coefficients. Here the "
+        "three closest pairs are 0.0086, 0.0101 and 0.0139 degrees apart, so 2 of 3 random coefficient differences bind; "
+        "the paper's closest pair must stand more alone."
     ),
     "IF of the elevation": (
-        "one pair decides it: Whittier and South Whittier, 0.020 degrees and 58 m apart. With other coordinates or elevations of that one pair the "
-        "factor moves by itself; it is large for the paper's reason, neighbours lie at similar heights."
+        "one pair decides it: Whittier and South Whittier, 0.020 degrees and 58 m apart. With other coordinates or "
+        "elevations of that one pair the factor moves by itself; it is large for the paper's reason, neighbours lie at "
+        "similar heights."
     ),
 }
 

@@ -1,10 +1,12 @@
-"""The optimal Gaussian matrix mechanism at unit l2 sensitivity, and the pure p-identity search, against numbers found by other means.
+"""The optimal Gaussian matrix mechanism at unit l2 sensitivity, and the pure p-identity search,
+against numbers found by other means.
 
-Root mean squared error per query, for when one cell appears (add/remove) and when one record moves between any two cells (replace-one).
-Neither closed form below comes from the optimiser. Lower bound: the mean of `uu'` over all protected u is S, so `tr(S W) <= 1` and
-`tr(Q'Q W^-1) >= (nuclear norm of Q S^(-1/2))^2` on the span; Li and Miklau's singular value bound, with S = I / N for add/remove and
-`2 (I - 11'/N) / (N - 1)` for replace-one. Upper bound for prefix sums under add/remove: factor the triangle of ones into two equal
-Toeplitz factors with entries `binom(2k, k) / 4^k`, the square root of Fichtenberger, Henzinger and Upadhyay.
+Root mean squared error per query, for when one cell appears (add/remove) and when one record moves between any two cells
+(replace-one). Neither closed form below comes from the optimiser. Lower bound: the mean of `uu'` over all protected u is S, so
+`tr(S W) <= 1` and `tr(Q'Q W^-1) >= (nuclear norm of Q S^(-1/2))^2` on the span; Li and Miklau's singular value bound, with S =
+I / N for add/remove and `2 (I - 11'/N) / (N - 1)` for replace-one. Upper bound for prefix sums under add/remove: factor the
+triangle of ones into two equal Toeplitz factors with entries `binom(2k, k) / 4^k`, the square root of Fichtenberger,
+Henzinger and Upadhyay.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from solvers.programs.strategy_search import p_identity
 
 WORKLOADS = ("identity", "prefix", "ranges")
 RELATIONS = ("add/remove", "replace-one")
-# Above this the certificate of N(N - 1)/2 pairs in N dimensions takes longer than the optimum; the solver's certified gap is what is shown.
+# Above this the certificate of N(N - 1)/2 pairs in N dimensions takes longer than the optimum;
+# the solver's certified gap is what is shown.
 DESIGNED = 32
 DIFFERENCES: dict[str, str] = {}
 

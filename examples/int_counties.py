@@ -1,4 +1,5 @@
-"""INT section 5, Figures 2, 8 and 10: county populations with every state's total published, epsilon 0.192 per unit of l1 distance."""
+"""INT section 5, Figures 2, 8 and 10: county populations with every state's total published,
+epsilon 0.192 per unit of l1 distance."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ def noise(size: int) -> Integers:
 
 
 def projected(size: int) -> Integers:
-    """The paper's comparison: discrete Laplace noise of the same budget per distance, the nearest vector in l2 with the states' totals (its
-    mean taken off), then the nearest integer vector in l1 with them (largest remainders)."""
+    """The paper's comparison: discrete Laplace noise of the same budget per distance, the nearest vector in l2 with the states'
+    totals (its mean taken off), then the nearest integer vector in l1 with them (largest remainders)."""
     states = np.array(counties()[0])
     raw = DiscreteLaplace([EPSILON]).draw(size * len(states), SeededEntropy(2)).reshape(size, -1).astype(float)
     result = np.zeros((size, len(states)), dtype=np.int64)

@@ -1,4 +1,5 @@
-"""INT section 5, Tables 1 to 3, Figures 1, 6 and 7: the 4 x 4 table of delinquent children with its margins published, epsilon 0.25."""
+"""INT section 5, Tables 1 to 3, Figures 1, 6 and 7: the 4 x 4 table of delinquent children with its margins published,
+epsilon 0.25."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ DIFFERENCES: dict[str, str] = {}
 
 
 def table() -> Integers:
-    """The cells, by county and education. The total of Gamma is printed as 35, but its cells add up to 25: the cells are used."""
+    """The cells, by county and education. The total of Gamma is printed as 35,
+    but its cells add up to 25: the cells are used."""
     return numeric_column(read_table(FILE), "count", FILE).astype(np.int64)
 
 

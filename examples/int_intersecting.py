@@ -1,4 +1,5 @@
-"""INT section 5 and Figures 3 to 5: 14 records, three constraints that intersect in every way, epsilon 0.25 per unit of l1 or l2 distance."""
+"""INT section 5 and Figures 3 to 5: 14 records, three constraints that intersect in every way,
+epsilon 0.25 per unit of l1 or l2 distance."""
 
 from __future__ import annotations
 

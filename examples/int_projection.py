@@ -1,8 +1,9 @@
-"""INT appendix E, comparisons: noise in the invariant's lattice against noise that is projected afterwards, cell by cell, with its bias.
+"""INT appendix E, comparisons: noise in the invariant's lattice against noise that is projected afterwards, cell by cell,
+with its bias.
 
-The 4 x 4 table of delinquent children, both margins public. Discrete Laplace noise of the same budget per unit of l1 distance, or discrete Gaussian noise of the
-same variance, then the nearest table with the margins in l2, then the nearest integer table in l1 (the paper's comparison; the top-down way); and all of them
-once more with cells kept at 0 or more.
+The 4 x 4 table of delinquent children, both margins public. Discrete Laplace noise of the same budget per unit of l1 distance,
+or discrete Gaussian noise of the same variance, then the nearest table with the margins in l2, then the nearest integer table
+in l1 (the paper's comparison; the top-down way); and all of them once more with cells kept at 0 or more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Error of integer noise that keeps both margins of a table, by shape of the noise, at one guarantee, from 2 x 2 to 10 x 10 cells.
+"""Error of integer noise that keeps both margins of a table, by shape of the noise, at one guarantee,
+from 2 x 2 to 10 x 10 cells.
 
-INT leaves the choice of the norm open. All columns keep the same relation, three records and their changes (SEMI Theorem 16) with budget 1: pure for
-the first four, 1/2-zCDP, which pure budget 1 implies, for the Gaussian.
+INT leaves the choice of the norm open. All columns keep the same relation, three records and their changes (SEMI Theorem 16)
+with budget 1: pure for the first four, 1/2-zCDP, which pure budget 1 implies, for the Gaussian.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def rows(full: bool) -> dict[str, dict[int, float]]:
 
 
 def reproduce(full: bool = False) -> Result:
-    """The table, and what must hold in it: one dimension has one shape; balls are best among ellipsoids; Gaussian noise grows slowest."""
+    """The table, and what must hold in it: one dimension has one shape; balls are best among ellipsoids;
+    Gaussian noise grows slowest."""
     found = rows(full)
     computed = {f"{name}, {side} x {side}": value for name, by_side in found.items() for side, value in by_side.items()}
     computed["2 x 2: largest over least pure error"] = max(found[n][2] for n in LARGEST) / min(

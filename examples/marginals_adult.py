@@ -1,4 +1,5 @@
-"""All 92 marginals of up to three attributes of 48,842 census records, with a budget for each attribute, next to one budget for all."""
+"""All 92 marginals of up to three attributes of 48,842 census records, with a budget for each attribute,
+next to one budget for all."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""MWEM on census records (UCI Adult): every three-way marginal, against rounds and budgets, beside independent Laplace and other additive noise.
+"""MWEM on census records (UCI Adult): every three-way marginal, against rounds and budgets,
+beside independent Laplace and other additive noise.
 
-One budget for all changes, or one for each attribute (marital status and income four times as well hidden as the others). Errors are means
-over all cells of all marginals, in persons. Every three-way marginal of four attributes contains a sensitive one, so its constant, and all that MWEM does,
-is the same under both: MWEM has one scale for all queries and gains nothing from generous attributes, additive noise does. Additive noise is cut at 0, as anybody would: counts are not negative.
+One budget for all changes, or one for each attribute (marital status and income four times as well hidden as the others).
+Errors are means over all cells of all marginals, in persons. Every three-way marginal of four attributes contains a sensitive
+one, so its constant, and all that MWEM does, is the same under both: MWEM has one scale for all queries and gains nothing from
+generous attributes, additive noise does. Additive noise is cut at 0, as anybody would: counts are not negative.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ FOUR = ("age_group", "marital_status", "sex", "income")  # 168 cells, 220 querie
 SENSITIVE = ("marital_status", "income")
 EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 ROUNDS = (2, 4, 8, 16, 32, 64)
-# `design()` takes the best of all families: box and l2_ball are worse than these. The ellipsoid takes 4 s here; strategy_laplace took 180 s on the two-way marginals and gave 12 % less error than independent Laplace.
+# `design()` takes the best of all families: box and l2_ball are worse than these. The ellipsoid takes 4 s here;
+# strategy_laplace took 180 s on the two-way marginals and gave 12 % less error than independent Laplace.
 ADDITIVE = ("laplace", "ellipsoid")
 Names = tuple[str, ...]
 DIFFERENCES: dict[str, str] = {}
@@ -89,7 +92,8 @@ def additive_error(names: Names, budgets: str, family: str, epsilon: float) -> f
 
 
 def best_rounds(names: Names, budgets: str, epsilon: float, output: str, runs: int, rounds: tuple[int, ...] = ROUNDS) -> float:
-    """The least mean error over a few numbers of rounds. Chosen on these data, so a little too good; no budget is charged for the choice."""
+    """The least mean error over a few numbers of rounds. Chosen on these data, so a little too good;
+    no budget is charged for the choice."""
     return min(mwem_errors(names, budgets, epsilon, t, runs)[output] for t in rounds)
 
 

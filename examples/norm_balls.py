@@ -1,4 +1,5 @@
-"""What the families look like: their norm balls for two and three queries, clouds of their noise, and error against the time to design it."""
+"""What the families look like: their norm balls for two and three queries, clouds of their noise,
+and error against the time to design it."""
 
 from __future__ import annotations
 
@@ -109,8 +110,8 @@ def reproduce(full: bool = False) -> Result:
 def drawn_error(family: str) -> float:
     """Mean of |z|^2 over simulated noise over the stated squared error.
 
-    |z|^2 has a standard deviation of at most 2.3 times its mean in all families here (Laplace on one line: sqrt 5), so the mean of 20,000
-    is off by at most 1.6 % (one standard error): 7 % is above four of them.
+    |z|^2 has a standard deviation of at most 2.3 times its mean in all families here (Laplace on one line: sqrt 5), so the mean
+    of 20,000 is off by at most 1.6 % (one standard error): 7 % is above four of them.
     """
     mechanism = designed(family, 2).mechanism
     return float((np.asarray(mechanism.sample_noise(20_000, seed=5)) ** 2).sum(axis=1).mean() / mechanism.error())

@@ -1,8 +1,10 @@
-"""Per-record zCDP for business patterns: Seeman et al., Tables 6 to 8 and Figures 3 to 5, on synthetic establishments within real cells.
+"""Per-record zCDP for business patterns: Seeman et al., Tables 6 to 8 and Figures 3 to 5,
+on synthetic establishments within real cells.
 
-The paper's microdata are the Census Bureau's own and not public. Here every published cell (New Jersey county x NAICS6, see data/README.md)
-is filled with its published number of establishments: jobs and wages of the cell are divided by lognormal weights (sigma 1.5, wages per job
-0.6 more), annual pay is four quarters times a lognormal 0.1. The percentiles of Table 8 come out within 3 points, so the tails are comparable.
+The paper's microdata are the Census Bureau's own and not public. Here every published cell (New Jersey county x NAICS6, see
+data/README.md) is filled with its published number of establishments: jobs and wages of the cell are divided by lognormal
+weights (sigma 1.5, wages per job 0.6 more), annual pay is four quarters times a lognormal 0.1. The percentiles of Table 8 come
+out within 3 points, so the tails are comparable.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ DIFFERENCES: dict[str, str] = {}
 
 @dataclass(frozen=True, eq=False)
 class Year:
-    """Synthetic establishments: their finest groups (county / naics2 / ... / naics6), measures, firms; and totals of all groups."""
+    """Synthetic establishments: their finest groups (county / naics2 / ... / naics6), measures, firms;
+    and totals of all groups."""
 
     tree: Hierarchy
     places: Places
@@ -99,7 +102,8 @@ def year(seed: int) -> Year:
 
 
 def firms(rng: np.random.Generator, sectors: np.ndarray) -> Places:
-    """One establishment in eight belongs to a firm with several in its sector (on average five); the others are firms by themselves."""
+    """One establishment in eight belongs to a firm with several in its sector (on average five);
+    the others are firms by themselves."""
     firm = np.arange(len(sectors))
     for sector in np.unique(sectors):
         members = np.flatnonzero((sectors == sector) & (rng.random(len(sectors)) < 0.125))
@@ -139,7 +143,8 @@ def policy_losses(data: Year, scheme: str, rho: float = RHO) -> Floats:
 
 
 def realized_losses(data: Year, scheme: str, units: Places) -> Floats:
-    """`sum over queries of (the unit's total in the query)^2 / (2 sigma^2)`, exact for Gaussian noise, over published queries only.
+    """`sum over queries of (the unit's total in the query)^2 / (2 sigma^2)`, exact for Gaussian noise,
+    over published queries only.
 
     As `record_metrics.realized_losses`, with pairs of unit and group as one integer: 0.25 s instead of 14 s.
     """
@@ -155,7 +160,8 @@ def realized_losses(data: Year, scheme: str, units: Places) -> Floats:
 
 
 def least_rho(data: Year, scheme: str, goal: float) -> float:
-    """Figure 4: the least rho, one for all queries, for which 95 % of the published queries have error below the goal at 95 %."""
+    """Figure 4: the least rho, one for all queries, for which 95 % of the published queries
+    have error below the goal at 95 %."""
     needed = []
     for measure in (*MEASURES, COUNT):
         limit = 1.0 if measure == COUNT else THRESHOLDS[scheme][measure]
@@ -168,8 +174,8 @@ def least_rho(data: Year, scheme: str, goal: float) -> float:
 def designed(goal: float) -> RecordDesign:
     """The least policy for the same goal in 95 % of the queries of each measure, from another draw as public prior.
 
-    Draws agree in the totals of jobs and wages of a cell up to rounding, as last year's totals would only nearly: the design is tested on
-    other records and other annual pay, not on an economy that has changed.
+    Draws agree in the totals of jobs and wages of a cell up to rounding, as last year's totals would only nearly: the design is
+    tested on other records and other annual pay, not on an economy that has changed.
     """
     last = year(1)
     tree, asked = last.tree, last.published
@@ -245,7 +251,8 @@ def _figure_4(data: Year, goal: float) -> dict[str, float]:
 
 
 def _published(computed: dict[str, float]) -> dict[str, tuple[float, float]]:
-    """The paper's statements, which are about pictures: most top-coded queries miss 5 %, splitting repairs it, policies bound losses."""
+    """The paper's statements, which are about pictures: most top-coded queries miss 5 %, splitting repairs it,
+    policies bound losses."""
     found = {
         "Table 8: largest distance from the percentiles, points": (0.0, 3.0),
         "Figure 5: largest realized over policy loss, establishments": (0.0, 1 + 1e-9),

@@ -1,7 +1,9 @@
-"""Per-record zCDP on 9,804 real power plants in place of the cattle inventory: Seeman et al., Table 5 and Figure 2 b, and a consistent design.
+"""Per-record zCDP on 9,804 real power plants in place of the cattle inventory: Seeman et al., Table 5 and Figure 2 b,
+and a consistent design.
 
-Cattle records are not public by county. A plant stands for a county, its generation for the cattle inventory, its capacity factor (a rate
-between 0 and 1) for the pasture rent, its primary fuel for the agricultural district: State and State x Fuel for State and State x AD.
+Cattle records are not public by county. A plant stands for a county, its generation for the cattle inventory, its capacity
+factor (a rate between 0 and 1) for the pasture rent,
+its primary fuel for the agricultural district: State and State x Fuel for State and State x AD.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ DIFFERENCES: dict[str, str] = {}
 
 @cache
 def plants() -> tuple[Hierarchy, Places, dict[str, Floats]]:
-    """Nation > state > fuel, the place of every plant's finest group, and the measures; plants without positive generation are left out."""
+    """Nation > state > fuel, the place of every plant's finest group, and the measures;
+    plants without positive generation are left out."""
     table = read_table(DATA / "power_plants.csv")
     generation = np.array([float(text or 0) for text in table["generation_gwh_2019"]])
     capacity = np.array([float(text) for text in table["capacity_mw"]])
@@ -69,7 +72,8 @@ def errors(level: str, rho: float, share: float, draws: int) -> Floats:
 
 
 def average_errors(level: str, rho: float, draws: int) -> Floats:
-    """ARE of AVG(rate), ordinary zCDP on unsplit records: noisy sum over noisy count, half of its share of rho each, sensitivity 1."""
+    """ARE of AVG(rate), ordinary zCDP on unsplit records: noisy sum over noisy count,
+    half of its share of rho each, sensitivity 1."""
     tree, _, _ = plants()
     rows = tree.slices[LEVELS[level]]
     total, number = truth("rate")[rows], truth(COUNT)[rows]
@@ -85,7 +89,8 @@ def policy(rho: float, share: float) -> Policy:
 
 @cache
 def designed() -> RecordDesign:
-    """Generation to 0.01 % in the nation, 1 % in 95 % of the states, 50 % in 90 % of the states' fuels, all with at least 10 plants."""
+    """Generation to 0.01 % in the nation, 1 % in 95 % of the states, 50 % in 90 % of the states' fuels,
+    all with at least 10 plants."""
     tree, places, columns = plants()
     totals, numbers = truth("generation"), truth(COUNT)
     asked = [

@@ -44,9 +44,11 @@ def simulate(records: int, seed: int) -> tuple[Places, dict[str, Floats]]:
 
 
 def noise_to_signal(limit: Floats, tail: float, rho: float, n: int = 1000) -> Floats:
-    """Figure 1: mean squared error of the sum of n values cut at `limit`, as an estimate of its expectation, over that expectation.
+    """Figure 1: mean squared error of the sum of n values cut at `limit`, as an estimate of its expectation,
+    over that expectation.
 
-    With X of tail a: `E min(X, D) = (a - D^(1-a)) / (a - 1)`, `E min(X, D)^2 = (2 D^(2-a) - a) / (2 - a)`, noise `D^2 / (2 rho)`.
+    With X of tail a: `E min(X, D) = (a - D^(1-a)) / (a - 1)`, `E min(X, D)^2 = (2 D^(2-a) - a) / (2 - a)`,
+    noise `D^2 / (2 rho)`.
     """
     mean = (tail - limit ** (1 - tail)) / (tail - 1)
     square = (2 * limit ** (2 - tail) - tail) / (2 - tail)
@@ -78,7 +80,8 @@ def errors(records: int, rho: float, share: float, draws: int = 1) -> Floats:
 
 @cache
 def designed(records: int) -> tuple[RecordDesign, SplitDesign]:
-    """10 % at 95 % confidence in 95 % of the categories and 0.005 % in the grand total, from another simulation as public prior."""
+    """10 % at 95 % confidence in 95 % of the categories and 0.005 % in the grand total,
+    from another simulation as public prior."""
     groups, values = simulate(records, 3)
     tree = Hierarchy.of([f"{g:04d}" for g in range(CATEGORIES)], top="all")
     targets = []

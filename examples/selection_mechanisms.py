@@ -1,8 +1,11 @@
-"""Choosing privately: the standard exponential mechanism beside the dX one (DX Theorem 3), the sharp rate, and permute-and-flip.
+"""Choosing privately: the standard exponential mechanism beside the dX one (DX Theorem 3), the sharp rate,
+and permute-and-flip.
 
-Three choices over the synthetic universe of DX section 4 (50 places), distance as budget: a site with the least total distance to all records,
-the median longitude, and the query that a uniform histogram answers worst (MWEM's first round). Expected shortfalls are exact, by enumeration.
-There is no such table in the paper: published is what theorems allow, the mean shortfall `(1 + ln R) / rate` (integrating DX Theorem 4).
+Three choices over the synthetic universe of DX section 4 (50 places), distance as budget: a site with the least total distance
+to all records, the median longitude, and the query that a uniform histogram answers worst (MWEM's first round). Expected
+shortfalls are exact, by enumeration.
+There is no such table in the paper: published is what theorems allow,
+the mean shortfall `(1 + ln R) / rate` (integrating DX Theorem 4).
 """
 
 from __future__ import annotations
@@ -46,7 +49,8 @@ def median() -> Score:
 
 
 def worst_query() -> Score:
-    """Each of 30 smooth queries (a record's nearness to a centre, 0 to 1) scores the error of a uniform histogram as its answer."""
+    """Each of 30 smooth queries (a record's nearness to a centre, 0 to 1)
+    scores the error of a uniform histogram as its answer."""
     places, centres = universe(), np.random.default_rng(2).random((30, 2)) * 100
     matrix = np.maximum(0.0, 1 - np.linalg.norm(places[None] - centres[:, None], axis=2) / 50)
     return AbsoluteError(Workload(matrix), matrix.mean(axis=1) * RECORDS)

@@ -1,7 +1,9 @@
-"""Figures 2 and 3 of the Semi-DP paper: L2 losses of tables with published one-way margins, 30 replicates beside the exact expectation.
+"""Figures 2 and 3 of the Semi-DP paper: L2 losses of tables with published one-way margins,
+30 replicates beside the exact expectation.
 
-The paper states adjacency A_3 and calibrates its own mechanisms to basic moves, all that A_2 allows; what A_3 needs (hexagons) is added.
-Noise does not depend on the table, so models I and II differ by their random numbers only. mu is not stated for Figure 2; here it is 1.
+The paper states adjacency A_3 and calibrates its own mechanisms to basic moves, all that A_2 allows; what A_3 needs (hexagons)
+is added. Noise does not depend on the table, so models I and II differ by their random numbers only.
+mu is not stated for Figure 2; here it is 1.
 """
 
 from __future__ import annotations
@@ -37,14 +39,21 @@ NAMES = {
 }
 # The loss at k = 2 and epsilon = 1 that Figure 3 shows for the K-norm mechanism, to the width of a mark.
 READ_OFF = (0.7, 1.3)
-HEXAGONS = "three records may move in a cycle, which changes six cells by one each (Proposition 32 lists basic moves only); see examples/semi_dp_hexagon.py."
+HEXAGONS = (
+    "three records may move in a cycle, which changes six cells by one each (Proposition 32 lists basic moves only); see "
+    "examples/semi_dp_hexagon.py."
+)
 DIFFERENCES = {
     "Delta_1 of 3 x 3 tables under A_3": HEXAGONS,
     "Delta_2 of 3 x 3 tables under A_3": HEXAGONS,
-    "K-norm, k = 2, epsilon = 1: expected L2 loss": "the printed losses look like a radius drawn with Gamma shape s. Algorithm 3 says s + 1, which "
-    "doubles the loss at s = 1: the noise is t (1, -1, -1, 1) with t double exponential, E|t| = 1, and the vector has length 2.",
-    "shape s: density ratio near the true answer / exp(epsilon)": "with shape s the density is the exponential integral E_1(epsilon ||z||), which grows "
-    "without bound at the true answer, so no epsilon holds. Shape s + 1 gives exp(-epsilon ||z||).",
+    "K-norm, k = 2, epsilon = 1: expected L2 loss": (
+        "the printed losses look like a radius drawn with Gamma shape s. Algorithm 3 says s + 1, which doubles the loss "
+        "at s = 1: the noise is t (1, -1, -1, 1) with t double exponential, E|t| = 1, and the vector has length 2."
+    ),
+    "shape s: density ratio near the true answer / exp(epsilon)": (
+        "with shape s the density is the exponential integral E_1(epsilon ||z||), which grows without bound at the true "
+        "answer, so no epsilon holds. Shape s + 1 gives exp(-epsilon ||z||)."
+    ),
 }
 
 
@@ -86,7 +95,8 @@ def _erfcx(x: float) -> float:
 
 
 def length_of_independent(d: int, variance: float, transform: Callable[[float], float]) -> float:
-    """`E sqrt(S)`, S the sum of d independent X^2 with `transform(t) = E exp(-t X^2)`: `(1 / 2 sqrt(pi)) int (1 - E e^(-tS)) t^(-3/2) dt`.
+    """`E sqrt(S)`, S the sum of d independent X^2 with `transform(t) = E exp(-t X^2)`:
+    `(1 / 2 sqrt(pi)) int (1 - E e^(-tS)) t^(-3/2) dt`.
 
     Integrated in `y = log t`; below 1e-8, where `1 - E e^(-tS)` is rounded away, it is `t E S`, beyond e^40 it is 1.
     """
@@ -98,7 +108,8 @@ def length_of_independent(d: int, variance: float, transform: Callable[[float], 
 
 
 def hull_length(made: AdditiveMechanism, nodes: int = 12) -> float:
-    """E||z||_2 of a K-norm: s times the mean length over the boundary simplices, points of which are Dirichlet combinations of their corners."""
+    """E||z||_2 of a K-norm: s times the mean length over the boundary simplices,
+    points of which are Dirichlet combinations of their corners."""
     assert isinstance(made.norm, Gauge) and made.reconstruction is not None
     body = made.norm.body
     lifted = made.reconstruction[:, made.noise.heard] @ (made.norm.scale * body.vertices.floats).T
@@ -109,7 +120,8 @@ def hull_length(made: AdditiveMechanism, nodes: int = 12) -> float:
 
 
 def dirichlet(s: int, nodes: int) -> tuple[Floats, Floats]:
-    """Quadrature for the uniform law on a simplex of s corners: stick breaking with Gauss-Jacobi nodes, (n, s) shares and (n,) weights."""
+    """Quadrature for the uniform law on a simplex of s corners: stick breaking with Gauss-Jacobi nodes, (n, s)
+    shares and (n,) weights."""
     from scipy.special import roots_jacobi
 
     shares, weights, left = np.zeros((1, 0)), np.ones(1), np.ones(1)
@@ -123,14 +135,16 @@ def dirichlet(s: int, nodes: int) -> tuple[Floats, Floats]:
 
 
 def ratio_with_shape_s(distance: float = 1e-6) -> float:
-    """Density ratio of the wrong radius at `||z|| = distance` and one protected change away, over exp(epsilon): `E_1(t) / (e E_1(1 + t))`."""
+    """Density ratio of the wrong radius at `||z|| = distance` and one protected change away,
+    over exp(epsilon): `E_1(t) / (e E_1(1 + t))`."""
     from scipy.special import exp1
 
     return float(exp1(distance) / exp1(1 + distance) / math.e)
 
 
 def reproduce(full: bool = False) -> Result:
-    """Sensitivities, our losses over the naive ones at every size, and the loss at k = 2 with the right and the wrong radius."""
+    """Sensitivities, our losses over the naive ones at every size,
+    and the loss at k = 2 with the right and the wrong radius."""
     sizes = SIZES if full else (2, 3)
     gaussians = {(which, k): expected(mechanism(*which, k)) for which in GAUSSIANS for k in sizes}
     pure = {(which, k): expected(mechanism(*which, k)) for which in PURE for k in (2, 3)}
@@ -164,7 +178,8 @@ def reproduce(full: bool = False) -> Result:
 
 
 def draw(folder: Path) -> Path:
-    """Left: Figure 2. Middle and right: Figure 3. Lines and bars are expectations, marks averages of 30 replicates in either model."""
+    """Left: Figure 2. Middle and right: Figure 3. Lines and bars are expectations,
+    marks averages of 30 replicates in either model."""
     drawing, axes = figure(columns=3, width=5.5, height=4.8)
     marks = {"I": "o", "II": "x"}
     for which, colour in zip(GAUSSIANS, ("tab:red", "tab:blue", "tab:green"), strict=True):

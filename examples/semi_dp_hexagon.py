@@ -1,4 +1,5 @@
-"""A hexagon: two databases three records apart with equal margins, which the mechanism of Semi-DP Proposition 32 tells apart too well."""
+"""A hexagon: two databases three records apart with equal margins,
+which the mechanism of Semi-DP Proposition 32 tells apart too well."""
 
 from __future__ import annotations
 
@@ -24,8 +25,10 @@ MARGINS = invariants.margins((3, 3))
 NAMES = {2: "hull of basic moves (Proposition 32)", 3: "hull with hexagons"}
 CLAIM = f"{NAMES[2]}: largest likelihood ratio / exp(epsilon)"
 DIFFERENCES = {
-    CLAIM: "Proposition 32 leaves out the cycles of three records. The hexagon is the sum of two basic moves, no convex combination of fewer, "
-    "so the mechanism spends its budget twice.",
+    CLAIM: (
+        "Proposition 32 leaves out the cycles of three records. The hexagon is the sum of two basic moves, no convex "
+        "combination of fewer, so the mechanism spends its budget twice."
+    ),
 }
 
 
@@ -42,7 +45,8 @@ def mechanism(adjacency: int) -> AdditiveMechanism:
 
 
 def loss_along(adjacency: int, shares: Floats) -> Floats:
-    """Log-likelihood ratio of ONE against OTHER at the outputs `(1 - share) ONE + share OTHER`: `||out - OTHER|| - ||out - ONE||`."""
+    """Log-likelihood ratio of ONE against OTHER at the outputs `(1 - share) ONE + share OTHER`:
+    `||out - OTHER|| - ||out - ONE||`."""
     made = mechanism(adjacency)
     measured = made.grid.values(made.integers)
     one, other = (measured @ table(database).ravel() for database in (ONE, OTHER))

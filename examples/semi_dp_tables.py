@@ -1,4 +1,5 @@
-"""Tables with published one-way margins, 2 x 2 to 10 x 10 and multi-way: expected total squared error of every family at epsilon = 1."""
+"""Tables with published one-way margins, 2 x 2 to 10 x 10 and multi-way: expected total
+squared error of every family at epsilon = 1."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def error(family: str, shape: tuple[int, ...], adjacency: int) -> float:
 
 
 def closed_form(family: str, shape: tuple[int, ...], adjacency: int) -> float | None:
-    """By hand, for the families that treat all directions alike; sensitivities 2a, sqrt(2a) and 1 of the changes of a records."""
+    """By hand, for the families that treat all directions alike;
+    sensitivities 2a, sqrt(2a) and 1 of the changes of a records."""
     cells, free, a = math.prod(shape), dimensions(shape), adjacency
     return {
         "projected_laplace": free * 2 * (2 * a) ** 2,

@@ -1,10 +1,10 @@
 """Testing the odds ratio of a 2x2 table whose margins are public: power of the private uniformly most powerful unbiased test.
 
-Cho and Awan, section 5.3 and Theorem 37. The paper has no figure for this test; the curves here are ours, every point an exact sum over
-the noncentral hypergeometric law. Beside it, from above: the randomised Fisher test, which is not private; and naive private tests of
-the same promise, all with exact size: Laplace noise on x11, the noisy table of Algorithm 4 with its margins restored, under the true
-sensitivity 4 and under group privacy (three records one by one, sensitivity 2 each). Last, what happens to somebody who takes the noisy
-table for the real one and applies Fisher's test: the level is far above alpha.
+Cho and Awan, section 5.3 and Theorem 37. The paper has no figure for this test; the curves here are ours, every point an exact
+sum over the noncentral hypergeometric law. Beside it, from above: the randomised Fisher test, which is not private; and naive
+private tests of the same promise, all with exact size: Laplace noise on x11, the noisy table of Algorithm 4 with its margins
+restored, under the true sensitivity 4 and under group privacy (three records one by one, sensitivity 2 each). Last, what
+happens to somebody who takes the noisy table for the real one and applies Fisher's test: the level is far above alpha.
 Section 6's census conversions are reproduced here as well.
 """
 
@@ -44,7 +44,8 @@ def private_tests(margins: Margins, epsilon: Fraction) -> dict[str, NoisyCountTe
 
 
 def uncalibrated_level(margins: Margins, scale: float) -> float:
-    """How often Fisher's usual test at level alpha rejects a true null when x11 is the rounded `x11 + Laplace(scale)`, exactly."""
+    """How often Fisher's usual test at level alpha rejects a true null when x11 is the rounded
+    `x11 + Laplace(scale)`, exactly."""
     support = margins.support
     least = next(x for x in range(support[0], support[-1] + 2) if fisher_p_value(margins, x) <= ALPHA)
     # Rounded to `least` or more exactly when x11 + noise is at least `least - 1/2`.
@@ -64,7 +65,8 @@ def best_curve(margins: Margins) -> Floats:
 
 
 def reproduce(full: bool = False) -> Result:
-    """Sizes are exact, the private test lies between Fisher's and the naive ones everywhere; the census conversions as published."""
+    """Sizes are exact, the private test lies between Fisher's and the naive ones everywhere;
+    the census conversions as published."""
     computed: dict[str, float] = {}
     published: dict[str, tuple[float, float]] = {}
     for total in (100, 400) if full else (100,):
@@ -73,8 +75,9 @@ def reproduce(full: bool = False) -> Result:
             curves = {name: curve(test) for name, test in private_tests(margins, epsilon).items()}
             label, (best, *naive) = f"n = {total}, epsilon = {float(epsilon):g}", curves.values()
             computed[f"{label}: size"], published[f"{label}: size"] = best[0], (ALPHA - 1e-12, ALPHA + 1e-12)
-            # Theorem 37: no private test is better, and none is better than the best one that sees the table. A tie up to rounding is one: with
-            # the critical value outside the support, Laplace and Tulap tails reject in the same proportions.
+            # Theorem 37: no private test is better, and none is better than the best one that sees the table. A tie up to
+            # rounding is one: with the critical value outside the support,
+            # Laplace and Tulap tails reject in the same proportions.
             for name, least in (
                 (f"{label}: Fisher minus private", (best_curve(margins) - best)[1:].min()),
                 (f"{label}: private minus best naive", (best - np.max(naive, axis=0))[1:].min()),

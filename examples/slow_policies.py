@@ -1,8 +1,9 @@
 """Policies that grow slowly, beside Gaussian noise and unit splitting at equal error (after the idea of Finley et al., 2024).
 
-First at equal standard deviation of one sum, sizes of records in deviations. Then at equal relative error, at most 5 % with probability 95 % in every
-cell with a total of S or more: additive noise must be made for S, transformed sums have errors that grow with the cell. All policies are zCDP,
-pure ones converted. There is no such table in the paper: published is what the closed forms of docs/theory/records.md say.
+First at equal standard deviation of one sum, sizes of records in deviations. Then at equal relative error, at most 5 % with
+probability 95 % in every cell with a total of S or more: additive noise must be made for S, transformed sums have errors that
+grow with the cell. All policies are zCDP, pure ones converted. There is no such table in the paper: published is what the
+closed forms of docs/theory/records.md say.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ def crossing(one: Policy, two: Policy, low: float, high: float) -> float:
 
 
 def least_rho(shift: int, scale: int = 4) -> float:
-    """What Student noise of 3 degrees of freedom loses in truth for a record of `shift / scale` deviations, an upper bound within 10 %."""
+    """What Student noise of 3 degrees of freedom loses in truth for a record of `shift / scale` deviations,
+    an upper bound within 10 %."""
     largest = rational_ball(Fraction(shift, 2 * scale)).asinh() * 4
     return sharp_rho(lambda order: student_divergence(scale, 2, shift, order, reach=200 * (scale + shift)), largest)[1]
 

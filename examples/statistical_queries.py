@@ -1,4 +1,5 @@
-"""Averages over people with a budget for each attribute (DX Appendix C): 8 attributes, 1,814,400 kinds of rows, designed on 26 images."""
+"""Averages over people with a budget for each attribute (DX Appendix C): 8 attributes, 1,814,400 kinds of rows,
+designed on 26 images."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ USED = ("marital_status", "age_group", "education", "sex", "income")
 
 
 def domain() -> Domain:
-    """The attributes with the values they may take: the codebook of the survey, which is public, and not what the file happens to hold."""
+    """The attributes with the values they may take: the codebook of the survey, which is public,
+    and not what the file happens to hold."""
     return Domain.of(
         {
             "age_group": list(AGES),
@@ -152,7 +154,8 @@ def _value(function: Any, values: list[str]) -> float:
 
 
 def reproduce(full: bool = False) -> Result:
-    """Design, release and compare with the truth. `published` holds what must be: bounds, and the optimum of the full domain."""
+    """Design, release and compare with the truth. `published` holds what must be: bounds,
+    and the optimum of the full domain."""
     asked = queries()
     made = design(asked.problem(), "laplace")
     released, truth = asked.release(made.mechanism, people()).answers, asked.answer(people())

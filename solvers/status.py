@@ -9,7 +9,10 @@ class Status(Enum):
     """The outcome of a solver; `value` is a sentence with advice, fit for an error message."""
 
     OPTIMAL = "Solved: the certified gap is within the tolerance."
-    STALLED = "Feasible, but the certified gap stayed above the tolerance: use the point with its stated gap, or allow more iterations."
+    STALLED = (
+        "Feasible, but the certified gap stayed above the tolerance: use the point with its stated gap, or allow more "
+        "iterations."
+    )
     INFEASIBLE = (
         "No feasible point: some change has budget zero but moves the answers; give it a positive budget or drop the query."
     )

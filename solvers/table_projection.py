@@ -1,6 +1,7 @@
 """Projections onto `{x : A x = t}` and onto its nonnegative part, in least squares (docs/theory/invariants.md, section 8).
 
-Statistics repeat each other (the rows and the columns of a table have one total), so A has fewer independent rows than rows. How many is counted exactly, because a cut-off on singular values takes rounding for a constraint from 34 x 34 tables on.
+Statistics repeat each other (the rows and the columns of a table have one total), so A has fewer independent rows than rows.
+How many is counted exactly, because a cut-off on singular values takes rounding for a constraint from 34 x 34 tables on.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from solvers.exact.rational import exact_rank
 
 Array = NDArray[np.float64]
 STEPS = 300
-# Added to a Newton matrix with eigenvalues from 0 to 1, so that a step exists where few entries are free; the first that gives one.
+# Added to a Newton matrix with eigenvalues from 0 to 1, so that a step exists where few entries are free;
+# the first that gives one.
 DAMPINGS = (1e-12, 1e-9, 1e-6)
-# Parts of the largest entry by which sums may be off when Newton's method ends, and where it stalls for rounding; polishing mends the rest.
+# Parts of the largest entry by which sums may be off when Newton's method ends, and where it stalls for rounding;
+# polishing mends the rest.
 FINE, COARSE = 1e-11, 1e-7
 
 
@@ -35,10 +38,11 @@ def projected(rows: Array, sums: Array, y: Array) -> Array | None:
 
 
 def nonnegative_projection(rows: Array, sums: Array, flat: Array) -> Array | None:
-    """The point of `{A x = t, x >= 0}` nearest to a point of `{A x = t}`; None when that is empty, `RuntimeError` when it is not found.
+    """The point of `{A x = t, x >= 0}` nearest to a point of `{A x = t}`;
+    None when that is empty, `RuntimeError` when it is not found.
 
-    With Q an orthonormal basis of the row space it is `max(0, f + Q'm)`, where m minimises the convex piecewise quadratic function
-    `|max(0, f + Q'm)|^2 / 2 - (Q f)'m`: Newton's method with exact line searches.
+    With Q an orthonormal basis of the row space it is `max(0, f + Q'm)`, where m minimises the convex piecewise quadratic
+    function `|max(0, f + Q'm)|^2 / 2 - (Q f)'m`: Newton's method with exact line searches.
     """
     basis, _ = row_space(rows)
     wanted, size = basis @ flat, max(1.0, float(np.abs(flat).max()))
@@ -88,9 +92,11 @@ def _rank(rows: Array) -> int:
 
 
 def _line_minimum(place: Array, move: Array, slope: float) -> float:
-    """The s > 0 that minimises `|max(0, place + s move)|^2 / 2` plus a linear function, from the slope at 0; infinite where it falls on.
+    """The s > 0 that minimises `|max(0, place + s move)|^2 / 2` plus a linear function, from the slope at 0;
+    infinite where it falls on.
 
-    The slope is piecewise linear: an entry that becomes positive at `-place / move` adds `move^2` to its rate, one that ceases takes it away.
+    The slope is piecewise linear: an entry that becomes positive at `-place / move` adds `move^2` to its rate,
+    one that ceases takes it away.
     """
     rate = float((move[(place > 0) | ((place == 0) & (move > 0))] ** 2).sum())
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -44,8 +44,10 @@ class ErrorBounds:
     """Upper bounds for `Z - Q x`, x any histogram of n records, Z the release, P the effective matrix, Y the noise.
 
     squared: `E ||Z - Qx||_2^2 <= 2 n^2 ||P - Q||_2^2 + 2 E ||Y||_2^2`, norms over all entries.
-    l1, l2, linf: `E ||Z - Qx||_p <= n ||P - Q||_p + E ||Y||_p`. high_probability: l-infinity with probability at least 1 - delta.
-    bias: the parts of l1, l2 and linf that come from P - Q: n times the sum, the root of the sum of squares and the largest entry.
+    l1, l2, linf: `E ||Z - Qx||_p <= n ||P - Q||_p + E ||Y||_p`.
+    high_probability: l-infinity with probability at least 1 - delta.
+    bias: the parts of l1, l2 and linf that come from P - Q: n times the sum,
+    the root of the sum of squares and the largest entry.
     """
 
     n: float
@@ -59,7 +61,8 @@ class ErrorBounds:
 
 
 def error_bounds(mechanism: AdditiveLaw, n: float, delta: float) -> ErrorBounds:
-    """The bounds for a mechanism: those of DX Theorem 2 where the answers carry independent Laplace noise, `joint_noise` elsewhere."""
+    """The bounds for a mechanism: those of DX Theorem 2 where the answers carry independent Laplace noise,
+    `joint_noise` elsewhere."""
     if not 0 < delta <= 1:
         raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].")
     entries = np.abs(mechanism.effective - mechanism.workload.dense())
@@ -75,11 +78,12 @@ def error_bounds(mechanism: AdditiveLaw, n: float, delta: float) -> ErrorBounds:
 def laplace_noise(scales: Floats, steps: Floats, delta: float) -> tuple[float, float, float, float, float]:
     """Bounds of `E||Y||_2^2`, `E||Y||_1`, `E||Y||_2`, `E||Y||_inf` and the 1 - delta quantile of `||Y||_inf`.
 
-    `E||Y||_2^2 <= 2 ||c||_2^2`, `E||Y||_1 <= sum c`; `E||Y||_2` by Jensen; `E||Y||_inf <= max c * H_K`, because |Y_k| / c_k are K standard
-    exponentials whose largest has mean H_K = 1 + 1/2 + ... + 1/K. Noise on the grid has smaller moments: its E|Y| is
-    `step / sinh(step / c) <= c`, its variance `step^2 / (2 sinh^2(step / 2c)) <= 2 c^2`. Its tail is that of a magnitude at most one
-    step longer: `P(|Y| >= m step) = 2 a^m / (1 + a) <= a^(m - 1)`, a = exp(-step / c), hence the largest step in `E||Y||_inf`. The quantile
-    is that of the law itself, `P(||Y||_inf <= t) = prod_k (1 - 2 a_k^(m_k) / (1 + a_k))`, m_k the first multiple beyond t.
+    `E||Y||_2^2 <= 2 ||c||_2^2`, `E||Y||_1 <= sum c`; `E||Y||_2` by Jensen; `E||Y||_inf <= max c * H_K`, because |Y_k| / c_k are
+    K standard exponentials whose largest has mean H_K = 1 + 1/2 + ... + 1/K. Noise on the grid has smaller moments: its E|Y| is
+    `step / sinh(step / c) <= c`, its variance `step^2 / (2 sinh^2(step / 2c)) <= 2 c^2`. Its tail is that of a magnitude at
+    most one step longer: `P(|Y| >= m step) = 2 a^m / (1 + a) <= a^(m - 1)`, a = exp(-step / c), hence the largest step in
+    `E||Y||_inf`. The quantile is that of the law itself, `P(||Y||_inf <= t) = prod_k (1 - 2 a_k^(m_k) / (1 + a_k))`,
+    m_k the first multiple beyond t.
     scales c, steps: (K,), in the units of the answers. Source: DX Theorem 2.
     """
     queries, largest = len(scales), float(scales.max())
@@ -114,20 +118,22 @@ def _independent_quantile(scales: Floats, steps: Floats, delta: float) -> float:
 
 
 def joint_noise(mechanism: AdditiveLaw, delta: float) -> tuple[float, float, float, float, float]:
-    """The same for noise drawn jointly or mapped by a reconstruction T, on any grid, from the continuous law y with the same density.
+    """The same for noise drawn jointly or mapped by a reconstruction T, on any grid,
+    from the continuous law y with the same density.
 
     `E||Y||_1 <= sum_k s_k`, `E||Y||_inf <= E||Y||_2 <= root of sum_k s_k^2` (Jensen), `s_k^2 >= E Y_k^2`.
 
-    Let C be the cell of steps around 0, `r >= ||h||` and `a_k >= |T_k h|` for h in C, and sigma_k the deviation of `T_k y`. Then
-    `|T_k z| <= |T_k (z + h)| + a_k`, and sums over the grid become integrals:
+    Let C be the cell of steps around 0, `r >= ||h||` and `a_k >= |T_k h|` for h in C, and sigma_k the deviation of `T_k y`.
+    Then `|T_k z| <= |T_k (z + h)| + a_k`, and sums over the grid become integrals:
 
-    - exponential: `| ||z + h|| - ||z|| | <= r`, so masses of cells and of their centres agree within `e^r`, and those of a set of z and
-      of its cells, both normalised, within `e^(2r)`. Hence `E Y_k^2 <= e^(2r) E(|T_k y| + a_k)^2`, `s_k = e^r (sigma_k + a_k)`, and
-      `P(|T_k z| >= t + a_k) <= e^(2r) P(|T_k y| >= t)` for all k at once where `|T_k y| <= reach_k ||y||`, and `||y||` is Gamma(s).
-    - gaussian: the masses sum to at least the integral over the cell volume (Poisson summation: all dual terms are positive), and over h
-      and -h the density averages to at least `e^(-r^2 / 2)` times that at the centre, so `P(|T_k z| >= t + a_k) <= e^(r^2/2)
-      P(|T_k y| >= t)`. On coarse grids `P(|T_k z| >= t) <= 2 exp(-t^2 / (2 sigma_k^2))` is better: `E e^(c T_k z) <= e^(c^2 sigma_k^2 / 2)`
-      by the same summation, which also gives `s_k = sigma_k`. Union over the K answers.
+    - exponential: `| ||z + h|| - ||z|| | <= r`, so masses of cells and of their centres agree within `e^r`, and those of a set
+      of z and of its cells, both normalised, within `e^(2r)`. Hence `E Y_k^2 <= e^(2r) E(|T_k y| + a_k)^2`,
+      `s_k = e^r (sigma_k + a_k)`, and `P(|T_k z| >= t + a_k) <= e^(2r) P(|T_k y| >= t)` for all k at once where
+      `|T_k y| <= reach_k ||y||`, and `||y||` is Gamma(s).
+    - gaussian: the masses sum to at least the integral over the cell volume (Poisson summation: all dual terms are positive),
+      and over h and -h the density averages to at least `e^(-r^2 / 2)` times that at the centre, so `P(|T_k z| >= t + a_k) <=
+      e^(r^2/2) P(|T_k y| >= t)`. On coarse grids `P(|T_k z| >= t) <= 2 exp(-t^2 / (2 sigma_k^2))` is better: `E e^(c T_k z) <=
+      e^(c^2 sigma_k^2 / 2)` by the same summation, which also gives `s_k = sigma_k`. Union over the K answers.
     """
     from scipy.stats import gamma, norm
 

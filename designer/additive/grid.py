@@ -1,7 +1,8 @@
 """The grid on which answers live: coordinate k is an integer multiple of `2^exponent_k`.
 
-Floating-point noise betrays the data through the low bits of its outputs (Mironov 2012). On a grid that was fixed before the data were
-seen, and that contains every protected difference, neighbours reach exactly the same outputs (docs/theory/foundations.md, 3).
+Floating-point noise betrays the data through the low bits of its outputs (Mironov 2012). On a grid that was fixed before the
+data were seen, and that contains every protected difference,
+neighbours reach exactly the same outputs (docs/theory/foundations.md, 3).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from designer.values.schema import list_of, noted, whole
 
 # Steps of 2^-40 noise scales: rounding a query moves the answer over n records by at most n 2^-41 scales.
 FINENESS = 40
-# Where noise is so wide that these steps would swallow the entries themselves, steps keep 2^-30 of the largest entry, as long as the
-# noise still fits 64-bit integers in every sampler: no finer than 2^-48 scales.
+# Where noise is so wide that these steps would swallow the entries themselves, steps keep 2^-30 of the largest entry, as long
+# as the noise still fits 64-bit integers in every sampler: no finer than 2^-48 scales.
 ENTRY_FINENESS, FINEST = 30, 48
 # Largest multiple of the step among the entries of the matrix; sums with noise then stay exact in float64 and int64.
 LARGEST = 2**52
@@ -38,8 +39,8 @@ class Grid:
 
     @classmethod
     def for_scales(cls, matrix: Floats, scales: Floats) -> Grid:
-        """Steps of about `2^-FINENESS` noise scales, coarser only where the entries of `matrix` would exceed `LARGEST` steps, finer
-        only where noise is more than 1,000 times wider than the entries.
+        """Steps of about `2^-FINENESS` noise scales, coarser only where the entries of `matrix` would exceed `LARGEST` steps,
+        finer only where noise is more than 1,000 times wider than the entries.
 
         A coordinate without noise (scale 0) gets the coarsest grid that holds its entries exactly, if they fit.
         matrix: (R, N). scales: (R,), in the units of the answers.

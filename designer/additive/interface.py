@@ -1,4 +1,5 @@
-"""`Mechanism`: what every mechanism for linear queries can do, whatever its noise: real on a grid, integer on a lattice, or yet to come."""
+"""`Mechanism`: what every mechanism for linear queries can do, whatever its noise: real on a grid, integer on a lattice,
+or yet to come."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ FALLOFFS = ("exponential", "gaussian")
 class Mechanism(TakesCounts):
     """Answers the queries of a workload with noise whose law falls off in a norm; subclasses are frozen dataclasses.
 
-    family: a name of the closed lists in `designer.certified.family_names`. workload: what was asked, Q (K, N). relation: what is hidden.
+    family: a name of the closed lists in `designer.certified.family_names`. workload: what was asked, Q (K, N).
+    relation: what is hidden.
     norm, falloff: the law of the noise. Construction certifies `norm(u) <= b` for every protected difference u of budget b.
     """
 
@@ -53,7 +55,8 @@ class Mechanism(TakesCounts):
 
     @abstractmethod
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
-        """The budget that a change of the histogram, or of the answers, spends; infinite where it moves what is published exactly."""
+        """The budget that a change of the histogram, or of the answers, spends;
+        infinite where it moves what is published exactly."""
 
     @property
     @abstractmethod
@@ -84,7 +87,8 @@ class Mechanism(TakesCounts):
     def error(self, loss: str = "squared") -> float:
         """Expected error of the noise that is in fact drawn.
 
-        "squared": sum over queries of the variance; "absolute": sum of the expected |noise|; "max": the largest variance of a query.
+        "squared": sum over queries of the variance; "absolute": sum of the expected |noise|;
+        "max": the largest variance of a query.
         """
         if loss not in ("squared", "absolute", "max"):
             raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared", "absolute" or "max".')

@@ -1,10 +1,13 @@
-"""Tails of sums of independent discrete Laplace noise, bounded from above: what answers put together from noisy measurements carry.
+"""Tails of sums of independent discrete Laplace noise,
+bounded from above: what answers put together from noisy measurements carry.
 
 `Y = sum_j c_j z_j`, `P(z_j = z)` proportional to `exp(-rate_j |z|)`. Two bounds, the smaller of which counts:
 
-- Chernoff: `P(|Y| > t) <= 2 exp(-theta t) prod_j E exp(theta c_j z_j)` for every theta, the generating functions in closed form.
-- Convolution: every term is rounded up to a multiple of h, so that the sum does not fall, and the laws on multiples of h are convolved on a
-  circle of circumference 2 L. What leaves (-L, L) is bounded by Chernoff; an allowance covers the rounding of the transforms.
+- Chernoff: `P(|Y| > t) <= 2 exp(-theta t) prod_j E exp(theta c_j z_j)` for every theta,
+  the generating functions in closed form.
+- Convolution: every term is rounded up to a multiple of h, so that the sum does not fall, and the laws on multiples of h are
+  convolved on a circle of circumference 2 L. What leaves (-L, L) is bounded by Chernoff;
+  an allowance covers the rounding of the transforms.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ THETAS = np.concatenate([np.linspace(0.02, 0.98, 49), 1 - np.geomspace(0.01, 1e-
 
 @dataclass(frozen=True, eq=False)
 class LaplaceSum:
-    """coefficients c (m,), not 0; rates (m,), positive; `reach`: tails are convolved up to there; `convolved`: whether they are at all."""
+    """coefficients c (m,), not 0; rates (m,), positive; `reach`: tails are convolved up to there;
+    `convolved`: whether they are at all."""
 
     coefficients: Floats
     rates: Floats
@@ -72,15 +76,18 @@ class LaplaceSum:
         bound = self.chernoff(t)
         if not self.convolved or t < 0:
             return bound
-        # The rounded sum is at least Y, so Y > t needs it above t: at the next multiple of h, or one earlier for the rounding of t / h.
+        # The rounded sum is at least Y, so Y > t needs it above t: at the next multiple of h,
+        # or one earlier for the rounding of t / h.
         n = int(t / (2 * TIMES * self.reach / POINTS))
         return min(bound, 2 * float(self._tail[min(n, len(self._tail) - 1)]))
 
 
 def _rounded_up(c: float, rate: float, step: float) -> Floats:
-    """The law of `c z` rounded up to multiples of `step`, on the circle: index n >= 0 for `n step`, from the end for negative ones.
+    """The law of `c z` rounded up to multiples of `step`, on the circle: index n >= 0 for `n step`,
+    from the end for negative ones.
 
-    `P(c z <= x)` for x = n step; what lies above the last or below the first multiple is put there, and is counted as having left.
+    `P(c z <= x)` for x = n step; what lies above the last or below the first multiple is put there,
+    and is counted as having left.
     """
     n = np.arange(-POINTS // 2, POINTS // 2)
     # 1e-12: a term on a multiple may count for the next one, never for the one before.
@@ -93,7 +100,8 @@ def _rounded_up(c: float, rate: float, step: float) -> Floats:
 
 
 def largest_quantile(coefficients: Floats, rates: Floats, delta: float) -> float:
-    """A t such that all K sums, the rows of `coefficients` (K, m), stay within t together with probability 1 - delta, by a union bound.
+    """A t such that all K sums, the rows of `coefficients` (K, m), stay within t together with probability 1 - delta,
+    by a union bound.
 
     rates: (m,). Equal rows share their law.
     """

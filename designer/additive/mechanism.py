@@ -1,4 +1,5 @@
-"""The frozen additive mechanism: a norm, a fall-off and a grid, around the answers of a fixed matrix. No proof, no mechanism."""
+"""The frozen additive mechanism: a norm, a fall-off and a grid, around the answers of a fixed matrix.
+No proof, no mechanism."""
 
 from __future__ import annotations
 
@@ -45,11 +46,13 @@ NO_NOISE = "no answer gets any noise, so every one is published exactly"
 THEOREMS = {
     "exponential": (
         "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||) <= exp(b) "
-        "(triangle inequality; DX Theorem 1 for the weighted l1 norm, docs/theory/foundations.md for any norm). Every u lies on the grid."
+        "(triangle inequality; DX Theorem 1 for the weighted l1 norm, docs/theory/foundations.md for any norm). Every u "
+        "lies on the grid."
     ),
     "gaussian": (
-        "P(z) is proportional to exp(-||z||^2 / 2) on the grid, ||.|| Euclidean, so a shift by a grid vector u has Renyi divergence of every "
-        "order alpha at most alpha ||u||^2 / 2 <= alpha b^2 / 2 (Poisson summation; docs/theory/foundations.md). Every u lies on the grid."
+        "P(z) is proportional to exp(-||z||^2 / 2) on the grid, ||.|| Euclidean, so a shift by a grid vector u has Renyi "
+        "divergence of every order alpha at most alpha ||u||^2 / 2 <= alpha b^2 / 2 (Poisson summation; "
+        "docs/theory/foundations.md). Every u lies on the grid."
     ),
 }
 
@@ -58,8 +61,10 @@ THEOREMS = {
 class AdditiveMechanism(Mechanism):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
 
-    family: one of `designer.certified.family_names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is hidden. norm, falloff: the noise, on R measured coordinates.
-    grid: the steps of M and z. measured: M before rounding, (R, N); None for Q itself. reconstruction: (K, R), None for the identity.
+    family: one of `designer.certified.family_names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is
+    hidden. norm, falloff: the noise, on R measured coordinates.
+    grid: the steps of M and z. measured: M before rounding, (R, N); None for Q itself.
+    reconstruction: (K, R), None for the identity.
     allow_vacuous: accept a mechanism that hides nothing; such a mechanism is refused otherwise.
     Construction certifies `norm(u) <= b` for every protected difference u of M, and raises `NotPrivate` otherwise.
     """
@@ -115,7 +120,8 @@ class AdditiveMechanism(Mechanism):
         self.require_substance()
 
     def _require_draws(self) -> None:
-        """What the sampler refuses is no mechanism: singular and tall maps, rates and steps out of its range. The sampler is kept for the release.
+        """What the sampler refuses is no mechanism: singular and tall maps, rates and steps out of its range.
+        The sampler is kept for the release.
 
         The triangulation of a large gauge alone is proven at the first draw.
         """
@@ -123,8 +129,8 @@ class AdditiveMechanism(Mechanism):
             _ = self.noise
         except (ValueError, OverflowError, np.linalg.LinAlgError) as refusal:
             raise InvalidProblem(
-                f"mechanism: no noise can be drawn exactly for this norm on this grid: {refusal} Choose an invertible map, and steps of about "
-                "2^-40 noise scales."
+                f"mechanism: no noise can be drawn exactly for this norm on this grid: {refusal} Choose an invertible map, "
+                "and steps of about 2^-40 noise scales."
             ) from None
 
     def _require_shapes(self) -> None:
@@ -143,8 +149,8 @@ class AdditiveMechanism(Mechanism):
         heard = np.abs(np.atleast_2d(self.norm.map)[:, ~self.norm.silent]).max(axis=0, initial=0.0)
         if heard.size and not SMALLEST_WEIGHT <= heard.min() <= heard.max() <= 1 / SMALLEST_WEIGHT:
             raise InvalidProblem(
-                f"norm.map: weights from {heard.min()} to {heard.max()}; choose units in which noise scales lie between {SMALLEST_WEIGHT} "
-                f"and {1 / SMALLEST_WEIGHT}, so that their squares are floats."
+                f"norm.map: weights from {heard.min()} to {heard.max()}; choose units in which noise scales lie between "
+                f"{SMALLEST_WEIGHT} and {1 / SMALLEST_WEIGHT}, so that their squares are floats."
             )
 
     integers: NDArray[np.int64] = field(init=False, repr=False)
@@ -158,7 +164,8 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def _answers_by_constants(self) -> bool:
-        """Whether a biased design answers queries that protected changes move by numbers that depend on the number of records alone."""
+        """Whether a biased design answers queries that protected changes move by numbers that
+        depend on the number of records alone."""
         asked = SensitivitySet.of(self.workload.dense(), self.relation)
         one = self.relation.facts().get("connected_components") == 1
         return self.measured is not None and one and not asked.silent_coordinates().all()
@@ -204,8 +211,9 @@ class AdditiveMechanism(Mechanism):
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change of the histogram spends, `||u||` of the difference u of the measured answers.
 
-        change: (N,) or (M, N), such as +1 for the element that a record leaves for that with -1. answers: a difference of the answers instead,
-        (K,) or (M, K), where it determines u; exact up to the grid. Infinite where the change moves what is published exactly.
+        change: (N,) or (M, N), such as +1 for the element that a record leaves for that with -1. answers: a difference of the
+        answers instead, (K,) or (M, K), where it determines u; exact up to the grid.
+        Infinite where the change moves what is published exactly.
         """
         given = changes_given(change, answers, self.workload, self.relation, self.target)
         rows = self.grid.values(self.integers) if answers is None else self.target
@@ -216,7 +224,8 @@ class AdditiveMechanism(Mechanism):
         return self.noise.variances(self.reconstruction)
 
     def query_mean_absolutes(self) -> Floats:
-        """Expected absolute value of the noise in each of the K answers; simulated to about 0.3 % where no closed form is known."""
+        """Expected absolute value of the noise in each of the K answers;
+        simulated to about 0.3 % where no closed form is known."""
         return self.noise.mean_absolutes(self.reconstruction)
 
     def covariance(self) -> Floats:
@@ -237,14 +246,17 @@ class AdditiveMechanism(Mechanism):
         return np.asarray(np.abs(self.effective - self.workload.dense()).max(axis=1))
 
     def error_bounds(self, n: float, delta: float = 0.05) -> ErrorBounds:
-        """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, and with probability 1 - delta."""
+        """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity,
+        and with probability 1 - delta."""
         return error_bounds(self, positive(n, "n"), delta)
 
     @withholding
     def release(self, histogram: object) -> Release:
-        """Noisy answers for confidential data: nonnegative integer counts, one for each universe element, in their order or by name.
+        """Noisy answers for confidential data: nonnegative integer counts, one for each universe element,
+        in their order or by name.
 
-        Spends the budget once. What carries names is joined by name: see `designer.question.histogram.counts`. M x is computed in exact integers.
+        Spends the budget once. What carries names is joined by name: see `designer.question.histogram.counts`.
+        M x is computed in exact integers.
         """
         exact = exact_answers(self.integers, counts(histogram, self.universe))
         noise = self.noise.draw(1, SystemEntropy())[0]
@@ -255,7 +267,8 @@ class AdditiveMechanism(Mechanism):
         return Release(frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, kept=self._kept())
 
     def _kept(self) -> Floats | None:
-        """The rows of the public statistics that no noise enters, (q, N), where every element is counted under an invariant; None elsewhere."""
+        """The rows of the public statistics that no noise enters, (q, N),
+        where every element is counted under an invariant; None elsewhere."""
         if self.relation.single_records or not self.workload.is_identity:
             return None
         public, heard = self.relation.public_rows(), ~self.norm.silent

@@ -1,7 +1,7 @@
 """Post-processing of a table under an invariant (SEMI Remark 33): the nearest table that keeps the published statistics.
 
-Margins are public and released counts are noisy: unbiased counts are negative and fractional. A function of the release and of the public
-statistics alone keeps the guarantee (SEMI Proposition 23). What it costs is bias: empty
+Margins are public and released counts are noisy: unbiased counts are negative and fractional. A function of the release and of
+the public statistics alone keeps the guarantee (SEMI Proposition 23). What it costs is bias: empty
 cells are pushed up, and the others of their rows and columns down.
 """
 
@@ -39,7 +39,8 @@ class Released(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class NearestTable:
-    """A table `answers`, (N,), with the published statistics, computed from the release of `fingerprint`, whose guarantee it keeps.
+    """A table `answers`, (N,), with the published statistics, computed from the release of `fingerprint`,
+    whose guarantee it keeps.
 
     distance: how far it is from the released counts, in the norm `closeness`. post_processing: what was done, a sentence.
     """
@@ -78,10 +79,10 @@ def nearest_table(
 ) -> NearestTable:
     """The table closest to the released counts whose statistics `A x` are the published `totals`, (p,).
 
-    release: answers of the identity workload, one count for each element of the invariant. records: their public number, where the
-    statistics do not determine it. Real tables are nearest in least squares ("l2"); integer ones in l1 or l2, by an integer program that
-    is a min-cost flow for two-way margins. Raises `InvalidProblem` where no such table exists: totals that contradict each other, or
-    statistics that the release keeps exactly; `DesignFailed` where the solver gives up.
+    release: answers of the identity workload, one count for each element of the invariant. records: their public number, where
+    the statistics do not determine it. Real tables are nearest in least squares ("l2"); integer ones in l1 or l2, by an integer
+    program that is a min-cost flow for two-way margins. Raises `InvalidProblem` where no such table exists: totals that
+    contradict each other, or statistics that the release keeps exactly; `DesignFailed` where the solver gives up.
 
     >>> from designer import Problem, Workload, design, invariants
     >>> margins = invariants.margins((2, 2))
@@ -103,7 +104,8 @@ def nearest_table(
     )
     if found.status is Status.FAILED:
         raise DesignFailed(
-            "nearest table: the solver gave up, which says nothing about the totals; ask for a real table, or for closeness 'l1' with integer=True."
+            "nearest table: the solver gave up, which says nothing about the totals; ask for a real table, or for closeness "
+            "'l1' with integer=True."
         )
     if found.point is None:
         kind = " ".join(word for word, said in (("nonnegative", nonnegative), ("integer", integer)) if said)
@@ -123,7 +125,8 @@ def _require_fit(release: Released, invariant: Statistics, closeness: str, integ
     """The release speaks of the elements of the invariant, and the closeness is one that is offered."""
     if len(release.answers) != invariant.size:
         raise InvalidProblem(
-            f"release: has {len(release.answers)} answers; release the identity workload over the {invariant.size} elements of the invariant."
+            f"release: has {len(release.answers)} answers; release the identity workload over the {invariant.size} elements "
+            "of the invariant."
         )
     if closeness not in ("l1", "l2") or (closeness == "l1" and not integer):
         raise InvalidProblem(f"closeness: {closeness!r} is not offered; use 'l2', or 'l1' with integer=True.")
@@ -155,14 +158,14 @@ def _refuse_contradiction(release: Released, rows: Integers, sums: Floats, names
     if wrong.any():
         k = int(np.flatnonzero(wrong)[0])
         raise InvalidProblem(
-            f"totals: {sums[k]:.0f} for {shown(names[k])} contradicts the release, which keeps this statistic exactly, at {told[k]:.0f}; "
-            "give the published totals."
+            f"totals: {sums[k]:.0f} for {shown(names[k])} contradicts the release, which keeps this statistic exactly, at "
+            f"{told[k]:.0f}; give the published totals."
         )
 
 
 def _words(nonnegative: bool, integer: bool, closeness: Closeness) -> str:
     kind = ("nonnegative " if nonnegative else "") + ("integer" if integer else "real")
     return (
-        f"The {kind} table with the published statistics that is nearest in {closeness} to the released counts. Computed from these and "
-        "public numbers alone, so the guarantee is that of the release; its counts are no longer unbiased."
+        f"The {kind} table with the published statistics that is nearest in {closeness} to the released counts. Computed "
+        "from these and public numbers alone, so the guarantee is that of the release; its counts are no longer unbiased."
     )

@@ -1,7 +1,8 @@
 """The noise of a mechanism: exact draws in grid steps, and the moments of its law.
 
-`noise_for` chooses the sampler that a norm and a fall-off call for. Moments of independent coordinates are those of the discrete law,
-exactly; moments of jointly drawn coordinates are those of the continuous law, from which a grid of 2^-40 scales cannot be told.
+`noise_for` chooses the sampler that a norm and a fall-off call for. Moments of independent coordinates are those of the
+discrete law, exactly; moments of jointly drawn coordinates are those of the continuous law,
+from which a grid of 2^-40 scales cannot be told.
 Moments: docs/theory/foundations.md, section 5.
 """
 
@@ -30,7 +31,8 @@ from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.values.arrays import Floats
 from solvers.programs.absolute_moments import mean_absolute
 
-# More exponentials than this in one answer are simulated rather than recursed over: a standard error of about 0.3 % of the value.
+# More exponentials than this in one answer are simulated rather than recursed over: a
+# standard error of about 0.3 % of the value.
 LONGEST_RECURSION = 128
 SIMULATED_DRAWS = 100_000
 PROVEN_AT_ONCE = 2048  # indices in the triangulation of a gauge: 0.1 s
@@ -46,9 +48,9 @@ class Sampler(Protocol):
 class Noise:
     """Noise in R measured coordinates; `heard` lists the s that get any.
 
-    sampler: exact draws of those s, in grid steps. heard_covariance: (s, s), in the units of the answers. absolute: E|a z| for each row a
-    of a (K, s) matrix; None where only simulation gives it. own_absolutes: (s,), those of the coordinates themselves, where they are
-    known for the discrete law.
+    sampler: exact draws of those s, in grid steps. heard_covariance: (s, s), in the units of the answers. absolute: E|a z| for
+    each row a of a (K, s) matrix; None where only simulation gives it. own_absolutes: (s,), those of the coordinates
+    themselves, where they are known for the discrete law.
     """
 
     sampler: Sampler | None
@@ -136,8 +138,8 @@ def _weights(norm: Norm, heard: NDArray[np.intp], steps: list[Fraction]) -> list
 
 
 def _in_units(variances: Floats, units: Floats) -> Floats:
-    """Variances in steps times squared steps, one factor at a time. The square of a step above 2^512 would be infinite, and 0 times it
-    not a number, where noise is so much narrower than the step that its variance is 0."""
+    """Variances in steps times squared steps, one factor at a time. The square of a step above 2^512 would be infinite, and 0
+    times it not a number, where noise is so much narrower than the step that its variance is 0."""
     return np.asarray(variances * units * units)
 
 
@@ -169,7 +171,8 @@ def _proportional(covariance: Floats, factor: float) -> Callable[[Floats], Float
 def _ellipsoid(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction], falloff: Falloff) -> Noise:
     """`|F z|_2`: covariance `(F'F)^-1`, times s + 1 for the exponential fall-off.
 
-    There z = r F^-1 w with r from Gamma(s), w uniform on the sphere: E r = s and E|w_1| = Gamma(s/2) / (sqrt(pi) Gamma((s+1)/2)), while E r^2 / s = s + 1. The quotient is the factor from a standard deviation to a mean absolute value.
+    There z = r F^-1 w with r from Gamma(s), w uniform on the sphere: E r = s and E|w_1| = Gamma(s/2) / (sqrt(pi)
+    Gamma((s+1)/2)), while E r^2 / s = s + 1. The quotient is the factor from a standard deviation to a mean absolute value.
     """
     s, factor = len(heard), norm.factor
     scaled = [[Fraction(float(w)) * step for w, step in zip(row, steps, strict=True)] for row in factor]
@@ -206,7 +209,8 @@ def _gauge(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fract
 
 
 class _Lazy:
-    """The sampler of a polytope gauge, built at the first draw where proving its triangulation takes longer than all moments."""
+    """The sampler of a polytope gauge, built at the first draw where proving its triangulation
+    takes longer than all moments."""
 
     def __init__(self, norm: Gauge, steps: tuple[Fraction, ...]) -> None:
         self.norm, self.steps = norm, steps

@@ -27,7 +27,8 @@ class Release:
     kept: Floats | None = field(default=None, kw_only=True)
 
     def consistent(self, invariant: Statistics, totals: object, **options: Any) -> NearestTable:
-        """The nearest table with published statistics, nonnegative and integer as asked: see `designer.additive.nearest_tables.nearest_table`."""
+        """The nearest table with published statistics, nonnegative and integer as asked: see
+        `designer.additive.nearest_tables.nearest_table`."""
         return nearest_table(self, invariant, totals, **options)
 
     def to_dict(self) -> dict[str, Any]:

@@ -32,7 +32,8 @@ def summary_lines(mechanism: Mechanism) -> list[str]:
         f"Relation:    {printed(mechanism.relation.words())}",
         f"Mechanism:   {mechanism.family}; expected total squared error {mechanism.error():.6g}",
         *_noise_lines(mechanism),
-        f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget {float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {worst}",
+        f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget "
+        f"{float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {worst}",
         f"             {certificate.arithmetic}",
         f"Fingerprint: {mechanism.fingerprint}",
     ]
@@ -83,7 +84,8 @@ def page_lines(mechanism: Mechanism) -> list[str]:
         "",
         "## Privacy certificate",
         "",
-        f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over {certificate.pairs:,} pairs. {certificate.arithmetic}.",
+        f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over "
+        f"{certificate.pairs:,} pairs. {certificate.arithmetic}.",
         *witness,
         certificate.theorem,
         "",
@@ -99,8 +101,14 @@ def optimality_words(best: Optimality | None) -> str:
         return "No claim of optimality."
     asked, how = in_markdown(best.objective), in_markdown(best.method)
     if not best.verified:
-        return f"The file's own note, not verified: minimised {asked}; reached {best.value:.8g}, at least {best.lower_bound:.8g} ({how})."
-    return f"Minimised: {asked}. Reached {best.value:.8g}; no design of its kind reaches less than {best.lower_bound:.8g} (gap {best.gap:.1e}, {how})."
+        return (
+            f"The file's own note, not verified: minimised {asked}; reached {best.value:.8g}, at least "
+            f"{best.lower_bound:.8g} ({how})."
+        )
+    return (
+        f"Minimised: {asked}. Reached {best.value:.8g}; no design of its kind reaches less than {best.lower_bound:.8g} (gap "
+        f"{best.gap:.1e}, {how})."
+    )
 
 
 def answer_lines(mechanism: Mechanism, released: Release) -> list[str]:

@@ -1,8 +1,8 @@
 """The privacy certificate: `||u|| <= b` over the whole sensitivity set, recomputed from frozen numbers, no solver in sight.
 
-Every pair is first bounded in floating point with a proven error; the pairs that could be the worst, and every pair whose bound does
-not settle `<= 1`, are then evaluated in exact rational arithmetic. So the verdict is exact, at the price of one float scan.
-What is certified, and in which arithmetic: docs/theory/foundations.md, section 2.
+Every pair is first bounded in floating point with a proven error; the pairs that could be the worst, and every pair whose bound
+does not settle `<= 1`, are then evaluated in exact rational arithmetic. So the verdict is exact, at the price of one float
+scan. What is certified, and in which arithmetic: docs/theory/foundations.md, section 2.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from designer.values.printing import printed
 from designer.values.schema import PLACE, Named, exactly, list_of, noted, number, or_null, record, text, whole
 from solvers.exact.rational import float_above
 
-# Pairs whose float bound already proves <= 1 are evaluated exactly only up to this many, fewer where a norm takes many products; the
-# others are covered by their bound. Where all pairs tie (identity queries, N = 64, one budget) 512 would take 5 s.
+# Pairs whose float bound already proves <= 1 are evaluated exactly only up to this many, fewer where a norm takes many
+# products; the others are covered by their bound. Where all pairs tie (identity queries, N = 64, one budget)
+# 512 would take 5 s.
 EXACT_PAIRS, EXACT_PRODUCTS = 512, 100_000
 NOTHING_MOVES = "no protected change moves anything that is released, so the promise is kept whatever is published"
 
 
 @dataclass(frozen=True)
 class Witness:
-    """A protected pair: point indices, the pair in words fit to print, its difference u and its budget b (rounded to floats for reading)."""
+    """A protected pair: point indices, the pair in words fit to print,
+    its difference u and its budget b (rounded to floats for reading)."""
 
     left: int
     right: int
@@ -88,8 +90,8 @@ class PrivacyCertificate:
         assert self.witness is not None
         excess = "infinitely often" if self.worst_ratio is None else f"{float_above(self.worst_ratio)!r} times"
         raise NotPrivate(
-            f"mechanism: the change {self.witness.words} spends its budget {self.witness.budget!r} {excess}; at most 1 is allowed. "
-            "Widen the noise (smaller weights) by that factor, or raise the budget of the pair."
+            f"mechanism: the change {self.witness.words} spends its budget {self.witness.budget!r} {excess}; at most 1 is "
+            "allowed. Widen the noise (smaller weights) by that factor, or raise the budget of the pair."
         )
 
 
@@ -123,7 +125,8 @@ class _Search:
         """Queue the pairs of a block that may be the worst; evaluate now those that floats cannot settle."""
         self.pairs += int(np.isfinite(block.budgets).sum())
         self.floor = max(self.floor, float(lower.max(initial=0.0)))
-        # The lower bounds are too high where budgets were clipped, so no pair above 1 is passed over for them until one has failed.
+        # The lower bounds are too high where budgets were clipped,
+        # so no pair above 1 is passed over for them until one has failed.
         near = upper >= self.floor
         flat = np.flatnonzero((near if self.failed else near | (upper > 1)) & (upper > 0))
         values = upper.ravel()[flat]
@@ -221,7 +224,8 @@ def describe_pair(sensitivity: SensitivitySet, left: int, right: int, elements: 
 
 
 def attains(sensitivity: SensitivitySet, norm: Norm, witness: Witness, ratio: Fraction, elements: Sequence[str] | None) -> bool:
-    """Is `witness` a pair of this set, correctly described, whose ratio is within 2^-40 of `ratio`? Several pairs may attain the worst."""
+    """Is `witness` a pair of this set, correctly described,
+    whose ratio is within 2^-40 of `ratio`? Several pairs may attain the worst."""
     points = range(len(sensitivity.points))
     if witness.left not in points or witness.right not in points:
         return False
@@ -238,5 +242,8 @@ def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> P
     if search.pair is not None:
         witness = describe_pair(search.sensitivity, *search.pair, elements)
     worst = None if search.infinite else max(search.best, Fraction(search.covered), Fraction(search.passed_over), Fraction(0))
-    arithmetic = f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all {search.pairs}"
+    arithmetic = (
+        f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all "
+        f"{search.pairs}"
+    )
     return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)

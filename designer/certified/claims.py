@@ -23,8 +23,8 @@ class Certified(Protocol):
 
 
 def settled_claim(mechanism: Certified, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-    """The worst ratio's float-covered digits may differ between machines, and so may the pair where several attain it: a claim within
-    2^-40 of the proven ratio is the same claim, and another pair is checked by itself."""
+    """The worst ratio's float-covered digits may differ between machines, and so may the pair where several attain it: a claim
+    within 2^-40 of the proven ratio is the same claim, and another pair is checked by itself."""
     ratio = claimed.get("worst_ratio")
     # Only digits and a bar: an exponent in a few bytes would ask for a number that fills the memory.
     if not isinstance(ratio, str) or not re.fullmatch(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", ratio):

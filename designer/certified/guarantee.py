@@ -15,16 +15,16 @@ from designer.values.schema import COUNT, HASH, Named, keys, list_of, noted, num
 from designer.version import VERSION
 
 POST_PROCESSING = (
-    "Anything computed from a release alone keeps the guarantee. Budgets of several releases about the same records add up pair by pair "
-    "(pure) or in squares (gaussian)."
+    "Anything computed from a release alone keeps the guarantee. Budgets of several releases about the same records add up "
+    "pair by pair (pure) or in squares (gaussian)."
 )
 TIMING = (
-    "Noise is drawn in batches by table look-up; the time of a draw may depend on the noise and is not covered. Anyone who can time "
-    "single releases precisely is outside the guarantee."
+    "Noise is drawn in batches by table look-up; the time of a draw may depend on the noise and is not covered. Anyone who "
+    "can time single releases precisely is outside the guarantee."
 )
 FLOATING_POINT = (
-    "Every answer is an integer multiple of a step fixed at design time; answers before noise are summed in exact integers. The float "
-    "that is handed out is computed from that integer alone."
+    "Every answer is an integer multiple of a step fixed at design time; answers before noise are summed in exact integers. "
+    "The float that is handed out is computed from that integer alone."
 )
 
 SOFTWARE = "dp-designer [0-9a-z.+]{1,40}"
@@ -109,19 +109,20 @@ class Guarantee:
 
 NOTIONS = {
     "exponential": (
-        "Pure dX-privacy: for every protected change with budget b, every set of outputs has probabilities within a factor exp(b) "
-        "(DX Definition 2; with one budget for all changes this is epsilon-differential privacy)."
+        "Pure dX-privacy: for every protected change with budget b, every set of outputs has probabilities within a factor "
+        "exp(b) (DX Definition 2; with one budget for all changes this is epsilon-differential privacy)."
     ),
     "gaussian": (
-        "Zero-concentrated dX-privacy: for every protected change with budget b, the Renyi divergence of order alpha is at most alpha b^2 / 2, "
-        "that is b^2/2-zCDP for the change (in the continuous limit b-Gaussian differential privacy)."
+        "Zero-concentrated dX-privacy: for every protected change with budget b, the Renyi divergence of order alpha is at "
+        "most alpha b^2 / 2, that is b^2/2-zCDP for the change (in the continuous limit b-Gaussian differential privacy)."
     ),
 }
 
 
 RATIO = Named("ratio", or_null(number(least=0, most=1)))
 BUDGET_OR_NONE = Named("budget_or_none", or_null(number(least=0)))
-# What guarantees say in numbers: of the budgets of any relation, and of what changes, components of a metric or records of an invariant.
+# What guarantees say in numbers: of the budgets of any relation, and of what changes,
+# components of a metric or records of an invariant.
 BUDGET_RANGE = {"smallest_budget": BUDGET_OR_NONE, "largest_finite_budget": BUDGET_OR_NONE, "worst_ratio": RATIO}
 CHANGING = {"connected_components": COUNT, "adjacency": COUNT}
 

@@ -1,7 +1,8 @@
-"""The norms that shape noise: `||u|| = |map u|_p`, a p-norm of a linear image, for weighted l1, ellipsoids, boxes and polytope gauges.
+"""The norms that shape noise: `||u|| = |map u|_p`, a p-norm of a linear image, for weighted l1, ellipsoids,
+boxes and polytope gauges.
 
-A mechanism is private when the norm of every protected difference is at most its budget (docs/theory/foundations.md, 1). So a norm knows how to be scanned
-quickly over many differences with a known error, and how to be evaluated exactly on one.
+A mechanism is private when the norm of every protected difference is at most its budget (docs/theory/foundations.md, 1). So a
+norm knows how to be scanned quickly over many differences with a known error, and how to be evaluated exactly on one.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ MAX_SIMPLICES = 200_000
 class Norm(Immutable):
     """`||u|| = |map u|_order` on R^R, map of shape (R,) for a diagonal or (S, R); entries are exact, being float64 numbers.
 
-    An infinite diagonal entry, or column, marks a coordinate without noise: the norm is infinite unless that coordinate of u is 0.
+    An infinite diagonal entry, or column, marks a coordinate without noise: the norm is
+    infinite unless that coordinate of u is 0.
 
     >>> Norm(np.array([0.5, np.inf]), "l1").exact([Fraction(3), Fraction(0)])
     Fraction(3, 2)
@@ -117,11 +119,12 @@ class Norm(Immutable):
             return np.asarray(points[:, heard] * self.map[heard])
 
     def image_error(self, points: Floats) -> float:
-        """Bound of the absolute error of `between` on images of `points`, beside a relative 2^-50 (times length) of the distance.
+        """Bound of the absolute error of `between` on images of `points`, beside a relative 2^-50 (times length)
+        of the distance.
 
-        Standard error analysis: each image coordinate is off by at most (R + 2) units of roundoff of `|map| |p|`, a difference of
-        two by twice that, and the p-norm of the errors bounds the error of the p-norm. Products that underflow add 2^-1074 each,
-        squares that underflow the root of that.
+        Standard error analysis: each image coordinate is off by at most (R + 2) units of roundoff of `|map| |p|`, a difference
+        of two by twice that, and the p-norm of the errors bounds the error of the p-norm. Products that underflow add 2^-1074
+        each, squares that underflow the root of that.
         points: (n, R), in the units of the answers.
         """
         magnitude = Norm(np.abs(self.map), self.order).image(np.abs(points))
@@ -177,10 +180,11 @@ def weighted_l1(weights: object) -> Norm:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Gauge(Norm):
-    """The gauge of the polytope `scale * conv{+-u_m / b_m}`: the K-norm. All of u (M, R), b (M,) and scale are exact float64 numbers.
+    """The gauge of the polytope `scale * conv{+-u_m / b_m}`: the K-norm.
+    All of u (M, R), b (M,) and scale are exact float64 numbers.
 
-    The norm ball is that polytope, with facets recovered as exact rationals (`solvers.polytopes.hull`); `map` holds their nearest floats, which
-    serve scans. Coordinates in which no u moves get no noise; the u must span the others.
+    The norm ball is that polytope, with facets recovered as exact rationals (`solvers.polytopes.hull`); `map` holds their
+    nearest floats, which serve scans. Coordinates in which no u moves get no noise; the u must span the others.
     """
 
     differences: Floats
@@ -209,7 +213,8 @@ class Gauge(Norm):
         # A facet that overflows would pass for a coordinate without noise, one that underflows for a norm that is blind to it.
         if not (np.isfinite(heard).all() and heard.any(axis=0).all()):
             raise InvalidProblem(
-                f"norm.scale: {scale} takes the facets of the body beyond the floats; choose units in which noise scales are moderate."
+                f"norm.scale: {scale} takes the facets of the body beyond the floats; choose units in which noise scales are "
+                "moderate."
             )
         parts = {"differences": differences, "budgets": budgets, "scale": scale, "body": body, "map": facets, "order": "linf"}
         for name, value in parts.items():

@@ -12,12 +12,12 @@ from solvers.solution import relative_gap
 
 
 def bounded(objective: str, value: float, lower_bound: float, method: str, rounding: float = 0.0) -> Optimality:
-    """The claim that a value is at least its bound. A bound above the value by up to `rounding` is the value, by more an `ArithmeticError`: then
-    one of them is wrong, and nothing that rests on either may be shown."""
+    """The claim that a value is at least its bound. A bound above the value by up to `rounding` is the value, by more an
+    `ArithmeticError`: then one of them is wrong, and nothing that rests on either may be shown."""
     if not lower_bound <= value + rounding:
         raise ArithmeticError(
-            f"optimality: the bound {lower_bound!r} exceeds the value {value!r} that was reached by more than rounding, {rounding!r}; "
-            "this is an error of the program."
+            f"optimality: the bound {lower_bound!r} exceeds the value {value!r} that was reached by more than rounding, "
+            f"{rounding!r}; this is an error of the program."
         )
     return Optimality(objective, value, min(lower_bound, value), method)
 
@@ -26,8 +26,8 @@ def bounded(objective: str, value: float, lower_bound: float, method: str, round
 class Optimality:
     """`value` of the objective at the design, and `lower_bound` that no design of the same family can beat.
 
-    `objective` says what is minimised, `method` how the bound was found. `gap = (value - lower_bound) / value`. verified: computed here; False for
-    the note of a file, which nothing recomputes and anybody may have written.
+    `objective` says what is minimised, `method` how the bound was found. `gap = (value - lower_bound) / value`. verified:
+    computed here; False for the note of a file, which nothing recomputes and anybody may have written.
     """
 
     objective: str

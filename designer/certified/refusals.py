@@ -17,8 +17,8 @@ def refuse_extreme(values: Floats) -> None:
     """
     if values.size and not 1e-100 < values.min() <= values.max() < 1e100:
         raise DesignFailed(
-            f"problem: differences of the answers, or their ratios to the budgets, reach from {values.min()} to {values.max()}; choose units of "
-            "queries and budgets in which they lie between 1e-100 and 1e100."
+            f"problem: differences of the answers, or their ratios to the budgets, reach from {values.min()} to "
+            f"{values.max()}; choose units of queries and budgets in which they lie between 1e-100 and 1e100."
         )
 
 
@@ -30,7 +30,7 @@ def refuse_infinite(sensitivity: SensitivitySet, norm: Norm) -> float:
     if np.isinf(worst):
         left, right = int(pairs.left[0]), int(pairs.right[0])
         raise DesignFailed(
-            f"relation: elements {left} and {right} have budget 0, so no answer may tell them apart, but their columns of the workload differ; "
-            "give the pair a positive budget or make the columns equal."
+            f"relation: elements {left} and {right} have budget 0, so no answer may tell them apart, but their columns of "
+            "the workload differ; give the pair a positive budget or make the columns equal."
         )
     return worst

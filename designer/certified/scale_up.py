@@ -14,8 +14,8 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.question.relation import Relation
 from solvers.exact.rational import float_above
 
-# Norms are divided by this much beyond the exact requirement, so that a certificate recomputed on another machine, whose float scan
-# may round otherwise, still holds.
+# Norms are divided by this much beyond the exact requirement, so that a certificate recomputed on another machine, whose float
+# scan may round otherwise, still holds.
 MARGIN = 2.0**-40
 
 
@@ -25,10 +25,11 @@ def _least_budget(relation: Relation) -> float:
 
 
 def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
-    """A factor, at least 1, by which the norm must be divided so that every pair is proven within its budget, with `MARGIN` to spare.
+    """A factor, at least 1, by which the norm must be divided so that every pair is proven within its budget,
+    with `MARGIN` to spare.
 
-    A first float scan with its error allowance makes the norm private for certain; the certificate of that norm then says, almost
-    exactly, how much of the allowance was not needed.
+    A first float scan with its error allowance makes the norm private for certain; the certificate of that norm then says,
+    almost exactly, how much of the allowance was not needed.
     """
     if norm.silent.all():
         return 1.0

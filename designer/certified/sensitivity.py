@@ -1,4 +1,5 @@
-"""The sensitivity set: the pairs (u, b) that a mechanism has to hide, and nothing else about the problem (docs/theory/foundations.md, 1).
+"""The sensitivity set: the pairs (u, b) that a mechanism has to hide,
+and nothing else about the problem (docs/theory/foundations.md, 1).
 
 From here on no privacy word is needed: u is a difference of two points, b a budget, and a mechanism is good when `||u|| <= b`.
 """
@@ -80,7 +81,8 @@ class SensitivitySet:
             yield block, lengths
 
     def worst(self, norm: Norm, limit: int = 1) -> tuple[float, Pairs]:
-        """The largest `||u|| / b`, and up to `limit` pairs of large ratio: the worst partner of each point, the worst of those first."""
+        """The largest `||u|| / b`, and up to `limit` pairs of large ratio: the worst partner of each point,
+        the worst of those first."""
         best, found = 0.0, _Found(limit)
         for block, ratios in self.ratios(norm):
             if ratios.size:
@@ -119,7 +121,8 @@ class SensitivitySet:
             total += int(moved.sum())
             if total > limit:
                 raise DesignFailed(
-                    f"the sensitivity set has more than {limit} differences; use a family that scans it in blocks, such as laplace."
+                    f"the sensitivity set has more than {limit} differences; use a family that scans it in blocks, such as "
+                    "laplace."
                 )
         if not found:
             return self.pairs(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0))

@@ -43,7 +43,8 @@ class Released(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """Draws of the noise, (M, K), that are no release, and the standard deviation, (K,), that the law gives each of the K queries."""
+    """Draws of the noise, (M, K), that are no release, and the standard deviation, (K,),
+    that the law gives each of the K queries."""
 
     stamp: str
     queries: tuple[str, ...]
@@ -54,8 +55,9 @@ class Simulation:
 class Specified(Immutable, ABC):
     """A mechanism of any kind that can be saved, loaded and verified; subclasses are frozen dataclasses.
 
-    takes: what it releases from, the first preferred: counts of the universe elements, or records. `privacy` is the certificate of construction, a dataclass of plain values. Two of them are equal when they do the same: their fingerprints, hashes of `core()`, agree. `optimality` and `provenance` are notes
-    that travel with the object and decide nothing.
+    takes: what it releases from, the first preferred: counts of the universe elements, or records. `privacy` is the certificate
+    of construction, a dataclass of plain values. Two of them are equal when they do the same: their fingerprints, hashes of
+    `core()`, agree. `optimality` and `provenance` are notes that travel with the object and decide nothing.
     """
 
     format: ClassVar[str]
@@ -99,7 +101,8 @@ class Specified(Immutable, ABC):
     def release_records(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> Released:
-        """The same from a table of records, see `designer.engines.row_unit.RowUnit`; `InvalidProblem` where counts are needed."""
+        """The same from a table of records, see `designer.engines.row_unit.RowUnit`;
+        `InvalidProblem` where counts are needed."""
         raise InvalidProblem("table: this releases from counts of the universe elements, not from records; give a histogram.")
 
     @property
@@ -167,8 +170,8 @@ class Specified(Immutable, ABC):
             raise InvalidProblem(f"allow_vacuous: {shown(self.allow_vacuous)} is neither True nor False.")
         if self.vacuous and not self.allow_vacuous:
             raise InvalidProblem(
-                f"mechanism: hides nothing: {self.vacuous}; give some change that moves an answer a finite budget, or pass allow_vacuous=True "
-                "if that is meant."
+                f"mechanism: hides nothing: {self.vacuous}; give some change that moves an answer a finite budget, or pass "
+                "allow_vacuous=True if that is meant."
             )
 
     @property
@@ -212,7 +215,8 @@ class Specified(Immutable, ABC):
         return twin
 
     def save(self, path: str | Path) -> Path:
-        """Write the spec, one JSON file, whole or not at all: a regular file of that name is replaced, anything else is refused."""
+        """Write the spec, one JSON file, whole or not at all: a regular file of that name is replaced,
+        anything else is refused."""
 
         return save(self, Path(path))
 

@@ -30,7 +30,8 @@ M = TypeVar("M", bound=Mechanism, covariant=True)
 
 @dataclass(frozen=True)
 class Design(Generic[M]):
-    """A mechanism of kind M with what is known about it: the privacy certificate, and how close it is to the best of its family."""
+    """A mechanism of kind M with what is known about it: the privacy certificate,
+    and how close it is to the best of its family."""
 
     problem: Problem
     mechanism: M
@@ -48,7 +49,8 @@ class Design(Generic[M]):
 
     @property
     def loss(self) -> float:
-        """The problem's own loss at the noise that is in fact drawn, weights included, plus the worst bias where records are known."""
+        """The problem's own loss at the noise that is in fact drawn, weights included,
+        plus the worst bias where records are known."""
         variances = self.mechanism.query_variances()
         absolutes = self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
         return self.problem.loss_of(variances, absolutes) + self.bias
@@ -65,7 +67,8 @@ class Design(Generic[M]):
 
     @cached_property
     def efficiency(self) -> float | None:
-        """The limit of all unbiased mechanisms, at databases from which every protected change is possible, over the loss, at most 1.
+        """The limit of all unbiased mechanisms, at databases from which every protected change is possible, over the loss,
+        at most 1.
 
         None where no limit is known, where fewer records are public than make every change possible, and for biased designs.
         """
@@ -98,8 +101,9 @@ def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[
 def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[Mechanism]:
     """The best mechanism of a family for a problem, certified.
 
-    family: a name in `designer.designing.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the best that applies (see `best_of_all`). options: those of the builder.
-    Raises `InvalidProblem` for an unknown family or option, `DesignFailed` when the family has no mechanism for the problem.
+    family: a name in `designer.designing.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the
+    best that applies (see `best_of_all`). options: those of the builder. Raises `InvalidProblem` for an unknown family or
+    option, `DesignFailed` when the family has no mechanism for the problem.
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
@@ -143,8 +147,8 @@ def built(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mecha
         raise
     except (ArithmeticError, ValueError) as failure:  # overflow, singular matrices, solvers that are handed infinity
         raise DesignFailed(
-            f"{family.name}: {reason(failure)}; its numbers may span more orders of magnitude than floats can: state the queries or the "
-            "budgets in other units, or choose another family."
+            f"{family.name}: {reason(failure)}; its numbers may span more orders of magnitude than floats can: state the "
+            "queries or the budgets in other units, or choose another family."
         ) from failure
 
 
@@ -160,10 +164,11 @@ def _of_the_family(family: Family, made: Mechanism) -> Mechanism:
 
 
 def best_of_all(problem: Problem, seconds: float = 60.0) -> Design[Mechanism]:
-    """The design of least loss among the families of the problem's notion, baselines left out; its provenance lists what was tried.
+    """The design of least loss among the families of the problem's notion, baselines left out;
+    its provenance lists what was tried.
 
-    seconds: once one family has a mechanism, none is started after this time. They come in the order of the list. A family that fails,
-    in whatever way, is listed with its reason, and the others go on.
+    seconds: once one family has a mechanism, none is started after this time. They come in the order of the list. A family that
+    fails, in whatever way, is listed with its reason, and the others go on.
     """
     allowed, start = positive(seconds, "options.seconds"), time.perf_counter()
     made: list[Design[Mechanism]] = []

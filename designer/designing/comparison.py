@@ -36,7 +36,8 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row for each family: a dict with the keys of `COLUMNS` and `scales`, `improvements` (for each query); None where undefined.
+    """One row for each family: a dict with the keys of `COLUMNS` and `scales`, `improvements` (for each query);
+    None where undefined.
 
     "loss" is the problem's own, weights included; the other errors are unweighted.
     """
@@ -61,9 +62,11 @@ class Comparison:
         return "\n".join(lines) + "\n"
 
     def plot(self, path: str | Path, *, kind: str = "families", replace: bool = True) -> Path:
-        """A picture: error of each family, and the standard deviation of the noise for each query. Needs matplotlib (extra `plot`).
+        """A picture: error of each family, and the standard deviation of the noise for each query.
+        Needs matplotlib (extra `plot`).
 
-        kind: another picture of your own, see `designer.pictures.register_picture`. replace: may a regular file of that name be replaced?
+        kind: another picture of your own, see `designer.pictures.register_picture`.
+        replace: may a regular file of that name be replaced?
         """
         return save_picture(kind, self, Path(path), replace=replace)
 
@@ -71,11 +74,12 @@ class Comparison:
 def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparison:
     """Design every applicable family and baseline (or the named ones) for one problem.
 
-    IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each query; IF(Q)
-    of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of `designer.designing.unbiased_limit`, which no unbiased
-    mechanism can beat at databases from which every protected change is possible, over the loss. It is not defined for biased designs, nor where
-    fewer records are public than make every change possible. A family that fails, in whatever way, keeps its row with the reason as its note; a
-    limit or a baseline that fails leaves its column empty, with the reason in every note.
+    IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
+    query; IF(Q) of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of
+    `designer.designing.unbiased_limit`, which no unbiased mechanism can beat at databases from which every protected change is
+    possible, over the loss. It is not defined for biased designs, nor where fewer records are public than make every change
+    possible. A family that fails, in whatever way, keeps its row with the reason as its note; a limit or a baseline that fails
+    leaves its column empty, with the reason in every note.
     """
     names = (
         [f.name for f in chosen_families() if f.notion == problem.notion and f.concerns(problem)]

@@ -15,12 +15,13 @@ from designer.values.checks import shown
 
 @dataclass(frozen=True)
 class Family:
-    """A way to build a mechanism for a problem: its name, one line about it, the notion it serves, and the function that builds.
+    """A way to build a mechanism for a problem: its name, one line about it, the notion it serves,
+    and the function that builds.
 
     build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`.
-    scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least loss (integer
-    tables), so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave it out
-    elsewhere.
+    scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least
+    loss (integer tables), so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and
+    `compare` leave it out elsewhere.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """Where to measure: coordinates in which the protected differences have full rank, so that noise lives exactly where it must.
 
-A rank-deficient set (an identity workload whose total is public, more queries than elements, dependent queries) is measured in a basis
-of its span, on a plain grid. What no protected change moves is published beside it, exactly, and the queries are put together again.
+A rank-deficient set (an identity workload whose total is public, more queries than elements, dependent queries) is measured in
+a basis of its span, on a plain grid. What no protected change moves is published beside it, exactly,
+and the queries are put together again.
 Grid and coordinates: docs/theory/foundations.md, section 3.
 """
 
@@ -51,8 +52,8 @@ class Coordinates:
 
 
 def moving_coordinates(problem: Problem) -> Coordinates:
-    """Full-rank coordinates for a problem: the queries where they are independent, the elements where more queries determine them, and
-    otherwise a basis among either."""
+    """Full-rank coordinates for a problem: the queries where they are independent, the elements where more queries determine
+    them, and otherwise a basis among either."""
     queries, elements = problem.workload.shape
     wide = queries > elements and _determine_elements(problem)
     base = np.eye(elements) if wide else problem.workload.dense()
@@ -76,7 +77,8 @@ def moving_coordinates(problem: Problem) -> Coordinates:
 def _determine_elements(problem: Problem) -> bool:
     """Whether the answers move with every change of the histogram: their Gram matrix has full rank on the span of the changes.
 
-    Only well-conditioned workloads (up to 1e6, in any units of the queries) are said to; any other finds its basis among the queries themselves.
+    Only well-conditioned workloads (up to 1e6, in any units of the queries) are said to;
+    any other finds its basis among the queries themselves.
     """
     span = SensitivitySet.of(np.eye(problem.relation.size), problem.relation).span()
     moved = problem.workload.dense() @ span.T
@@ -87,7 +89,8 @@ def _determine_elements(problem: Problem) -> bool:
 
 
 def _pivots(span: Floats) -> NDArray[np.intp]:
-    """Columns of the span (differences as rows) that determine all others, up to `DEPENDENT` of their largest entries, in order."""
+    """Columns of the span (differences as rows) that determine all others, up to `DEPENDENT` of their largest entries,
+    in order."""
     from scipy.linalg import qr
 
     size = np.abs(span).max(axis=0, initial=0.0)
@@ -101,7 +104,8 @@ def _pivots(span: Floats) -> NDArray[np.intp]:
 def _remainder(base: Floats, span: Floats, pivots: NDArray[np.intp]) -> tuple[Floats, Floats]:
     """What the rows `base[pivots]` leave of all rows, and the matrix that combines them.
 
-    T solves `S[:, p] T = S` over the rationals on as many rows of the span S as there are pivots; the remainder is `base - T' base[p]`.
+    T solves `S[:, p] T = S` over the rationals on as many rows of the span S as there are pivots;
+    the remainder is `base - T' base[p]`.
     """
     from scipy.linalg import qr
 
@@ -118,8 +122,9 @@ def _remainder(base: Floats, span: Floats, pivots: NDArray[np.intp]) -> tuple[Fl
 def combination(rest: Floats, public: Floats, size: Floats) -> tuple[NDArray[np.bool_], Floats]:
     """Shares C (K, p) with `rest = C public`, and which of the p public rows they need.
 
-    No protected change moves the rest, but for roundings of the queries: 0.3 + 0.7 is not 1 among the floats. What is published exactly
-    must not be moved at all, so it is the public rows that are published. size: (K,), the largest entries of the queries.
+    No protected change moves the rest, but for roundings of the queries: 0.3 + 0.7 is not 1 among the floats. What is published
+    exactly must not be moved at all, so it is the public rows that are published.
+    size: (K,), the largest entries of the queries.
     """
     pivots = _pivots(public)
     rows = _pivots(public[:, pivots].T)

@@ -25,11 +25,12 @@ class Problem:
     """A workload, a relation, a notion of privacy and a loss.
 
     notion: "pure" (likelihood ratio at most exp(b)) or "gaussian" (b-GDP, that is b^2/2-zCDP, for a change of budget b).
-    loss: "squared" (sum of expected squared errors), "absolute" (sum of expected absolute errors) or "max" (the largest expected squared
-    error of a query). weights: positive, one for each query, multiply the queries' losses (for "max": their squared errors).
+    loss: "squared" (sum of expected squared errors), "absolute" (sum of expected absolute errors) or "max" (the largest
+    expected squared error of a query). weights: positive, one for each query,
+    multiply the queries' losses (for "max": their squared errors).
     records: the number of records n where it is public; biased designs and error bounds use it.
-    allow_vacuous: accept a relation that protects nothing, and mechanisms that hide nothing because no protected change moves an answer; they
-    are refused otherwise. Their specs say so, and are loaded only with the same option.
+    allow_vacuous: accept a relation that protects nothing, and mechanisms that hide nothing because no protected change moves
+    an answer; they are refused otherwise. Their specs say so, and are loaded only with the same option.
     costs: (K,), the weights of the queries, 1 where none are given.
     """
 
@@ -49,7 +50,8 @@ class Problem:
             )
         if not isinstance(self.relation, Relation):
             raise InvalidProblem(
-                f"problem.relation: {type(self.relation).__name__} is not a relation; build one with designer.metrics or designer.invariants."
+                f"problem.relation: {type(self.relation).__name__} is not a relation; build one with designer.metrics or "
+                "designer.invariants."
             )
         queries, elements = self.workload.shape
         if self.relation.size != elements:
@@ -65,8 +67,8 @@ class Problem:
         object.__setattr__(self, "costs", _costs(self.weights, queries))
         if not self.allow_vacuous and self.relation.is_vacuous():
             raise InvalidProblem(
-                "problem.relation: protects no change at all, so any guarantee would be empty; "
-                "give some change a finite budget (an invariant may need a larger adjacency), or pass allow_vacuous=True if that is meant."
+                "problem.relation: protects no change at all, so any guarantee would be empty; give some change a finite "
+                "budget (an invariant may need a larger adjacency), or pass allow_vacuous=True if that is meant."
             )
 
     def loss_of(self, variances: Floats, mean_absolutes: Floats | None = None) -> float:
@@ -80,10 +82,11 @@ class Problem:
         return float((self.costs * variances).sum() if self.loss == "squared" else (self.costs * variances).max())
 
     def bias_of(self, effective: Floats) -> float:
-        """The largest loss from answering P, (K, N), in the place of Q, over histograms of n records: all of them at the worst element; 0
-        where n is not given.
+        """The largest loss from answering P, (K, N), in the place of Q, over histograms of n records: all of them at the worst
+        element; 0 where n is not given.
 
-        squared: `n^2 max_i sum_k v_k (P - Q)_ki^2`; absolute: `n max_i sum_k v_k |P - Q|_ki`; max: `n^2 max_ik v_k (P - Q)_ki^2`.
+        squared: `n^2 max_i sum_k v_k (P - Q)_ki^2`; absolute: `n max_i sum_k v_k |P - Q|_ki`;
+        max: `n^2 max_ik v_k (P - Q)_ki^2`.
         """
         records, costs = self.records or 0.0, self.costs[:, None]
         off = np.abs(effective - self.workload.dense())
@@ -103,7 +106,8 @@ def _costs(weights: Sequence[float] | Floats | None, queries: int) -> Floats:
     array = real_array(weights, "problem.weights", 1)
     if len(array) != queries or not (array > 0).all():
         raise InvalidProblem(
-            f"problem.weights: {len(array)} weights, least {array.min()}; give a positive weight for each of the {queries} queries."
+            f"problem.weights: {len(array)} weights, least {array.min()}; give a positive weight for each of the {queries} "
+            "queries."
         )
     return array
 
@@ -118,8 +122,8 @@ def _require_one_order(workload: Workload, relation: Relation) -> None:
         for number, (row, cell) in enumerate(zip(keys.rows, domain.keys.rows, strict=True)):
             if tuple(row[place] for place in places) != cell:
                 raise InvalidProblem(
-                    f"problem.relation: its element {number} is {shown(cell)} over {list(domain.attributes)}, that of the workload is "
-                    f"{workload.elements[number]!r}; make both from one domain."
+                    f"problem.relation: its element {number} is {shown(cell)} over {list(domain.attributes)}, that of the "
+                    f"workload is {workload.elements[number]!r}; make both from one domain."
                 )
 
 

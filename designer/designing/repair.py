@@ -78,12 +78,14 @@ def _loss(problem: Problem, made: AdditiveMechanism) -> float:
 
 
 def rounding_of(problem: Problem, made: AdditiveMechanism) -> float:
-    """How far the loss of a mechanism on a grid may lie below that of continuous noise for the queries before they were rounded.
+    """How far the loss of a mechanism on a grid may lie below that of continuous noise for
+    the queries before they were rounded.
 
-    With the norm divided by `1 + eta` the noise is private for the unrounded queries, `eta = max ||u - u'|| / b`, u' on the grid. On a grid of
-    steps h the variance of Laplace noise is less by at most h^2 / 6, its mean absolute value by h (`0 <= 1/r^2 - 1/(4 sinh^2(r/2)) <= 1/12`,
-    `0 <= 1/r - 1/sinh r <= 1` for a rate r per step). Twice h of every coordinate, with its part in the answer, is allowed for noise of any shape.
-    What a reconstruction leaves out of the queries, and the floats that added the loss up, come on top.
+    With the norm divided by `1 + eta` the noise is private for the unrounded queries, `eta = max ||u - u'|| / b`, u' on the
+    grid. On a grid of steps h the variance of Laplace noise is less by at most h^2 / 6, its mean absolute value by h
+    (`0 <= 1/r^2 - 1/(4 sinh^2(r/2)) <= 1/12`, `0 <= 1/r - 1/sinh r <= 1` for a rate r per step). Twice h of every coordinate,
+    with its part in the answer, is allowed for noise of any shape. What a reconstruction leaves out of the queries, and the
+    floats that added the loss up, come on top.
     """
     heard = ~made.norm.silent
     steps = np.where(heard, made.grid.steps, 0.0)
@@ -107,8 +109,9 @@ def _beyond_budgets(made: AdditiveMechanism) -> float:
 def _left_out(problem: Problem, made: AdditiveMechanism) -> float:
     """What answering the part of the queries that the reconstruction leaves out would cost, relative to the loss.
 
-    Laplace noise for K answers that move by at most r standard deviations of theirs per budget, from a part t of all budgets, costs
-    `2 (K r / t)^2` of the variances; with `t = (K r)^(2/3)` all together is at most `(1 - t)^-2 + 2 t <= 1 + 6 t` for t up to 0.1.
+    Laplace noise for K answers that move by at most r standard deviations of theirs per budget, from a part t of all budgets,
+    costs `2 (K r / t)^2` of the variances; with `t = (K r)^(2/3)` all together is at most
+    `(1 - t)^-2 + 2 t <= 1 + 6 t` for t up to 0.1.
     """
     if made.reconstruction is None:
         return 0.0
@@ -127,8 +130,8 @@ def _refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scale
     if lost.any():
         k = int(np.flatnonzero(lost)[0])
         raise DesignFailed(
-            f"workload: measured answer {k} varies by {spread[k]}, too little beside its noise scale {scales[k]} or its largest entry "
-            f"{np.abs(matrix[k]).max()}; raise its budgets, or subtract a constant from it."
+            f"workload: measured answer {k} varies by {spread[k]}, too little beside its noise scale {scales[k]} or its "
+            f"largest entry {np.abs(matrix[k]).max()}; raise its budgets, or subtract a constant from it."
         )
 
 

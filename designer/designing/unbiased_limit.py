@@ -1,10 +1,11 @@
-"""The limit: a loss that no unbiased mechanism can beat, additive or not, at databases from which every protected change is possible
-(docs/theory/ellipsoid.md, 7).
+"""The limit: a loss that no unbiased mechanism can beat, additive or not, at databases from which every protected change is
+possible (docs/theory/ellipsoid.md, 7).
 
-By Hammersley, Chapman and Robbins any unbiased mechanism with covariance Sigma has `u' Sigma^-1 u <= chi^2(P_{x+u} || P_x)` for every
-change u that is possible at the database x; a promise b bounds the right side by `4 sinh^2(b/2)` (pure) or `e^(b^2) - 1` (gaussian). So the
-ellipsoid program with those budgets, certified by its dual, is a lower bound on the loss at x, and so on the largest loss. With fewer records
-there may be no such x, and less noise is possible: of one record in two parts of two elements, one part is empty and needs none.
+By Hammersley, Chapman and Robbins any unbiased mechanism with covariance Sigma has `u' Sigma^-1 u <= chi^2(P_{x+u} || P_x)` for
+every change u that is possible at the database x; a promise b bounds the right side by `4 sinh^2(b/2)` (pure) or `e^(b^2) - 1`
+(gaussian). So the ellipsoid program with those budgets, certified by its dual, is a lower bound on the loss at x, and so on the
+largest loss. With fewer records there may be no such x,
+and less noise is possible: of one record in two parts of two elements, one part is empty and needs none.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class Limit:
 
 
 def limit(problem: Problem, tolerance: float = 1e-6) -> Limit | None:
-    """The limit of a problem with squared or max loss; None for absolute loss, budgets of 0, sets too large to write out and budgets per distance,
-    and where fewer records are public than make every protected change possible.
+    """The limit of a problem with squared or max loss; None for absolute loss, budgets of 0, sets too large to write out and
+    budgets per distance, and where fewer records are public than make every protected change possible.
 
     >>> from designer import Workload, metrics
     >>> found = limit(Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0)))
@@ -70,11 +71,12 @@ def limit(problem: Problem, tolerance: float = 1e-6) -> Limit | None:
 
 
 def records_for_every_change(relation: Relation) -> int:
-    """A number of records n such that some histogram of n records, and of every larger number, allows every protected change or its opposite.
+    """A number of records n such that some histogram of n records, and of every larger number,
+    allows every protected change or its opposite.
 
-    A record changes from i to j or back where one of the two elements has a record: a record in all elements but one of each component is
-    enough, and necessary where all pairs of a component are protected. A record that appears needs none before. For changes v of several cells,
-    `max over v of v-` in every cell, or the same with v+.
+    A record changes from i to j or back where one of the two elements has a record: a record in all elements but one of each
+    component is enough, and necessary where all pairs of a component are protected. A record that appears needs none before.
+    For changes v of several cells, `max over v of v-` in every cell, or the same with v+.
     """
     if isinstance(relation, ChangeRelation):
         protected = relation.changes[np.isfinite(relation.budgets)]
@@ -94,8 +96,9 @@ def _among(block: Block, elements: int) -> Block:
 def root_of_divergence(budgets: Floats, notion: str) -> Floats:
     """The root of the largest chi-squared divergence that a budget allows, rounded up by 1e-12; infinite where it overflows.
 
-    For a ratio bounded by `e^b` both ways the divergence is largest for a law on two points, `(e^b - 1)(1 - e^-b) = 4 sinh^2(b / 2)`;
-    under `b^2/2`-zCDP the Renyi divergence of order 2 is at most b^2, and `chi^2 = e^(D_2) - 1`.
+    For a ratio bounded by `e^b` both ways the divergence is largest for a law on two points,
+    `(e^b - 1)(1 - e^-b) = 4 sinh^2(b / 2)`; under `b^2/2`-zCDP the Renyi divergence of order 2 is at most b^2,
+    and `chi^2 = e^(D_2) - 1`.
     budgets: (m,). Returns (m,). docs/theory/ellipsoid.md, section 7.
     """
     with np.errstate(over="ignore"):

@@ -1,4 +1,5 @@
-"""Is an Ibis expression a row-wise view of one table? Then a record is behind one row at most, and the loss of a row is the loss of a record."""
+"""Is an Ibis expression a row-wise view of one table? Then a record is behind one row at most,
+and the loss of a row is the loss of a record."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ READERS = (
     "read_ndjson_auto",
 )
 PLAIN_VIEW = re.compile(rf"CREATE (TEMP |TEMPORARY )?VIEW [\w.]+ AS SELECT \* FROM ({'|'.join(READERS)})\((?P<rest>.*)\Z", re.S)
-# What DuckDB means to do for `SELECT * FROM` an array that was registered: the columns of the query, those of the view, the array.
+# What DuckDB means to do for `SELECT * FROM` an array that was registered: the columns of the query, those of the view,
+# the array.
 PLANS_OF_ARRAYS = (["PROJECTION", "PROJECTION", "ARROW_SCAN"], ["PROJECTION", "PROJECTION", "PANDAS_SCAN"])
 CACHED = "ibis_cached"  # what `expression.cache()` stores: the rows of any expression
 VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
@@ -30,8 +32,9 @@ VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
 def broken_by(table: Any) -> str | None:
     """What makes rows of the expression something else than rows of one table, in words; None for a row-wise view of one table.
 
-    Refused is what is not known to be row-wise: joins, unions, limits, samples, distinct rows, aggregates, windows, subqueries, user functions,
-    anything random or of the clock, unnesting, and SQL, whose text is not read. An order of rows changes nothing here.
+    Refused is what is not known to be row-wise: joins, unions, limits, samples, distinct rows, aggregates, windows, subqueries,
+    user functions, anything random or of the clock, unnesting, and SQL, whose text is not read.
+    An order of rows changes nothing here.
     """
     import ibis.expr.operations as ops
 

@@ -1,4 +1,5 @@
-"""What one row is: a record of one table, what the caller declares, or one of the few rows of an entity; and what the guarantee says of it."""
+"""What one row is: a record of one table, what the caller declares, or one of the few rows of an entity;
+and what the guarantee says of it."""
 
 from __future__ import annotations
 
@@ -29,16 +30,18 @@ OTHER_ENGINES = (
     "On engines other than DuckDB the name of a view passes for that of a table: a record is then a row of the view."
 )
 CHOSEN = (
-    " Which rows of an entity count depends on its own rows alone: the first {k} by their content (SHA-256 of texts, the values of all else); rows "
-    "without an entity count nowhere."
+    " Which rows of an entity count depends on its own rows alone: the first {k} by their content (SHA-256 of texts, the "
+    "values of all else); rows without an entity count nowhere."
 )
 
 
 @dataclass(frozen=True)
 class RowUnit(Immutable):
-    """name: what one row is, declared by the caller. entity, rows_per_entity: a column that tells apart whose rows they are, and how many of them count.
+    """name: what one row is, declared by the caller. entity,
+    rows_per_entity: a column that tells apart whose rows they are, and how many of them count.
 
-    Without a name the expression must be a row-wise view of one table. Entities are told apart by bytes, whatever the collation of the column.
+    Without a name the expression must be a row-wise view of one table.
+    Entities are told apart by bytes, whatever the collation of the column.
     """
 
     name: str | None = None
@@ -67,7 +70,8 @@ class RowUnit(Immutable):
     def rows(self, table: Any, columns: Sequence[str]) -> Any:
         """The rows that count: all of a row-wise view (or of anything with a name), at most `rows_per_entity` of each entity.
 
-        columns: those that are read. The rows of an entity are put in order by them alone, so rows in one place are the same to every query.
+        columns: those that are read. The rows of an entity are put in order by them alone,
+        so rows in one place are the same to every query.
         """
         if not all(hasattr(table, name) for name in ("select", "group_by", "agg", "columns", "op")):
             raise InvalidProblem(NO_TABLE)
@@ -94,24 +98,25 @@ class RowUnit(Immutable):
         return ranked.filter(ranked[place] < self.rows_per_entity).drop(place)
 
     def require_fixed_rows(self, table: Any, attributes: Sequence[str]) -> None:
-        """What the protection of attribute values needs: the number of rows is public, and each attribute has columns of its own."""
+        """What the protection of attribute values needs: the number of rows is public,
+        and each attribute has columns of its own."""
         if self.entity is not None:
             raise InvalidProblem(
-                "entity: which rows of an entity count depends on their values, so values with budgets of their own are not protected by it; "
-                "protect a Presence."
+                "entity: which rows of an entity count depends on their values, so values with budgets of their own are not "
+                "protected by it; protect a Presence."
             )
         if self.name is not None:
             return
         if filtered(table):
             raise InvalidProblem(
-                "records: whether a row passes the filter may depend on protected values, and the number of records is public; filter nothing, "
-                "protect a Presence, or say what one row of the filtered table is (unit)."
+                "records: whether a row passes the filter may depend on protected values, and the number of records is "
+                "public; filter nothing, protect a Presence, or say what one row of the filtered table is (unit)."
             )
         read = [column for attribute, given in sources(table).items() if attribute in attributes for column in given]
         if len(set(read)) < len(read):
             raise InvalidProblem(
-                "records: two attributes are computed from the same column, whose change would cost the sum of their budgets; use one of them, or say "
-                "what one row is (unit)."
+                "records: two attributes are computed from the same column, whose change would cost the sum of their "
+                "budgets; use one of them, or say what one row is (unit)."
             )
 
     def stated(self, guarantee: Guarantee) -> Guarantee:
@@ -123,7 +128,10 @@ class RowUnit(Immutable):
             return guarantee
         return replace(
             guarantee,
-            unit=f"One entity: all rows with one value in {self.entity!r}, of which at most {self.rows_per_entity} count. {guarantee.unit}",
+            unit=(
+                f"One entity: all rows with one value in {self.entity!r}, of which at most {self.rows_per_entity} count. "
+                f"{guarantee.unit}"
+            ),
             relation="One entity may appear or disappear with all its rows, whatever the others are.",
             mechanism=guarantee.mechanism + CHOSEN.format(k=self.rows_per_entity),
             parameters={**guarantee.parameters, "rows_per_entity": self.rows_per_entity},

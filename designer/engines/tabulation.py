@@ -18,7 +18,10 @@ from designer.errors import InvalidProblem
 from designer.question.histogram import Columns, Universe, columns_of
 from designer.values.confidential import withholding
 
-OUTSIDE = "records: hold a value that names no universe element, or lack one; clean the records or extend the universe. Nothing was released."
+OUTSIDE = (
+    "records: hold a value that names no universe element, or lack one; clean the records or extend the universe. Nothing "
+    "was released."
+)
 UNEQUAL = "records: columns differ in length, or are indexed differently; give one table. Nothing was released."
 
 
@@ -40,11 +43,13 @@ class TakesCounts(Specified):
     def release_records(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> Any:
-        """The same for confidential records: an Ibis table of any size, which its engine counts, or a data frame or mapping of columns.
+        """The same for confidential records: an Ibis table of any size, which its engine counts,
+        or a data frame or mapping of columns.
 
-        The columns that name the elements (`[elements] names` or the attributes of `[domain]`) say which element a record is. An Ibis table is a
-        row-wise view of one table, unfiltered, so that a row is a record; anything else needs a `unit`, the caller's word for what one row is. The
-        guarantee of the release says which. entity, rows_per_entity: refused, because counts do not tell whose the records are.
+        The columns that name the elements (`[elements] names` or the attributes of `[domain]`) say which element a record is.
+        An Ibis table is a row-wise view of one table, unfiltered, so that a row is a record; anything else needs a `unit`, the
+        caller's word for what one row is. The guarantee of the release says which. entity, rows_per_entity: refused, because
+        counts do not tell whose the records are.
         """
         if entity is not None or rows_per_entity is not None:
             raise InvalidProblem("entity, rows_per_entity: bound the records of an entity; this releases from counts.")
@@ -56,11 +61,12 @@ class TakesCounts(Specified):
 
 
 def tabulated(table: Any, universe: Universe, row: RowUnit | None = None) -> NDArray[np.int64]:
-    """How many records there are of each element; a record outside the universe is refused without being shown. row: of an Ibis table."""
+    """How many records there are of each element; a record outside the universe is refused without being shown.
+    row: of an Ibis table."""
     if universe.keys is None:
         raise InvalidProblem(
-            "records: nothing says which columns name the elements of this mechanism; name them in [elements] or [domain], or as the `keys` of the "
-            "workload, and design it again. Or release from counts."
+            "records: nothing says which columns name the elements of this mechanism; name them in [elements] or [domain], "
+            "or as the `keys` of the workload, and design it again. Or release from counts."
         )
     columns = list(universe.keys.columns)
     found, amounts = _grouped(table, columns, row or RowUnit()) if _is_expression(table) else _counted(_chosen(table, columns))
@@ -77,7 +83,8 @@ def _is_expression(table: Any) -> bool:
 
 
 def _grouped(table: Any, columns: list[str], row: RowUnit) -> tuple[list[Sequence[object]], Sequence[int]]:
-    """Groups and their sizes: one aggregation, of which only counts travel. Texts are told apart by their bytes, whatever the collation."""
+    """Groups and their sizes: one aggregation, of which only counts travel.
+    Texts are told apart by their bytes, whatever the collation."""
     _require(columns, list(table.columns))
     rows = row.rows(table, columns)
     row.require_fixed_rows(table, columns)
@@ -100,7 +107,8 @@ def _chosen(table: Any, columns: list[str]) -> list[Sequence[object]]:
     found = _columns_of_mapping(table) if isinstance(table, Mapping) else columns_of(table)
     if found is None:
         raise InvalidProblem(
-            f"records: {type(table).__name__} is no table; give an Ibis table, a pandas, polars or Arrow table, or a mapping of columns."
+            f"records: {type(table).__name__} is no table; give an Ibis table, a pandas, polars or Arrow table, or a mapping "
+            "of columns."
         )
     _require(columns, [name for name, _ in found])
     return [next(values for name, values in found if name == column) for column in columns]
@@ -117,7 +125,8 @@ def _columns_of_mapping(table: Mapping[Any, Any]) -> Columns:
 
 
 def require_one_index(columns: Iterable[Any]) -> None:
-    """Columns that carry an index of their own must agree in it: otherwise values of different records would be put together."""
+    """Columns that carry an index of their own must agree in it: otherwise values of different
+    records would be put together."""
     indices = [column.index for column in columns if hasattr(getattr(column, "index", None), "equals")]
     if not all(index.equals(indices[0]) for index in indices[1:]):
         raise InvalidProblem(UNEQUAL)

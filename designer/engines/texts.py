@@ -1,7 +1,8 @@
-"""Texts on an engine as their bytes: collations, which call different texts equal, have no say in groups, conditions and distinct counts.
+"""Texts on an engine as their bytes: collations, which call different texts equal, have no say in groups,
+conditions and distinct counts.
 
-Under a collation 'a' and 'A' may be one group, which carries the label of whichever record the engine met first: a record of 1 then moves the
-whole group from one label to another. Bytes are compared as they are on every engine.
+Under a collation 'a' and 'A' may be one group, which carries the label of whichever record the engine met first: a record of 1
+then moves the whole group from one label to another. Bytes are compared as they are on every engine.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any
 
 from designer.errors import InvalidProblem
 
-# How each engine turns a text into its UTF-8, by its own documentation: a cast to binary, or a function with constant arguments after the text.
+# How each engine turns a text into its UTF-8, by its own documentation: a cast to binary,
+# or a function with constant arguments after the text.
 CASTS = ("pyspark", "databricks", "bigquery")
 FUNCTIONS: dict[str, tuple[str, ...]] = {
     "duckdb": ("encode",),
@@ -23,7 +25,8 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
 
 
 def octets(column: Any) -> Any:
-    """The UTF-8 of a text column of an Ibis table; InvalidProblem on engines of which it is not known how to compare texts byte by byte."""
+    """The UTF-8 of a text column of an Ibis table; InvalidProblem on engines of which it
+    is not known how to compare texts byte by byte."""
     return _octets(column, engine_of(column))
 
 
@@ -51,7 +54,8 @@ def engine_of(column: Any) -> str:
 
 
 def octets_of(text: str, column: Any) -> Any:
-    """The UTF-8 of a constant on the engine of a column, to compare octets with; by the same function, because engines write constant bytes in different ways."""
+    """The UTF-8 of a constant on the engine of a column, to compare octets with; by the same function, because engines write
+    constant bytes in different ways."""
     import ibis
 
     return _octets(ibis.literal(text, "string"), engine_of(column))

@@ -56,7 +56,8 @@ def read_table(path: Path) -> Table:
 
 
 def numeric_column(table: Table, name: str, path: Path) -> Floats:
-    """One column of a public table as floats; empty and non-numeric cells are refused with their row number, not their content."""
+    """One column of a public table as floats; empty and non-numeric cells are refused with their row number,
+    not their content."""
     if name not in table:
         raise InvalidProblem(f"{path}: has no column {name!r}; it has {list(table)}.")
     values = np.empty(len(table[name]))
@@ -69,10 +70,11 @@ def numeric_column(table: Table, name: str, path: Path) -> Floats:
 
 @withholding
 def read_histogram(path: Path, column: str | None, delimiter: str = ",") -> Labelled | NDArray[Any]:
-    """Counts from a column of a table, with the columns beside it, which may name the elements; or from a file of nothing but counts.
+    """Counts from a column of a table, with the columns beside it, which may name the elements;
+    or from a file of nothing but counts.
 
-    A file without `column` is a NPY array, or a CSV file of one column or of a whole table without names. What is wrong inside a
-    confidential file is not said: a place or a byte would be a fact about the data.
+    A file without `column` is a NPY array, or a CSV file of one column or of a whole table without names. What is wrong inside
+    a confidential file is not said: a place or a byte would be a fact about the data.
     """
     if path.suffix not in (".csv", ".npy", ".parquet"):
         raise InvalidProblem(f"{path}: is not a .csv, .npy or .parquet file; give the file that holds the counts.")

@@ -102,7 +102,8 @@ class _Reader(RelationReader):
         kinds = [k for k in ("matrix", "columns", "builder", "predicates", "marginals") if k in self.data["workload"]]
         if len(kinds) != 1:
             raise InvalidProblem(
-                f"{self.path}: [workload] has {kinds or 'no queries'}; give exactly one of matrix, columns, builder, predicates, marginals."
+                f"{self.path}: [workload] has {kinds or 'no queries'}; give exactly one of matrix, columns, builder, "
+                "predicates, marginals."
             )
         if kinds == ["builder"] and self.data["workload"]["builder"] == "random":
             return "random"

@@ -1,4 +1,5 @@
-"""What each section of a problem file may hold: the keys that the reader accepts, and the types that the published schema tells editors."""
+"""What each section of a problem file may hold: the keys that the reader accepts,
+and the types that the published schema tells editors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The sections of a problem file, read with care: values of the right type, tables beside the file, refusals that name the place."""
+"""The sections of a problem file, read with care: values of the right type, tables beside the file,
+refusals that name the place."""
 
 from __future__ import annotations
 
@@ -88,33 +89,37 @@ class Sections:
         return Keys(tuple(columns), tuple(zip(*(self.table[c] for c in columns), strict=True)))
 
     def require_one_order(self) -> None:
-        """Where [elements] and [domain] both say what the elements are, they must say the same: queries follow one, budgets the other."""
+        """Where [elements] and [domain] both say what the elements are, they must say the same: queries follow one,
+        budgets the other."""
         if not {"elements", "domain"} <= set(self.data):
             return
         attributes = self.domain.attributes
         if missing := [name for name in attributes if name not in self.table]:
             raise self.refuse(
                 "elements", "table", self.data["elements"]["table"],
-                f"has no columns {missing}, so its rows cannot be compared with [domain]; add them, or leave one of the two sections out",
+                f"has no columns {missing}, so its rows cannot be compared with [domain]; add them, or leave one of the two "
+                "sections out",
             )  # fmt: skip
         rows = zip(*(self.table[name] for name in attributes), strict=True)
         for number, (row, cell) in enumerate(zip_longest(rows, product(*self.domain.values)), 1):
             if row != cell:
                 raise InvalidProblem(
-                    f"{self.path}: [elements] and [domain] disagree: row {number} of the table is {shown(row)}, combination {number} of the domain "
-                    f"{shown(cell)} over {list(attributes)}; bring rows and values into one order (the last attribute changes fastest)."
+                    f"{self.path}: [elements] and [domain] disagree: row {number} of the table is {shown(row)}, combination "
+                    f"{number} of the domain {shown(cell)} over {list(attributes)}; bring rows and values into one order "
+                    "(the last attribute changes fastest)."
                 )
 
     def matrix(self, section: str, key: str) -> Floats:
-        """A matrix with a column for each element; where columns are called like elements, they must be in the order of the elements."""
+        """A matrix with a column for each element; where columns are called like elements,
+        they must be in the order of the elements."""
         path = self.file(section, key)
         found, named = read_matrix(path), column_names(path)
         known = self.__dict__.setdefault("called", list(self.element_names or named))
         wrong = next((place for place, pair in enumerate(zip_longest(named, known)) if pair[0] != pair[1]), None)
         if wrong is not None and set(named) & set(known):
             raise InvalidProblem(
-                f"{path}: column {wrong + 1} is {shown(named[wrong : wrong + 1])}, element {wrong + 1} is {shown(known[wrong : wrong + 1])}; bring the columns "
-                "into the order of the elements."
+                f"{path}: column {wrong + 1} is {shown(named[wrong : wrong + 1])}, element {wrong + 1} is "
+                f"{shown(known[wrong : wrong + 1])}; bring the columns into the order of the elements."
             )
         return found
 

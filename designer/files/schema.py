@@ -1,8 +1,8 @@
 """The JSON Schemas of specs and of problem files, put together from what each class and each section says about itself.
 
-Every format, relation, norm, score and query states its keys beside its `to_spec`, where the loader reads them too; what sections of
-problem files hold is in `designer.files.problem_forms`, for the reader as well. This module only collects. `python -m
-designer.files.schema spec` (or `problem`) prints what docs/spec.schema.json (or docs/problem.schema.json) holds.
+Every format, relation, norm, score and query states its keys beside its `to_spec`, where the loader reads them too; what
+sections of problem files hold is in `designer.files.problem_forms`, for the reader as well. This module only collects. `python
+-m designer.files.schema spec` (or `problem`) prints what docs/spec.schema.json (or docs/problem.schema.json) holds.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def problem_schema() -> dict[str, Any]:
         "$schema": DRAFT,
         "$id": "https://dp-designer.example/problem.schema.json",
         "title": "dp-designer problem file",
-        "description": "Paths are relative to the file. The schema fixes the form; the reader checks what the tables hold, too.",
+        "description": (
+            "Paths are relative to the file. The schema fixes the form; the reader checks what the tables hold, too."
+        ),
     }
     metrics = {name: _of_metric(name) for name in RELATION_FORMS}
     metric = Named("metric", either(*(form for name, form in metrics.items() if name not in NO_METRICS)))

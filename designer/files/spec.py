@@ -1,7 +1,9 @@
-"""Specs: one closed, versioned JSON file for a frozen object. Loading recomputes the object and its guarantee; claims are compared, not believed.
+"""Specs: one closed, versioned JSON file for a frozen object. Loading recomputes the object and its guarantee;
+claims are compared, not believed.
 
-The schema is published in docs/spec.schema.json, as `designer.files.schema` writes it. Infinity is written as "inf"; floats are written with the digits that bring the same
-float back; nothing in a file is executed or looked up by name beyond the closed lists in this module and `designer.relations.kinds`.
+The schema is published in docs/spec.schema.json, as `designer.files.schema` writes it. Infinity is written as "inf"; floats are
+written with the digits that bring the same float back; nothing in a file is executed or looked up by name beyond the closed
+lists in this module and `designer.relations.kinds`.
 """
 
 from __future__ import annotations
@@ -79,8 +81,8 @@ def load(
 
     kind: the class that is needed, such as `designer.Mechanism`; a spec of any other is refused.
     allow_vacuous: load a mechanism that hides nothing, too, if its spec says that this was asked for.
-    Raises `InvalidSpec` for a file that is not a spec, is over `size_limit` bytes, was altered, or claims what its mechanism does not
-    prove; `NotPrivate` when the mechanism in it breaks its own relation, or hides nothing.
+    Raises `InvalidSpec` for a file that is not a spec, is over `size_limit` bytes, was altered, or claims what its mechanism
+    does not prove; `NotPrivate` when the mechanism in it breaks its own relation, or hides nothing.
     """
     spec = read_json(Path(path), size_limit)
     try:
@@ -97,12 +99,14 @@ def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified
     require_keys(spec, keys(FRAME), "spec")
     if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] != FORMAT_VERSION:
         raise InvalidSpec(
-            f"spec: format {shown(spec['format'])} version {shown(spec['version'])}; this program reads {sorted(FORMATS)} version {FORMAT_VERSION}."
+            f"spec: format {shown(spec['format'])} version {shown(spec['version'])}; this program reads {sorted(FORMATS)} "
+            f"version {FORMAT_VERSION}."
         )
     _check_shape(spec)
     if spec["seal"] != seal(spec):
         raise InvalidSpec(
-            "seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the file."
+            "seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the "
+            "file."
         )
     mechanism: Specified = _reading("mechanism", lambda: _mechanism(spec))
     if canonical(mechanism.core()) != canonical(spec["mechanism"]):
@@ -110,13 +114,15 @@ def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified
     _compare_claims(mechanism, spec)
     if mechanism.vacuous and not allow_vacuous:
         raise NotPrivate(
-            f"spec: the mechanism hides nothing: {mechanism.vacuous}. If that is meant, pass allow_vacuous=True (--allow-vacuous)."
+            f"spec: the mechanism hides nothing: {mechanism.vacuous}. If that is meant, pass allow_vacuous=True "
+            "(--allow-vacuous)."
         )
     return mechanism
 
 
 def _check_shape(spec: Mapping[str, Any]) -> None:
-    """What costs nothing comes before the seal, which reads every number: kinds of values, and the size of a matrix of queries."""
+    """What costs nothing comes before the seal, which reads every number: kinds of values,
+    and the size of a matrix of queries."""
     for key in ("mechanism", "guarantee", "certificate", "provenance"):
         if not isinstance(spec[key], dict):
             raise InvalidSpec(f"{key}: {shown(type(spec[key]).__name__)} is no object; restore the file.")
@@ -204,7 +210,8 @@ def _as_printed(claimed: Any) -> Any:
 
 
 def _proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-    """The version that designed may be another one, and budgets rounded to floats may differ between machines in the last digits."""
+    """The version that designed may be another one, and budgets rounded to floats may differ
+    between machines in the last digits."""
     result = dict(claimed)
     if re.fullmatch(SOFTWARE, str(claimed.get("software"))):
         result["software"] = proven["software"]

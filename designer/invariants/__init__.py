@@ -1,4 +1,5 @@
-"""Invariants: statistics that are published exactly beside the noise, and the relations that they leave to protect (SEMI section 3)."""
+"""Invariants: statistics that are published exactly beside the noise,
+and the relations that they leave to protect (SEMI section 3)."""
 
 from __future__ import annotations
 

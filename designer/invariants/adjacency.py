@@ -1,8 +1,10 @@
-"""How many records must change with one record when invariants are published: the semi-adjacent parameter a(t) (SEMI Definition 13).
+"""How many records must change with one record when invariants are published: the semi-adjacent parameter a(t)
+(SEMI Definition 13).
 
-`a(t) = sup over i, x, y of inf { d(X, Y) : X, Y conform to t, X_i = x, Y_i = y }`, d the Hamming distance, x and y values that record i
-can have. Read literally the infimum is over X and Y ("literal"); SEMI Example 5 takes the worst X and the best Y ("worst_case"), and only
-that lets every database pretend about every record. SEMI Theorem 16 bounds it ("bound"). The conservative readings are the defaults.
+`a(t) = sup over i, x, y of inf { d(X, Y) : X, Y conform to t, X_i = x, Y_i = y }`, d the Hamming distance, x and y values that
+record i can have. Read literally the infimum is over X and Y ("literal"); SEMI Example 5 takes the worst X and the best Y
+("worst_case"), and only that lets every database pretend about every record. SEMI Theorem 16 bounds it ("bound"). The
+conservative readings are the defaults.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ class SemiAdjacency:
 
 @dataclass(frozen=True)
 class Conforming:
-    """Databases of equal length that share one value of an invariant, D_t, written out; adjacency is Hamming distance (SEMI section 3)."""
+    """Databases of equal length that share one value of an invariant, D_t, written out;
+    adjacency is Hamming distance (SEMI section 3)."""
 
     databases: tuple[tuple[Hashable, ...], ...]
 
@@ -87,7 +90,8 @@ class Conforming:
         return SemiAdjacency(largest, reading, f"enumeration of {len(self.databases)} databases")
 
     def least_distance(self) -> int | None:
-        """a_min of SEMI Remark 14: the least distance of two different conforming databases; some may have no neighbour that near."""
+        """a_min of SEMI Remark 14: the least distance of two different conforming databases;
+        some may have no neighbour that near."""
         return min(filter(None, self._nearest()), default=None)
 
     def largest_least_distance(self) -> int | None:
@@ -125,8 +129,9 @@ class Conforming:
 def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, reading: Reading = "worst_case") -> SemiAdjacency:
     """a(t) of a linear invariant at the published value `totals` (p,), which is public.
 
-    "literal": an integer program for each pair of values. "worst_case": from every conforming table to the best other one, where at most
-    `TABLES` of them exist; otherwise the bound, where one is known. "bound": p + 1 for p disjoint groups of features (SEMI Theorem 16), whatever t is.
+    "literal": an integer program for each pair of values. "worst_case": from every conforming table to the best other one,
+    where at most `TABLES` of them exist; otherwise the bound, where one is known. "bound": p + 1 for p disjoint groups of
+    features (SEMI Theorem 16), whatever t is.
 
     >>> from designer import invariants
     >>> margins = invariants.margins((2, 2))
@@ -154,7 +159,8 @@ def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, readi
 
 
 def _worst_case(invariant: Invariant, tables: Integers) -> SemiAdjacency:
-    """From every conforming table to the best other one, for every pair of values; a known bound ends the search where it is reached."""
+    """From every conforming table to the best other one, for every pair of values;
+    a known bound ends the search where it is reached."""
     bound = None if invariant.groups is None else invariant.semi_adjacency_bound
     value = most_moves(tables, bound)
     ended = "until the bound of SEMI Theorem 16 was reached" if value == bound else "every pair of them"
@@ -168,7 +174,8 @@ def _bounded(invariant: Invariant, fibre: Fibre) -> SemiAdjacency:
     )
     if invariant.groups is None:
         raise InvalidProblem(
-            f"semi_adjacency: {why}, and no bound is known for this invariant; read it as 'literal', or state how many records may change."
+            f"semi_adjacency: {why}, and no bound is known for this invariant; read it as 'literal', or state how many "
+            "records may change."
         )
     return SemiAdjacency(invariant.semi_adjacency_bound, "bound", f"{why}: the bound of SEMI Theorem 16 instead")
 

@@ -1,8 +1,9 @@
-"""What a published invariant makes of the promise of an existing mechanism, and how two such promises compare (SEMI sections 3 and 6).
+"""What a published invariant makes of the promise of an existing mechanism,
+and how two such promises compare (SEMI sections 3 and 6).
 
-A mechanism that promises f for one replaced record promises `f o ... o f`, a(t) times, for the databases that an invariant leaves
-(Propositions 11 and 15, Corollary 18), and only for those. So a promise is a scope, the pairs of databases that it speaks of, and a tradeoff
-function. A promise in rho-zCDP becomes `a(t)^2 rho` (Lemma 39).
+A mechanism that promises f for one replaced record promises `f o ... o f`, a(t) times, for the databases that an invariant
+leaves (Propositions 11 and 15, Corollary 18), and only for those. So a promise is a scope, the pairs of databases that it
+speaks of, and a tradeoff function. A promise in rho-zCDP becomes `a(t)^2 rho` (Lemma 39).
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ Promise = Tradeoff | ZCDP
 
 @dataclass(frozen=True)
 class Scope:
-    """Pairs of databases that a promise speaks of, IND(D, A) of SEMI Definition 19: databases at most `adjacency` records apart that agree
-    in the statistics of `invariant` (None: all databases). conforming: the databases where they are written out."""
+    """Pairs of databases that a promise speaks of, IND(D, A) of SEMI Definition 19: databases at most `adjacency` records apart
+    that agree in the statistics of `invariant` (None: all databases). conforming: the databases where they are written out."""
 
     adjacency: int
     invariant: Statistics | None = None
@@ -64,7 +65,8 @@ class Scope:
     def within(self, other: Scope) -> bool:
         """Is every pair of this scope one of the other's?
 
-        Written out: by looking. Otherwise from the adjacencies and from whether the other's statistics follow from this scope's.
+        Written out: by looking. Otherwise from the adjacencies and from whether the other's
+        statistics follow from this scope's.
         """
         if self.conforming is not None and other.conforming is not None:
             return self.conforming.indistinguishable(self.adjacency) <= other.conforming.indistinguishable(other.adjacency)
@@ -108,7 +110,8 @@ class ScopedPromise:
 
 
 def under_invariant(promise: Promise, scope: Scope) -> ScopedPromise:
-    """What a mechanism that promises `promise` for one replaced record promises within a scope (SEMI Proposition 15, Corollary 18).
+    """What a mechanism that promises `promise` for one replaced record promises within a scope (SEMI Proposition 15,
+    Corollary 18).
 
     >>> from designer.invariants.invariant import partition
     >>> states = partition(["Ohio", "Ohio", "Utah"])
@@ -124,7 +127,8 @@ def under_invariant(promise: Promise, scope: Scope) -> ScopedPromise:
 
 
 def by_distance(promise: Promise, conforming: Conforming) -> Mapping[int, Promise]:
-    """The full characterisation (SEMI Proposition 11): what is promised for each distance that occurs among the conforming databases."""
+    """The full characterisation (SEMI Proposition 11): what is promised for each distance
+    that occurs among the conforming databases."""
     here = range(len(conforming.databases))
     distances = {conforming.distance(k, m) for k in here for m in range(k)} - {0}
     return {distance: promise.group(distance) for distance in sorted(distances)}
@@ -171,13 +175,15 @@ def _at_least(first: Promise, second: Promise) -> bool:
         return first.rho <= second.rho
     if isinstance(first, ZCDP) or isinstance(second, ZCDP):
         raise InvalidProblem(
-            "promise: zCDP and a tradeoff function are not compared as they are; convert one with designer.promises.accounting first."
+            "promise: zCDP and a tradeoff function are not compared as they are; convert one with "
+            "designer.promises.accounting first."
         )
     return compare(first, second).order in (Order.EQUAL, Order.STRONGER)
 
 
 def semi_first(promises: Sequence[Promise], adjacency: int) -> Promise:
-    """Several releases under one invariant, groups taken first: `f_1^(o a) x ... x f_k^(o a)` (SEMI Proposition 21); the sharper way."""
+    """Several releases under one invariant, groups taken first: `f_1^(o a) x ... x f_k^(o a)` (SEMI Proposition 21);
+    the sharper way."""
     return _composed([promise.group(adjacency) for promise in _some(promises)])
 
 
@@ -193,7 +199,8 @@ def _some(promises: Sequence[Promise]) -> list[Promise]:
 
 
 def _composed(promises: list[Promise]) -> Promise:
-    """Exactly: zCDP adds up, Gaussians and piecewise linear functions have exact products; anything else is refused by `compose`."""
+    """Exactly: zCDP adds up, Gaussians and piecewise linear functions have exact products;
+    anything else is refused by `compose`."""
     if all(isinstance(promise, ZCDP) for promise in promises):
         return ZCDP(sum((promise.rho for promise in promises if isinstance(promise, ZCDP)), Fraction(0)))
     functions = [promise for promise in promises if isinstance(promise, Tradeoff)]
@@ -209,8 +216,8 @@ def allocation(
 ) -> list[dict[str, Any]]:
     """How a zCDP budget is spread over levels and queries, as announced and under an invariant (SEMI section 6).
 
-    levels, queries: shares, each adding up to 1 exactly (texts such as "104/4099" are). One row for each pair and one for the whole: rho
-    and the smallest epsilon known at delta, and beside them Bun and Steinke's, before and after the invariant.
+    levels, queries: shares, each adding up to 1 exactly (texts such as "104/4099" are). One row for each pair and one for the
+    whole: rho and the smallest epsilon known at delta, and beside them Bun and Steinke's, before and after the invariant.
     """
     whole = ZCDP.of(rho)
     shares = {}
@@ -218,7 +225,8 @@ def allocation(
         shares[field] = {name: rational(share, f"{field}[{name}]") for name, share in given.items()}
         if sum(shares[field].values()) != 1 or min(shares[field].values(), default=Fraction(-1)) < 0:
             raise InvalidProblem(
-                f"{field}: shares add up to {float(sum(shares[field].values()))!r}; give nonnegative shares that add up to exactly 1."
+                f"{field}: shares add up to {float(sum(shares[field].values()))!r}; give nonnegative shares that add up to "
+                "exactly 1."
             )
     parts = [
         (level, query, ZCDP(whole.rho * a * b))

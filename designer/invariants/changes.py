@@ -1,7 +1,9 @@
-"""Relations whose protected changes move several records at once: `u = Q v` for the changes v that an invariant leaves (SEMI section 4).
+"""Relations whose protected changes move several records at once: `u = Q v` for the
+changes v that an invariant leaves (SEMI section 4).
 
-The sensitivity space of a linear invariant is exact and finite. With the number of records public, the changes of the histogram between
-databases with equal statistics and at most `a` records apart are the integer v with `A v = 0` and `||v||_1 <= 2a` (docs/theory/invariants.md).
+The sensitivity space of a linear invariant is exact and finite. With the number of records public, the changes of the histogram
+between databases with equal statistics and at most `a` records apart are the integer
+v with `A v = 0` and `||v||_1 <= 2a` (docs/theory/invariants.md).
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ LARGEST_TRANSPORT = 6
 
 
 class ChangeRelation(Relation):
-    """Protected changes v of the histogram written out, one of each pair +-v. Point m is `Q v_m`, and the last point is the origin."""
+    """Protected changes v of the histogram written out, one of each pair +-v.
+    Point m is `Q v_m`, and the last point is the origin."""
 
     invariant: Statistics
     adjacency: int
@@ -53,8 +56,9 @@ class ChangeRelation(Relation):
         found = short_vectors(self.invariant.constraints, self._radius, limit=most) if self._exchanges <= most else None
         if found is None or not found.status.usable:
             raise DesignFailed(
-                f"relation: the invariant leaves more than {most} changes of {self.adjacency} records of {self.size} elements; lower the adjacency, "
-                "merge elements, or protect every distance at a budget for each unit (per_distance)."
+                f"relation: the invariant leaves more than {most} changes of {self.adjacency} records of {self.size} "
+                "elements; lower the adjacency, merge elements, or protect every distance at a budget for each unit "
+                "(per_distance)."
             )
         return found.vectors
 
@@ -114,7 +118,8 @@ class ChangeRelation(Relation):
         from solvers.lattices.kernel import integer_kernel
 
         protected = self._sparse[np.flatnonzero(np.isfinite(self.budgets))]
-        # V'V has the rank of V, and is small however many changes there are; dense integers took 7 s for the 88,425 of 10 x 10 tables.
+        # V'V has the rank of V, and is small however many changes there are;
+        # dense integers took 7 s for the 88,425 of 10 x 10 tables.
         gram = (protected.T @ protected).toarray()
         fixed = integer_kernel(gram).basis
         constraints = self.invariant.constraints
@@ -133,7 +138,10 @@ class ChangeRelation(Relation):
         return _published(self.invariant) + (() if self.spans_kernel else (apart,))
 
     def protected_unit(self) -> str:
-        return f"Up to {self.adjacency} records whose change leaves the invariant statistics as they are; nothing is claimed for more, or for other changes."
+        return (
+            f"Up to {self.adjacency} records whose change leaves the invariant statistics as they are; nothing is claimed "
+            "for more, or for other changes."
+        )
 
     def facts(self) -> dict[str, float | int | None]:
         return {"adjacency": self.adjacency}
@@ -152,12 +160,16 @@ class ChangeRelation(Relation):
 
     def _moved(self) -> str:
         kind = "replaced" if self.invariant.records_public else "added or removed"
-        return f"Databases with the same {len(self.invariant.names)} invariant statistics and at most {self.adjacency} {kind} records"
+        return (
+            f"Databases with the same {len(self.invariant.names)} invariant statistics and at most {self.adjacency} {kind} "
+            "records"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class InvariantChanges(ChangeRelation):
-    """One budget for every change of at most `adjacency` records that keeps the statistics: (D_t, A_a, f)-DP of SEMI Definition 12."""
+    """One budget for every change of at most `adjacency` records that keeps the statistics: (D_t, A_a,
+    f)-DP of SEMI Definition 12."""
 
     invariant: Statistics
     adjacency: int
@@ -198,9 +210,9 @@ class InvariantChanges(ChangeRelation):
 
 @dataclass(frozen=True, eq=False)
 class InvariantDistance(Relation):
-    """A budget of `epsilon` for every unit of distance between two databases with the same statistics, however far apart (INT Definition 2
-    with delta = 0): `b(v) = epsilon ||v||` for every v of the integer kernel. There are infinitely many changes, so only noise on the lattice
-    itself, which measures them by the same norm, is designed for it."""
+    """A budget of `epsilon` for every unit of distance between two databases with the same statistics, however far apart (INT
+    Definition 2 with delta = 0): `b(v) = epsilon ||v||` for every v of the integer kernel. There are infinitely many changes,
+    so only noise on the lattice itself, which measures them by the same norm, is designed for it."""
 
     invariant: Statistics
     epsilon: float
@@ -210,7 +222,8 @@ class InvariantDistance(Relation):
         "relation",
         kind,
         {"invariant": Statistics.schema, "epsilon": POSITIVE, "distance": one_of("l1", "l2")},
-        "Changes of any size that keep the statistics, with a budget of epsilon for every unit of distance; for integer noise on the kernel only.",
+        "Changes of any size that keep the statistics, with a budget of epsilon for every unit of distance; for integer "
+        "noise on the kernel only.",
     )
     single_records = False
 
@@ -227,7 +240,8 @@ class InvariantDistance(Relation):
 
     def blocks(self) -> Iterator[Block]:
         raise DesignFailed(
-            "relation: changes of every size are protected, infinitely many; use lattice_laplace or lattice_gaussian, or state an adjacency."
+            "relation: changes of every size are protected, infinitely many; use lattice_laplace or lattice_gaussian, or "
+            "state an adjacency."
         )
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
@@ -243,7 +257,10 @@ class InvariantDistance(Relation):
         return self.invariant.constraints.astype(np.float64)
 
     def protected_unit(self) -> str:
-        return "All records together: any two databases with the same invariant statistics, at a budget that grows with their distance."
+        return (
+            "All records together: any two databases with the same invariant statistics, at a budget that grows with their "
+            "distance."
+        )
 
     def unprotected(self) -> tuple[str, ...]:
         return _published(self.invariant)
@@ -253,8 +270,9 @@ class InvariantDistance(Relation):
 
     def words(self) -> str:
         return (
-            f"Databases with the same {len(self.invariant.names)} invariant statistics are told apart with budget {self.epsilon!r} for every "
-            f"unit of {self.distance} distance between their histograms (a replaced record: {'2' if self.distance == 'l1' else 'root 2'} units)."
+            f"Databases with the same {len(self.invariant.names)} invariant statistics are told apart with budget "
+            f"{self.epsilon!r} for every unit of {self.distance} distance between their histograms (a replaced record: "
+            f"{'2' if self.distance == 'l1' else 'root 2'} units)."
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -274,8 +292,9 @@ def _published(invariant: Statistics) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class InvariantMetric(ChangeRelation):
-    """A metric and an invariant together: the budget of a change v is its optimal transport cost, the least `sum d(i, j)` over the ways
-    to move the records of v- to v+ one by one. With one budget for all pairs it is epsilon times the number of moved records."""
+    """A metric and an invariant together: the budget of a change v is its optimal transport cost, the least `sum d(i, j)` over
+    the ways to move the records of v- to v+ one by one.
+    With one budget for all pairs it is epsilon times the number of moved records."""
 
     metric: Metric
     invariant: Statistics
@@ -330,7 +349,10 @@ class InvariantMetric(ChangeRelation):
         return float(self.budgets[np.isfinite(self.budgets)].max(initial=0.0))
 
     def words(self) -> str:
-        return f"{self._moved()} are told apart with the transport cost of the moved records as budget; for one record: {self.metric.words()}"
+        return (
+            f"{self._moved()} are told apart with the transport cost of the moved records as budget; for one record: "
+            f"{self.metric.words()}"
+        )
 
     def to_spec(self) -> dict[str, Any]:
         return {

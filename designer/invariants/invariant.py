@@ -1,8 +1,9 @@
-"""What may be published exactly, and how the relation that it leaves to protect is asked for: the public constructors of invariants.
+"""What may be published exactly, and how the relation that it leaves to protect is asked
+for: the public constructors of invariants.
 
-Once `A x = t` is published, only databases with the same statistics can be confused with the true one. What is protected are changes v of
-the histogram with `A v = 0`, of at most `a` records (SEMI Definition 12 with adjacency `A_a`), or of any size with a budget for every unit
-of distance (INT Definition 2).
+Once `A x = t` is published, only databases with the same statistics can be confused with the true one. What is protected are
+changes v of the histogram with `A v = 0`, of at most `a` records (SEMI Definition 12 with adjacency `A_a`), or of any size with
+a budget for every unit of distance (INT Definition 2).
 """
 
 from __future__ import annotations
@@ -67,9 +68,10 @@ class Invariant(Statistics):
     ) -> InvariantChanges | InvariantDistance:
         """The relation that the invariant leaves: databases with equal statistics.
 
-        By default those at most `adjacency` records apart are told apart with budget `epsilon` (Semi-DP); the adjacency is the one stated
-        here or with `at`, or else the bound of SEMI Theorem 16, the conservative reading of Definition 13. With `per_distance` databases of
-        any distance are, with budget `epsilon` for every unit of that distance of their histograms (INT Definition 2).
+        By default those at most `adjacency` records apart are told apart with budget `epsilon` (Semi-DP); the adjacency is the
+        one stated here or with `at`, or else the bound of SEMI Theorem 16, the conservative reading of Definition 13. With
+        `per_distance` databases of any distance are, with budget `epsilon` for every unit of
+        that distance of their histograms (INT Definition 2).
         """
         budget = positive(epsilon, "epsilon")
         if per_distance is None:
@@ -121,8 +123,8 @@ def partition(labels: Sequence[object]) -> Invariant:
 def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequence[str]] | None = None) -> Invariant:
     """The marginal tables over groups of features of a contingency table (SEMI section 3.4, Remark 17).
 
-    shape: the number of levels of each feature, or a `Domain`. groups: lists of features, by position or name; by default each feature by
-    itself, the one-way margins. Disjoint groups have semi-adjacency at most their number + 1 (SEMI Theorem 16).
+    shape: the number of levels of each feature, or a `Domain`. groups: lists of features, by position or name; by default each
+    feature by itself, the one-way margins. Disjoint groups have semi-adjacency at most their number + 1 (SEMI Theorem 16).
 
     >>> margins((2, 2)).matrix.tolist()
     [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]

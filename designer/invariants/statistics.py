@@ -24,9 +24,9 @@ LARGEST_ENTRY = 2**31
 class Statistics(Immutable):
     """The statistics `A x` of a histogram x, A = `matrix` (p, N) of integers, with a name for each row.
 
-    records_public: the number of records is among what is known, so that adjacent databases differ by replaced records; otherwise they
-    differ by added and removed ones. groups: p of SEMI Theorem 16, the number of disjoint groups of features whose joint counts are
-    published, which bounds the semi-adjacency by p + 1; None where the theorem says nothing.
+    records_public: the number of records is among what is known, so that adjacent databases differ by replaced records;
+    otherwise they differ by added and removed ones. groups: p of SEMI Theorem 16, the number of disjoint groups of features
+    whose joint counts are published, which bounds the semi-adjacency by p + 1; None where the theorem says nothing.
     """
 
     matrix: Integers
@@ -52,13 +52,15 @@ class Statistics(Immutable):
 
     @property
     def constraints(self) -> Integers:
-        """All rows that a protected change must leave alone: those of `matrix` and, where the number of records is public, their total."""
+        """All rows that a protected change must leave alone: those of `matrix` and,
+        where the number of records is public, their total."""
         total = np.ones((1, self.size), dtype=np.int64)
         return np.concatenate([self.matrix, total]) if self.records_public else self.matrix
 
     @cached_property
     def freedom(self) -> int:
-        """The rank of the lattice of changes that keep the statistics, N less the exact rank of `constraints`; no basis is computed."""
+        """The rank of the lattice of changes that keep the statistics, N less the exact rank of `constraints`;
+        no basis is computed."""
         return self.size - integer_rank(self.constraints.tolist())
 
     def __eq__(self, other: object) -> bool:

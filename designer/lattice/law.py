@@ -1,4 +1,5 @@
-"""How the noise of a lattice mechanism is drawn: the exact sampler of its norm, or a chain, and what the guarantee says about it.
+"""How the noise of a lattice mechanism is drawn: the exact sampler of its norm, or a chain,
+and what the guarantee says about it.
 
 Samplers: docs/theory/lattice.md, sections 2 to 6.
 """
@@ -31,8 +32,8 @@ EXACT = "Exact: random bits of the operating system, compared with probabilities
 class LatticeLaw:
     """`P(z)` proportional to `exp(-||z||)`, or `exp(-||z||^2 / 2)`, on the integer kernel of an invariant's constraints.
 
-    norm: on the cells `columns` (R,), which determine a vector of the kernel. whole: the norm is on all cells. kernel: gives the lattice with a
-    reduced basis, which takes time; equal weights in l1 need none.
+    norm: on the cells `columns` (R,), which determine a vector of the kernel. whole: the norm is on all cells. kernel: gives
+    the lattice with a reduced basis, which takes time; equal weights in l1 need none.
     """
 
     norm: Norm
@@ -75,7 +76,8 @@ class LatticeLaw:
         norm = self.norm
         if not (isinstance(norm, Gauge) or norm.order == "l2" or (norm.order == "l1" and self.equal_weights)):
             raise InvalidProblem(
-                f"norm: no exact sampler for this {norm.order} norm on a lattice; use equal l1 weights, l2 or a gauge, or ask for a chain."
+                f"norm: no exact sampler for this {norm.order} norm on a lattice; use equal l1 weights, l2 or a gauge, or "
+                "ask for a chain."
             )
 
     def gaussian(self) -> LatticeChoice:
@@ -126,24 +128,25 @@ def sampling_words(plan: ChainPlan | None, found: Assessment | None) -> str:
     if plan is None or found is None:
         return EXACT
     return (
-        f"NOT exact: a Markov chain of {plan.steps} steps from the origin for every draw, driven by random bits of the operating system. Its "
-        "law is close to the one stated, and how close is an ESTIMATE, not a proof: by coupled chains the total variation distance is at most "
-        f"{found.estimate:.3g} (95 % confidence {found.low:.3g} to {found.high:.3g}, {found.pairs} pairs of chains, all met, at lag {plan.lag}); "
-        f"largest R-hat over the cells {found.largest_r_hat:.4f}. Acceptances and jump sizes are decided in floats of 53 bits."
+        f"NOT exact: a Markov chain of {plan.steps} steps from the origin for every draw, driven by random bits of the "
+        "operating system. Its law is close to the one stated, and how close is an ESTIMATE, not a proof: by coupled chains "
+        f"the total variation distance is at most {found.estimate:.3g} (95 % confidence {found.low:.3g} to {found.high:.3g}, "
+        f"{found.pairs} pairs of chains, all met, at lag {plan.lag}); largest R-hat over the cells "
+        f"{found.largest_r_hat:.4f}. Acceptances and jump sizes are decided in floats of 53 bits."
     )
 
 
 def chain_notion(relation: ChangeRelation | InvariantDistance) -> str:
     """What is added to the notion of privacy by the noise of a chain."""
     text = (
-        " Approximate, because the noise is: for every set S of outputs and every protected change, "
-        "P(x + v)(S) <= exp(b) P(x)(S) + (1 + exp(b)) tau, where tau, the distance of the chain's law, is estimated and not proven."
+        " Approximate, because the noise is: for every set S of outputs and every protected change, P(x + v)(S) <= exp(b) "
+        "P(x)(S) + (1 + exp(b)) tau, where tau, the distance of the chain's law, is estimated and not proven."
     )
     if not isinstance(relation, InvariantDistance):
         return text
     return text + (
-        " In the form of INT Definition 2, delta (exp(epsilon r) - 1) / (exp(epsilon) - 1) at distance r, with the estimated delta below, "
-        f"since every change has r at least {_least_length(relation):.6g}."
+        " In the form of INT Definition 2, delta (exp(epsilon r) - 1) / (exp(epsilon) - 1) at distance r, with the "
+        f"estimated delta below, since every change has r at least {_least_length(relation):.6g}."
     )
 
 

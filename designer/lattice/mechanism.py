@@ -1,8 +1,9 @@
 """Integer noise that keeps an invariant: `x + z`, z in the kernel of the constraints (INT section 3; docs/theory/lattice.md).
 
-The released table is a table of integers with the published statistics of the data, whatever they are. The law of z falls off in a norm of z,
-exponentially or like a Gaussian, and privacy is the same one inequality as for every additive mechanism: `||v|| <= b` for every protected
-change v. All noise is drawn exactly; where that is not feasible a Markov chain may be asked for by name, and the guarantee says what it adds.
+The released table is a table of integers with the published statistics of the data, whatever they are. The law of z falls off
+in a norm of z, exponentially or like a Gaussian, and privacy is the same one inequality as for every additive mechanism:
+`||v|| <= b` for every protected change v. All noise is drawn exactly; where that is not feasible a Markov chain may be asked
+for by name, and the guarantee says what it adds.
 """
 
 from __future__ import annotations
@@ -59,11 +60,11 @@ SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a sec
 class LatticeMechanism(Mechanism):
     """Releases the table `x + z` and the answers `Q (x + z)`.
 
-    workload: Q (K, N), asked of the released table. relation: what is hidden, under its invariant. norm: on the R cells listed in `cells`
-    (None: all N), which determine a vector of the kernel. falloff: "exponential", or "gaussian" with an l2 norm.
-    chain: None for exact noise; a plan draws from a Markov chain instead, and its estimated distance from the law enters the guarantee.
-    Construction certifies `norm(v) <= b` for every protected change v and raises `NotPrivate` otherwise; `DesignFailed` where no exact
-    sampler is feasible.
+    workload: Q (K, N), asked of the released table. relation: what is hidden, under its invariant. norm: on the R cells listed
+    in `cells` (None: all N), which determine a vector of the kernel. falloff: "exponential", or "gaussian" with an l2 norm.
+    chain: None for exact noise; a plan draws from a Markov chain instead, and its estimated distance from the law enters the
+    guarantee. Construction certifies `norm(v) <= b` for every protected change v and raises `NotPrivate` otherwise;
+    `DesignFailed` where no exact sampler is feasible.
     """
 
     format = "dp-designer/lattice-mechanism"
@@ -94,7 +95,8 @@ class LatticeMechanism(Mechanism):
             or len(here) != self.norm.dimension
         ):
             raise InvalidProblem(
-                f"cells: {shown(self.cells)} must name {self.norm.dimension} different elements, one for each coordinate of the norm."
+                f"cells: {shown(self.cells)} must name {self.norm.dimension} different elements, one for each coordinate of "
+                "the norm."
             )
         self._require_norm()
         if self.chain is not None and self.falloff == "gaussian":
@@ -103,8 +105,8 @@ class LatticeMechanism(Mechanism):
             )
         if self.chain is not None and not LEAST_DECAY <= self.chain.decay <= LARGEST_DECAY:
             raise InvalidProblem(
-                f"chain.decay: {self.chain.decay} is not from {LEAST_DECAY} to {LARGEST_DECAY}; a chain that stays where it starts passes for one that "
-                "has converged, and adds no noise."
+                f"chain.decay: {self.chain.decay} is not from {LEAST_DECAY} to {LARGEST_DECAY}; a chain that stays where it "
+                "starts passes for one that has converged, and adds no noise."
             )
         object.__setattr__(self, "privacy", self.verify().require())
         if moves_nothing(self.privacy, self.sensitivity):
@@ -114,7 +116,8 @@ class LatticeMechanism(Mechanism):
     def _require_draws(self) -> None:
         """What exact samplers refuse is no mechanism: norms that none serves, rates and variances out of their range.
 
-        Above `SLOW_BASIS` dimensions only the kind of the norm is looked at: the sampler then takes seconds and is made at the first draw.
+        Above `SLOW_BASIS` dimensions only the kind of the norm is looked at: the sampler then
+        takes seconds and is made at the first draw.
         """
         if self.chain is not None:
             return
@@ -125,7 +128,8 @@ class LatticeMechanism(Mechanism):
             _ = self.choice
         except (ValueError, OverflowError, np.linalg.LinAlgError) as refusal:
             raise InvalidProblem(
-                f"norm: no noise can be drawn exactly for it on this lattice: {refusal} Choose budgets that give noise between 2^-20 and 2^40 wide."
+                f"norm: no noise can be drawn exactly for it on this lattice: {refusal} Choose budgets that give noise "
+                "between 2^-20 and 2^40 wide."
             ) from None
 
     @property
@@ -147,8 +151,8 @@ class LatticeMechanism(Mechanism):
         weights = np.abs(np.atleast_2d(self.norm.map)).max(axis=0)
         if not SMALLEST_WEIGHT <= weights.min() <= weights.max() <= 1 / SMALLEST_WEIGHT:
             raise InvalidProblem(
-                f"norm.map: weights from {weights.min()} to {weights.max()}; every cell of a lattice mechanism gets noise, so give weights "
-                f"between {SMALLEST_WEIGHT} and {1 / SMALLEST_WEIGHT}."
+                f"norm.map: weights from {weights.min()} to {weights.max()}; every cell of a lattice mechanism gets noise, "
+                f"so give weights between {SMALLEST_WEIGHT} and {1 / SMALLEST_WEIGHT}."
             )
         if not self.dimension:
             raise InvalidProblem(
@@ -156,7 +160,8 @@ class LatticeMechanism(Mechanism):
             )
         if isinstance(self.norm, Gauge) and self.norm.dimension != self.dimension:
             raise InvalidProblem(
-                f"cells: a gauge on {self.norm.dimension} cells for a lattice of rank {self.dimension}; give as many cells as the rank."
+                f"cells: a gauge on {self.norm.dimension} cells for a lattice of rank {self.dimension}; give as many cells "
+                "as the rank."
             )
         if self.cells is None and self.norm.map.ndim == 1:
             return  # positive weights on all cells: no basis is needed to know that nothing but 0 has norm 0
@@ -174,8 +179,8 @@ class LatticeMechanism(Mechanism):
         """The integer kernel of the constraints with a reduced basis: time grows with the rank cubed, 60 s at 1,000."""
         if self.dimension > LARGEST_BASIS:
             raise DesignFailed(
-                f"{self.family}: the lattice of the invariant has rank {self.dimension}, and a basis is reduced up to {LARGEST_BASIS}; use the "
-                "shape l1, which needs none, publish more statistics, or merge elements."
+                f"{self.family}: the lattice of the invariant has rank {self.dimension}, and a basis is reduced up to "
+                f"{LARGEST_BASIS}; use the shape l1, which needs none, publish more statistics, or merge elements."
             )
         if self.dimension > SLOW_BASIS:
             announce(f"reducing a lattice basis of rank {self.dimension}")
@@ -197,7 +202,8 @@ class LatticeMechanism(Mechanism):
         return certify(self.sensitivity(), self.norm, THEOREMS[self.falloff], self.workload.elements)
 
     def _verify_distance(self, relation: InvariantDistance) -> PrivacyCertificate:
-        """`w ||v||_q <= epsilon ||v||_p` for all v, as `||v||_2 <= ||v||_1` and weights w are equal: the worst ratio is w / epsilon."""
+        """`w ||v||_q <= epsilon ||v||_p` for all v, as `||v||_2 <= ||v||_1` and weights w are
+        equal: the worst ratio is w / epsilon."""
         weights = {Fraction(float(w)) for w in self.norm.map.ravel()} if self.norm.map.ndim == 1 else set()
         if self.cells is not None or len(weights) != 1 or self.norm.order not in ("l1", "l2"):
             raise InvalidProblem(
@@ -232,7 +238,8 @@ class LatticeMechanism(Mechanism):
         """The exact sampler; `DesignFailed` where none is feasible."""
         if self.choice.sampler is None:
             raise DesignFailed(
-                f"{self.family}: no exact sampler is feasible here: {' '.join(self.choice.considered)} Use an l2 norm or a Gaussian, or ask for chain=True."
+                f"{self.family}: no exact sampler is feasible here: {' '.join(self.choice.considered)} Use an l2 norm or a "
+                "Gaussian, or ask for chain=True."
             )
         return self.choice.sampler
 
@@ -291,7 +298,8 @@ class LatticeMechanism(Mechanism):
 
     @property
     def simulated_draws(self) -> int:
-        """Draws behind the errors: as many as 500,000 proposals give, from 150 for a table that accepts few, or for a chain, to 20,000."""
+        """Draws behind the errors: as many as 500,000 proposals give, from 150 for a table that accepts few, or for a chain,
+        to 20,000."""
         rate = 0.0 if self.chain is not None else self.choice.acceptance
         return min(SIMULATED_DRAWS, max(LEAST_DRAWS, int(PROPOSALS * rate)))
 
@@ -306,7 +314,8 @@ class LatticeMechanism(Mechanism):
         return self._moments[0]
 
     def query_variances(self) -> Floats:
-        """Variance of each answer, simulated as `covariance` is; Gaussian noise has at most that of its continuous counterpart."""
+        """Variance of each answer, simulated as `covariance` is;
+        Gaussian noise has at most that of its continuous counterpart."""
         return np.asarray(self._moments[0].diagonal())
 
     def query_mean_absolutes(self) -> Floats:
@@ -333,7 +342,10 @@ class LatticeMechanism(Mechanism):
                 **self.relation.facts(),
                 **chain_parameters(self.assessment, self.relation),
             },
-            mechanism=f"Family {self.family}: integer noise on the kernel of the invariant, P(z) proportional to {law}, ||z|| {shape} of the table.",
+            mechanism=(
+                f"Family {self.family}: integer noise on the kernel of the invariant, P(z) proportional to {law}, ||z|| "
+                f"{shape} of the table."
+            ),
             sampling=sampling_words(self.chain, self.assessment),
             floating_point=WHOLE,
             timing=TIMING,

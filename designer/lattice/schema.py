@@ -34,7 +34,10 @@ LATTICE_MECHANISM = Named(
             "cells": or_null(POSITIONS),
             "chain": or_null(ChainPlan.schema),
         },
-        note="The table plus integer noise on the kernel of an invariant; `cells` are the elements that the norm measures, null for all.",
+        note=(
+            "The table plus integer noise on the kernel of an invariant; `cells` are the elements that the norm "
+            "measures, null for all."
+        ),
     ),
 )
 # How large the changes are, and what coupled chains estimate where noise is drawn by one.

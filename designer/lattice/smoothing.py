@@ -1,6 +1,8 @@
-"""Privacy that fades with distance under an invariant (INT Definition 2), what it says about records, and what several releases keep.
+"""Privacy that fades with distance under an invariant (INT Definition 2), what it says about records,
+and what several releases keep.
 
-`P(M(x) in S) <= e^(eps r) P(M(x') in S) + delta (e^(eps r) - 1) / (e^eps - 1)`, r = ||x - x'||, for all x, x' with equal statistics.
+`P(M(x) in S) <= e^(eps r) P(M(x') in S) + delta (e^(eps r) - 1) / (e^eps - 1)`, r = ||x - x'||, for all x,
+x' with equal statistics.
 Derivations: docs/theory/lattice.md, section 7.
 """
 
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SmoothPrivacy:
-    """(epsilon, delta) of INT Definition 2 in the l1 or l2 distance of histograms, for changes of length at least 1 (all integer ones)."""
+    """(epsilon, delta) of INT Definition 2 in the l1 or l2 distance of histograms,
+    for changes of length at least 1 (all integer ones)."""
 
     epsilon: float
     delta: float
@@ -57,8 +60,8 @@ class SmoothPrivacy:
     def for_records(self, records: int, replaced: bool = True) -> tuple[float, float]:
         """(epsilon, delta) for databases that differ in at most that many records, whichever they are: the Semi-DP adjacency.
 
-        A replaced record moves 2 in l1, so epsilon is `2 a eps`; in l2 all may go from one cell to one other, `root 2 a`. Records added or
-        removed move 1 each.
+        A replaced record moves 2 in l1, so epsilon is `2 a eps`; in l2 all may go from one cell to one other, `root 2 a`.
+        Records added or removed move 1 each.
         """
         a = count(records, "records")
         unit = (2.0 if self.distance == "l1" else math.sqrt(2)) if replaced else 1.0
@@ -76,8 +79,9 @@ class SmoothPrivacy:
 def smooth_privacy(mechanism: LatticeMechanism, delta: float = 0.0) -> SmoothPrivacy:
     """What a mechanism with a budget per distance keeps, in the form of INT Definition 2.
 
-    Exponential noise: its epsilon, and no delta (INT Theorem 10), or the estimated one of a chain. Gaussian noise with budget b for every
-    unit of distance, standard deviation 1/b: `epsilon = b root(2 log 1/delta) + b^2 / 2` for the delta asked for, whatever the dimension.
+    Exponential noise: its epsilon, and no delta (INT Theorem 10), or the estimated one of a chain. Gaussian noise with budget b
+    for every unit of distance, standard deviation 1/b: `epsilon = b root(2 log 1/delta) + b^2 / 2`
+    for the delta asked for, whatever the dimension.
     """
     relation = mechanism.relation
     if not isinstance(relation, InvariantDistance):
@@ -93,13 +97,15 @@ def smooth_privacy(mechanism: LatticeMechanism, delta: float = 0.0) -> SmoothPri
 def smooth_epsilon(budget: float, delta: float) -> float:
     """`b root(2 log 1/delta) + b^2 / 2`: INT Definition 2 of lattice Gaussian noise with standard deviation 1/b, rounded up.
 
-    The rho-zCDP of a change of length r, rho = (b r)^2 / 2, gives delta(r) = exp(-(eps r - rho)^2 / (4 rho)) at eps r. Its logarithm grows by at most eps/2 for every unit of r, what Definition 2 allows by eps, so r = 1 decides.
+    The rho-zCDP of a change of length r, rho = (b r)^2 / 2, gives delta(r) = exp(-(eps r - rho)^2 / (4 rho)) at eps r. Its
+    logarithm grows by at most eps/2 for every unit of r, what Definition 2 allows by eps, so r = 1 decides.
     """
     return (budget * math.sqrt(-2 * math.log(delta)) + budget**2 / 2) * (1 + 2.0**-48)
 
 
 def smooth_deviation(epsilon: float, delta: float) -> float:
-    """The least standard deviation for which `smooth_epsilon` gives at most epsilon: `(root(L) + root(L + 2 eps)) / (2 eps)`, L = 2 log 1/delta.
+    """The least standard deviation for which `smooth_epsilon` gives at most epsilon: `(root(L) + root(L + 2 eps)) / (2 eps)`,
+    L = 2 log 1/delta.
 
     >>> round(smooth_deviation(0.25, 1e-6), 2), smooth_epsilon(1 / smooth_deviation(0.25, 1e-6), 1e-6) <= 0.25
     (21.12, True)
@@ -111,8 +117,8 @@ def smooth_deviation(epsilon: float, delta: float) -> float:
 def composed_smooth(*parts: SmoothPrivacy) -> SmoothPrivacy:
     """What releases keep together on databases equivalent for all of them: epsilons and deltas add (INT Proposition 6).
 
-    The growth `(e^(eps r) - 1) / (e^eps - 1)` rises in eps for r >= 1, which integer histograms always are apart. Of different distances
-    the l1 distance, which is the larger, serves all.
+    The growth `(e^(eps r) - 1) / (e^eps - 1)` rises in eps for r >= 1, which integer histograms always are apart. Of different
+    distances the l1 distance, which is the larger, serves all.
     """
     if not parts:
         raise InvalidProblem("parts: none is given; give at least one.")
@@ -121,7 +127,8 @@ def composed_smooth(*parts: SmoothPrivacy) -> SmoothPrivacy:
 
 
 def joint_invariant(*invariants: Statistics) -> Invariant:
-    """All statistics of several invariants over the same elements: what x and x' share when they are equivalent for all of them."""
+    """All statistics of several invariants over the same elements: what x and x' share when
+    they are equivalent for all of them."""
     if not invariants or len({invariant.size for invariant in invariants}) > 1:
         raise InvalidProblem("invariants: must speak of the same elements, and at least one must be given.")
     rows, names = [], []
@@ -136,7 +143,8 @@ def joint_invariant(*invariants: Statistics) -> Invariant:
 def joint_relation(
     relations: Sequence[InvariantChanges | InvariantDistance], notion: str = "pure"
 ) -> InvariantChanges | InvariantDistance:
-    """The relation that releases keep together: the joint invariant, and epsilons that add, or whose squares add for Gaussian noise.
+    """The relation that releases keep together: the joint invariant, and epsilons that add,
+    or whose squares add for Gaussian noise.
 
     Relations of few records keep the least of the adjacencies, and so do not mix with budgets per distance (`within` turns one
     into the other).
@@ -161,7 +169,8 @@ def joint_relation(
 def composed_lattice(*mechanisms: LatticeMechanism) -> Guarantee:
     """The statement for releases of several lattice mechanisms about the same records, published together (INT Proposition 6).
 
-    For post-processing (Proposition 7) see `designer.relations.joint_promises.post_processing`, which serves these statements as all others.
+    For post-processing (Proposition 7) see `designer.relations.joint_promises.post_processing`,
+    which serves these statements as all others.
     """
     if not mechanisms or len({mechanism.falloff for mechanism in mechanisms}) > 1:
         raise InvalidProblem("mechanisms: give at least one, and compose pure ones and gaussian ones apart.")

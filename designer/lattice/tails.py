@@ -1,7 +1,8 @@
 """How large lattice noise gets: tail and mean bounds without unknown constants, the paper's own, and its Gaussian baseline.
 
-INT Theorems 12 and 15 bound `P(|z|_2 >= t)` for "t large enough" by `K t^m e^(-eps t)`, with a K that compares lattice points with volume. Here
-the sums over the lattice are compared with themselves at another scale, which holds for every t and needs no K (docs/theory/lattice.md, 8).
+INT Theorems 12 and 15 bound `P(|z|_2 >= t)` for "t large enough" by `K t^m e^(-eps t)`, with a K that compares lattice points
+with volume. Here the sums over the lattice are compared with themselves at another scale,
+which holds for every t and needs no K (docs/theory/lattice.md, 8).
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 def noise_tail(mechanism: LatticeMechanism, size: float) -> float:
     """An upper bound of `P(||z|| >= size)` in the mechanism's own norm, budgets included; 1 where it says nothing.
 
-    Exponential fall-off in an l1, l2 or ellipsoid norm: `(s/m)^m e^(m - s)` for s > m, the Chernoff bound of a Gamma(m) variable, m the
-    dimension. Gaussian: `(s^2/m)^(m/2) e^((m - s^2)/2)` for s^2 > m. Both for every s, with no constant of the lattice.
+    Exponential fall-off in an l1, l2 or ellipsoid norm: `(s/m)^m e^(m - s)` for s > m, the Chernoff bound of a Gamma(m)
+    variable, m the dimension. Gaussian: `(s^2/m)^(m/2) e^((m - s^2)/2)` for s^2 > m.
+    Both for every s, with no constant of the lattice.
     """
     s, m = positive(size, "size"), mechanism.dimension
     _require_mixture(mechanism)
@@ -34,9 +36,11 @@ def noise_tail(mechanism: LatticeMechanism, size: float) -> float:
 
 
 def cell_tail(mechanism: LatticeMechanism, query: object, size: float) -> float:
-    """An upper bound of `P(|<q, z>| >= size)` for Gaussian noise: `2 e^(-size^2 / (2 v))`, v the variance of its continuous counterpart.
+    """An upper bound of `P(|<q, z>| >= size)` for Gaussian noise: `2 e^(-size^2 / (2 v))`,
+    v the variance of its continuous counterpart.
 
-    Independent of the dimension; `E e^<q, z> <= e^(v / 2)` because a sum over a shifted lattice is at most that over the lattice.
+    Independent of the dimension; `E e^<q, z> <= e^(v / 2)` because a sum over a shifted
+    lattice is at most that over the lattice.
     """
     if mechanism.falloff != "gaussian":
         raise InvalidProblem("mechanism: its noise is not Gaussian; bound its norm by noise_tail.")
@@ -54,7 +58,8 @@ def mean_norm(mechanism: LatticeMechanism) -> float:
 
 
 def mean_square(mechanism: LatticeMechanism) -> float:
-    """An upper bound of `E ||z||^2` for l2 and ellipsoid norms: `m (m + 1)`, or m for Gaussian noise; continuous noise attains it."""
+    """An upper bound of `E ||z||^2` for l2 and ellipsoid norms: `m (m + 1)`, or m for Gaussian noise;
+    continuous noise attains it."""
     if mechanism.norm.order != "l2":
         raise InvalidProblem("norm: mean squares are bounded for l2 and ellipsoid norms; use mean_norm.")
     m = mechanism.dimension
@@ -69,7 +74,8 @@ def _require_mixture(mechanism: LatticeMechanism) -> None:
 
 
 def theorem_constant(lattice: Lattice) -> float:
-    """K of INT Theorems 12 and 15: `4 2^m V_m / root det(C'C)`, V_m the volume of the unit ball; its logarithm is finite for every m."""
+    """K of INT Theorems 12 and 15: `4 2^m V_m / root det(C'C)`, V_m the volume of the unit ball;
+    its logarithm is finite for every m."""
     return math.exp(log_theorem_constant(lattice))
 
 
@@ -92,11 +98,12 @@ def theorem_15_tail(lattice: Lattice, deviation: float, size: float) -> float:
 
 
 def definition_13_variance(lattice: Lattice, epsilon: float, delta: float) -> float:
-    """A baseline only: the variance `2 c_A log(1/delta) / eps^2` of INT Definition 13, with the least c_A that its proof can use.
+    """A baseline only: the variance `2 c_A log(1/delta) / eps^2` of INT Definition 13,
+    with the least c_A that its proof can use.
 
     The paper leaves c_A open up to `O(max(m log m, log K))`. Its inequality (17), with the largest t = sigma^2 eps put in, is
-    `c log(1/delta) - eps - log(1/delta) - m log(2 c log(1/delta) / eps) - log K >= 0`; the least c from which on that holds is taken.
-    The lattice Gaussian needs `designer.lattice.smoothing.smooth_deviation`, in which no dimension occurs.
+    `c log(1/delta) - eps - log(1/delta) - m log(2 c log(1/delta) / eps) - log K >= 0`; the least c from which on that holds is
+    taken. The lattice Gaussian needs `designer.lattice.smoothing.smooth_deviation`, in which no dimension occurs.
     """
     if not 0 < delta < epsilon < 1 / math.e:
         raise InvalidProblem(f"epsilon, delta: INT Theorem 14 asks for 0 < delta < epsilon < 1/e, not {epsilon!r}, {delta!r}.")

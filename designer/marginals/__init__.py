@@ -1,4 +1,5 @@
-"""Marginals of a product domain of any size, with a budget for each attribute: asked, planned, certified, released, put together."""
+"""Marginals of a product domain of any size, with a budget for each attribute: asked, planned, certified, released,
+put together."""
 
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.plan import design_marginals

@@ -20,7 +20,8 @@ from designer.values.arrays import frozen
 def true_residuals(measured: Container[tuple[int, ...]], tables: Tables) -> dict[tuple[int, ...], NDArray[Any]]:
     """The contrasts of every measured subset, each from one largest table that contains it; confidential.
 
-    |contrasts| are at most the number of records times the product of n - 1: where that leaves 62 bits, Python integers take over.
+    |contrasts| are at most the number of records times the product of n - 1: where that leaves 62 bits,
+    Python integers take over.
     """
     result: dict[tuple[int, ...], NDArray[Any]] = {}
     for subset, table in tables.items():

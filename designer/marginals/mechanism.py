@@ -1,4 +1,5 @@
-"""The frozen mechanism of noisy marginals: a precision for every residual, certified in exact rationals. No proof, no mechanism.
+"""The frozen mechanism of noisy marginals: a precision for every residual, certified in exact rationals.
+No proof, no mechanism.
 
 The law and its cost: docs/theory/marginals.md, section 2.
 """
@@ -51,15 +52,16 @@ from designer.values.schema import (
 from solvers.exact.rational import float_above, root_above
 
 THEOREM = (
-    "Integer contrasts of every measured residual get independent discrete Gaussian noise of variance (squared norm of the contrast) / s_A; a "
-    "protected change moves them by a lattice vector of squared length sum_A s_A |projection|^2 / b^2 (docs/theory/marginals.md, 2), so its Renyi "
-    "divergence of every order alpha is at most alpha b^2 / 2 (Poisson summation; docs/theory/foundations.md, 1)."
+    "Integer contrasts of every measured residual get independent discrete Gaussian noise of variance (squared norm of the "
+    "contrast) / s_A; a protected change moves them by a lattice vector of squared length sum_A s_A |projection|^2 / b^2 "
+    "(docs/theory/marginals.md, 2), so its Renyi divergence of every order alpha is at most alpha b^2 / 2 (Poisson "
+    "summation; docs/theory/foundations.md, 1)."
 )
 
 
 INTEGERS = (
-    "Contrasts before noise and their noise are integers, summed exactly; the noisy integers are part of the release. Tables are floats computed "
-    "from those integers alone."
+    "Contrasts before noise and their noise are integers, summed exactly; the noisy integers are part of the release. "
+    "Tables are floats computed from those integers alone."
 )
 
 
@@ -74,8 +76,9 @@ class MarginalMechanism(Specified):
     """Noisy marginals from independent noise in their residuals: residual A is measured with precision `s_A = 1 / sigma_A^2`.
 
     workload: the tables. protection: what is hidden, `metrics.hamming(domain, budgets)` or `Presence(epsilon)`.
-    precisions: (M,), one for each of `workload.measured`; infinite where no protected change moves the residual, which is then published
-    exactly. allow_vacuous: accept tables that are all published exactly; they are refused otherwise. Construction certifies `sum_A s_A length_A <= b^2` for every protected change, and raises `NotPrivate` otherwise.
+    precisions: (M,), one for each of `workload.measured`; infinite where no protected change moves the residual, which is then
+    published exactly. allow_vacuous: accept tables that are all published exactly; they are refused otherwise. Construction
+    certifies `sum_A s_A length_A <= b^2` for every protected change, and raises `NotPrivate` otherwise.
     """
 
     format = "dp-designer/marginals"
@@ -129,14 +132,16 @@ class MarginalMechanism(Specified):
         return tuple(" x ".join(self.workload.names(subset)) or "total" for subset, noise in subsets if not noise)
 
     def verify(self) -> PrivacyCertificate:
-        """The privacy certificate: the largest `||u|| / b` over the kinds of protected changes, recomputed in exact rationals."""
+        """The privacy certificate: the largest `||u|| / b` over the kinds of protected changes,
+        recomputed in exact rationals."""
         loads = [change.load(self.precisions) for change in self.changes]
         if not loads:
             return PrivacyCertificate(
                 True, Fraction(0), None, 0, "nothing to compute: no protected change moves an answer", THEOREM
             )
         worst = max(loads)
-        # The ratio of lengths is a root; squares are compared, and the root is rounded up, at most to 1 where the square is at most 1.
+        # The ratio of lengths is a root; squares are compared, and the root is rounded up,
+        # at most to 1 where the square is at most 1.
         ratio = min(root_above(worst), Fraction(1)) if worst <= 1 else root_above(worst)
         change = self.changes[loads.index(worst)]
         witness = Witness(0, 1, change.words, (), change.budget)
@@ -154,14 +159,16 @@ class MarginalMechanism(Specified):
         return {subset: k for k, subset in enumerate(self.workload.measured.tuples())}
 
     def cell_variance(self, subset: Sequence[str]) -> float:
-        """Variance of every cell of a table for Gaussian noise, `sum_A V_BA / s_A`; `variances` has the law that is in fact drawn."""
+        """Variance of every cell of a table for Gaussian noise, `sum_A V_BA / s_A`;
+        `variances` has the law that is in fact drawn."""
         return float(self.variances(subset, planned=True).max())
 
     def variances(self, subset: Sequence[str], *, planned: bool = False) -> Floats:
         """Variance of every cell of the table over `subset`, any subset of a requested one; exact for the discrete noise drawn.
 
-        Axes follow the domain. Within a table all cells have one variance, except where noise is so narrow (a coordinate's variance
-        below 4) that the integers show: there it is smaller, and not the same for all. `planned` gives that of continuous noise.
+        Axes follow the domain. Within a table all cells have one variance, except where noise is so narrow (a coordinate's
+        variance below 4) that the integers show: there it is smaller, and not the same for all.
+        `planned` gives that of continuous noise.
         """
         axes = self.axes(subset)
         noise = self.noise.planned if planned else self.noise.variance
@@ -177,7 +184,8 @@ class MarginalMechanism(Specified):
         return axes
 
     def error(self, loss: str = "squared") -> float:
-        """Expected loss of all requested tables, weighted: "squared" adds weight times variance over all cells, "max" takes the largest."""
+        """Expected loss of all requested tables, weighted: "squared" adds weight times variance over all cells,
+        "max" takes the largest."""
         if loss not in ("squared", "max"):
             raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared" or "max".')
         if self.noise.wide:
@@ -189,18 +197,20 @@ class MarginalMechanism(Specified):
         return float(sum(table.sum() for table in weighted) if loss == "squared" else max(table.max() for table in weighted))
 
     def release(self, columns: Any) -> MarginalRelease:
-        """Noisy marginals of confidential records, given as columns: a mapping or data frame from attribute names to equally long sequences."""
+        """Noisy marginals of confidential records, given as columns: a mapping or data frame
+        from attribute names to equally long sequences."""
         return self._released(lambda: tables_of_columns(self.workload, columns))
 
     @withholding
     def release_database(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> MarginalRelease:
-        """The same of an Ibis table: the database counts groups, one query for each largest requested marginal; records stay where they are.
+        """The same of an Ibis table: the database counts groups, one query for each largest requested marginal;
+        records stay where they are.
 
-        The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the caller's word for what one
-        row is. entity, rows_per_entity (where presence is protected): a column, and how many rows of each of its values count. The guarantee
-        of the release states both.
+        The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the
+        caller's word for what one row is. entity, rows_per_entity (where presence is protected): a column, and how many rows of
+        each of its values count. The guarantee of the release states both.
         """
         row, columns = RowUnit(unit, entity, rows_per_entity), self.workload.columns
         rows = row.rows(table, columns)
@@ -270,8 +280,9 @@ class MarginalMechanism(Specified):
             notion=NOTIONS["gaussian"],
             parameters=self._parameters(),
             mechanism=(
-                f"Marginals of {len(self.workload.subsets)} subsets of {len(self.workload.domain.attributes)} attributes: independent integer noise in "
-                f"the contrasts of {len(self.precisions)} residuals, P(z) proportional to exp(-z^2 / (2 variance)); tables are a fixed linear map of them."
+                f"Marginals of {len(self.workload.subsets)} subsets of {len(self.workload.domain.attributes)} attributes: "
+                f"independent integer noise in the contrasts of {len(self.precisions)} residuals, P(z) proportional to "
+                "exp(-z^2 / (2 variance)); tables are a fixed linear map of them."
             ),
             sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
             floating_point=INTEGERS,

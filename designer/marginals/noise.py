@@ -1,4 +1,5 @@
-"""The noise of residuals: independent discrete Gaussians on the integer contrasts, drawn together, and the moments of their laws.
+"""The noise of residuals: independent discrete Gaussians on the integer contrasts, drawn together,
+and the moments of their laws.
 
 Variances: docs/theory/marginals.md, section 2.
 """
@@ -80,7 +81,8 @@ class ResidualNoise:
             start = stop
 
     def _draw_block(self, block: range, entropy: Entropy) -> NDArray[np.int64]:
-        """The noise of a range of residuals end to end. Coordinates of one variance share one sampler plan, whose making costs more than a draw.
+        """The noise of a range of residuals end to end. Coordinates of one variance share one sampler plan,
+        whose making costs more than a draw.
 
         Variances that occur equally often are drawn by one vector sampler, as often as they occur: nothing is drawn in vain.
         """

@@ -38,8 +38,8 @@ def design_marginals(
 ) -> MarginalMechanism:
     """The Gaussian mechanism of least loss among all that answer these marginals without bias, certified.
 
-    protection: `metrics.hamming(domain, budgets)`, a budget for each attribute (infinite: unprotected) with the number of records public,
-    or `Presence(epsilon)`. loss: "squared" (total) or "max", of variances times the workload's weights.
+    protection: `metrics.hamming(domain, budgets)`, a budget for each attribute (infinite: unprotected) with the number of
+    records public, or `Presence(epsilon)`. loss: "squared" (total) or "max", of variances times the workload's weights.
     tolerance: relative gap, 1e-9 for "squared" and 1e-6 for "max" unless given. Time depends on the number of subsets only.
     allow_vacuous: accept tables that no protected change moves, which are all published exactly; they are refused otherwise.
 

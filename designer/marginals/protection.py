@@ -1,4 +1,5 @@
-"""What is protected in marginals: attribute values with a budget each, or the presence of a record; and what measuring residuals costs.
+"""What is protected in marginals: attribute values with a budget each, or the presence of a record;
+and what measuring residuals costs.
 
 A residual measured with precision s (one over the variance of its orthonormal coordinates) spends, in squared budget
 (docs/theory/marginals.md, 2):
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Presence:
-    """One record appears or disappears, whatever its values, with one budget: ordinary add/remove privacy, for a domain of any size."""
+    """One record appears or disappears, whatever its values, with one budget: ordinary add/remove privacy,
+    for a domain of any size."""
 
     epsilon: float
 
@@ -50,8 +52,9 @@ Protection = Hamming | Presence
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """One kind of protected change: who moves, what it is called, its budget, and the squared length `factor numerator / denominator`
-    that it gives to the residuals `members` (positions among the measured subsets) at precision 1.
+    """One kind of protected change: who moves, what it is called, its budget, and the squared length
+    `factor numerator / denominator` that it gives to the residuals `members` (positions among the measured subsets)
+    at precision 1.
 
     members, numerators, denominators: (m,).
     """

@@ -19,7 +19,8 @@ from designer.values.arrays import Floats
 
 
 class Determined(Protocol):
-    """What tables are put together by: a workload, the axes of a subset that the residuals determine, the variance of its cells."""
+    """What tables are put together by: a workload, the axes of a subset that the residuals determine,
+    the variance of its cells."""
 
     @property
     def workload(self) -> MarginalWorkload: ...

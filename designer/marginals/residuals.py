@@ -1,8 +1,9 @@
 """The residual (ANOVA) basis of marginal tables in integer coordinates, applied axis by axis.
 
-Along an axis of n values the contrasts are `y_k = x_0 + ... + x_{k-1} - k x_k`, k = 1 .. n - 1 (Helmert): integers for integer counts,
-orthogonal to each other and to the total, of squared norms k (k + 1). The residual of a table is all products of contrasts, so
-dividing coordinate (k_1, ..., k_r) by the root of `prod k (k + 1)` gives orthonormal coordinates (docs/theory/marginals.md, 1).
+Along an axis of n values the contrasts are `y_k = x_0 + ... + x_{k-1} - k x_k`, k = 1 .. n - 1 (Helmert): integers for integer
+counts, orthogonal to each other and to the total, of squared norms k (k + 1). The residual of a table is all products of
+contrasts, so dividing coordinate (k_1, ..., k_r) by the root of `prod k (k + 1)` gives
+orthonormal coordinates (docs/theory/marginals.md, 1).
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ def assemble(
 ) -> Floats:
     """The table over `subset`, `shape` its sizes, from `part(A)`, an array for the residual of every A within it.
 
-    The parts fill one array, the total or a mean along an axis at index 0 and contrasts behind it; then `matrix(n)` is applied along
-    each axis. With `squared_synthesis` and variances the result is the variance of every cell.
+    The parts fill one array, the total or a mean along an axis at index 0 and contrasts behind it; then `matrix(n)` is applied
+    along each axis. With `squared_synthesis` and variances the result is the variance of every cell.
     part(A): (n_1 - 1, ..., n_r - 1). matrix(n): (n, n). Returns (n_1, ..., n_r), the sizes of the subset.
     """
     table = np.zeros(tuple(shape))

@@ -1,4 +1,5 @@
-"""True marginal tables of confidential data: from columns, by a database, or as given. Refusals depend on public shapes alone, in fixed texts."""
+"""True marginal tables of confidential data: from columns, by a database, or as given.
+Refusals depend on public shapes alone, in fixed texts."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from designer.question.histogram import UNUSABLE, Universe, carries_names, count
 UNKNOWN = "records: hold a value outside the domain; clean the records or extend the domain. Nothing was released."
 UNLISTED = "records: a column is not a list of values, one for each record; nothing was released."
 UNEQUAL = "records: columns differ in length; nothing was released."
-LABELLED = "tables: one carries labels of its own; give plain arrays in the order of the values of the domain, or release from records. Nothing was released."
+LABELLED = (
+    "tables: one carries labels of its own; give plain arrays in the order of the values of the domain, or release from "
+    "records. Nothing was released."
+)
 INCONSISTENT = "tables: two of them disagree about the same records; count them from one source. Nothing was released."
 
 Tables = dict[tuple[int, ...], NDArray[np.int64]]

@@ -24,7 +24,8 @@ ATTRIBUTES_LIMIT = 2**15 - 1
 
 @dataclass(frozen=True, eq=False)
 class MarginalWorkload(Immutable):
-    """Marginal tables over subsets of attributes, each with a positive weight. Only the sizes of attributes enter any computation.
+    """Marginal tables over subsets of attributes, each with a positive weight.
+    Only the sizes of attributes enter any computation.
 
     subsets: sorted by size and then by position; a table's axes follow the order of the attributes in the domain.
     weights: (K,), multiply the variance of every cell of a table in the objective.

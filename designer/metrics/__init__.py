@@ -1,8 +1,9 @@
-"""dX metrics: a budget for every pair of universe elements (DX Definition 2), and the relations in which records appear, beside them.
+"""dX metrics: a budget for every pair of universe elements (DX Definition 2), and the relations in which records appear,
+beside them.
 
-The functions below are the public names; the rooms they come from are named after the mathematics. A metric need not be handed over as
-N x N numbers: points, attributes and graphs generate their budgets in blocks, and drop the pairs that the triangle inequality of every
-norm implies (docs/theory/foundations.md, 4; docs/theory/metrics.md).
+The functions below are the public names; the rooms they come from are named after the mathematics. A metric need not be handed
+over as N x N numbers: points, attributes and graphs generate their budgets in blocks, and drop the pairs that the triangle
+inequality of every norm implies (docs/theory/foundations.md, 4; docs/theory/metrics.md).
 """
 
 from __future__ import annotations

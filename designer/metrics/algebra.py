@@ -1,7 +1,7 @@
 """Metrics made of metrics on one universe: sums, positive multiples, maxima, roots of sums of squares, and restrictions.
 
-Each is a metric again (docs/theory/metrics.md, 3). Implied pairs are dropped where that is safe: multiples of one metric share its
-blocks, and sums over attributes of one domain need single-attribute changes only.
+Each is a metric again (docs/theory/metrics.md, 3). Implied pairs are dropped where that is safe: multiples of one metric share
+its blocks, and sums over attributes of one domain need single-attribute changes only.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Maximum(Combination):
 
 @dataclass(frozen=True, eq=False)
 class RootSumSquares(Combination):
-    """d = sqrt(d_1^2 + d_2^2 + ...): what several gaussian releases promise together; exact budgets rounded down by less than 2^-79."""
+    """d = sqrt(d_1^2 + d_2^2 + ...): what several gaussian releases promise together;
+    exact budgets rounded down by less than 2^-79."""
 
     kind = "root_sum_squares"
     schema = of_kind("relation", kind, {"parts": METRICS})
@@ -72,7 +73,8 @@ class RootSumSquares(Combination):
 
 @dataclass(frozen=True, eq=False)
 class Restricted(Metric):
-    """The metric of `part` between the chosen elements, in the order given: element m of this universe is `elements[m]` of the part's.
+    """The metric of `part` between the chosen elements,
+    in the order given: element m of this universe is `elements[m]` of the part's.
 
     Pairs that were implied through a dropped element are implied no more, so all pairs are listed.
     """
@@ -108,7 +110,10 @@ class Restricted(Metric):
         return self.part.exact_budget(int(self.elements[left]), int(self.elements[right]))
 
     def words(self) -> str:
-        return f"One record may change between {self.size} chosen elements of {self.part.size}, by this rule: {inner_words(self.part)}."
+        return (
+            f"One record may change between {self.size} chosen elements of {self.part.size}, by this rule: "
+            f"{inner_words(self.part)}."
+        )
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "part": self.part.to_spec(), "elements": self.elements}

@@ -1,4 +1,5 @@
-"""Metrics on product domains: sums over attributes, of one budget each, of a budget for each value, or of a metric of its own each.
+"""Metrics on product domains: sums over attributes, of one budget each, of a budget for each value,
+or of a metric of its own each.
 
 Pairs that differ in one attribute imply all others (docs/theory/foundations.md, 4): blocks hold single-attribute changes only.
 """
@@ -25,7 +26,8 @@ from designer.values.schema import BUDGETS, NAMES, VALUES, of_kind
 
 @dataclass(frozen=True)
 class Hamming(Metric):
-    """d(u, v) = sum over attributes of budget * [u_a != v_a] (DX section 5): pairs that differ in one attribute imply the rest."""
+    """d(u, v) = sum over attributes of budget * [u_a != v_a] (DX section 5): pairs that
+    differ in one attribute imply the rest."""
 
     domain: Domain
     budgets: tuple[float, ...]
@@ -88,7 +90,8 @@ class Hamming(Metric):
 
 
 def hamming(domain: Domain, budgets: Mapping[str, float] | Sequence[float]) -> Hamming:
-    """d(u, v) = sum_a budgets[a] * [u_a != v_a] over the attributes of `domain`; an infinite budget leaves an attribute unprotected."""
+    """d(u, v) = sum_a budgets[a] * [u_a != v_a] over the attributes of `domain`;
+    an infinite budget leaves an attribute unprotected."""
     if not isinstance(domain, Domain):
         raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.")
     if not isinstance(budgets, (Mapping, Sequence, np.ndarray)) or isinstance(budgets, (str, bytes)):
@@ -187,7 +190,10 @@ class Product(Metric):
         listed = "; ".join(
             f"{name} ({inner_words(part)})" for name, part in zip(self.domain.attributes, self.parts, strict=True)
         )
-        return f"One record may change in any of its attributes; the budget is the sum over the attributes, each by its own rule: {listed}."
+        return (
+            "One record may change in any of its attributes; the budget is the sum over the attributes, each by its own "
+            f"rule: {listed}."
+        )
 
     def to_spec(self) -> dict[str, Any]:
         return {
@@ -224,10 +230,11 @@ def attribute_values(
 ) -> Product:
     """A budget for each value of each attribute (DX Example 1): the more sensitive a value, the lower its budget.
 
-    form "min": `d(u, v) = sum_a min(eps(u_a), eps(v_a)) [u_a != v_a]` (DX equation 3). A metric for attributes of two values; for more
-    only where the second largest budget of an attribute is at most twice its smallest. Otherwise refused with three values that break
-    the triangle inequality, unless `closure=True` accepts the shortest-path closure. form "sum": `eps(u_a) + eps(v_a)` instead (DX
-    section 5), always a metric. An infinite budget leaves a value unprotected (in "min": unless it changes to or from a protected one).
+    form "min": `d(u, v) = sum_a min(eps(u_a), eps(v_a)) [u_a != v_a]` (DX equation 3). A metric for attributes of two values;
+    for more only where the second largest budget of an attribute is at most twice its smallest. Otherwise refused with three
+    values that break the triangle inequality, unless `closure=True` accepts the shortest-path closure. form "sum":
+    `eps(u_a) + eps(v_a)` instead (DX section 5), always a metric. An infinite budget leaves a value unprotected (in "min":
+    unless it changes to or from a protected one).
 
     >>> domain = Domain.of({"native": ["Y", "N"], "age": ["A", "B"]})
     >>> d = attribute_values(domain, {"native": {"Y": 0.5, "N": 1.0}, "age": [1.0, 1.0]})

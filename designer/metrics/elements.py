@@ -84,8 +84,8 @@ class PerElement(Metric):
     def words(self) -> str:
         low, high = float(self.epsilons.min()), float(self.epsilons.max())
         return (
-            "One record may change from any universe element to any other, with the sum of the two elements' own budgets, which run "
-            f"from {low!r} to {high!r}."
+            "One record may change from any universe element to any other, with the sum of the two elements' own budgets, "
+            f"which run from {low!r} to {high!r}."
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -100,9 +100,9 @@ class PerElement(Metric):
 class Instance(Metric):
     """d(i, j) = min(epsilon_i, epsilon_j) for i != j; with `closure`, that and never more than twice the smallest epsilon.
 
-    Every budget is at least the smallest epsilon, so a path of two steps costs at least twice that, and costs it through the element
-    that has it: the shortest-path closure is `min(epsilon_i, epsilon_j, 2 min_k epsilon_k)`. Without it the triangle inequality holds
-    exactly when the second largest epsilon is at most twice the smallest (docs/theory/metrics.md, 2).
+    Every budget is at least the smallest epsilon, so a path of two steps costs at least twice that, and costs it through the
+    element that has it: the shortest-path closure is `min(epsilon_i, epsilon_j, 2 min_k epsilon_k)`. Without it the triangle
+    inequality holds exactly when the second largest epsilon is at most twice the smallest (docs/theory/metrics.md, 2).
     """
 
     epsilons: Floats
@@ -163,8 +163,8 @@ class Instance(Metric):
         low, high = float(self.epsilons.min()), float(self.epsilons.max())
         closed = f", but never more than {self.cap!r} (the shortest-path closure)" if self.closure else ""
         return (
-            "One record may change from any universe element to any other, with the smaller of the two elements' own budgets, which run "
-            f"from {low!r} to {high!r}{closed}."
+            "One record may change from any universe element to any other, with the smaller of the two elements' own "
+            f"budgets, which run from {low!r} to {high!r}{closed}."
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -237,10 +237,11 @@ def per_element(epsilons: object) -> PerElement:
 
 
 def instance(epsilons: object, *, closure: bool = False) -> Instance:
-    """d(i, j) = min(epsilons[i], epsilons[j]) for i != j, where that is a metric; with `closure=True` its shortest-path closure otherwise.
+    """d(i, j) = min(epsilons[i], epsilons[j]) for i != j, where that is a metric;
+    with `closure=True` its shortest-path closure otherwise.
 
-    It is one when the second largest budget is at most twice the smallest; the refusal names three elements that break the triangle
-    inequality.
+    It is one when the second largest budget is at most twice the smallest; the refusal names three elements that break the
+    triangle inequality.
 
     >>> instance([1.0, 2.0, 9.0]).exact_budget(1, 2)
     Fraction(2, 1)
@@ -257,7 +258,8 @@ Pass closure=True to accept the shortest-path closure, or raise epsilon_0 to 1.5
 
 
 def partition(labels: Sequence[object], epsilon: float) -> Partition:
-    """d(i, j) = epsilon where `labels[i] == labels[j]`, infinite elsewhere: a record's part is public, its place in the part protected.
+    """d(i, j) = epsilon where `labels[i] == labels[j]`, infinite elsewhere: a record's part is public,
+    its place in the part protected.
 
     >>> partition(["north", "south", "north"], 1.0).exact_budget(0, 1) is None
     True
@@ -269,7 +271,8 @@ def partition(labels: Sequence[object], epsilon: float) -> Partition:
 
 
 def own_budgets(epsilons: object, field: str) -> Floats:
-    """One positive budget for each element, infinite where it is unprotected, within the range in which float sums are accurate."""
+    """One positive budget for each element, infinite where it is unprotected,
+    within the range in which float sums are accurate."""
     array = real_array(epsilons, field, 1, allow_inf=True)
     for i, epsilon in enumerate(array):
         positive(epsilon, f"{field}[{i}]", allow_inf=True)
@@ -281,7 +284,8 @@ def own_budgets(epsilons: object, field: str) -> Floats:
 
 
 def broken_minimum(epsilons: Floats) -> tuple[int, int, int] | None:
-    """Elements i, j, k with `min(e_i, e_j) > min(e_i, e_k) + min(e_k, e_j)`, the worst such triple; None where there is none."""
+    """Elements i, j, k with `min(e_i, e_j) > min(e_i, e_k) + min(e_k, e_j)`, the worst such triple;
+    None where there is none."""
     if len(epsilons) < 3:
         return None
     order = np.argsort(epsilons, kind="stable")
@@ -294,8 +298,8 @@ def broken_words(epsilons: Floats, triple: tuple[int, int, int], name: Callable[
     i, j, k = map(name, triple)
     least, detour = float(min(epsilons[triple[0]], epsilons[triple[1]])), 2 * float(epsilons[triple[2]])
     return (
-        f"breaks the triangle inequality: min(epsilon_{i}, epsilon_{j}) = {least!r} is more than min(epsilon_{i}, epsilon_{k}) + "
-        f"min(epsilon_{k}, epsilon_{j}) = {detour!r}. Pass closure=True to accept the shortest-path closure"
+        f"breaks the triangle inequality: min(epsilon_{i}, epsilon_{j}) = {least!r} is more than min(epsilon_{i}, "
+        f"epsilon_{k}) + min(epsilon_{k}, epsilon_{j}) = {detour!r}. Pass closure=True to accept the shortest-path closure"
         + (f", or raise epsilon_{k} to {least / 2!r}." if np.isfinite(least) else ".")
     )
 

@@ -150,7 +150,8 @@ class Graph(Metric):
         span = f", of length {float(self.weights.min())!r} to {float(self.weights.max())!r}" if len(self.weights) else ""
         return (
             f"One record may change along the {len(self.edges)} edges of a graph of {self.nodes} elements{span}, with budget "
-            f"{self.per_edge!r} for every unit of the shortest path; elements that no path joins are not protected from each other."
+            f"{self.per_edge!r} for every unit of the shortest path; elements that no path joins are not protected from each "
+            "other."
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -165,10 +166,10 @@ class Graph(Metric):
 def graph(source: Any, *, per_edge: float = 1.0, nodes: int | None = None) -> Graph:
     """d(i, j) = per_edge * length of the shortest path between i and j; infinite, that is unprotected, where there is none.
 
-    source: an undirected networkx graph, whose nodes are the elements in their order and whose edges may carry a "weight". Or a list of
-    `(i, j)` or `(i, j, weight)` with element numbers, and the number of elements as `nodes` (one more than the largest number by default).
-    Weights are positive, 1 where none is given; of parallel edges the shortest counts. For a taxonomy over its leaves: the tree as a
-    graph, then `metrics.restriction` to the leaves.
+    source: an undirected networkx graph, whose nodes are the elements in their order and whose edges may carry a "weight". Or a
+    list of `(i, j)` or `(i, j, weight)` with element numbers, and the number of elements as `nodes` (one more than the largest
+    number by default). Weights are positive, 1 where none is given; of parallel edges the shortest counts. For a taxonomy over
+    its leaves: the tree as a graph, then `metrics.restriction` to the leaves.
 
     >>> path = graph([(0, 1), (1, 2, 0.5)], per_edge=2.0, nodes=4)
     >>> path.exact_budget(0, 2), path.exact_budget(0, 3)

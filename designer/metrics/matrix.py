@@ -22,7 +22,8 @@ from designer.values.schema import BOOLEAN, BUDGET, list_of, of_kind
 
 @dataclass(frozen=True, eq=False)
 class Matrix(Metric):
-    """d given entry by entry, budgets (N, N). `needed` lists the pairs that no others imply exactly (None: all); `given` is the matrix before its closure."""
+    """d given entry by entry, budgets (N, N). `needed` lists the pairs that no others imply exactly (None: all);
+    `given` is the matrix before its closure."""
 
     budgets: Floats
     needed: Indices | None
@@ -62,7 +63,10 @@ class Matrix(Metric):
             if self.given is None
             else f" (the shortest-path closure of {int((self.given != self.budgets).sum()) // 2} lower entries)"
         )
-        return f"One record may change from universe element i to j, with the budget d(i, j) of an explicit matrix, {span}{closed}."
+        return (
+            "One record may change from universe element i to j, with the budget d(i, j) of an explicit matrix, "
+            f"{span}{closed}."
+        )
 
     def to_spec(self) -> dict[str, Any]:
         closed = self.given is not None

@@ -21,7 +21,8 @@ from designer.values.schema import POSITIVE, list_of, of_kind, refer
 # A sum of scaled products of graphs takes four levels; deeper nests are mistakes, or files made to exhaust a reader.
 DEEPEST = 8
 
-# Float budgets outside are clipped before they are added and scaled, factors are kept to the range below: nothing over- or underflows.
+# Float budgets outside are clipped before they are added and scaled,
+# factors are kept to the range below: nothing over- or underflows.
 LEAST_BUDGET, LARGEST_BUDGET = 1e-200, 1e200
 LEAST_FACTOR, LARGEST_FACTOR = 1e-90, 1e90
 LEAST_MIDRANGE = 1e-100  # from here to its inverse: no factor, and no sum, takes a budget out of the range
@@ -52,8 +53,9 @@ def relabelled(*labels: Indices) -> Indices:
 def unclipped(metric: Relation) -> bool:
     """Whether no float budget was clipped on the way to those of `metric`, so that all are within its `budget_error`.
 
-    True when the positive finite budgets of every metric inside lie between 1e-100 and 1e100: factors within 1e-90 and 1e90, sums, maxima
-    and roots of sums of squares of those stay within the range that is kept. By induction from the innermost metrics, which clip nothing.
+    True when the positive finite budgets of every metric inside lie between 1e-100 and 1e100: factors within 1e-90 and 1e90,
+    sums, maxima and roots of sums of squares of those stay within the range that is kept.
+    By induction from the innermost metrics, which clip nothing.
     """
     return all(unclipped(part) and _in_midrange(part) for part in metric.inner())
 
@@ -116,7 +118,8 @@ METRICS = list_of(METRIC)
 
 
 class Metric(Relation):
-    """A relation in which one record changes from element i to element j, with budget d(i, j); all budgets finite unless said otherwise."""
+    """A relation in which one record changes from element i to element j, with budget d(i, j);
+    all budgets finite unless said otherwise."""
 
     @property
     def common_domain(self) -> Domain | None:
@@ -246,7 +249,8 @@ class Combination(Metric):
             yield Block(block.left, block.right, clipped(self.floats([budgets * factor for factor in factors])))
 
     def _shared(self) -> tuple[list[float], Metric] | None:
-        """The metric that every part is a multiple of, with the multiples, where there is one: combined, they are a multiple of it too."""
+        """The metric that every part is a multiple of, with the multiples, where there is one: combined,
+        they are a multiple of it too."""
         factors, bases = zip(*map(_multiple, self.parts), strict=True)
         same = len({canonical(base.to_spec()) for base in bases}) == 1
         return (list(factors), bases[0]) if same else None

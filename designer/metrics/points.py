@@ -1,4 +1,5 @@
-"""Metrics of places: straight distance between points, and great-circle distance on the Earth, with budgets rounded down exactly.
+"""Metrics of places: straight distance between points, and great-circle distance on the Earth,
+with budgets rounded down exactly.
 
 Pairs that others imply: docs/theory/foundations.md, section 4.
 """
@@ -51,8 +52,8 @@ class Euclidean(Metric):
 
     def words(self) -> str:
         return (
-            f"One record may change from any point to any other, with budget {self.per_unit!r} for every unit of the straight distance "
-            f"between the two ({self.places.shape[1]} coordinates)."
+            f"One record may change from any point to any other, with budget {self.per_unit!r} for every unit of the "
+            f"straight distance between the two ({self.places.shape[1]} coordinates)."
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -129,8 +130,8 @@ class GreatCircle(Metric):
 
     def words(self) -> str:
         return (
-            f"One record may change from any place to any other, with budget {self.per_km!r} for every kilometre of great-circle "
-            f"distance between the two (sphere of radius {EARTH_RADIUS_KM} km)."
+            f"One record may change from any place to any other, with budget {self.per_km!r} for every kilometre of "
+            f"great-circle distance between the two (sphere of radius {EARTH_RADIUS_KM} km)."
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -175,8 +176,8 @@ def require_measurable(places: Floats, rate: float) -> None:
     closest = float(steps[steps > 0].min(initial=np.inf))
     if spread > 1e150 or spread * rate > 1e300 or closest < 1e-140 or closest * rate < 1e-290:
         raise InvalidProblem(
-            f"metric.points: coordinates differ by {closest} to {spread}, times {rate} for each unit; choose units in which differences lie "
-            "between 1e-140 and 1e150 and budgets between 1e-290 and 1e300."
+            f"metric.points: coordinates differ by {closest} to {spread}, times {rate} for each unit; choose units in which "
+            "differences lie between 1e-140 and 1e150 and budgets between 1e-290 and 1e300."
         )
 
 

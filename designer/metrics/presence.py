@@ -1,4 +1,5 @@
-"""Relations in which a record may appear or disappear, and may also change by a metric: the number of records is protected too."""
+"""Relations in which a record may appear or disappear,
+and may also change by a metric: the number of records is protected too."""
 
 from __future__ import annotations
 
@@ -113,8 +114,8 @@ class AppearOrChange(Relation):
         return frozen(np.minimum(self.epsilons, np.array(ways)))
 
     def blocks(self) -> Iterator[Block]:
-        """The given pairs with what they cost in the closure, without those that are proven to cost less through the origin: its two
-        steps are shorter, and imply them."""
+        """The given pairs with what they cost in the closure, without those that are proven to cost less through the origin:
+        its two steps are shorter, and imply them."""
         presence = self._presence_floats
         for block in self.change.blocks():
             budgets = self._closed(block, presence) if self.closure else block.budgets
@@ -124,9 +125,9 @@ class AppearOrChange(Relation):
     def _closed(self, block: Block, presence: Floats) -> Floats:
         """Budgets of a block of changes in the closure; infinite where the change is dropped.
 
-        Float budgets are at most `1 + budget_error` times the exact ones, and may be far below them where they were clipped; the given
-        epsilons are exact, and the way through the origin costs no more than two of them. So only a change beyond its error longer than
-        these is proven to be implied.
+        Float budgets are at most `1 + budget_error` times the exact ones, and may be far below them where they were clipped;
+        the given epsilons are exact, and the way through the origin costs no more than two of them. So only a change beyond its
+        error longer than these is proven to be implied.
         """
         around, given = (
             at[block.left] + at[block.right] if block.paired else at[block.left][:, None] + at[block.right]
@@ -155,8 +156,8 @@ class AppearOrChange(Relation):
                     i, j = (int(v) for v in np.argwhere(broken)[0])
                     excess = words.format(i=rows.start + i, j=columns.start + j, a=float(longer[i, j]), b=float(way[i, j]))
                     raise InvalidProblem(
-                        f"relation.epsilons: break the triangle inequality: {excess}. The way round already costs less; pass closure=True to "
-                        "accept what it implies."
+                        f"relation.epsilons: break the triangle inequality: {excess}. The way round already costs less; pass "
+                        "closure=True to accept what it implies."
                     )
 
     @cached_property
@@ -173,7 +174,8 @@ class AppearOrChange(Relation):
         return self._presences[element]
 
     def _shortest(self, element: int, least: Fraction | None) -> Fraction | None:
-        """The smaller of `least` and the exact way through any other element; floats, below the exact ways, spare most of these."""
+        """The smaller of `least` and the exact way through any other element;
+        floats, below the exact ways, spare most of these."""
         ways = self.change.rectangle(slice(element, element + 1), slice(0, self.size))[0] + self.epsilons
         below = ways * (1 - 2 * self.budget_error)
         for other in np.argsort(below).tolist():
@@ -216,8 +218,8 @@ class AppearOrChange(Relation):
         low, high = float(self.epsilons.min()), float(self.epsilons.max())
         closed = " (where a way round costs less, that cost)" if self.closure else ""
         return (
-            f"One record may appear or disappear, with a budget from {low!r} to {high!r} by its element, or change by the rule that follows"
-            f"{closed}: {inner_words(self.change)}."
+            f"One record may appear or disappear, with a budget from {low!r} to {high!r} by its element, or change by the "
+            f"rule that follows{closed}: {inner_words(self.change)}."
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -242,10 +244,11 @@ def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
 
 
 def appear_or_change(change: Metric, epsilon: float | Sequence[float] | Floats, *, closure: bool = False) -> AppearOrChange:
-    """A record appears or disappears with budget `epsilon` (one for all, or one for each element), or changes with the budget of `change`.
+    """A record appears or disappears with budget `epsilon` (one for all, or one for each element),
+    or changes with the budget of `change`.
 
-    Unbounded data under a metric (DX section 5): the number of records is protected. The budgets must be a metric with the origin
-    added; otherwise the refusal names a way round that costs less, and `closure=True` accepts what it implies.
+    Unbounded data under a metric (DX section 5): the number of records is protected. The budgets must be a metric with the
+    origin added; otherwise the refusal names a way round that costs less, and `closure=True` accepts what it implies.
 
     >>> from designer import metrics
     >>> relation = appear_or_change(metrics.line([0, 1, 4], period=1, epsilon=1.0), 2.0)
@@ -266,7 +269,8 @@ def appear_or_change(change: Metric, epsilon: float | Sequence[float] | Floats, 
 def number_of_records(n: int, epsilon: float) -> AppearOrChange:
     """The relation of the total alone: records appear with budget `epsilon`, and changes of a record move nothing (budget 0).
 
-    A mechanism that keeps it, the noisy number of records, composes with others without spending anything of their change budgets.
+    A mechanism that keeps it, the noisy number of records,
+    composes with others without spending anything of their change budgets.
     """
     nothing = Ordered(frozen(np.zeros(count(n, "n"))), 1.0, 1.0)
     return AppearOrChange(nothing, frozen(np.full(n, positive(epsilon, "epsilon"))))
@@ -275,20 +279,24 @@ def number_of_records(n: int, epsilon: float) -> AppearOrChange:
 def after_noisy_total(change: Metric, epsilon: float) -> AppearOrChange:
     """What is guaranteed when part of the budget goes to the number of records and the rest to a mechanism that must know it.
 
-    The protocol: release m, the number of records with noise of budget `epsilon` for one more record. Cut the list of records after m entries, or fill it up to m with records of one fixed element. Then run a mechanism that is private under `change` for exactly m records.
-    Then a change i -> j keeps its budget d(i, j), and a record of element i that appears anywhere in the list costs
-    `epsilon + max_j d(i, j)`: m hides it, and behind m one record of the list becomes another (docs/theory/metrics.md, 5; DX section 5).
-    Records must be cut by their place in the list, not by their value. Budgets are rounded up.
+    The protocol: release m, the number of records with noise of budget `epsilon` for one more record. Cut the list of records
+    after m entries, or fill it up to m with records of one fixed element. Then run a mechanism that is private under `change`
+    for exactly m records. Then a change i -> j keeps its budget d(i, j), and a record of element i that appears anywhere in the
+    list costs `epsilon + max_j d(i, j)`: m hides it, and behind m one record of the list becomes another
+    (docs/theory/metrics.md, 5; DX section 5). Records must be cut by their place in the list, not by their value.
+    Budgets are rounded up.
     """
     require_metric(change, "change")
     share = Fraction(positive(epsilon, "epsilon"))
     costs = [math.inf if budget is None else min(float_above(share + budget), float_info.max) for budget in _farthest(change)]
-    # The closure takes back what rounding up adds beyond the triangle inequality; the true budgets keep it, so they are not above it.
+    # The closure takes back what rounding up adds beyond the triangle inequality;
+    # the true budgets keep it, so they are not above it.
     return AppearOrChange(change, own_budgets(costs, "relation.epsilons"), True)
 
 
 def _farthest(change: Metric) -> Iterator[Fraction | None]:
-    """At least `max_j d(i, j)` for each element i; None where it is infinite. Floats tell where none was clipped, exact budgets otherwise."""
+    """At least `max_j d(i, j)` for each element i; None where it is infinite.
+    Floats tell where none was clipped, exact budgets otherwise."""
     everything, faithful = range(change.size), unclipped(change)
     for i in everything:
         if faithful:

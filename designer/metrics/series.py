@@ -1,4 +1,5 @@
-"""Metrics of numbers and series of numbers that are exact rationals: ordered values and dates, and the l1 and maximum distances."""
+"""Metrics of numbers and series of numbers that are exact rationals: ordered values and dates,
+and the l1 and maximum distances."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ class Ordered(Metric):
             raise InvalidProblem(f"metric.unit: {self.unit!r} is unknown; use one of {list(UNITS)}.")
         if not LEAST_BUDGET <= self.rate <= LARGEST_BUDGET:
             raise InvalidProblem(
-                f"metric.period: {self.period} gives a budget of {self.rate} for a difference of 1; choose units between {LEAST_BUDGET} and "
-                f"{LARGEST_BUDGET}."
+                f"metric.period: {self.period} gives a budget of {self.rate} for a difference of 1; choose units between "
+                f"{LEAST_BUDGET} and {LARGEST_BUDGET}."
             )
         require_measurable(self.values[:, None], self.rate)
 
@@ -140,7 +141,8 @@ class Chebyshev(Metric):
 
 @dataclass(frozen=True, eq=False)
 class Manhattan(Chebyshev):
-    """d(i, j) = per_unit * sum_t |p_i(t) - p_j(t)|, an exact rational. On a full grid use a product of lines: it drops implied pairs."""
+    """d(i, j) = per_unit * sum_t |p_i(t) - p_j(t)|, an exact rational.
+    On a full grid use a product of lines: it drops implied pairs."""
 
     kind = "manhattan"
     schema = of_kind("relation", kind, COORDINATES, "The sum of the differences of coordinates, two or more.")
@@ -186,8 +188,8 @@ def _on_coordinates(kind: type[Chebyshev], points: object, per_unit: float) -> M
 def line(values: Sequence[Any] | Floats, period: float | timedelta, epsilon: float) -> Ordered:
     """d(i, j) = epsilon |v_i - v_j| / period for ordered values (DX section 5): a date known within `period`, say.
 
-    values: numbers, dates, datetimes, or either in ISO 8601; of one sort. For dates `period` is a number of days or a timedelta.
-    Datetimes with a time zone are compared in universal time.
+    values: numbers, dates, datetimes, or either in ISO 8601; of one sort. For dates `period` is a number of days or a
+    timedelta. Datetimes with a time zone are compared in universal time.
 
     >>> line(["2020-01-31", "2020-02-29"], period=7, epsilon=0.5).exact_budget(0, 1)
     Fraction(29, 14)

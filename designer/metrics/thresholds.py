@@ -1,4 +1,5 @@
-"""Blowfish policies (DX section 4.4): the pairs of values that must not be told apart, closed to hop distances; and the smooth threshold."""
+"""Blowfish policies (DX section 4.4): the pairs of values that must not be told apart, closed to hop distances;
+and the smooth threshold."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ THRESHOLD = {"ground": METRIC, "threshold": POSITIVE, "epsilon": POSITIVE}
 class Threshold(Metric):
     """d(i, j) = epsilon * hops from i to j, in the graph that joins elements at most `threshold` apart in `ground`.
 
-    Joined elements imply all others. Whether a pair is joined is decided exactly; an irrational distance is rounded down for it, by less
-    than 2^-79 of itself, which can only protect more.
+    Joined elements imply all others. Whether a pair is joined is decided exactly; an irrational distance is rounded down for
+    it, by less than 2^-79 of itself, which can only protect more.
     """
 
     ground: Metric
@@ -118,9 +119,9 @@ class Threshold(Metric):
 
     def words(self) -> str:
         return (
-            f"One record may change between elements at most {self.threshold!r} apart with budget {self.epsilon!r}, and further with that "
-            f"budget for each such step on the way; elements that no steps join are not protected from each other. Apart means the budget of: "
-            f"{inner_words(self.ground)}."
+            f"One record may change between elements at most {self.threshold!r} apart with budget {self.epsilon!r}, and "
+            "further with that budget for each such step on the way; elements that no steps join are not protected from "
+            f"each other. Apart means the budget of: {inner_words(self.ground)}."
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -173,7 +174,8 @@ class SmoothThreshold(Metric):
     def words(self) -> str:
         return (
             f"One record may change from any universe element to any other, with budget {self.epsilon!r} up to a distance of "
-            f"{self.threshold!r} and in proportion to the distance beyond. Distance means the budget of: {inner_words(self.ground)}."
+            f"{self.threshold!r} and in proportion to the distance beyond. Distance means the budget of: "
+            f"{inner_words(self.ground)}."
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -187,7 +189,8 @@ class SmoothThreshold(Metric):
 
 
 def blowfish(points: object, threshold: float, epsilon: float) -> Threshold:
-    """The distance-threshold policy: points at most `threshold` apart have budget `epsilon`, others epsilon for each step on the way.
+    """The distance-threshold policy: points at most `threshold` apart have budget `epsilon`,
+    others epsilon for each step on the way.
 
     points: coordinates (N, dimensions), compared by their straight distance, or any metric, whose budgets are the distances.
 
@@ -198,7 +201,8 @@ def blowfish(points: object, threshold: float, epsilon: float) -> Threshold:
 
 
 def smooth_threshold(points: object, threshold: float, epsilon: float) -> SmoothThreshold:
-    """d(i, j) = epsilon where points are at most `threshold` apart, epsilon * distance / threshold beyond; points as for `blowfish`.
+    """d(i, j) = epsilon where points are at most `threshold` apart, epsilon * distance / threshold beyond;
+    points as for `blowfish`.
 
     >>> smooth_threshold([0.0, 1.0, 6.0], 2, 1.0).exact_budget(0, 2)
     Fraction(3, 1)

@@ -11,7 +11,8 @@ from designer.errors import InvalidProblem
 from designer.question.relation import Indices
 from designer.values.arrays import Floats, frozen
 
-# Distances computed in floating point miss the inequality by a few units in the last place; every pair is certified by itself anyway.
+# Distances computed in floating point miss the inequality by a few units in the last place;
+# every pair is certified by itself anyway.
 ROUNDING = 1e-9
 
 # Above this many points the O(N^3) search for implied pairs costs more than it saves: 3 s at N = 741.
@@ -26,16 +27,17 @@ def require_triangle_inequality(d: Floats) -> None:
         if broken.any():
             i, j = (int(v) for v in np.argwhere(broken)[0])
             raise InvalidProblem(
-                f"metric.matrix: breaks the triangle inequality: d({i}, {j}) = {d[i, j]} is more than d({i}, {k}) + d({k}, {j}) = {detour[i, j]}. "
-                f"A change {i} -> {k} -> {j} already costs less, so what is guaranteed is the shortest-path closure: pass closure=True to accept it."
+                f"metric.matrix: breaks the triangle inequality: d({i}, {j}) = {d[i, j]} is more than d({i}, {k}) + d({k}, "
+                f"{j}) = {detour[i, j]}. A change {i} -> {k} -> {j} already costs less, so what is guaranteed is the "
+                "shortest-path closure: pass closure=True to accept it."
             )
 
 
 def shortest_paths(d: Floats) -> tuple[Floats, np.ndarray[tuple[int, int], np.dtype[np.bool_]]]:
     """The shortest-path closure, and which entries it lowered.
 
-    A lowered entry is a sum of at most N given budgets in floating point. It is rounded up by the error of such a sum, so it is never
-    below the exact sum along the path: it claims no more than the given budgets imply.
+    A lowered entry is a sum of at most N given budgets in floating point. It is rounded up by the error of such a sum, so it is
+    never below the exact sum along the path: it claims no more than the given budgets imply.
     d: (N, N), symmetric, nonnegative, infinite where nothing is promised. Returns the closure (N, N) and a mask (N, N).
     """
     # Not scipy's csgraph, which reads a budget of 0 as "no edge".
@@ -52,9 +54,9 @@ def shortest_paths(d: Floats) -> tuple[Floats, np.ndarray[tuple[int, int], np.dt
 def implied_pairs(d: Floats) -> Indices | None:
     """The pairs i < j with finite budget that no third point implies, as rows; None (keep all) above `IMPLIED_LIMIT` points.
 
-    (i, j) is implied when `d(i, k) + d(k, j) <= d(i, j)` holds exactly for some k with both parts positive: a norm that keeps the two
-    shorter promises keeps the third. Both parts are shorter, so the argument ends. In floats: fl is monotone, hence fl(a + b) < d
-    proves a + b < d, and at fl(a + b) = d the exact rounding error (Knuth's TwoSum) decides.
+    (i, j) is implied when `d(i, k) + d(k, j) <= d(i, j)` holds exactly for some k with both parts positive: a norm that keeps
+    the two shorter promises keeps the third. Both parts are shorter, so the argument ends. In floats: fl is monotone, hence
+    fl(a + b) < d proves a + b < d, and at fl(a + b) = d the exact rounding error (Knuth's TwoSum) decides.
 
     >>> implied_pairs(np.array([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])).tolist()
     [[0, 1], [1, 2]]

@@ -1,7 +1,8 @@
 """Canonical noise: for a statistic of sensitivity 1, the symmetric noise that spends a tradeoff function f exactly.
 
-F is canonical for f when the tradeoff of N and N + 1 is f, best tests are thresholds, `T(N, N + m) >= f` for |m| <= 1, and F is symmetric
-(Awan and Vadhan 2023; SEMI Definition 35). In the paper's convention then `f(F(x + 1)) = F(x)`. Derivations: docs/theory/tradeoff.md.
+F is canonical for f when the tradeoff of N and N + 1 is f, best tests are thresholds, `T(N, N + m) >= f` for |m| <= 1, and F is
+symmetric (Awan and Vadhan 2023; SEMI Definition 35). In the paper's convention then `f(F(x + 1)) = F(x)`.
+Derivations: docs/theory/tradeoff.md.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class CanonicalNoise(Immutable, ABC):
         return np.where(given <= 0.5, 1.0, -1.0) * self._left_quantile(np.minimum(given, 1.0 - given))
 
     def draw(self, size: int, exponent: int, entropy: Entropy) -> NDArray[Any]:
-        """`floor(N 2^exponent)` for independent exact N: Python integers, shape (size,). The law is that of N, rounded down to the grid.
+        """`floor(N 2^exponent)` for independent exact N: Python integers, shape (size,).
+        The law is that of N, rounded down to the grid.
 
         The bits of a uniform number are drawn until ball arithmetic proves between which two grid points its quantile lies.
         """
@@ -93,7 +95,8 @@ class CanonicalNoise(Immutable, ABC):
 
 
 def enclosing_cell(below: Callable[[int], bool | None], guess: int) -> int | None:
-    """The cell j with `not below(j)` and `below(j + 1)`: steps that double lead away from the guess, bisection back. None if open."""
+    """The cell j with `not below(j)` and `below(j + 1)`: steps that double lead away from the guess, bisection back.
+    None if open."""
     side, stride = below(guess), 1
     if side is None:
         return None
@@ -116,8 +119,8 @@ def enclosing_cell(below: Callable[[int], bool | None], guess: int) -> int | Non
 class PiecewiseNoise(CanonicalNoise):
     """SEMI Lemma 36 (Awan and Vadhan 2023, Theorem 3.9), for any symmetric nontrivial tradeoff function.
 
-    With c = beta(c): F is linear from c to 1 - c on [-1/2, 1/2], and `F(x) = f(F(x + 1))` further left. Its quantile moves outside numbers
-    in by `f^-1(v) = 1 - beta(v)`.
+    With c = beta(c): F is linear from c to 1 - c on [-1/2, 1/2], and `F(x) = f(F(x + 1))` further left. Its quantile moves
+    outside numbers in by `f^-1(v) = 1 - beta(v)`.
 
     >>> noise = PiecewiseNoise(Gaussian.of(1))
     >>> bool(abs(noise.cdf(-1.3) - noise.tradeoff.paper_convention(noise.cdf(-0.3))) < 1e-15)
@@ -209,10 +212,12 @@ class GaussianNoise(CanonicalNoise):
 
 @dataclass(frozen=True)
 class Tulap(CanonicalNoise):
-    """The truncated uniform-Laplace law, the only canonical noise of f_(epsilon, delta) (Awan and Slavkovic 2018; Awan and Dong 2022).
+    """The truncated uniform-Laplace law, the only canonical noise of f_(epsilon, delta) (Awan and Slavkovic 2018;
+    Awan and Dong 2022).
 
-    At delta = 0 discrete Laplace noise of rate epsilon plus a uniform number on (-1/2, 1/2), and drawn so. With delta > 0 that law,
-    `F_0`, is cut at both ends: `F = max(0, (F_0 - q/2) / (1 - q))` for x <= 0, `q = 2 delta b / (1 - b + 2 delta b)`, b = e^-epsilon.
+    At delta = 0 discrete Laplace noise of rate epsilon plus a uniform number on (-1/2, 1/2), and drawn so. With delta > 0 that
+    law, `F_0`, is cut at both ends: `F = max(0, (F_0 - q/2) / (1 - q))` for x <= 0, `q = 2 delta b / (1 - b + 2 delta b)`,
+    b = e^-epsilon.
 
     >>> round(float(Tulap(EpsilonDelta(1)).cdf(-0.5)), 12) == round(1 / (1 + np.e), 12)
     True

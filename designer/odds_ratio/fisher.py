@@ -1,7 +1,8 @@
 """2x2 tables with fixed margins: Fisher's noncentral hypergeometric law, and the best unbiased test that sees the table.
 
-The table (x11, x12; x21, x22) with margins t is x11 alone. `omega = (x11 x22) / (x12 x21)` in expectation: the odds of column 1 in row 1
-over those in row 2. SEMI prints the inverse ratio beside the same law `P(x) ~ C(t1., x) C(t2., t.1 - x) omega^x`; this law decides.
+The table (x11, x12; x21, x22) with margins t is x11 alone. `omega = (x11 x22) / (x12 x21)` in expectation: the odds of column 1
+in row 1 over those in row 2. SEMI prints the inverse ratio beside the same law `P(x) ~ C(t1., x) C(t2., t.1 - x) omega^x`;
+this law decides.
 """
 
 from __future__ import annotations

@@ -34,17 +34,19 @@ NAMED = (
     "table: carries names, which public margins have not; give the plain array ((x11, x12), (x21, x22)). Nothing was released."
 )
 CHECKED = [Fraction(-place, 4) for place in range(2, 42)]
-# Least 1 - (alpha + beta). A draw by Lemma 36 walks 1 / loss steps and more: at 2^-9 0.5 s for G_mu and 3 s for groups of 100. Other noise
-# fits 64 bits while its rate is above 2^-55.
+# Least 1 - (alpha + beta). A draw by Lemma 36 walks 1 / loss steps and more: at 2^-9 0.5 s for G_mu and 3 s for groups of 100.
+# Other noise fits 64 bits while its rate is above 2^-55.
 LEAST_LOSS = {True: 2.0**-9, False: 2.0**-40}
 
 
 @dataclass(frozen=True, eq=False)
 class OddsRatioTest(Specified):
-    """Releases `U = floor_h(x11 + N)`, N canonical for `tradeoff`: what the most powerful unbiased private test of the odds ratio needs.
+    """Releases `U = floor_h(x11 + N)`, N canonical for `tradeoff`: what the most powerful
+    unbiased private test of the odds ratio needs.
 
-    margins: public. tradeoff: the promise for databases with these margins of which at most `adjacency` records differ, 2 or 3; both mean
-    one basic move, x11 changes by 1. noise: "closed_form" (Tulap, normal, or Lemma 36 where there is none) or "piecewise" (Lemma 36).
+    margins: public. tradeoff: the promise for databases with these margins of which at most `adjacency` records differ, 2 or 3;
+    both mean one basic move, x11 changes by 1. noise: "closed_form" (Tulap, normal, or Lemma 36 where there is none)
+    or "piecewise" (Lemma 36).
     exponent: the grid h = 2^-exponent; rounding down to it is post-processing, and towards larger p-values.
 
     >>> from designer.promises.tradeoff import EpsilonDelta
@@ -65,7 +67,10 @@ class OddsRatioTest(Specified):
                 "noise": one_of("closed_form", "piecewise"),
                 "exponent": whole(least=1, most=64),
             },
-            note="The count x11 of a 2x2 table with these margins plus canonical noise, rounded down to multiples of 2^-exponent.",
+            note=(
+                "The count x11 of a 2x2 table with these margins plus canonical noise, rounded down to multiples of "
+                "2^-exponent."
+            ),
         ),
     )
     parameters_schema = Named(
@@ -86,11 +91,13 @@ class OddsRatioTest(Specified):
             )
         if count(self.adjacency, "adjacency", least=0) < 2:
             raise InvalidProblem(
-                f"adjacency: {self.adjacency}; two databases with equal margins differ in two records or more, so nothing would be protected. Give 2 or 3."
+                f"adjacency: {self.adjacency}; two databases with equal margins differ in two records or more, so nothing "
+                "would be protected. Give 2 or 3."
             )
         if self.adjacency > 3:
             raise InvalidProblem(
-                f"adjacency: {self.adjacency}; the test is proven for one basic move. Give 2 or 3: more records are promised `tradeoff.group(records // 2)`."
+                f"adjacency: {self.adjacency}; the test is proven for one basic move. Give 2 or 3: more records are promised "
+                "`tradeoff.group(records // 2)`."
             )
         if not isinstance(self.noise, str) or self.noise not in ("closed_form", "piecewise"):
             raise InvalidProblem(f"noise: {shown(self.noise)} is unknown; one of closed_form, piecewise.")
@@ -98,7 +105,8 @@ class OddsRatioTest(Specified):
             raise InvalidProblem(f"exponent: {self.exponent} is beyond 64; the grid is 2^-exponent.")
         if len(self.margins.support) < 2:
             raise InvalidProblem(
-                f"margins: {self.margins.rows}, {self.margins.columns} leave a single table, which they publish; there is nothing to protect or test."
+                f"margins: {self.margins.rows}, {self.margins.columns} leave a single table, which they publish; there is "
+                "nothing to protect or test."
             )
         self._require_drawable()
         certificate = self.verify()
@@ -117,8 +125,8 @@ class OddsRatioTest(Specified):
         loss = min(1 - 2 * least, float(self.law.tradeoff.epsilon) if isinstance(self.law, Tulap) else 1.0)
         if loss < LEAST_LOSS[slow]:
             raise InvalidProblem(
-                f"tradeoff: allows a loss of {loss:.2g}, below {LEAST_LOSS[slow]:.2g}: {type(self.law).__name__} would be too wide to draw; "
-                "allow more loss, or take closed_form noise where there is one."
+                f"tradeoff: allows a loss of {loss:.2g}, below {LEAST_LOSS[slow]:.2g}: {type(self.law).__name__} would be "
+                "too wide to draw; allow more loss, or take closed_form noise where there is one."
             )
 
     @cached_property
@@ -132,16 +140,21 @@ class OddsRatioTest(Specified):
         return NoisyCountTest(self.margins, self.law)
 
     def verify(self) -> PrivacyCertificate:
-        """Changes within the margins are multiples k of (1, -1, -1, 1), of l1 norm 4 |k| <= 2 adjacency; the noise is checked in balls."""
+        """Changes within the margins are multiples k of (1, -1, -1, 1), of l1 norm 4 |k| <= 2 adjacency;
+        the noise is checked in balls."""
         moves = 2 * self.adjacency // 4
         canonical = is_canonical(self.law, CHECKED)
         witness = Witness(0, 1, "one basic move: (x11, x12, x21, x22) changes by (1, -1, -1, 1)", (float(moves),), 1.0)
-        arithmetic = f"the sensitivity in integers; F(x) = f(F(x + 1)) and symmetry of the noise in balls of 128 bits at {len(CHECKED)} points"
+        arithmetic = (
+            "the sensitivity in integers; F(x) = f(F(x + 1)) and symmetry of the noise in balls of 128 bits at "
+            f"{len(CHECKED)} points"
+        )
         return PrivacyCertificate(canonical and moves <= 1, Fraction(moves), witness, 2 * moves, arithmetic, THEOREM)
 
     @withholding
     def release(self, table: object) -> OddsRatioRelease:
-        """The noisy count of a table with these margins, and what follows from it alone. `table` is ((x11, x12), (x21, x22))."""
+        """The noisy count of a table with these margins, and what follows from it alone.
+        `table` is ((x11, x12), (x21, x22))."""
         first = first_cell(table, self.margins)
         cell = first * 2**self.exponent + int(self.law.draw(1, self.exponent, SystemEntropy())[0])
         return OddsRatioRelease(self, Fraction(cell, 2**self.exponent), self.guarantee, self.fingerprint)
@@ -175,14 +188,27 @@ class OddsRatioTest(Specified):
         rows, columns = self.margins.rows, self.margins.columns
         return Guarantee(
             unit=f"The values of up to {self.adjacency} records, changed so that all margins stay.",
-            relation=f"Databases with row sums {rows} and column sums {columns} of which at most {self.adjacency} records differ: "
-            "x11 changes by at most 1. Databases with other margins are told apart.",
+            relation=(
+                f"Databases with row sums {rows} and column sums {columns} of which at most {self.adjacency} records "
+                "differ: x11 changes by at most 1. Databases with other margins are told apart."
+            ),
             unprotected=(f"Row sums {rows} and column sums {columns} are public and exact.",),
-            notion=f"f-private given the margins: telling two such databases apart is at least as hard as {self.tradeoff.words()} says.",
+            notion=(
+                "f-private given the margins: telling two such databases apart is at least as hard as "
+                f"{self.tradeoff.words()} says."
+            ),
             parameters={"adjacency": self.adjacency, "least_alpha_plus_beta": 2 * float(self.tradeoff.fixed_point())},
-            mechanism=f"x11 + N with N canonical for the tradeoff function ({type(self.law).__name__}); p-values and limits follow from it.",
-            sampling="Exact: random bits of the operating system, drawn until ball arithmetic proves between which grid points the noise lies.",
-            floating_point=f"The statistic is an integer multiple of 2^-{self.exponent}, the exact real statistic rounded down.",
+            mechanism=(
+                f"x11 + N with N canonical for the tradeoff function ({type(self.law).__name__}); p-values and limits "
+                "follow from it."
+            ),
+            sampling=(
+                "Exact: random bits of the operating system, drawn until ball arithmetic proves between which grid "
+                "points the noise lies."
+            ),
+            floating_point=(
+                f"The statistic is an integer multiple of 2^-{self.exponent}, the exact real statistic rounded down."
+            ),
             timing="The number of random bits and of search steps depends on the noise; the time of a release is not covered.",
             fingerprint=self.fingerprint,
         )
@@ -214,7 +240,8 @@ class OddsRatioRelease:
         return min(1.0, 2 * min(self.p_greater, self.p_less))
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Limits that hold the odds ratio with at least this probability, whatever it is: the tests of all odds ratios, inverted."""
+        """Limits that hold the odds ratio with at least this probability,
+        whatever it is: the tests of all odds ratios, inverted."""
         return interval(self.test.margins, self.test.law, self._cell, 1 - probability(confidence, "confidence"))
 
     @property

@@ -1,8 +1,9 @@
 """Tests of the odds ratio from x11 plus noise, margins fixed: the private uniformly most powerful unbiased one, and naive ones.
 
-With margins t public a protected change moves x11 by 1. `phi(x) = F(x - m)`, F canonical for f and `E F(X - m) = alpha` under omega = 1, is
-the most powerful unbiased f-private test (SEMI Theorem 37). It rejects when `U = x11 + N` is at least m, so U carries all of it.
-Everything here is about laws, with no data in sight; the release is in `designer.odds_ratio.odds_ratio_test`.
+With margins t public a protected change moves x11 by 1. `phi(x) = F(x - m)`, F canonical for f and `E F(X - m) = alpha` under
+omega = 1, is the most powerful unbiased f-private test (SEMI Theorem 37). It rejects when `U = x11 + N` is at least m, so U
+carries all of it. Everything here is about laws, with no data in sight; the release is in
+`designer.odds_ratio.odds_ratio_test`.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ class NoisyCountTest(Immutable):
         return float(self.margins.pmf(omega) @ self.rejection(alpha))
 
     def p_value(self, statistic: ArrayLike, omega: object = 1.0) -> Floats:
-        """`P(X + N >= u)` at omega, for statistics u of any shape (...,): at omega = 1 the p-value of the test, as `E F(X - u)`."""
+        """`P(X + N >= u)` at omega, for statistics u of any shape (...,): at omega = 1 the p-value of the test,
+        as `E F(X - u)`."""
         given = np.asarray(statistic, dtype=np.float64)
         return np.asarray(self.noise.cdf(self._x - given[..., None]) @ self.margins.pmf(omega))
 
@@ -105,7 +107,8 @@ def _terms(margins: Margins, noise: CanonicalNoise, statistic: Fraction) -> list
 
 
 def _mean(terms: list[tuple[arb, arb]], omega: Fraction) -> arb:
-    """The ratio of the two polynomials in omega, by Horner's rule: one multiplication a term, all of them of positive numbers."""
+    """The ratio of the two polynomials in omega, by Horner's rule: one multiplication a term,
+    all of them of positive numbers."""
     ratio = rational_ball(omega)
     whole, part = terms[-1]
     for weight, value in reversed(terms[:-1]):
@@ -126,7 +129,8 @@ def lower_limit(margins: Margins, noise: CanonicalNoise, statistic: Fraction, er
     rejected, and within 1e-6 (relative) of the last ratio that is; it is sought from 2^-64 to 2^64.
     """
 
-    # The noise is evaluated once a precision, not once an omega: 290 s before, 1 s after, for an interval with 5,001 values of x11.
+    # The noise is evaluated once a precision, not once an omega: 290 s before, 1 s after,
+    # for an interval with 5,001 values of x11.
     @cache
     def terms(bits: int) -> list[tuple[arb, arb]]:
         return _terms(margins, noise, statistic)
@@ -155,7 +159,8 @@ def _below(probability: arb, error: float) -> bool | None:
 def interval(margins: Margins, noise: CanonicalNoise, cell: tuple[Fraction, Fraction], error: float) -> tuple[float, float]:
     """Limits that hold the true odds ratio with probability at least 1 - error, for a statistic known to lie in `cell`.
 
-    Equal tails. The upper limit is the lower one of the table with its columns exchanged: x12 = t1. - x11 has odds ratio 1 / omega.
+    Equal tails. The upper limit is the lower one of the table with its columns exchanged:
+    x12 = t1. - x11 has odds ratio 1 / omega.
     """
     mirrored = Margins(margins.rows, (margins.columns[1], margins.columns[0]))
     least = lower_limit(margins, noise, cell[0], error / 2)
@@ -180,10 +185,12 @@ class Laplace(Immutable):
 
 @dataclass(frozen=True)
 class LaplaceMean(Immutable):
-    """The mean of `terms` independent Laplace variables of a scale: what a noisy 2x2 table knows of x11 once its margins are restored.
+    """The mean of `terms` independent Laplace variables of a scale: what a noisy 2x2 table
+    knows of x11 once its margins are restored.
 
     The least-squares table with the given margins has `x11 + (n11 - n12 - n21 + n22) / 4`, n the noise. A sum of n unit Laplace
-    variables is a mixture, of weights `C(n - 1 + k, k) / 2^(n - 1 + k)`, k = 0 .. n - 1, of Gamma(n - k) laws with a random sign.
+    variables is a mixture, of weights `C(n - 1 + k, k) / 2^(n - 1 + k)`, k = 0 .. n - 1, of Gamma(n - k)
+    laws with a random sign.
     """
 
     scale: float

@@ -1,8 +1,8 @@
 """Conversions between privacy notions, each proven and rounded to the safe side: what is promised is never overstated.
 
-A name ends with the side it errs on where that is not the usual one. "epsilon", "delta" and "rho" that a mechanism is said to have are
-rounded up, a mu that a mechanism may be given is rounded down. Numbers go in as floats or Fractions at their exact value; logarithms of
-delta serve where delta underflows. Derivations: docs/theory/tradeoff.md, section 5.
+A name ends with the side it errs on where that is not the usual one. "epsilon", "delta" and "rho" that a mechanism is said to
+have are rounded up, a mu that a mechanism may be given is rounded down. Numbers go in as floats or Fractions at their exact
+value; logarithms of delta serve where delta underflows. Derivations: docs/theory/tradeoff.md, section 5.
 """
 
 from __future__ import annotations
@@ -40,13 +40,15 @@ def gdp_log_delta(mu: object, epsilon: object) -> float:
 
 
 def gdp_epsilon(mu: object, delta: object) -> float:
-    """The least epsilon >= 0 of mu-GDP at delta, rounded up: `delta_(mu)(epsilon) <= delta` is proven for the number returned."""
+    """The least epsilon >= 0 of mu-GDP at delta, rounded up: `delta_(mu)(epsilon) <= delta`
+    is proven for the number returned."""
     tradeoff, most = Gaussian.of(mu), _delta(delta)
     return least_float(lambda epsilon: _at_most(lambda: tradeoff.delta_ball(exp_ball(Fraction(epsilon))), most), "epsilon")
 
 
 def gdp_mu(epsilon: object, delta: object) -> float:
-    """The largest mu such that mu-GDP implies (epsilon, delta), rounded down: calibrates Gaussian noise, sigma = sensitivity / mu."""
+    """The largest mu such that mu-GDP implies (epsilon, delta), rounded down: calibrates Gaussian noise,
+    sigma = sensitivity / mu."""
     power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
 
     def too_large(mu: float) -> bool:
@@ -93,9 +95,9 @@ def zcdp_delta_bun_steinke(rho: object, epsilon: object) -> float:
 def zcdp_delta(rho: object, epsilon: object) -> float:
     """The smallest delta known to follow from rho-zCDP at epsilon >= 0, rounded up.
 
-    The least of: `exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1)` over orders a > 1 (Canonne, Kamath and Steinke 2020, Cor. 13;
-    every a proves a bound, so an a found in floats is as good as another), and total variation: `sqrt(rho / 2)` (Pinsker) and
-    `sqrt(1 - exp(-rho))` (Bretagnolle and Huber), both from the Kullback-Leibler divergence of at most rho.
+    The least of: `exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1)` over orders a > 1 (Canonne, Kamath and Steinke 2020,
+    Cor. 13; every a proves a bound, so an a found in floats is as good as another), and total variation: `sqrt(rho / 2)`
+    (Pinsker) and `sqrt(1 - exp(-rho))` (Bretagnolle and Huber), both from the Kullback-Leibler divergence of at most rho.
     """
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
     return min(1.0, float_above(lambda: _zcdp_delta_ball(budget, power))) if budget else 0.0
@@ -116,9 +118,11 @@ def zcdp_epsilon(rho: object, delta: object) -> float:
 
 
 def zcdp_tradeoff_below(rho: object, steps: int = 60) -> PiecewiseLinear:
-    """A tradeoff function that every rho-zCDP mechanism has: the lines `1 - delta - e^epsilon alpha` of `zcdp_delta` and their mirror images.
+    """A tradeoff function that every rho-zCDP mechanism has: the lines `1 - delta - e^epsilon alpha`
+    of `zcdp_delta` and their mirror images.
 
-    epsilon runs in `steps` equal steps up to where Bun and Steinke's delta is 2^-40. It is a consequence of zCDP and does not imply it.
+    epsilon runs in `steps` equal steps up to where Bun and Steinke's delta is 2^-40.
+    It is a consequence of zCDP and does not imply it.
     """
     budget = rational_from(rho, "rho", 0)
     lines = [(Fraction(1), Fraction(1))] if not budget else []
@@ -133,7 +137,8 @@ def zcdp_tradeoff_below(rho: object, steps: int = 60) -> PiecewiseLinear:
 def pure_rho(epsilon: object) -> float:
     """Pure epsilon-privacy is `epsilon tanh(epsilon / 2)`-zCDP, rounded up; randomised response attains it.
 
-    At most the `epsilon^2 / 2` of Bun and Steinke 2016, Prop. 4, and at most epsilon. Derivation: docs/theory/tradeoff.md, section 5.
+    At most the `epsilon^2 / 2` of Bun and Steinke 2016, Prop. 4, and at most epsilon.
+    Derivation: docs/theory/tradeoff.md, section 5.
     """
     power = rational_from(epsilon, "epsilon", 0)
     return float_above(lambda: rational_ball(power) * rational_ball(power / 2).tanh())
@@ -224,7 +229,8 @@ def _best_order(rho: float, epsilon: float) -> float:
 
 
 def zcdp_rho_below(epsilon: object, delta: object) -> float:
-    """The largest rho found such that rho-zCDP implies (epsilon, delta) by `zcdp_delta`, rounded down: calibrates a zCDP mechanism."""
+    """The largest rho found such that rho-zCDP implies (epsilon, delta) by `zcdp_delta`,
+    rounded down: calibrates a zCDP mechanism."""
     power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
 
     def too_large(rho: float) -> bool:

@@ -1,7 +1,8 @@
 """Which of two promises is stronger, and what two releases promise together.
 
-`f >= g` everywhere is decided at finitely many places. Where f is piecewise linear: at its corners, because g is convex and lies below
-its own chords. Where g is: by its segments, because f >= a line of slope -s means `delta_f(log s) <= 1 - height`. Two Gaussians: by mu.
+`f >= g` everywhere is decided at finitely many places. Where f is piecewise linear: at its corners, because g is convex and
+lies below its own chords. Where g is: by its segments,
+because f >= a line of slope -s means `delta_f(log s) <= 1 - height`. Two Gaussians: by mu.
 What is decided exactly: docs/theory/tradeoff.md, section 3.
 """
 
@@ -61,7 +62,8 @@ def compare(first: Tradeoff, second: Tradeoff) -> Comparison:
 
 
 def shortfall(first: Tradeoff, second: Tradeoff) -> float | Fraction | None:
-    """A type I error at which the first function is below the second, or None where it is nowhere: then the first promise implies the second."""
+    """A type I error at which the first function is below the second,
+    or None where it is nowhere: then the first promise implies the second."""
     if first == second:
         return None
     if isinstance(first, PiecewiseLinear) and isinstance(second, PiecewiseLinear):
@@ -147,14 +149,15 @@ def compose(first: Tradeoff, second: Tradeoff) -> Tradeoff:
     if isinstance(first, PiecewiseLinear) and isinstance(second, PiecewiseLinear):
         return first @ second
     raise InvalidProblem(
-        f"first: {first.words()} and {second.words()} have no exact composition here; use `compose_below`, which errs towards privacy."
+        f"first: {first.words()} and {second.words()} have no exact composition here; use `compose_below`, which errs "
+        "towards privacy."
     )
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """How finely composition below is computed: tangents at `steps` equal steps of epsilon, up to where delta is within `tail` of the
-    least it ever gets, or epsilon is 64. Corners are kept to 2^-bits.
+    """How finely composition below is computed: tangents at `steps` equal steps of epsilon, up to where delta is within `tail`
+    of the least it ever gets, or epsilon is 64. Corners are kept to 2^-bits.
     """
 
     tail: float = 1e-9
@@ -162,7 +165,8 @@ class Resolution:
     bits: int = 100
 
     def slopes(self, delta: Callable[[float], float]) -> list[Fraction]:
-        """The slopes of the tangents to a function with this delta(epsilon), in floats: they decide how close the bound is, not its side."""
+        """The slopes of the tangents to a function with this delta(epsilon), in floats: they decide how close the bound is,
+        not its side."""
         limit, never = 1 / 16, delta(700.0)
         while limit < 64 and delta(limit) > never + self.tail:
             limit *= 2**0.25
@@ -178,8 +182,8 @@ class Resolution:
 def compose_below(first: Tradeoff, second: Tradeoff, resolution: Resolution | None = None) -> PiecewiseLinear:
     """A function proven to be at most the tensor product: that of lower bounds, because the product rises with both factors.
 
-    delta of a product of atoms (p, q) is `sum (q - slope p)_+`, summed in integers without sorting: 0.1 s for 80 by 80 atoms where
-    the exact product takes 2 s.
+    delta of a product of atoms (p, q) is `sum (q - slope p)_+`, summed in integers without sorting: 0.1 s for 80 by 80 atoms
+    where the exact product takes 2 s.
     """
     fine = resolution or Resolution()
     left, right = fine.below(first), fine.below(second)

@@ -1,7 +1,7 @@
 """Piecewise linear tradeoff functions in exact rationals: discrete distributions, composition, and bounds of everything else.
 
-A piecewise linear beta is the tradeoff of two discrete distributions, one atom a segment. The null gives an atom the length of the
-segment along alpha, the alternative its fall along beta; what beta(0) lacks to 1 is an atom of the alternative alone.
+A piecewise linear beta is the tradeoff of two discrete distributions, one atom a segment. The null gives an atom the length of
+the segment along alpha, the alternative its fall along beta; what beta(0) lacks to 1 is an atom of the alternative alone.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ ZERO, ONE = Fraction(0), Fraction(1)
 class PiecewiseLinear(Tradeoff):
     """beta through the points (alphas[i], betas[i]), exact rationals, alphas from 0 to 1.
 
-    Points within a straight part are dropped, so that equal functions are equal objects. Refused (`InvalidProblem`): what is not
-    convex, not falling, above 1 - alpha, or not 0 at alpha = 1.
+    Points within a straight part are dropped, so that equal functions are equal objects. Refused (`InvalidProblem`): what is
+    not convex, not falling, above 1 - alpha, or not 0 at alpha = 1.
 
     >>> f = PiecewiseLinear(("0", "1/4", "1"), ("1", "1/4", "0"))
     >>> f.exact(Fraction(1, 8)), f.symmetric
@@ -86,7 +86,8 @@ class PiecewiseLinear(Tradeoff):
         return _height(self.points, alpha)
 
     def segments(self) -> list[Point]:
-        """(length along alpha, fall along beta) of each straight part, steepest first; the missing 1 - beta(0) is not among them."""
+        """(length along alpha, fall along beta) of each straight part, steepest first;
+        the missing 1 - beta(0) is not among them."""
         ends = pairwise(self.points)
         return [(right[0] - left[0], left[1] - right[1]) for left, right in ends]
 
@@ -233,8 +234,9 @@ def _height(points: Sequence[Point], alpha: Fraction) -> Fraction:
 def from_distributions(null: Sequence[object], alternative: Sequence[object]) -> PiecewiseLinear:
     """T(P, Q) of two distributions on the same finite set, exact (Neyman and Pearson).
 
-    Weights are nonnegative rationals (floats at their exact value) with a positive sum, and are normalised exactly. The best tests
-    reject by falling ratio Q/P, so beta runs through the cumulative sums in that order. See `symmetrised` for both directions.
+    Weights are nonnegative rationals (floats at their exact value) with a positive sum, and are normalised exactly. The best
+    tests reject by falling ratio Q/P, so beta runs through the cumulative sums in that order.
+    See `symmetrised` for both directions.
 
     >>> from_distributions([3, 1], [1, 3]).points
     [(Fraction(0, 1), Fraction(1, 1)), (Fraction(1, 4), Fraction(1, 4)), (Fraction(1, 1), Fraction(0, 1))]
@@ -273,7 +275,8 @@ def _of_atoms(atoms: Iterable[Point]) -> PiecewiseLinear:
 def from_lines(lines: Iterable[tuple[Fraction, Fraction]]) -> PiecewiseLinear:
     """`max(0, max over (slope, height) of height - slope alpha)` on [0, 1], for slopes >= 0 and heights at most min(1, slope).
 
-    A line of height at most min(1, slope) is never above 1 - alpha where that matters: it is what (log slope, 1 - height) privacy proves.
+    A line of height at most min(1, slope) is never above 1 - alpha where that matters: it is what (log slope,
+    1 - height) privacy proves.
     """
     envelope: list[tuple[Fraction, Fraction]] = []
     lowest_first = sorted(dict(sorted([*lines, (ZERO, ZERO)])).items())
@@ -312,7 +315,8 @@ def _power_above(exponent: Fraction) -> Fraction:
 
 
 def piecewise_below(tradeoff: Tradeoff, slopes: Iterable[object], bits: int = 160) -> PiecewiseLinear:
-    """A piecewise linear function proven to be at most the given one: its tangents at `slopes`, heights rounded down to 2^-bits.
+    """A piecewise linear function proven to be at most the given one: its tangents at `slopes`,
+    heights rounded down to 2^-bits.
 
     The private side. For a symmetric function give slopes of at least 1; each tangent brings its mirror image.
     """
@@ -345,8 +349,8 @@ def below_tangents(
 def rounded_below(function: PiecewiseLinear, bits: int) -> PiecewiseLinear:
     """The function with both coordinates of its corners rounded down to multiples of 2^-bits: nowhere above the given one.
 
-    A chord of moved corners is a chord of the old ones, each of its points moved to the left and down, and beta falls. Symmetry is kept.
-    Without it the denominators of a product of two bounds have thousands of digits.
+    A chord of moved corners is a chord of the old ones, each of its points moved to the left and down, and beta falls. Symmetry
+    is kept. Without it the denominators of a product of two bounds have thousands of digits.
     """
     scale = 1 << bits
     corners = [(Fraction(int(alpha * scale), scale), Fraction(int(beta * scale), scale)) for alpha, beta in function.points]

@@ -1,9 +1,10 @@
 """Tradeoff functions: how well any test can tell two output distributions apart.
 
-One convention inside: `beta(alpha)`, the least type II error of tests whose type I error is at most alpha. It is convex, falls from
-beta(0) <= 1 to beta(1) = 0 and lies below 1 - alpha, which means no loss of privacy. A larger function is a stronger promise.
-Papers on group privacy and canonical noise write `f(x) = beta(1 - x)`, x the probability of not rejecting a true null. Both are methods
-here, `type_two` and `paper_convention`, and no argument switches one into the other. Derivations: docs/theory/tradeoff.md.
+One convention inside: `beta(alpha)`, the least type II error of tests whose type I error is at most alpha. It is convex, falls
+from beta(0) <= 1 to beta(1) = 0 and lies below 1 - alpha, which means no loss of privacy. A larger function is a stronger
+promise. Papers on group privacy and canonical noise write `f(x) = beta(1 - x)`, x the probability of not rejecting a true null.
+Both are methods here, `type_two` and `paper_convention`, and no argument switches one into the other.
+Derivations: docs/theory/tradeoff.md.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Tradeoff(Immutable, ABC):
 
     @abstractmethod
     def power(self, alpha: ArrayLike) -> Floats:
-        """`1 - beta(alpha)`, the power of the best test, with all its digits for alpha near 0. For a symmetric f it is f^-1 in the paper's convention.
+        """`1 - beta(alpha)`, the power of the best test, with all its digits for alpha near 0.
+        For a symmetric f it is f^-1 in the paper's convention.
 
         alpha: (...,) in [0, 1]; the result has its shape. docs/theory/tradeoff.md, section 1.
         """
@@ -98,7 +100,8 @@ class Tradeoff(Immutable, ABC):
         raise NotImplementedError
 
     def group(self, size: int) -> Tradeoff:
-        """What is promised to groups of `size`: `f o ... o f` in the paper's convention (Dong, Roth and Su 2022, Theorem 2.14)."""
+        """What is promised to groups of `size`: `f o ... o f` in the paper's convention (Dong, Roth and Su 2022,
+        Theorem 2.14)."""
         return self if count(size, "size") == 1 else Group(self, size)
 
 
@@ -173,7 +176,8 @@ def largest_gap(kinks: tuple[tuple[arb, arb], ...], slope: arb) -> arb:
 
 @dataclass(frozen=True)
 class Gaussian(Tradeoff):
-    """`G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu)`, N(0, 1) against N(mu, 1). Kept: the exact rational mu^2, which compositions add.
+    """`G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu)`, N(0, 1) against N(mu, 1).
+    Kept: the exact rational mu^2, which compositions add.
 
     >>> Gaussian.of(1.0).group(3) == Gaussian.of(3)
     True

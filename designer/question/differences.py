@@ -29,7 +29,8 @@ def changes_given(change: object, answers: object, workload: Workload, relation:
 
 
 def change_behind(answers: Floats, workload: Workload, relation: Relation, target: Floats) -> Floats:
-    """A change that moves the answers so, and nothing that is public; every other one moves the rows of `target`, (R, N), alike.
+    """A change that moves the answers so, and nothing that is public;
+    every other one moves the rows of `target`, (R, N), alike.
 
     answers: (K,) or (M, K). Refused where no such change exists, or where several do that a mechanism tells apart.
     """
@@ -40,7 +41,8 @@ def change_behind(answers: Floats, workload: Workload, relation: Relation, targe
     basis = right[values > ROUNDING * values.max(initial=0.0)]
     if (np.abs(target - target @ basis.T @ basis).max(axis=1) > ROUNDING * np.abs(target).max(axis=1)).any():
         raise InvalidProblem(
-            "answers: several changes of the histogram move the answers so, and spend different budgets; give the change itself."
+            "answers: several changes of the histogram move the answers so, and spend different budgets; give the change "
+            "itself."
         )
     rank = len(basis)
     wanted = np.zeros((*answers.shape[:-1], len(told)))

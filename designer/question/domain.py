@@ -97,12 +97,14 @@ def _values(name: str, given: Sequence[object] | int) -> tuple[str, ...]:
         return tuple(map(str, range(given)))
     if isinstance(given, (int, float, str, bytes, Mapping)) or not isinstance(given, Iterable):
         raise InvalidProblem(
-            f"domain: attribute {name!r} has {shown(given)}; give the list of its values, or their number from 1 to {VALUES_LIMIT}."
+            f"domain: attribute {name!r} has {shown(given)}; give the list of its values, or their number from 1 to "
+            f"{VALUES_LIMIT}."
         )
     return tuple(map(str, given))
 
 
 def attribute_lines(domain: Domain, axis: int) -> Indices:
-    """Element indices of shape (values of the attribute, combinations of the others): columns hold what one attribute can change."""
+    """Element indices of shape (values of the attribute,
+    combinations of the others): columns hold what one attribute can change."""
     index = np.arange(domain.size).reshape(domain.shape)
     return np.moveaxis(index, axis, 0).reshape(domain.shape[axis], -1)

@@ -1,4 +1,5 @@
-"""Confidential counts in the order of the universe: whatever carries names is joined by name, and positions count only where nothing has a name."""
+"""Confidential counts in the order of the universe: whatever carries names is joined by name,
+and positions count only where nothing has a name."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ from designer.values.schema import NAMES, Named, list_of, record, text
 # One text for every unusable count, so that the refusal says nothing about the data.
 UNUSABLE = "histogram: must hold one nonnegative whole number below 2^53 for each universe element; nothing was released."
 # And one for names that are unknown, missing or there twice.
-MISNAMED = "histogram: must name every universe element exactly once, and nothing else; write 0 where there is no record. Nothing was released."
+MISNAMED = (
+    "histogram: must name every universe element exactly once, and nothing else; write 0 where there is no record. Nothing "
+    "was released."
+)
 PLAIN = (np.ndarray, np.memmap, list, tuple, range, array)
 
 Label = Hashable
@@ -37,7 +41,9 @@ class Keys(Immutable):
         "keys",
         record(
             {"columns": NAMES, "rows": list_of(list_of(text()))},
-            note="The columns of a table that name the elements, and what they hold for each element; counts are joined by them.",
+            note=(
+                "The columns of a table that name the elements, and what they hold for each element; counts are joined by them."
+            ),
         ),
     )
 
@@ -62,8 +68,8 @@ class Keys(Immutable):
         """Refuse keys that belong to elements of other names."""
         if elements not in (self.names, self.assignments):
             raise InvalidProblem(
-                f"workload.keys: {len(self.rows)} rows over {list(self.columns)} do not spell the names of the {len(elements)} elements; "
-                "give the keys alone, and the elements are called what they say."
+                f"workload.keys: {len(self.rows)} rows over {list(self.columns)} do not spell the names of the "
+                f"{len(elements)} elements; give the keys alone, and the elements are called what they say."
             )
 
     def to_spec(self) -> dict[str, Any]:
@@ -114,20 +120,22 @@ class Universe:
             return [columns[0][1]]
         if self.keys is None:
             raise InvalidProblem(
-                f"histogram: has {len(columns)} columns that may name the elements; keep the one that does, or give an array in the order of the "
-                "elements. A workload with `keys` knows its columns: name them in [elements] or [domain] and design the mechanism again."
+                f"histogram: has {len(columns)} columns that may name the elements; keep the one that does, or give an array "
+                "in the order of the elements. A workload with `keys` knows its columns: name them in [elements] or "
+                "[domain] and design the mechanism again."
             )
         if missing := [column for column in self.keys.columns if [name for name, _ in columns].count(column) != 1]:
             raise InvalidProblem(
-                f"histogram: the elements are named by the columns {list(self.keys.columns)}, and {missing} must be there once; "
-                "name the columns, or the levels of the index, so."
+                f"histogram: the elements are named by the columns {list(self.keys.columns)}, and {missing} must be there "
+                "once; name the columns, or the levels of the index, so."
             )
         return [next(values for name, values in columns if name == column) for column in self.keys.columns]
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Counts in any order, with the named columns of which some name their elements; none where a table holds nothing but counts."""
+    """Counts in any order, with the named columns of which some name their elements;
+    none where a table holds nothing but counts."""
 
     columns: Columns
     counts: Sequence[object]
@@ -136,9 +144,9 @@ class Labelled:
 def counts(histogram: object, universe: Universe) -> NDArray[np.int64]:
     """The counts as integers, in the order of the universe.
 
-    histogram: an array in that order; or counts by name: a mapping from names (or tuples of what the key columns hold), a pandas Series or
-    DataFrame (names in the index or in columns), a polars or Arrow table. Shapes and names of columns are public and named in errors;
-    values, types that depend on them, and which elements are named never are.
+    histogram: an array in that order; or counts by name: a mapping from names (or tuples of what the key columns hold), a
+    pandas Series or DataFrame (names in the index or in columns), a polars or Arrow table. Shapes and names of columns are
+    public and named in errors; values, types that depend on them, and which elements are named never are.
     """
     return whole(in_order(histogram, universe))
 
@@ -153,7 +161,8 @@ def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
     if not universe.is_numbered:
         where = f"in columns {list(universe.keys.columns)} or in its index" if universe.keys else "in its index"
         raise InvalidProblem(
-            f"histogram: does not name its counts; name their elements {where}, or give a plain array in the order of the elements."
+            f"histogram: does not name its counts; name their elements {where}, or give a plain array in the order of the "
+            "elements."
         )
     return _array(labelled.counts, len(universe.elements))
 
@@ -266,8 +275,8 @@ def _require_plain(histogram: object) -> None:
     )
     if not known or (isinstance(histogram, np.ndarray) and histogram.dtype.names):
         raise InvalidProblem(
-            f"histogram: is of type {type(histogram).__name__}; give a plain array in the order of the elements, or counts by name (a mapping, "
-            "a pandas, polars or Arrow table)."
+            f"histogram: is of type {type(histogram).__name__}; give a plain array in the order of the elements, or counts "
+            "by name (a mapping, a pandas, polars or Arrow table)."
         )
 
 
@@ -296,7 +305,8 @@ def name_of(value: object, known: Collection[str]) -> str | None:
 
 
 def _spellings(value: object) -> tuple[str, ...]:
-    """How a value that is no text is written: whole numbers with and without a point, as a column with gaps makes floats of them."""
+    """How a value that is no text is written: whole numbers with and without a point,
+    as a column with gaps makes floats of them."""
     if value is None or any(value is getattr(sys.modules.get("pandas"), missing, None) for missing in ("NaT", "NA")):
         return ()
     if isinstance(value, (bool, np.bool_)):

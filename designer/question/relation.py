@@ -53,9 +53,9 @@ class Block:
 class Relation(Immutable, ABC):
     """A symmetric family of protected changes of the histogram, each with a budget.
 
-    Changes are pairs of *points*: the images of the universe elements under a query matrix, and (index N) the origin, where a record
-    is absent. Budgets used in scans are floats within `budget_error` (relative) of the exact rational budget of `exact_budget`,
-    which is never above the budget that was promised.
+    Changes are pairs of *points*: the images of the universe elements under a query matrix, and (index N) the origin, where a
+    record is absent. Budgets used in scans are floats within `budget_error` (relative) of the exact rational budget of
+    `exact_budget`, which is never above the budget that was promised.
     """
 
     kind: ClassVar[str]
@@ -91,7 +91,8 @@ class Relation(Immutable, ABC):
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Relation:
-        """The relation from plain data; `read` turns the data of an inner relation into one. Those of the closed list have it."""
+        """The relation from plain data; `read` turns the data of an inner relation into one.
+        Those of the closed list have it."""
         raise InvalidSpec(f"relation.kind: {cls.kind!r} is not read from files.")
 
     def inner(self) -> list[Relation]:
@@ -114,15 +115,18 @@ class Relation(Immutable, ABC):
         return True
 
     def public_rows(self) -> Floats:
-        """Rows (p, N) whose answers no protected change moves, and that span all such rows: the sizes of the connected components, but
-        for that of the origin."""
+        """Rows (p, N) whose answers no protected change moves, and that span all such rows: the sizes of the connected
+        components, but for that of the origin."""
         label = self.components()
         public = np.setdiff1d(label, label[self.size :])
         return np.asarray(label[: self.size] == public[:, None], dtype=np.float64)
 
     def protected_unit(self) -> str:
         """What is protected, for the guarantee."""
-        return "The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond adding budgets."
+        return (
+            "The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond "
+            "adding budgets."
+        )
 
     def unprotected(self) -> tuple[str, ...]:
         """Sentences: what the relation leaves public."""
@@ -143,7 +147,8 @@ class Relation(Immutable, ABC):
         return f"{elements[left]} -> {elements[right]}"
 
     def components(self) -> Indices:
-        """Label of the connected component of every point when finite budgets are edges; pairs in different components are unprotected."""
+        """Label of the connected component of every point when finite budgets are edges;
+        pairs in different components are unprotected."""
         return graph_components(self.blocks(), len(self.points(np.empty((self.size, 0)))))
 
 

@@ -31,8 +31,8 @@ Predicate = Mapping[str, object] | Callable[[Mapping[str, str]], bool]
 class Workload(Immutable):
     """Answers `Q x` of a histogram x: `matrix` Q of shape (K queries, N universe elements), dense or scipy-sparse.
 
-    Entries are taken as the exact rational numbers that their float64 values are. `keys` says which columns of a table name the elements,
-    and what they hold for each; counts are joined by them, or by the names of the elements alone.
+    Entries are taken as the exact rational numbers that their float64 values are. `keys` says which columns of a table name the
+    elements, and what they hold for each; counts are joined by them, or by the names of the elements alone.
 
     >>> Workload([[1, 1, 0], [0, 0, 2]], queries=["small", "large"]).shape
     (2, 3)
@@ -86,7 +86,8 @@ class Workload(Immutable):
         return queries == elements and np.array_equal(self.dense(), np.eye(elements))
 
     def answer(self, histogram: object) -> Floats:
-        """`Q x` in floating point, for public or synthetic data, joined by name like counts. A private answer comes from `Mechanism.release`."""
+        """`Q x` in floating point, for public or synthetic data, joined by name like counts.
+        A private answer comes from `Mechanism.release`."""
         return np.asarray(self.matrix @ real_array(in_order(histogram, self.universe), "histogram", 1), dtype=np.float64)
 
     def __eq__(self, other: object) -> bool:
@@ -156,7 +157,8 @@ class Workload(Immutable):
 
     @classmethod
     def predicates(cls, domain: Domain, predicates: Mapping[str, Predicate]) -> Workload:
-        """Counts of the records that satisfy each predicate, a mapping `{attribute: value or list of values}` or a function of the element.
+        """Counts of the records that satisfy each predicate,
+        a mapping `{attribute: value or list of values}` or a function of the element.
 
         >>> d = Domain.of({"sex": ["F", "M"], "age": 3})
         >>> Workload.predicates(d, {"young men": {"sex": "M", "age": [0, 1]}}).matrix.tolist()
@@ -267,7 +269,8 @@ def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
     )
     if not (ordered and (columns < shape[1]).all() and (np.diff(row * shape[1] + columns) > 0).all()):
         raise InvalidSpec(
-            "workload.rows: starts must rise from 0 to the number of values, and columns within each row, below the number of elements."
+            "workload.rows: starts must rise from 0 to the number of values, and columns within each row, below the number "
+            "of elements."
         )
     return Workload(csr_array((values, columns, starts), shape=shape), spec["queries"], spec["elements"], named)
 

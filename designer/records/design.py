@@ -2,9 +2,10 @@
 
     design_records(hierarchy, [Accuracy...], PriorRecords...)  ->  RecordDesign
 
-Every measure a has one precision `s = 1 / sigma^2` for each level (or family of groups); answers are made consistent by least squares.
-A record then loses `P(r) = sum_a r_a^2 / 2 * sum_f s_af` (exact policy, f over the families on its path), linear in s, and variances of
-consistent answers are convex in s: a convex program (docs/theory/record_design.md, 2), solved by `solvers.programs.loads` with a proven bound.
+Every measure a has one precision `s = 1 / sigma^2` for each level (or family of groups); answers are made consistent by least
+squares. A record then loses `P(r) = sum_a r_a^2 / 2 * sum_f s_af` (exact policy, f over the families on its path), linear in s,
+and variances of consistent answers are convex in s: a convex program (docs/theory/record_design.md, 2), solved by
+`solvers.programs.loads` with a proven bound.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from solvers.solution import Solution
 class RecordDesign(Immutable):
     """Precisions of the noise in every answer, and how good they are.
 
-    measures: A names. families: (n,), the family of every group. precisions: (A, F), one for each measure and family, 0 where nothing is asked.
+    measures: A names. families: (n,), the family of every group.
+    precisions: (A, F), one for each measure and family, 0 where nothing is asked.
     schemes: the functional of fixed ways to divide, each scaled to meet the same targets, next to `optimality.value`.
     """
 
@@ -149,8 +151,9 @@ def design_records(
 ) -> RecordDesign:
     """The precisions of least functional of the exact policy for which consistent answers meet all targets.
 
-    accuracies: targets of each measure, deviations (n,) in the order of the groups. prior: whose losses count. families: (n,), groups with
-    the same number share one precision for each measure; by default every level is one. Errors: `DesignFailed` when the bound stays open.
+    accuracies: targets of each measure, deviations (n,) in the order of the groups. prior: whose losses count. families: (n,),
+    groups with the same number share one precision for each measure; by default every level is one.
+    Errors: `DesignFailed` when the bound stays open.
     """
     if not accuracies or len({accuracy.measure for accuracy in accuracies}) != len(accuracies):
         raise InvalidProblem("accuracies: give one for each measure, at least one.")
@@ -199,7 +202,8 @@ class _Program:
 
     @cached_property
     def direct(self) -> Floats:
-        """(A, F): what every family needs without the help of the others; finest ones at least a millionth of the largest need."""
+        """(A, F): what every family needs without the help of the others;
+        finest ones at least a millionth of the largest need."""
         need = np.zeros(self.shape)
         for a, accuracy in enumerate(self.accuracies):
             (np.add if accuracy.on_average else np.maximum).at(need[a], self.families, self.weights[a])
@@ -261,7 +265,8 @@ def _solve(program: _Program, tolerance: float) -> RecordDesign:
 
 
 def _each_measure(program: _Program, tolerance: float) -> tuple[Floats, float, str]:
-    """Where all records meet the same families, `P(r) = sum_a r_a^2 / 2 S_a` with `S_a` a sum of precisions that only measure a's targets bound.
+    """Where all records meet the same families, `P(r) = sum_a r_a^2 / 2 S_a` with `S_a`
+    a sum of precisions that only measure a's targets bound.
 
     The least `S_a` of each measure make the least policy at every record at once, and so for every functional.
     """
@@ -309,8 +314,9 @@ def _tidied(program: _Program, precisions: Floats) -> Floats:
 def fixed_schemes(program: _Program) -> dict[str, Floats]:
     """Fixed divisions (A, F), scaled to meet the same targets.
 
-    "direct": every family meets its own targets, without least squares. With least squares: "proportional", the same ratios for each measure;
-    "equal", every family of a measure costs the same; "one_rho", all families of all measures cost the same, as in Seeman et al. And "finest": only groups without children are asked and sums are added up from them.
+    "direct": every family meets its own targets, without least squares. With least squares: "proportional", the same ratios for
+    each measure; "equal", every family of a measure costs the same; "one_rho", all families of all measures cost the same, as
+    in Seeman et al. And "finest": only groups without children are asked and sums are added up from them.
     """
     direct, equal = program.direct, (1 / program.loads.max(axis=0)).reshape(program.shape)
     finest = np.zeros(program.shape)

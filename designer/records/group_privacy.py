@@ -1,4 +1,5 @@
-"""What a policy promises to groups of records, to replaced records and to sensitive ones (Seeman et al., section 4; docs/theory/records.md, 3 and 4)."""
+"""What a policy promises to groups of records, to replaced records and to sensitive ones (Seeman et al., section 4;
+docs/theory/records.md, 3 and 4)."""
 
 from __future__ import annotations
 
@@ -17,10 +18,11 @@ from solvers.exact.rational import root_above
 
 
 def group_loss(losses: Iterable[object], unit: Unit = "zcdp") -> Fraction:
-    """What a group of records with these losses may lose together: `(sum_j sqrt(P_j))^2` for zCDP, `sum_j P_j` for pure privacy.
+    """What a group of records with these losses may lose together: `(sum_j sqrt(P_j))^2` for zCDP,
+    `sum_j P_j` for pure privacy.
 
-    In any order; never above `simple_group_loss` and `advanced_group_loss`, and attained by Gaussian noise where all contributions point the
-    same way. Rounded up by less than 2^-77. Derivation: docs/theory/records.md, 3.
+    In any order; never above `simple_group_loss` and `advanced_group_loss`, and attained by Gaussian noise where all
+    contributions point the same way. Rounded up by less than 2^-77. Derivation: docs/theory/records.md, 3.
 
     >>> group_loss([1, 4]), simple_group_loss([1, 4]), round(float(advanced_group_loss([1, 4])), 3)
     (Fraction(9, 1), Fraction(10, 1), 10.472)
@@ -47,7 +49,8 @@ def simple_group_loss(losses: Iterable[object]) -> Fraction:
 
 
 def advanced_group_loss(losses: Iterable[object]) -> Fraction:
-    """Lemma 4.5 of the paper, zCDP: `inf_k sum_j k^j / (k - 1) P_(j)`, largest loss first, at a rational k within 10^-9 of the best found.
+    """Lemma 4.5 of the paper, zCDP: `inf_k sum_j k^j / (k - 1) P_(j)`, largest loss first,
+    at a rational k within 10^-9 of the best found.
 
     The bound holds at every k > 1; as a function of log(k - 1) it has one minimum: each `k^j / (k - 1)` is convex in k.
     """
@@ -72,10 +75,11 @@ def advanced_group_loss(losses: Iterable[object]) -> Fraction:
 
 
 def one_sided_loss(sensitive: object, other: object | None = None, unit: Unit = "zcdp") -> Fraction:
-    """One-sided privacy: what replacing a record with `P(r) <= sensitive` may cost, by any record with `P(r') <= other` (`sensitive` by default).
+    """One-sided privacy: what replacing a record with `P(r) <= sensitive` may cost,
+    by any record with `P(r') <= other` (`sensitive` by default).
 
-    `(sqrt(sensitive) + sqrt(other))^2` under zCDP. The paper's Lemma 4.8 states `2 sensitive` whatever r' is; that fails for Gaussian
-    sums: r = -1 replaced by r' = 1 costs four times P(1), and by a huge r' any multiple (docs/theory/records.md, 4).
+    `(sqrt(sensitive) + sqrt(other))^2` under zCDP. The paper's Lemma 4.8 states `2 sensitive` whatever r' is; that fails for
+    Gaussian sums: r = -1 replaced by r' = 1 costs four times P(1), and by a huge r' any multiple (docs/theory/records.md, 4).
 
     >>> one_sided_loss("1/2"), one_sided_loss("1/2", 8)
     (Fraction(2, 1), Fraction(25, 2))

@@ -23,7 +23,8 @@ class Hierarchy(Immutable):
 
     parents: (n,), the place of every group's parent, -1 for roots. labels: n distinct texts.
     The true value of a group is the sum over its children: where these are not all, one more child stands for all others
-    (`designer.tables.hierarchy` adds it, `designer.tables.tree` checks it). The groups are public: they must not be read off confidential data.
+    (`designer.tables.hierarchy` adds it, `designer.tables.tree` checks it).
+    The groups are public: they must not be read off confidential data.
 
     >>> tree = Hierarchy.of(["NJ", "NJ", "NY"], ["Essex", "Bergen", "Kings"], top="US")
     >>> tree.labels
@@ -114,10 +115,12 @@ class Hierarchy(Immutable):
         return result
 
     def estimate(self, answers: Any, precisions: Any) -> Numbers:
-        """(n,) consistent answers of least weighted squares, `sum_i precisions_i (x_i - answers_i)^2`, from one noisy answer for each group.
+        """(n,) consistent answers of least weighted squares, `sum_i precisions_i (x_i - answers_i)^2`,
+        from one noisy answer for each group.
 
-        Children of the result add up to their parent. Fractions in, Fractions out. A group that was not asked has precision 0; its
-        answer is not read. Only weights up to a common factor matter. Linear: noise of mean 0 leaves the result without bias.
+        Children of the result add up to their parent. Fractions in, Fractions out. A group that was not asked has precision 0;
+        its answer is not read. Only weights up to a common factor matter.
+        Linear: noise of mean 0 leaves the result without bias.
         """
         passes, answers = _Passes(self, precisions), np.asarray(answers)
         if answers.shape != (self.size,):
@@ -153,7 +156,8 @@ class Hierarchy(Immutable):
 class _Passes:
     """The variances of both passes.
 
-    own u: of a group's value estimated from its subtree; below U: of the sum of its children's estimates; final V: from all answers.
+    own u: of a group's value estimated from its subtree; below U: of the sum of its children's estimates;
+    final V: from all answers.
         u = 1 / (s + 1 / U),   U = sum of u over children,   V_root = u,   V = u - u^2 / U' + (u / U')^2 V'   (' = parent)
     """
 

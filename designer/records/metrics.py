@@ -1,6 +1,7 @@
 """What per-record policies and releases are judged by (Seeman et al., section 6.1): losses, realized losses, relative errors.
 
-Everything here is for planning on PUBLIC or synthetic data: a policy's value at a confidential record is as confidential as the record.
+Everything here is for planning on PUBLIC or synthetic data: a policy's value at a confidential
+record is as confidential as the record.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from designer.values.checks import positive, rational
 from solvers.exact.rational import float_above
 
 WARNING = (
-    "These are losses of the records handed in, declared public or synthetic. Losses, and their distribution, of confidential records are as "
-    "confidential as the records: only the policy function may be published."
+    "These are losses of the records handed in, declared public or synthetic. Losses, and their distribution, of "
+    "confidential records are as confidential as the records: only the policy function may be published."
 )
 
 
@@ -57,7 +58,8 @@ class Losses(Immutable):
         return float(np.sort(self.values)[min(place, len(self.values)) - 1])
 
     def share_above(self, level: object) -> float:
-        """The share of records that lose more than `level`, a float or a Fraction: of the split ones, at `level = policy_min(policy)`."""
+        """The share of records that lose more than `level`, a float or a Fraction: of the split ones,
+        at `level = policy_min(policy)`."""
         return 1.0 - float(self.cdf(float_above(rational(level, "level"))))
 
     def by_group(self, groups: NDArray[Any]) -> Losses:
@@ -81,7 +83,8 @@ def policy_losses(policy: Policy, columns: Columns, *, public: bool) -> Losses:
 
 
 def policy_min(policy: Policy) -> Fraction:
-    """`min_r P(r)`: attained where every measure is 0, because policies do not fall with a measure, at one of the known or other keys."""
+    """`min_r P(r)`: attained where every measure is 0, because policies do not fall with a measure,
+    at one of the known or other keys."""
     known = policy.keys()
     measures = dict.fromkeys(policy.attributes, 0)
     choices = product(*((*values, None) for values in known.values()))
@@ -90,9 +93,11 @@ def policy_min(policy: Policy) -> Fraction:
 
 @dataclass(frozen=True)
 class NoisySum(Immutable):
-    """A released query: the sum of `measure` (None: the number of records) for every combination of the key columns `by`, Gaussian noise.
+    """A released query: the sum of `measure` (None: the number of records)
+    for every combination of the key columns `by`, Gaussian noise.
 
-    `variance` is that of each cell. Records whose entry in `among` (a column of truth values) is false are left out, where it is given.
+    `variance` is that of each cell. Records whose entry in `among` (a column of truth values) is false are left out,
+    where it is given.
     """
 
     variance: Fraction
@@ -108,10 +113,11 @@ class NoisySum(Immutable):
 def realized_losses(
     queries: Sequence[NoisySum], columns: Columns, groups: NDArray[Any] | None = None, *, public: bool
 ) -> Losses:
-    """`sup_a D_a(M(D) || M(D minus r)) / a` for Gaussian noise, exactly: `sum over queries and cells of (change of the cell)^2 / (2 v)`.
+    """`sup_a D_a(M(D) || M(D minus r)) / a` for Gaussian noise, exactly:
+    `sum over queries and cells of (change of the cell)^2 / (2 v)`.
 
-    For every record, or for every group (all records of a firm leave together), in the order of `np.unique(groups)`. Contributions of a
-    group to different cells add in squares, to one cell before squaring; floats.
+    For every record, or for every group (all records of a firm leave together), in the order of `np.unique(groups)`.
+    Contributions of a group to different cells add in squares, to one cell before squaring; floats.
     groups: (n,), None for single records.
     """
     _require_public(public)
@@ -132,7 +138,8 @@ def realized_losses(
 
 
 def gaussian_relative_error(deviation: object, totals: object, share: float = 0.95) -> Floats:
-    """`min {v : P(|M - S| / |S| >= v) <= 1 - share}` under Gaussian noise: `deviation z / |S|`, z the normal quantile at `(1 + share) / 2`.
+    """`min {v : P(|M - S| / |S| >= v) <= 1 - share}` under Gaussian noise: `deviation z / |S|`,
+    z the normal quantile at `(1 + share) / 2`.
 
     >>> gaussian_relative_error(10, [1000, 0]).round(4).tolist()
     [0.0196, inf]
@@ -167,5 +174,6 @@ def _signed(values: NDArray[Any]) -> Floats:
 def _require_public(public: object) -> None:
     if public is not True:
         raise InvalidProblem(
-            "public: losses of confidential records are confidential themselves; pass public=True for public or synthetic records only."
+            "public: losses of confidential records are confidential themselves; pass public=True for public or synthetic "
+            "records only."
         )

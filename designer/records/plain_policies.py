@@ -84,7 +84,8 @@ class Constant(Policy):
 
 @dataclass(frozen=True)
 class Splitting(Policy):
-    """`P(r) = loss m^2`, or `loss m` in unit "pure", with `m = max(1, ceil(max_a |r_a| / T_a))` rows after splitting (Lemma 5.1).
+    """`P(r) = loss m^2`, or `loss m` in unit "pure", with `m = max(1, ceil(max_a |r_a| / T_a))`
+    rows after splitting (Lemma 5.1).
 
     `loss` is what one split row costs all queries on the split table together. A record of size 0 is still one row.
     """
@@ -130,7 +131,8 @@ class Splitting(Policy):
         loss = float_above(self.loss)
         with np.errstate(over="ignore"):
             losses = rows**self.power * loss
-            # A product of integers below 2^53 is exact, so losses that are floats stay what they are; one row always costs `loss`.
+            # A product of integers below 2^53 is exact, so losses that are floats stay what they are;
+            # one row always costs `loss`.
             digits = float((self.loss.numerator & -self.loss.numerator) or 1)
             exact = (Fraction(loss) == self.loss) & (rows**self.power * (float(self.loss.numerator) / digits) < 2.0**53)
         return np.where(exact | (rows == 1), losses, raised(losses, 3))
@@ -161,7 +163,8 @@ class Splitting(Policy):
 
 @dataclass(frozen=True)
 class NoisySums(Policy):
-    """What independent noise on sums of attributes and on counts of records costs: `P(r) = sum_a (|r_a| u_a)^p + sum_c u_c^p`."""
+    """What independent noise on sums of attributes and on counts of records costs:
+    `P(r) = sum_a (|r_a| u_a)^p + sum_c u_c^p`."""
 
     power: ClassVar[int]
 
@@ -224,10 +227,12 @@ class NoisySums(Policy):
 
 @dataclass(frozen=True)
 class GaussianSums(NoisySums):
-    """`P(r) = sum_a r_a^2 / (2 v_a) + sum_c 1 / (2 v_c)`: Gaussian noise of variance v_a on sums of a, v_c on counts of records.
+    """`P(r) = sum_a r_a^2 / (2 v_a) + sum_c 1 / (2 v_c)`: Gaussian noise of variance v_a on sums of a,
+    v_c on counts of records.
 
     It is the exact loss of that mechanism, and never above that of `Splitting` for it: `T_a^2 / (2 v_a) = rho_a` gives
-    `sum_a rho_a (r_a / T_a)^2 <= (sum_a rho_a) m^2`. A variance, not a deviation, because calibrated ones are `T^2 / (2 rho)`, rational.
+    `sum_a rho_a (r_a / T_a)^2 <= (sum_a rho_a) m^2`. A variance, not a deviation,
+    because calibrated ones are `T^2 / (2 rho)`, rational.
     """
 
     variances: Mapping[str, Fraction]
@@ -271,7 +276,8 @@ class GaussianSums(NoisySums):
 
 @dataclass(frozen=True)
 class LaplaceSums(NoisySums):
-    """`P(r) = sum_a |r_a| / b_a + sum_c 1 / b_c`, unit "pure": Laplace noise of scale b_a on sums of a, b_c on counts of records."""
+    """`P(r) = sum_a |r_a| / b_a + sum_c 1 / b_c`, unit "pure": Laplace noise of scale b_a on sums of a,
+    b_c on counts of records."""
 
     scales: Mapping[str, Fraction]
     counts: tuple[Fraction, ...] = ()
@@ -313,8 +319,9 @@ class LaplaceSums(NoisySums):
 def ceilings(values: NDArray[Any], threshold: Fraction) -> Floats:
     """`ceil(|values| / threshold)`, exact below 2^50 and rounded up beyond.
 
-    With threshold p / q and |r| q an integer below 2^53, as p: the quotient of two such floats never rounds up or down to an integer. It is at least 1 / p away from one where it is none, and that is more than half a unit in its last place. Other quotients
-    are settled as rationals, where their rounding error leaves the ceiling open.
+    With threshold p / q and |r| q an integer below 2^53, as p: the quotient of two such floats never rounds up or down to an
+    integer. It is at least 1 / p away from one where it is none, and that is more than half a unit in its last place. Other
+    quotients are settled as rationals, where their rounding error leaves the ceiling open.
     values: (n,). Returns (n,).
     """
     sizes, p, q = magnitudes(values), threshold.numerator, threshold.denominator

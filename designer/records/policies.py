@@ -98,7 +98,8 @@ class Combined(Compound):
 
 @dataclass(frozen=True)
 class Sum(Combined):
-    """Sequential composition (Lemma 4.2): several releases about the same records cost the sum of their policies, adaptive or not."""
+    """Sequential composition (Lemma 4.2): several releases about the same records cost the sum of their policies,
+    adaptive or not."""
 
     kind = "sum"
     sign: ClassVar[str] = " + "
@@ -118,7 +119,8 @@ class Sum(Combined):
 
 @dataclass(frozen=True)
 class Maximum(Combined):
-    """Parallel composition (Lemma 4.3): releases on disjoint parts of the data, a record being in one of them, cost the largest policy.
+    """Parallel composition (Lemma 4.3): releases on disjoint parts of the data, a record being in one of them,
+    cost the largest policy.
 
     Where the part a record is in can be read from the record, `Piecewise` is sharper.
     """
@@ -178,8 +180,9 @@ class Scaled(Compound):
 class Piecewise(Compound):
     """The policy of the group that a record's key names, `other` for every key that is not listed or missing.
 
-    It holds for mechanisms that treat the groups of a partition apart (Lemma 4.3): thresholds by industry, say. A key of another type than all
-    listed ones is refused; texts are compared by their bytes. On an engine the keys must be of the column's type.
+    It holds for mechanisms that treat the groups of a partition apart (Lemma 4.3): thresholds by industry, say. A key of
+    another type than all listed ones is refused; texts are compared by their bytes.
+    On an engine the keys must be of the column's type.
     """
 
     attribute: str
@@ -217,7 +220,8 @@ class Piecewise(Compound):
         return losses
 
     def _places(self, keys: Sequence[object]) -> list[int]:
-        """The place of each key's policy, those of missing and unlisted keys last; a key of another type than the listed ones is refused."""
+        """The place of each key's policy, those of missing and unlisted keys last;
+        a key of another type than the listed ones is refused."""
         place, kinds = {key: i for i, key in enumerate(self.groups)}, {type(key) for key in self.groups}
         for key in keys:
             kind = int if is_whole(key) else str if isinstance(key, str) else None
@@ -283,7 +287,8 @@ class Groups(Mapping[Key, Policy]):
 
 @dataclass(frozen=True)
 class AsZcdp(Compound):
-    """What a pure policy is under zCDP: `P(r) tanh(P(r) / 2)`, which is at most `P(r)^2 / 2` and at most `P(r)` (`accounting.pure_rho`)."""
+    """What a pure policy is under zCDP: `P(r) tanh(P(r) / 2)`,
+    which is at most `P(r)^2 / 2` and at most `P(r)` (`accounting.pure_rho`)."""
 
     part: Policy
     kind = "as_zcdp"

@@ -28,12 +28,13 @@ LARGEST_MEASURE = 1e60
 class Policy(Immutable, ABC):
     """`P(record)`: the most that adding or removing that record may cost, for every data set around it.
 
-    In unit "zcdp" a mechanism M keeps the policy when `D_a(M(D) || M(D')) <= a P(r)` for all a > 1 and all D, D' that differ in the record r
-    (Seeman et al., definition 3.2); in unit "pure" when the likelihood ratio is at most `exp(P(r))`. The function is public. Its value
-    at a record of a confidential table is as confidential as the record.
+    In unit "zcdp" a mechanism M keeps the policy when `D_a(M(D) || M(D')) <= a P(r)` for all a > 1 and all D, D' that differ in
+    the record r (Seeman et al., definition 3.2); in unit "pure" when the likelihood ratio is at most `exp(P(r))`. The function
+    is public. Its value at a record of a confidential table is as confidential as the record.
 
-    Measures count with their absolute values; a missing one (None or NaN) counts as 0, because it adds nothing to a sum. All policies are
-    nondecreasing in every absolute measure, so cutting a measure towards 0 before it is summed keeps the promise made for the record.
+    Measures count with their absolute values; a missing one (None or NaN) counts as 0, because it adds nothing to a sum. All
+    policies are nondecreasing in every absolute measure,
+    so cutting a measure towards 0 before it is summed keeps the promise made for the record.
     """
 
     kind: ClassVar[str]
@@ -182,7 +183,8 @@ def length(columns: Columns) -> int:
 
 
 def raised(values: Floats, roundings: int) -> Floats:
-    """Floats that `roundings` operations, each within 2^-53 (relative), have computed from above: an upper bound of the exact numbers.
+    """Floats that `roundings` operations, each within 2^-53 (relative),
+    have computed from above: an upper bound of the exact numbers.
 
     values: (n,). Returns (n,).
     """

@@ -1,6 +1,7 @@
 """Renyi divergences between integer noise and its shifts, enclosed by sums with bounded tails: what certifies a zCDP policy.
 
-`D_a(P || Q) = log(sum_k P(k)^a Q(k)^(1 - a)) / (a - 1)`, Q the law P shifted by d. Noise on several sums is independent: divergences add.
+`D_a(P || Q) = log(sum_k P(k)^a Q(k)^(1 - a)) / (a - 1)`, Q the law P shifted by d.
+Noise on several sums is independent: divergences add.
 Derivation: docs/theory/records.md, 7.
 """
 
@@ -26,7 +27,8 @@ ORDERS = tuple(Fraction(21, 20) * Fraction(11, 10) ** i for i in range(74))
 
 
 def gaussian_divergence(variance: object, shift: int, order: object) -> arb:
-    """`D_a` for the discrete Gaussian `exp(-k^2 / (2 v))`, enclosed; at most `a d^2 / (2 v)`, equal where `(a - 1) d` is an integer.
+    """`D_a` for the discrete Gaussian `exp(-k^2 / (2 v))`, enclosed;
+    at most `a d^2 / (2 v)`, equal where `(a - 1) d` is an integer.
 
     >>> float(gaussian_divergence(4, 3, 2)), round(float(gaussian_divergence("1/4", 1, "3/2")), 3)
     (2.25, 2.942)
@@ -39,7 +41,8 @@ def gaussian_divergence(variance: object, shift: int, order: object) -> arb:
 
 
 def student_divergence(scale: object, power: int, shift: int, order: object, reach: int | None = None) -> arb:
-    """`D_a` for the weights `(s^2 + k^2)^-m` on the integers, enclosed by the sum over `|k| <= reach` (400 (s + |d|) by default).
+    """`D_a` for the weights `(s^2 + k^2)^-m` on the integers, enclosed by the sum over `|k| <= reach` (400 (s + |d|)
+    by default).
 
     >>> float(student_divergence(5, 2, 5, 2)) < 4 * 0.4813  # 2 m asinh(d / (2 s))
     True
@@ -49,7 +52,8 @@ def student_divergence(scale: object, power: int, shift: int, order: object, rea
     if n <= abs(shift):
         raise InvalidProblem(f"reach: {n} does not go beyond the shift {shift}; give a larger one.")
     squares = [rational_ball(s * s + k * k) for k in range(n + abs(shift) + 1)]
-    # Beyond n the weights are below k^-2m, whose sum is below the integral; the ratio of two of them lies within (1 + |d| / n)^2.
+    # Beyond n the weights are below k^-2m, whose sum is below the integral;
+    # the ratio of two of them lies within (1 + |d| / n)^2.
     tail = rational_ball(Fraction(2, 2 * power - 1) / Fraction(n) ** (2 * power - 1))
     exponent = rational_ball(power * (a - 1))
     growth = rational_ball((1 + Fraction(abs(shift), n)) ** 2) ** exponent
@@ -65,7 +69,8 @@ def student_divergence(scale: object, power: int, shift: int, order: object, rea
 def sharp_rho(divergence: Divergence, largest: arb) -> tuple[float, float]:
     """Bounds of `sup_{a > 1} D_a / a`, the least rho, from the divergence as a function of the order, and D at order infinity.
 
-    D_a never falls with a, so between two orders a < b the quotient is at most `D_b / a`; below the first it is at most D itself.
+    D_a never falls with a, so between two orders a < b the quotient is at most `D_b / a`;
+    below the first it is at most D itself.
     """
     values = [(order, divergence(order)) for order in ORDERS]
     below = max(float((value / rational_ball(order)).lower()) for order, value in values)

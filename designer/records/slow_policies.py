@@ -1,8 +1,8 @@
 """Sums whose policy grows like a logarithm or a root of the record: noise on a transformed sum, or noise with heavy tails.
 
-The idea of slowly scaling policies is that of Finley et al. (2024); mechanisms, grids and proofs here are those of docs/theory/records.md,
-sections 5 and 6. Each mechanism is a frozen object with the policy it keeps, an exact sampler on a grid fixed beforehand, and an estimate that
-is computed from the noisy integer alone.
+The idea of slowly scaling policies is that of Finley et al. (2024); mechanisms, grids and proofs here are those of
+docs/theory/records.md, sections 5 and 6. Each mechanism is a frozen object with the policy it keeps, an exact sampler on a grid
+fixed beforehand, and an estimate that is computed from the noisy integer alone.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ SLACK = Fraction(1, 2**150)  # two transformed numbers are each known to 2^-159
 class TransformedNoise(Immutable):
     """Gaussian noise of standard deviation `deviation` on f(S) for a sum S >= 0, f concave, increasing and f(0) = 0.
 
-    "log": `f(x) = log(1 + x / offset)`; the error of the estimate is in proportion to `S + offset`. "root": `f(x) = sqrt(x + offset) -
-    sqrt(offset)`; it is in proportion to `sqrt(S + offset)`. A negative sum counts as 0.
+    "log": `f(x) = log(1 + x / offset)`; the error of the estimate is in proportion to `S + offset`. "root": `f(x) = sqrt(x +
+    offset) - sqrt(offset)`; it is in proportion to `sqrt(S + offset)`. A negative sum counts as 0.
 
-    f(S) is rounded to a grid of steps of at most `2^-20 deviation`, in ball arithmetic, and the noise is an exact discrete Gaussian on it.
+    f(S) is rounded to a grid of steps of at most `2^-20 deviation`, in ball arithmetic,
+    and the noise is an exact discrete Gaussian on it.
 
     >>> noise = TransformedNoise("log", 1000, "0.05")
     >>> [round(float(noise.policy("pay").exact({"pay": pay})), 1) for pay in (100, 10**4, 10**6)]
@@ -81,7 +82,8 @@ class TransformedNoise(Immutable):
         return TransformedSum(attribute, self)
 
     def moves(self, size: Fraction) -> int:
-        """How many steps adding a record of that size moves any sum at most: `ceil(f(size) / step)`, one more where that is a tie."""
+        """How many steps adding a record of that size moves any sum at most: `ceil(f(size) / step)`,
+        one more where that is a tie."""
         return math.ceil(fraction_above(lambda: self._ball(size) / rational_ball(self.step)) + SLACK) if size else 0
 
     def place(self, total: Fraction) -> int:
@@ -96,7 +98,8 @@ class TransformedNoise(Immutable):
         return self.place(Fraction(total)) + int(noise[0, 0])
 
     def estimate(self, step: int) -> float:
-        """The sum, from a noisy step alone; unbiased up to the rounding of f(S): `E e^(sN) = e^(s^2 / 2)`, `E (m + sN)^2 = m^2 + s^2`."""
+        """The sum, from a noisy step alone; unbiased up to the rounding of f(S): `E e^(sN) = e^(s^2 / 2)`,
+        `E (m + sN)^2 = m^2 + s^2`."""
         z, variance, offset = float(step * self.step), float(self.deviation) ** 2, float(self.offset)
         if self.shape == "root":
             return (z + math.sqrt(offset)) ** 2 - variance - offset
@@ -130,7 +133,8 @@ class TransformedNoise(Immutable):
 
 @dataclass(frozen=True)
 class StudentNoise(Immutable):
-    """Noise on a grid with weights `(scale^2 + z^2)^-power`: a Student law of `2 power - 1` degrees of freedom, variance `scale^2 / (2 power - 3)`.
+    """Noise on a grid with weights `(scale^2 + z^2)^-power`: a Student law of `2 power - 1` degrees of freedom,
+    variance `scale^2 / (2 power - 3)`.
 
     The likelihood ratio between z and z + r is at most `exp(2 power asinh(|r| / (2 scale)))`, the exact supremum over real z.
 
@@ -204,7 +208,8 @@ class SlowSum(Policy):
 
 @dataclass(frozen=True)
 class TransformedSum(SlowSum):
-    """`P(r) = f(|r|)^2 / (2 deviation^2)` in unit "zcdp", f(|r|) in whole steps: `f(S + r) - f(S) <= f(r)` because f is concave with f(0) = 0."""
+    """`P(r) = f(|r|)^2 / (2 deviation^2)` in unit "zcdp", f(|r|)
+    in whole steps: `f(S + r) - f(S) <= f(r)` because f is concave with f(0) = 0."""
 
     mechanism: TransformedNoise
     kind: ClassVar[str] = "transformed_sum"
@@ -219,7 +224,8 @@ class TransformedSum(SlowSum):
 
     def __call__(self, columns: Columns) -> Floats:
         sizes, noise = magnitudes(column(columns, self.attribute)), self.noise
-        # Two steps more, relative to the deviation, are above any rounding up to whole steps; the smallest records pay them in full.
+        # Two steps more, relative to the deviation, are above any rounding up to whole steps;
+        # the smallest records pay them in full.
         roots = raised(noise.transformed(sizes), 16) + 2 * float(noise.step)
         return np.where(sizes > 0, raised((roots / float(noise.deviation)) ** 2 / 2, 12), 0.0)
 
@@ -247,7 +253,8 @@ class TransformedSum(SlowSum):
 
 @dataclass(frozen=True)
 class StudentSum(SlowSum):
-    """`P(r) = 2 power asinh(|r| / (2 scale))` in unit "pure", |r| in whole steps; `policies.AsZcdp` of it is the zCDP policy."""
+    """`P(r) = 2 power asinh(|r| / (2 scale))` in unit "pure", |r| in whole steps;
+    `policies.AsZcdp` of it is the zCDP policy."""
 
     mechanism: StudentNoise
     kind: ClassVar[str] = "student_sum"

@@ -1,4 +1,5 @@
-"""What a design of per-record noise starts from, all of it public: accuracy targets, and records for which the policy shall be small."""
+"""What a design of per-record noise starts from, all of it public: accuracy targets,
+and records for which the policy shall be small."""
 
 from __future__ import annotations
 
@@ -19,9 +20,11 @@ COUNT = "count"  # the measure that is 1 for every record
 
 @dataclass(frozen=True, eq=False)
 class Accuracy(Immutable):
-    """Targets for one measure: `deviations` (n,), the largest standard deviation of each group's answer, infinite where there is no target.
+    """Targets for one measure: `deviations` (n,), the largest standard deviation of each group's answer,
+    infinite where there is no target.
 
-    measure: its name, `COUNT` for the number of records. on_average: only the mean of `(deviation / target)^2` must be at most 1.
+    measure: its name, `COUNT` for the number of records.
+    on_average: only the mean of `(deviation / target)^2` must be at most 1.
     """
 
     measure: str
@@ -45,10 +48,12 @@ class Accuracy(Immutable):
         share: float = 1.0,
         asked: NDArray[np.bool_] | None = None,
     ) -> Self:
-        """Fitness for use: `|noise| <= error * |total|` with probability `confidence`, for at least a `share` of the groups `asked`.
+        """Fitness for use: `|noise| <= error * |total|` with probability `confidence`,
+        for at least a `share` of the groups `asked`.
 
-        totals: (n,) PUBLIC estimates, last year's for instance. The deviation is `error |total| / z`, z the normal quantile (1.96 at 95 %).
-        Exempt are groups of total 0 and those of the smallest totals. Source: Seeman et al., section 6.4 (QueryRelErr).
+        totals: (n,) PUBLIC estimates, last year's for instance. The deviation is `error |total| / z`, z the normal quantile
+        (1.96 at 95 %). Exempt are groups of total 0 and those of the smallest totals.
+        Source: Seeman et al., section 6.4 (QueryRelErr).
 
         >>> Accuracy.relative("emp", [1000, 100, 1], 0.1, share=0.66).deviations.round(2)
         array([51.02,  5.1 ,   inf])
@@ -67,10 +72,11 @@ class Accuracy(Immutable):
 
 @dataclass(frozen=True, eq=False)
 class PriorRecords(Immutable):
-    """K PUBLIC records and how much their losses matter: the functional is `sum_k weights_k P(r_k)`, or the largest `weights_k P(r_k)`.
+    """K PUBLIC records and how much their losses matter: the functional is `sum_k weights_k P(r_k)`,
+    or the largest `weights_k P(r_k)`.
 
-    measures: d names; values: (K, d); weights: (K,), positive; `largest` chooses the second form. groups: (K,), the place of each record's
-    finest group, needed only where noise differs between groups of one level.
+    measures: d names; values: (K, d); weights: (K,), positive; `largest` chooses the second form. groups: (K,), the place of
+    each record's finest group, needed only where noise differs between groups of one level.
     """
 
     measures: tuple[str, ...]
@@ -116,7 +122,8 @@ class PriorRecords(Immutable):
 
     @classmethod
     def cap(cls, caps: Mapping[str, float]) -> Self:
-        """The largest loss of a record with no measure above its cap: that of the record at the caps, because policies do not decrease."""
+        """The largest loss of a record with no measure above its cap: that of the record at the caps,
+        because policies do not decrease."""
         return cls(tuple(caps), np.array([list(caps.values())], dtype=np.float64), np.ones(1))
 
     def squares(self, measures: Sequence[str]) -> Floats:

@@ -1,10 +1,12 @@
-"""Unit splitting for a design: thresholds of least policy, proven, and the split of rho over queries that goes with any thresholds.
+"""Unit splitting for a design: thresholds of least policy, proven,
+and the split of rho over queries that goes with any thresholds.
 
-The noise is that of the design: `sigma_af` for measure a and family f. Thresholds T make it the noise of `rho = sum_a q_a T_a^2` on split
-rows, `q_a = sum_f 1 / (2 sigma_af^2)`, so `P(r) = (c + rho) m(r)^2`, `m = max(1, max_a ceil(r_a / T_a))`, where c is what one split row costs
-the queries that count split rows (private partition selection). The exact policy of the same noise, `c m^2 + sum_a q_a r_a^2`, is never
-above it, because `r_a <= T_a m`. Without such queries thresholds change the published bound only; with them they change the loss:
-small thresholds multiply split rows, large ones charge every record for the noise (docs/theory/record_design.md, 4).
+The noise is that of the design: `sigma_af` for measure a and family f. Thresholds T make it the noise of
+`rho = sum_a q_a T_a^2` on split rows, `q_a = sum_f 1 / (2 sigma_af^2)`, so `P(r) = (c + rho) m(r)^2`,
+`m = max(1, max_a ceil(r_a / T_a))`, where c is what one split row costs the queries that count split rows (private partition
+selection). The exact policy of the same noise, `c m^2 + sum_a q_a r_a^2`, is never above it, because `r_a <= T_a m`. Without
+such queries thresholds change the published bound only; with them they change the loss: small thresholds multiply split rows,
+large ones charge every record for the noise (docs/theory/record_design.md, 4).
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from solvers.programs.ceiling_product import Product, least_product
 
 @dataclass(frozen=True, eq=False)
 class SplitDesign(Immutable):
-    """Thresholds for the noise of a design. `split_rows` is c above, `rho` what the sums cost one split row, `unsplit` the counts of records."""
+    """Thresholds for the noise of a design. `split_rows` is c above, `rho` what the sums cost one split row,
+    `unsplit` the counts of records."""
 
     design: RecordDesign
     thresholds: Mapping[str, float]
@@ -58,7 +61,8 @@ class SplitDesign(Immutable):
         return constant_loss(self.design)
 
     def policy(self) -> Sum:
-        """The published policy: splitting for everything asked on split rows, and a constant for the counts of records before."""
+        """The published policy: splitting for everything asked on split rows,
+        and a constant for the counts of records before."""
         exact = self.design.policy()
         loss = Fraction(self.split_rows) + sum(Fraction(T) ** 2 / (2 * exact.variances[a]) for a, T in self.thresholds.items())
         split = Splitting(loss, {a: Fraction(T) for a, T in self.thresholds.items()})
@@ -108,8 +112,8 @@ def design_thresholds(
 ) -> SplitDesign:
     """The thresholds of least functional of the splitting policy over the design's prior, to a proven relative gap.
 
-    split_rows: c, 0 where nothing counts split rows. most_rows: no prior record may be split into more. points: sums over more prior records
-    are solved on that many, grouped by size, and the bound then speaks of those alone.
+    split_rows: c, 0 where nothing counts split rows. most_rows: no prior record may be split into more. points: sums over more
+    prior records are solved on that many, grouped by size, and the bound then speaks of those alone.
     """
     if not design.uniform:
         raise InvalidProblem(
@@ -129,7 +133,8 @@ def design_thresholds(
 
 
 def _fewer(prior: PriorRecords, measures: tuple[str, ...], points: int) -> tuple[Floats, Floats]:
-    """The records, or groups of records next to each other in size, each with its largest values: an upper estimate of the sum."""
+    """The records, or groups of records next to each other in size,
+    each with its largest values: an upper estimate of the sum."""
     values = np.stack([prior.column(a) for a in measures], axis=1)
     if not values.any(axis=0).all():
         raise InvalidProblem("prior: some summed measure is 0 in every record; give records with positive values.")

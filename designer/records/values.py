@@ -56,7 +56,8 @@ def number(value: object, column: str) -> Number | None:
 
 
 def label(value: object, column: str) -> str | None:
-    """The text by which groups know a value, None where it is missing; InvalidProblem for every type that no key column holds."""
+    """The text by which groups know a value, None where it is missing;
+    InvalidProblem for every type that no key column holds."""
     if is_missing(value):
         return None
     if isinstance(value, str):

@@ -1,6 +1,7 @@
 """What several releases promise together, what is promised to groups of records, and what later computation changes: nothing.
 
-On relations the rules are arithmetic of budgets (DX Fact 1, docs/theory/metrics.md, 4); on mechanisms they are statements to publish.
+On relations the rules are arithmetic of budgets (DX Fact 1, docs/theory/metrics.md, 4);
+on mechanisms they are statements to publish.
 
 | rule | pure | gaussian |
 | --- | --- | --- |
@@ -43,11 +44,12 @@ class Promising(Protocol):
 
 
 def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation:
-    """The relation that releases under `relations`, about the same records, keep together, even if each was chosen after the last.
+    """The relation that releases under `relations`, about the same records, keep together,
+    even if each was chosen after the last.
 
-    pure: budgets add (DX Fact 1); gaussian: `b^2/2`-zCDP adds, so budgets combine to the root of the sum of their squares. Relations in
-    which records appear combine their budgets of appearing too, rounded up; if one of the relations speaks of changes only, the number of
-    records is public, and so do they together.
+    pure: budgets add (DX Fact 1); gaussian: `b^2/2`-zCDP adds, so budgets combine to the root of the sum of their squares.
+    Relations in which records appear combine their budgets of appearing too, rounded up; if one of the relations speaks of
+    changes only, the number of records is public, and so do they together.
 
     >>> from designer import metrics
     >>> composition([metrics.uniform(2, 3.0), metrics.uniform(2, 4.0)], "gaussian").exact_budget(0, 1)
@@ -58,7 +60,8 @@ def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation
     listed = list(relations)
     if not listed or not all(isinstance(relation, (Metric, AddRemove, AppearOrChange)) for relation in listed):
         raise InvalidProblem(
-            f"relations: {shown([r if isinstance(r, str) else type(r).__name__ for r in listed])}; give metrics, or relations in which records appear."
+            f"relations: {shown([r if isinstance(r, str) else type(r).__name__ for r in listed])}; give metrics, or "
+            "relations in which records appear."
         )
     changes = [_change(relation) for relation in listed]
     change = sum_of(*changes) if notion == "pure" else root_sum_squares(*changes)
@@ -90,8 +93,8 @@ def _rounded_up(presences: Sequence[Floats], notion: str) -> Floats:
 def group_privacy(relation: Metric, records: int) -> Scaled:
     """The relation kept for a group in which `records` records all change from i to j: `records * d(i, j)`, in both notions.
 
-    Pure: the ratios multiply along the changes. Gaussian: b-GDP and `b^2/2`-zCDP become those of the sum of the budgets. Groups whose
-    records change differently: `group_budget`.
+    Pure: the ratios multiply along the changes. Gaussian: b-GDP and `b^2/2`-zCDP become those of the sum of the budgets. Groups
+    whose records change differently: `group_budget`.
     """
     return scaled(count(records, "records"), relation)
 
@@ -99,8 +102,9 @@ def group_privacy(relation: Metric, records: int) -> Scaled:
 def group_budget(relation: Relation, changes: Iterable[tuple[int, int]]) -> Fraction | None:
     """The budget for records that change together, the m-th from element i_m to j_m: the sum of theirs, in both notions.
 
-    Element number N, one more than the last, stands for an absent record. None where a change is unprotected. Sharper than `k` times the
-    largest budget (DX Fact 1, 3). Exact where budgets are rational; irrational ones are each below the truth by less than 2^-79 of it.
+    Element number N, one more than the last, stands for an absent record. None where a change is unprotected. Sharper than `k`
+    times the largest budget (DX Fact 1, 3). Exact where budgets are rational;
+    irrational ones are each below the truth by less than 2^-79 of it.
 
     >>> from designer import metrics
     >>> group_budget(metrics.line([0, 1, 4], period=1, epsilon=0.5), [(0, 1), (0, 2)])
@@ -163,7 +167,8 @@ def for_groups(mechanism: Promising, records: int) -> Guarantee:
 
 
 def post_processing(guarantee: Guarantee, computation: str) -> Guarantee:
-    """The statement for what `computation`, a sentence, makes of a release alone, without another look at the data: the same promise."""
+    """The statement for what `computation`, a sentence, makes of a release alone,
+    without another look at the data: the same promise."""
     if not isinstance(computation, str) or not computation.strip() or "\n" in computation:
         raise InvalidProblem(f"computation: {shown(computation)} is no sentence; say what is computed from the release.")
     return replace(

@@ -62,8 +62,9 @@ def require_listed(relation: Relation) -> None:
     """Refuse a relation that no reader of a spec would know: of a class of the caller, or with one inside."""
     if type(relation) not in RELATIONS.values():
         raise InvalidProblem(
-            f"relation: {shown(relation.kind)} is a rule of your own, which no file can hold: what reads a spec knows only its list of "
-            "kinds. Release from the object that you have, or use metrics.from_matrix(rule.distances()) in its place."
+            f"relation: {shown(relation.kind)} is a rule of your own, which no file can hold: what reads a spec knows only "
+            "its list of kinds. Release from the object that you have, or use metrics.from_matrix(rule.distances()) in its "
+            "place."
         )
     for part in relation.inner():
         require_listed(part)
@@ -73,7 +74,8 @@ def relation_from_spec(spec: Any) -> Relation:
     """The relation of a spec: one of `RELATIONS`, written as this program writes it; `InvalidSpec` otherwise."""
     if not isinstance(spec, dict) or spec.get("kind") not in RELATIONS:
         raise InvalidSpec(
-            f"relation.kind: {shown(spec.get('kind') if isinstance(spec, dict) else spec)} is unknown; one of {sorted(RELATIONS)}."
+            f"relation.kind: {shown(spec.get('kind') if isinstance(spec, dict) else spec)} is unknown; one of "
+            f"{sorted(RELATIONS)}."
         )
     require_keys(spec, keys(RELATIONS[spec["kind"]].schema), f"relation of kind {spec['kind']!r}")
     restored = {key: _with_infinity(value) for key, value in spec.items()}

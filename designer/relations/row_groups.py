@@ -1,7 +1,8 @@
 """Records that hold one value in each of several groups, and may change in all of them at once: budgets add up over the groups.
 
-The universe of such records is a product, but answers that are sums over the groups see only the counts of each group's values. So the elements
-here are the values of all groups side by side, their number is a sum instead of a product (docs/theory/statistical.md, 2).
+The universe of such records is a product, but answers that are sums over the groups see only the counts of each group's values.
+So the elements here are the values of all groups side by side,
+their number is a sum instead of a product (docs/theory/statistical.md, 2).
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from designer.values.schema import NAMES, of_kind
 class RowGroups(Relation):
     """A record is counted once in every group; it may change from `u` to `v` with budget `sum_g d_g(u_g, v_g)`.
 
-    parts: the metrics d_g. names: what the groups are called. Pairs of elements are changes within one group; by the triangle inequality
-    of every norm they imply the changes in several groups, whose differences are sums and whose budgets are the sums of the budgets.
+    parts: the metrics d_g. names: what the groups are called. Pairs of elements are changes within one group; by the triangle
+    inequality of every norm they imply the changes in several groups,
+    whose differences are sums and whose budgets are the sums of the budgets.
     """
 
     parts: tuple[Metric, ...]
@@ -88,8 +90,8 @@ class RowGroups(Relation):
             f"{name} ({part.words().removesuffix('.')})" for name, part in zip(self.names, self.parts, strict=True)
         )
         return (
-            f"A record has one value in each of {len(self.parts)} groups and may change in all of them; the budget is the sum over "
-            f"the changed groups of: {listed}."
+            f"A record has one value in each of {len(self.parts)} groups and may change in all of them; the budget is the "
+            f"sum over the changed groups of: {listed}."
         )
 
     def to_spec(self) -> dict[str, Any]:

@@ -96,8 +96,8 @@ def along(radius: Floats, radius_error: Floats, vector: Floats, length: Floats, 
     """`radius * vector / length`, row by row, and its error in the norm in which `length` is the norm of `vector`.
 
     In any norm `|a / |a| - b / |b||` is at most `2 |a - b| / |b|`; a radius right to a quarter makes that `2.5 radius` times.
-    radius, radius_error, length, vector_error: (n,). vector: (n, s). Returns (n, s) and errors (n,), infinite where the radius is not
-    known to a quarter.
+    radius, radius_error, length, vector_error: (n,). vector: (n, s). Returns (n, s) and errors (n,), infinite where the radius
+    is not known to a quarter.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         error = radius_error + 3.0 * radius * vector_error / length + radius * 2.0**-50

@@ -27,7 +27,8 @@ WORD = 2**64
 
 @dataclass(frozen=True, eq=False)
 class FiniteLaw:
-    """Integers k = 0 .. n - 1 with probability proportional to `weights()[k]`, nonnegative reals recomputed at every working precision.
+    """Integers k = 0 .. n - 1 with probability proportional to `weights()[k]`,
+    nonnegative reals recomputed at every working precision.
 
     One word decides, by its place among the cumulative shares times 2^64; where it lies next to one of them, further bits do.
 

@@ -40,8 +40,8 @@ def draw_exponential(scores: Sequence[Exact], entropy: Entropy, factor: Exact = 
 
 
 def draw_permute_and_flip(scores: Sequence[Exact], entropy: Entropy, factor: Exact = 1) -> int:
-    """An index r by permute-and-flip (McKenna and Sheldon 2020) on `factor * scores`: in random order, the first candidate whose
-    coin of bias `exp(factor * (scores[r] - max scores))` falls heads.
+    """An index r by permute-and-flip (McKenna and Sheldon 2020) on `factor * scores`: in random order, the first candidate
+    whose coin of bias `exp(factor * (scores[r] - max scores))` falls heads.
 
     >>> from designer.sampling.entropy import SeededEntropy
     >>> draw_permute_and_flip([0, 3, 700], SeededEntropy(1), Fraction(1, 2))
@@ -54,8 +54,8 @@ def draw_permute_and_flip(scores: Sequence[Exact], entropy: Entropy, factor: Exa
 class ExponentialLaw:
     """`P(r)` proportional to `exp(factor * scores[r])`, exact rationals; draws invert one uniform number, nothing is rejected.
 
-    Every draw takes one word of entropy, whatever the scores, and further words with probability below `m 2^-62`. ValueError without
-    candidates, for scores that are not exact rationals, or for a negative factor.
+    Every draw takes one word of entropy, whatever the scores, and further words with probability below `m 2^-62`. ValueError
+    without candidates, for scores that are not exact rationals, or for a negative factor.
 
     >>> ExponentialLaw([0, 1]).pmf().round(4).tolist()
     [0.2689, 0.7311]
@@ -103,11 +103,12 @@ class ExponentialLaw:
 
 @dataclass(frozen=True)
 class PermuteAndFlipLaw:
-    """Every candidate flips a coin of bias `p_r = exp(factor * (scores[r] - max scores))`; one of the heads is chosen uniformly.
+    """Every candidate flips a coin of bias `p_r = exp(factor * (scores[r] - max scores))`;
+    one of the heads is chosen uniformly.
 
     That is permute-and-flip, whose random order is independent of the coins: `P(r) = p_r * integral over z in [0, 1] of
-    prod over t != r of (1 - p_t + p_t z)`, the mean of `1 / (1 + other heads)`. All coins are flipped, so a draw takes `2 m` words of entropy
-    whatever the scores, and further words with probability below `m^2 2^-62`.
+    prod over t != r of (1 - p_t + p_t z)`, the mean of `1 / (1 + other heads)`. All coins are flipped, so a draw takes `2 m`
+    words of entropy whatever the scores, and further words with probability below `m^2 2^-62`.
 
     >>> PermuteAndFlipLaw([0, 1]).pmf().round(4).tolist()
     [0.1839, 0.8161]
@@ -146,7 +147,8 @@ class PermuteAndFlipLaw:
 
 @dataclass(frozen=True)
 class _Cells:
-    """For thresholds C_k in [0, 1]: words w below `first_k` are below C_k, words above `last_k` are above, the few between are open."""
+    """For thresholds C_k in [0, 1]: words w below `first_k` are below C_k, words above `last_k` are above,
+    the few between are open."""
 
     first: NDArray[np.uint64]
     last: NDArray[np.uint64]
@@ -187,7 +189,8 @@ def _flips(gaps: Sequence[Fraction]) -> Floats:
 
 
 def _one_of_each(heads: NDArray[np.bool_], entropy: Entropy) -> NDArray[np.intp]:
-    """A uniform choice among the True entries of each row: the largest of random keys, drawn again for rows where two are the largest."""
+    """A uniform choice among the True entries of each row: the largest of random keys,
+    drawn again for rows where two are the largest."""
     keys = np.where(heads, entropy.words(heads.size).reshape(heads.shape), np.uint64(0))
     chosen = keys.argmax(axis=1)
     largest = keys[np.arange(len(keys)), chosen]

@@ -42,7 +42,8 @@ LAWS: dict[str, type[ExponentialLaw] | type[PermuteAndFlipLaw]] = {
 LAW_WORDS = {
     "exponential": "Exponential mechanism: P(candidate) proportional to exp(rate * score)",
     "permute_and_flip": (
-        "Permute-and-flip: every candidate flips a coin of bias exp(rate * (score - best score)), one of the heads is chosen uniformly"
+        "Permute-and-flip: every candidate flips a coin of bias exp(rate * (score - best score)), one of the heads is "
+        "chosen uniformly"
     ),
 }
 THEOREM = (
@@ -54,18 +55,20 @@ SAMPLING = (
 )
 NUMBERS = "Scores are computed in exact integers; only the name of the chosen candidate leaves."
 TIMING = (
-    "The number of random words does not depend on the data, except with a probability below 2^-20; the time of exact sums and exponentials "
-    "depends on the size of the scores and is not covered. Anyone who can time single releases precisely is outside the guarantee."
+    "The number of random words does not depend on the data, except with a probability below 2^-20; the time of exact sums "
+    "and exponentials depends on the size of the scores and is not covered. Anyone who can time single releases precisely "
+    "is outside the guarantee."
 )
 LEAST_RATE = 1e-140
 
 
 @dataclass(frozen=True, eq=False)
 class Selection(TakesCounts):
-    """Chooses a candidate of `score` with a law of base `exp(rate * score)`: DX Definition 9 with `rate = 1 / (2 c)`, or permute-and-flip.
+    """Chooses a candidate of `score` with a law of base `exp(rate * score)`: DX Definition 9 with `rate = 1 / (2 c)`,
+    or permute-and-flip.
 
-    `rate` is in budget per unit of score. Construction certifies `rate * (max v - min v) <= b` for the changes v of the scores under every
-    protected change of the data, and raises `NotPrivate` otherwise. `Selection.design` finds the largest rate.
+    `rate` is in budget per unit of score. Construction certifies `rate * (max v - min v) <= b` for the changes v of the scores
+    under every protected change of the data, and raises `NotPrivate` otherwise. `Selection.design` finds the largest rate.
 
     >>> from designer import Workload, metrics
     >>> from designer.selection.scores import Linear
@@ -111,8 +114,9 @@ class Selection(TakesCounts):
     def design(cls, score: Score, relation: Relation, law: LawName = "exponential", constant: Constant = "range") -> Selection:
         """The selection with the largest private rate, `min b / (max v - min v)` over all protected changes.
 
-        constant="theorem_3" takes DX Theorem 3's `min b / (2 max |v|)` instead, which is never larger. DesignFailed when no protected change
-        moves scores apart (the best candidate may then be published as it is) or when a change without budget does.
+        constant="theorem_3" takes DX Theorem 3's `min b / (2 max |v|)` instead, which is never larger. DesignFailed when no
+        protected change moves scores apart (the best candidate may then be published as it is)
+        or when a change without budget does.
         """
         return cls(score, relation, largest_rate(score, relation, constant), law)
 
@@ -141,7 +145,8 @@ class Selection(TakesCounts):
 
     @withholding
     def release(self, histogram: object) -> Choice:
-        """One candidate for confidential data: counts of the universe elements, in their order or by name. Spends the budget once."""
+        """One candidate for confidential data: counts of the universe elements, in their order or by name.
+        Spends the budget once."""
         chosen = int(self._law(histogram).draw(1, SystemEntropy())[0])
         return Choice(self.score.candidates[chosen], chosen, self.guarantee, self.fingerprint)
 
@@ -163,10 +168,12 @@ class Selection(TakesCounts):
         return float(law.pmf() @ np.array([float(min(gap, Fraction(2**1000))) for gap in law.gaps])) / self.rate
 
     def shortfall_bound(self, beta: float, best: int = 1) -> float:
-        """a with `P(score of the choice <= max score - a) <= beta` whatever the data, when at least `best` candidates have the largest score.
+        """a with `P(score of the choice <= max score - a) <= beta` whatever the data,
+        when at least `best` candidates have the largest score.
 
-        `a = ln((R - best) (1 - beta) / (best beta)) / rate`, never above DX Theorem 4's `(ln(R / best) + ln(1 / beta)) / rate`, and attained by the
-        exponential mechanism when all others score `max - a`; docs/theory/selection.md, 4. 0 where no candidate can be worse.
+        `a = ln((R - best) (1 - beta) / (best beta)) / rate`, never above DX Theorem 4's `(ln(R / best) + ln(1 / beta)) / rate`,
+        and attained by the exponential mechanism when all others score `max - a`; docs/theory/selection.md, 4.
+        0 where no candidate can be worse.
         """
         probability(beta, "beta")
         candidates = len(self.score.candidates)
@@ -215,7 +222,9 @@ class Selection(TakesCounts):
                 "rate": self.rate,
                 **self.relation.facts(),
             },
-            mechanism=f"{LAW_WORDS[self.law]}; {len(self.score.candidates)} public candidates; the score is {self.score.words()}.",
+            mechanism=(
+                f"{LAW_WORDS[self.law]}; {len(self.score.candidates)} public candidates; the score is {self.score.words()}."
+            ),
             sampling=SAMPLING,
             floating_point=NUMBERS,
             timing=TIMING,
@@ -268,7 +277,8 @@ def largest_rate(score: Score, relation: Relation, constant: Constant = "range")
     worst = refuse_infinite(sensitivity, unit)
     if worst == 0:
         raise DesignFailed(
-            "relation: no protected change moves two scores apart, so any rate is private; publish the best candidate, or protect more."
+            "relation: no protected change moves two scores apart, so any rate is private; publish the best candidate, or "
+            "protect more."
         )
     return 1.0 / (worst * scale_up_to_private(sensitivity, unit.divided(worst)))
 
@@ -278,7 +288,8 @@ def _moved_forms(score: Score, relation: Relation) -> SensitivitySet:
     changes, forms = score.changes(relation), score.workload.dense()
     if not changes.exact_on(forms.T):
         raise InvalidProblem(
-            "score: sums of its entries over a protected change are no floats, so nothing can be proven; round the entries to coarser steps."
+            "score: sums of its entries over a protected change are no floats, so nothing can be proven; round the entries "
+            "to coarser steps."
         )
     return SensitivitySet.of(forms, changes)
 

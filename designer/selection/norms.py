@@ -1,7 +1,8 @@
 """How far a protected change can pull two candidates' scores apart: the seminorms that decide whether a selection is private.
 
-A law that depends on score differences only (exponential, permute-and-flip) changes by at most `exp(max over r, t of (v_t - v_r))` when
-score r moves by v_r (docs/theory/selection.md, 2). Each kind of score turns a change u of its linear forms into a bound of that maximum.
+A law that depends on score differences only (exponential, permute-and-flip) changes by at most
+`exp(max over r, t of (v_t - v_r))` when score r moves by v_r (docs/theory/selection.md, 2). Each kind of score turns a change u
+of its linear forms into a bound of that maximum.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Scores of candidates: what a selection should make large, built from linear forms so that their sensitivity is known exactly.
 
-Four kinds suffice for linear utilities, for finding the query that is answered worst (MWEM), for medians and quantiles, and for choosing a
-small database that answers well (SmallDB). Entries of matrices and targets are the rational numbers that their float64 values are: nothing is rounded.
+Four kinds suffice for linear utilities, for finding the query that is answered worst (MWEM), for medians and quantiles, and for
+choosing a small database that answers well (SmallDB). Entries of matrices and targets are the rational numbers that their
+float64 values are: nothing is rounded.
 What a score may move: docs/theory/selection.md, sections 1 and 2.
 """
 
@@ -162,7 +163,8 @@ class AbsoluteError(Score):
 
 
 class Closeness(AbsoluteError):
-    """`s_r(x) = -|(Q x)_r - t_r|`: the query whose answer is nearest to its target scores highest (a median: below - above nearest to 0)."""
+    """`s_r(x) = -|(Q x)_r - t_r|`: the query whose answer is nearest to its target scores
+    highest (a median: below - above nearest to 0)."""
 
     kind = "closeness"
     schema = of_kind(
@@ -183,7 +185,8 @@ class Closeness(AbsoluteError):
 
 @dataclass(frozen=True, eq=False)
 class LargestError(Score):
-    """`s_r(x) = -max_k |(Q x)_k - t_rk|`: the candidate whose public answers t_r (row of targets, (R, K)) err least scores highest (SmallDB's choice).
+    """`s_r(x) = -max_k |(Q x)_k - t_rk|`: the candidate whose public answers t_r (row of targets, (R, K))
+    err least scores highest (SmallDB's choice).
 
     `named` holds the names of the candidates, `c0, c1, ...` by default.
     """

@@ -34,11 +34,13 @@ MOST_ENTRIES = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class Tabulated(Score):
-    """`s_r(x)` for every histogram x of `records` records over N named elements: the workload is the table, (R, H), H = C(records + N - 1, N - 1).
+    """`s_r(x)` for every histogram x of `records` records over N named elements: the workload is the table, (R, H),
+    H = C(records + N - 1, N - 1).
 
-    A Python function cannot be certified, its table can: `Tabulated.of` asks the function once for every histogram, and the certificate visits every
-    protected pair of them. The number of records must be public, so relations that add or remove records are refused, and so are universes
-    too large to enumerate (at most 2,000,000 entries and pairs). There is no way to hand in a sensitivity without its proof.
+    A Python function cannot be certified, its table can: `Tabulated.of` asks the function once for every histogram, and the
+    certificate visits every protected pair of them. The number of records must be public, so relations that add or remove
+    records are refused, and so are universes too large to enumerate (at most 2,000,000 entries and pairs). There is no way to
+    hand in a sensitivity without its proof.
 
     >>> distinct = Tabulated.of(lambda x: [sum(c > 0 for c in x), 1], ["a", "b"], records=2, candidates=["many", "one"])
     >>> distinct.exact(np.array([1, 1]))
@@ -81,7 +83,8 @@ class Tabulated(Score):
         expected = _databases(len(self.elements), count(self.records, "records"), len(self.candidates))
         if self.workload.elements != tuple(map(str, expected)):
             raise InvalidProblem(
-                f"table: its columns are not the {len(expected)} histograms of {self.records} records; make it with `Tabulated.of`."
+                f"table: its columns are not the {len(expected)} histograms of {self.records} records; make it with "
+                "`Tabulated.of`."
             )
 
     @property
@@ -103,7 +106,8 @@ class Tabulated(Score):
         """The relation between databases, the columns of the table."""
         if not isinstance(relation, Metric):
             raise InvalidProblem(
-                f"relation: {relation.kind!r} is no metric, but a tabulated score needs changes of one record at a time and their number public; use one."
+                f"relation: {relation.kind!r} is no metric, but a tabulated score needs changes of one record at a time and "
+                "their number public; use one."
             )
         return Neighbours(relation, self.records)
 
@@ -207,8 +211,9 @@ def _databases(elements: int, records: int, candidates: int) -> list[Histogram]:
     total = math.comb(records + elements - 1, records) if few else MOST_ENTRIES + 1
     if total * max(candidates, elements**2) > MOST_ENTRIES:
         raise InvalidProblem(
-            f"records: {shown(records)} over {elements} elements make {shown(total)} databases{'' if few else ' or more'}, too many to enumerate for {candidates} candidates; write "
-            "the score with linear forms (designer.selection.scores) or coarsen the universe."
+            f"records: {shown(records)} over {elements} elements make {shown(total)} databases{'' if few else ' or more'}, "
+            f"too many to enumerate for {candidates} candidates; write the score with linear forms "
+            "(designer.selection.scores) or coarsen the universe."
         )
     return list(histograms(elements, records))
 

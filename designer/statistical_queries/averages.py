@@ -1,7 +1,9 @@
-"""Averages that budgets decide one by one: the separable marginal program of DX Appendix C (14), and the bounds of DX Theorem 11.
+"""Averages that budgets decide one by one: the separable marginal program of DX Appendix C (14),
+and the bounds of DX Theorem 11.
 
-Each statistic has a group of attributes of its own and budgets add up over the groups, so each spends its whole budget and the noise of one does not
-depend on the others. Under the worst-case absolute error the optimum is a closed form for each (docs/theory/statistical.md, 3).
+Each statistic has a group of attributes of its own and budgets add up over the groups, so each spends its whole budget and the
+noise of one does not depend on the others. Under the worst-case absolute error the optimum
+is a closed form for each (docs/theory/statistical.md, 3).
 """
 
 from __future__ import annotations
@@ -31,11 +33,14 @@ OBJECTIVE = "sum_k (max_u |p_k(u) - f_k(u)| + c_k), the worst expected l1 error 
 
 @dataclass(frozen=True)
 class AverageBounds:
-    """Upper bounds for `Z - q(x)`, x any n rows, Z the noisy averages, with Laplace scales c (of the averages) and answers p instead of f.
+    """Upper bounds for `Z - q(x)`, x any n rows, Z the noisy averages, with Laplace scales c (of the averages)
+    and answers p instead of f.
 
-    squared: DX Theorem 11.1, `2 (max_u ||p(u) - f(u)||_2^2 + 2 ||c||_2^2)`. centred: the same without the factor 2, for the noise has mean
-    0 and no cross term. l1, l2, linf: Theorem 11.2. high_probability: Theorem 11.3, l-infinity with probability at least 1 - delta.
-    bias: `max_u ||p(u) - f(u)||_order` for the orders 1, 2 and infinity, or an upper bound where a statistic depends on several groups.
+    squared: DX Theorem 11.1, `2 (max_u ||p(u) - f(u)||_2^2 + 2 ||c||_2^2)`. centred: the same without the factor 2, for the
+    noise has mean 0 and no cross term. l1, l2, linf: Theorem 11.2.
+    high_probability: Theorem 11.3, l-infinity with probability at least 1 - delta.
+    bias: `max_u ||p(u) - f(u)||_order` for the orders 1, 2 and infinity,
+    or an upper bound where a statistic depends on several groups.
     """
 
     n: float
@@ -84,7 +89,8 @@ def statistic_of_each_group(queries: StatisticalQueries) -> list[int]:
     owner = [ks[0] for ks in deciding if len(ks) == 1]
     if len(owner) < len(deciding) or len(set(owner)) < len(owner) or len(owner) < len(queries.statistics):
         raise DesignFailed(
-            "separable: the attributes do not fall into groups that decide one statistic each, and one each statistic; use `design` on `problem()`."
+            "separable: the attributes do not fall into groups that decide one statistic each, and one each statistic; use "
+            "`design` on `problem()`."
         )
     return owner
 
@@ -101,13 +107,15 @@ def _fit(queries: StatisticalQueries, group: int, statistic: int, n: float) -> S
     distances = image.metric.distances()
     if not (distances + np.eye(len(distances)) > 0).all():
         raise DesignFailed(
-            f"separable: two values of {list(image.domain.attributes)} have budget 0 and different answers; give the pair a positive budget."
+            f"separable: two values of {list(image.domain.attributes)} have budget 0 and different answers; give the pair a "
+            "positive budget."
         )
     return fit_uniformly(image.columns[statistic], Metric(np.minimum(distances, distances.T)), n, MAXIMUM)
 
 
 def average_bounds(queries: StatisticalQueries, mechanism: AdditiveMechanism, n: float, delta: float = 0.05) -> AverageBounds:
-    """The bounds of DX Theorem 11 for the averages over n records under independent Laplace noise, as it is drawn on the grid."""
+    """The bounds of DX Theorem 11 for the averages over n records under independent Laplace noise,
+    as it is drawn on the grid."""
     records = positive(n, "n")
     if not 0 < delta <= 1:
         raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].")
@@ -137,7 +145,8 @@ def average_bounds(queries: StatisticalQueries, mechanism: AdditiveMechanism, n:
 
 
 def worst_row_bias(queries: StatisticalQueries, mechanism: AdditiveMechanism, order: float) -> float:
-    """`max_u ||p(u) - f(u)||_order` over rows u; the p-norm of the groups' maxima where they move different answers, else their sum."""
+    """`max_u ||p(u) - f(u)||_order` over rows u; the p-norm of the groups' maxima where they move different answers,
+    else their sum."""
     off: Floats = mechanism.effective - queries.workload.dense()
     parts = [off[:, columns] for columns in _columns(queries)]
     maxima = [float(np.linalg.norm(part, order, axis=0).max()) for part in parts]

@@ -1,7 +1,8 @@
-"""Images of rows: a universe cut down to what the queries can tell apart, with the budgets that changes of rows leave between images.
+"""Images of rows: a universe cut down to what the queries can tell apart,
+with the budgets that changes of rows leave between images.
 
-Two rows with the same answers are one element. The budget between two images is the least over the rows that have them, closed under detours: a
-mechanism that hides these is exactly one that hides the changes of rows (docs/theory/statistical.md, 1).
+Two rows with the same answers are one element. The budget between two images is the least over the rows that have them, closed
+under detours: a mechanism that hides these is exactly one that hides the changes of rows (docs/theory/statistical.md, 1).
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ IMAGES = 2000
 class Image(Immutable):
     """The images of the rows of a domain.
 
-    index: (rows,), the image of each row, in the order of the domain. columns: (K, M), the answers of each image. metric: budgets
-    between the M images.
+    index: (rows,), the image of each row, in the order of the domain. columns: (K, M), the answers of each image. metric:
+    budgets between the M images.
     """
 
     domain: Domain
@@ -49,8 +50,8 @@ class Image(Immutable):
 def image_of(domain: Domain, answers: Floats, budgets: Metric | Sequence[Metric | None]) -> Image:
     """The images of the rows of `domain` under `answers`, shape (K, rows).
 
-    budgets: a metric on the rows, or one for each attribute (None: unprotected), which add up over the attributes. A metric on the rows of
-    which no two have the same answers is kept as it is.
+    budgets: a metric on the rows, or one for each attribute (None: unprotected), which add up over the attributes. A metric on
+    the rows of which no two have the same answers is kept as it is.
     """
     alone = budgets[0] if not isinstance(budgets, Metric) and len(budgets) == 1 else budgets
     columns, index = _distinct(answers)

@@ -1,7 +1,8 @@
-"""Averages over rows of functions of a row (DX Appendix C), designed on what the functions can tell apart, however large the domain is.
+"""Averages over rows of functions of a row (DX Appendix C), designed on what the functions can tell apart,
+however large the domain is.
 
-Attributes that no term joins are told apart in groups of their own: 20 attributes of 10 values are 200 elements, not 10^20. The result
-is an ordinary workload and relation, for `Problem` and `design`. Derivations in docs/theory/statistical.md.
+Attributes that no term joins are told apart in groups of their own: 20 attributes of 10 values are 200 elements, not 10^20. The
+result is an ordinary workload and relation, for `Problem` and `design`. Derivations in docs/theory/statistical.md.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class Term(Immutable):
 
     @classmethod
     def of(cls, domain: Domain, attributes: str | Sequence[str], function: Function, name: str) -> Term:
-        """From a function of the values (texts, one argument for each attribute), a table `{value: number}`, or an array of the numbers."""
+        """From a function of the values (texts, one argument for each attribute), a table `{value: number}`,
+        or an array of the numbers."""
         listed = (attributes,) if isinstance(attributes, str) else attributes
         if not isinstance(listed, (tuple, list)) or not all(isinstance(a, str) for a in listed):
             raise InvalidProblem(f"statistics[{name}]: {shown(attributes)} is not an attribute or a list of attributes.")
@@ -119,9 +121,10 @@ class Statistic(Immutable):
 class StatisticalQueries(Immutable):
     """Answers `q_k(x) = (1/n) sum over the rows u of x of f_k(u)`, f_k a sum of terms, n public.
 
-    budgets: one for each attribute, an amount (the budget of any change of it; infinite: unprotected) or a metric on its values, which add
-    up over the attributes that change; or one metric on the whole domain. `workload` and `relation` speak of images: the elements are
-    the distinct answers of rows, group by group, and the queries are sums over records, n times the averages.
+    budgets: one for each attribute, an amount (the budget of any change of it; infinite: unprotected) or a metric on its
+    values, which add up over the attributes that change; or one metric on the whole domain. `workload` and `relation` speak of
+    images: the elements are the distinct answers of rows, group by group, and the queries are sums over records,
+    n times the averages.
     """
 
     domain: Domain
@@ -176,8 +179,8 @@ class StatisticalQueries(Immutable):
         domain = Domain(tuple(attributes), tuple(self.domain.values[a] for a in axes))
         if domain.size * len(self.statistics) > CELLS:
             raise InvalidProblem(
-                f"statistics: {len(self.statistics)} functions over {domain.size} combinations of {attributes} are more than {CELLS} numbers; "
-                "write functions that are sums as sums of terms of fewer attributes."
+                f"statistics: {len(self.statistics)} functions over {domain.size} combinations of {attributes} are more than "
+                f"{CELLS} numbers; write functions that are sums as sums of terms of fewer attributes."
             )
         answers = np.array([statistic.table(domain) for statistic in self.statistics])
         if isinstance(self.budgets, Metric):
@@ -189,7 +192,8 @@ class StatisticalQueries(Immutable):
         return Problem(self.workload, self.relation, **options)
 
     def histogram(self, records: Records) -> NDArray[np.int64]:
-        """Counts of the images among `records`, mappings from attribute to value or a mapping of columns: confidential, for a release only."""
+        """Counts of the images among `records`, mappings from attribute to value or a mapping of columns: confidential,
+        for a release only."""
         rows = list(_rows(records))
         return np.concatenate([group.counts(group.domain.histogram(rows)) for group in self.groups])
 

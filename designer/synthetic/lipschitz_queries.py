@@ -1,4 +1,5 @@
-"""Stand-in queries on a public grid that no protected change moves by more than its budget allows: what synthetic-data mechanisms ask."""
+"""Stand-in queries on a public grid that no protected change moves by more than its
+budget allows: what synthetic-data mechanisms ask."""
 
 from __future__ import annotations
 
@@ -28,9 +29,10 @@ from designer.values.json_text import array, require_keys
 from designer.values.schema import BUDGETS, Named, keys, list_of, record, whole
 
 THEOREM = (
-    "Every row of P moves by at most c_k d(i, j) when one record changes from i to j (the condition of DX Theorems 5 and 7, P = c Q'). A score "
-    "|P_k x - public number| moves by no more, so a choice with rate s / (2 c), c = max c_k, costs s d(i, j), a discrete Laplace "
-    "measurement of row k with rate s / c_k costs s d(i, j), and costs add up (docs/theory/synthetic.md, 2)."
+    "Every row of P moves by at most c_k d(i, j) when one record changes from i to j (the condition of DX Theorems 5 and 7, "
+    "P = c Q'). A score |P_k x - public number| moves by no more, so a choice with rate s / (2 c), c = max c_k, costs s "
+    "d(i, j), a discrete Laplace measurement of row k with rate s / c_k costs s d(i, j), and costs add up "
+    "(docs/theory/synthetic.md, 2)."
 )
 
 
@@ -39,11 +41,12 @@ FARTHEST = 400  # squares of answers to 2^53 records, and of their inverses, are
 
 @dataclass(frozen=True, eq=False)
 class LipschitzQueries(Immutable):
-    """Rows P that stand in for the rows of a workload Q, with constants `c_k`: `|P_ki - P_kj| <= c_k d(i, j)`, proven on construction.
+    """Rows P that stand in for the rows of a workload Q, with constants `c_k`: `|P_ki - P_kj| <= c_k d(i, j)`,
+    proven on construction.
 
-    workload: Q, (K, N). relation: a metric d; the number of records must be public. integers: P in steps of `2^exponent`, (K, N), one step
-    for all rows because errors of different queries are compared. weights: `1 / c_k`, (K,), infinite where no protected change moves the row.
-    Raises `NotPrivate` when a constant is too small.
+    workload: Q, (K, N). relation: a metric d; the number of records must be public. integers: P in steps of `2^exponent`, (K,
+    N), one step for all rows because errors of different queries are compared. weights: `1 / c_k`, (K,), infinite where no
+    protected change moves the row. Raises `NotPrivate` when a constant is too small.
     """
 
     workload: Workload
@@ -59,7 +62,8 @@ class LipschitzQueries(Immutable):
             or len(self.relation.points(np.empty((self.relation.size, 0)))) != self.relation.size
         ):
             raise InvalidProblem(
-                f"relation: kind {self.relation.kind!r} hides the number of records, which synthetic data of n records make public; use a metric."
+                f"relation: kind {self.relation.kind!r} hides the number of records, which synthetic data of n records make "
+                "public; use a metric."
             )
         queries, elements = self.workload.shape
         if self.relation.size != elements:
@@ -68,7 +72,8 @@ class LipschitzQueries(Immutable):
             )
         if self.integers.shape != (queries, elements) or self.weights.shape != (queries,):
             raise InvalidProblem(
-                f"queries: integers {self.integers.shape} and weights {self.weights.shape} do not fit a workload {self.workload.shape}."
+                f"queries: integers {self.integers.shape} and weights {self.weights.shape} do not fit a workload "
+                f"{self.workload.shape}."
             )
         if np.isinf(self.weights).all():
             raise InvalidProblem(
@@ -92,16 +97,19 @@ class LipschitzQueries(Immutable):
             or abs(self.exponent) > FARTHEST
         ):
             raise InvalidProblem(
-                f"queries: need whole numbers up to 2^52 in steps of 2^-{FARTHEST} to 2^{FARTHEST}; choose units in which answers are moderate."
+                f"queries: need whole numbers up to 2^52 in steps of 2^-{FARTHEST} to 2^{FARTHEST}; choose units in which "
+                "answers are moderate."
             )
         if not self.weights.min() >= 2.0 ** (-2 * FARTHEST):
             raise InvalidProblem(
-                f"queries.weights: the constant is above 2^{2 * FARTHEST}, or a weight is not positive; choose units in which budgets are moderate."
+                f"queries.weights: the constant is above 2^{2 * FARTHEST}, or a weight is not positive; choose units in "
+                "which budgets are moderate."
             )
 
     @classmethod
     def on_grid(cls, workload: Workload, relation: Relation, matrix: Floats, exponent: int) -> Self:
-        """`matrix` (K, N) rounded to multiples of `2^exponent`, with the least constants that privacy allows, rounded up by about 2^-40."""
+        """`matrix` (K, N) rounded to multiples of `2^exponent`, with the least constants that privacy allows,
+        rounded up by about 2^-40."""
         integers = Grid((exponent,) * len(matrix)).integers(matrix)
         rounded = SensitivitySet.of(np.ldexp(integers.astype(float), exponent), relation)
         alone = rounded.worst_coordinates()
@@ -170,7 +178,10 @@ class LipschitzQueries(Immutable):
                 "exponent": whole(least=-FARTHEST, most=FARTHEST),
                 "weights": BUDGETS,
             },
-            note="Row k of integers * 2^exponent stands in for query k of the workload and moves by at most d(i, j) / weights[k].",
+            note=(
+                "Row k of integers * 2^exponent stands in for query k of the workload and moves by at most d(i, j) / "
+                "weights[k]."
+            ),
         ),
     )
 

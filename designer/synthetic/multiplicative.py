@@ -1,4 +1,5 @@
-"""MWEM under a metric (DX Algorithm 2, corrected): find a query that the synthetic histogram answers badly, measure it, learn from it, repeat."""
+"""MWEM under a metric (DX Algorithm 2, corrected): find a query that the synthetic histogram answers badly, measure it,
+learn from it, repeat."""
 
 from __future__ import annotations
 
@@ -51,18 +52,20 @@ MOST_ROUNDS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class MWEM(TakesCounts):
-    """T rounds of a choice and a measurement, each for its share of the metric; the synthetic histogram is computed from them alone.
+    """T rounds of a choice and a measurement, each for its share of the metric;
+    the synthetic histogram is computed from them alone.
 
-    queries: P with constants c_k, c their largest. records: n, public. shares: for each round the shares (a, b) of every budget d(i, j) spent on
-    the choice and on the measurement, whose sum must not exceed 1. In a round with histogram y, answers P y rounded to the grid:
+    queries: P with constants c_k, c their largest. records: n, public. shares: for each round the shares (a, b) of every budget
+    d(i, j) spent on the choice and on the measurement, whose sum must not exceed 1.
+    In a round with histogram y, answers P y rounded to the grid:
 
     1. query k is chosen with weight `exp(a s_k / (2 c))`, `s_k = |P_k x - P_k y|`;
     2. `m = P_k x + z`, z discrete Laplace of scale `c_k / b`;
     3. `y_i *= exp(rate P_ki (m - P_k y) / n)`, then y is scaled to n records; rate = 4 / R^2, R the largest range of a row.
 
-    (The paper compares m, which is on the scale of P = c q', with q'(y); that is off by the factor c. See docs/theory/synthetic.md, 5.)
-    selection: "exponential", or "permute_and_flip", which is never worse. output: "average", "last" or "replay".
-    Raises `NotPrivate` when constants or shares promise more than they prove.
+    (The paper compares m, which is on the scale of P = c q', with q'(y); that is off by the factor c. See
+    docs/theory/synthetic.md, 5.) selection: "exponential", or "permute_and_flip", which is never worse. output: "average",
+    "last" or "replay". Raises `NotPrivate` when constants or shares promise more than they prove.
     """
 
     format: ClassVar[str] = "dp-designer/mwem"
@@ -100,13 +103,16 @@ class MWEM(TakesCounts):
         slowest = min(b for _, b in self.shares) * self.queries.rate * self.queries.step
         if slowest < SMALLEST_RATE:
             raise InvalidProblem(
-                f"shares: a measurement of rate {float(slowest):.3g} a step is too wide for 64 bits; use fewer rounds, or a coarser grid (exponent)."
+                f"shares: a measurement of rate {float(slowest):.3g} a step is too wide for 64 bits; use fewer rounds, or a "
+                "coarser grid (exponent)."
             )
-        # The queries proved themselves when they were made: a second proof for every set of rounds would take seconds at K = 300.
+        # The queries proved themselves when they were made: a second proof for every set of rounds
+        # would take seconds at K = 300.
         object.__setattr__(self, "privacy", self._composed(self.queries.privacy).require())
 
     def verify(self) -> PrivacyCertificate:
-        """The certificate of the queries, recomputed, times the sum of all shares (composition, docs/theory/synthetic.md, 2)."""
+        """The certificate of the queries, recomputed, times the sum of all shares (composition,
+        docs/theory/synthetic.md, 2)."""
         return self._composed(self.queries.verify())
 
     def _composed(self, proof: PrivacyCertificate) -> PrivacyCertificate:
@@ -134,8 +140,9 @@ class MWEM(TakesCounts):
         """The statement of what is promised."""
         q, kept = self.queries, OUTPUTS[self.output].format(PASSES)
         words = (
-            f"MWEM, {self.rounds} rounds: each chooses one of {len(q.weights)} queries by the {self.selection} law of its error, and measures it with "
-            f"discrete Laplace noise; the synthetic histogram is {kept}. Shares of the budget (choice, measurement): "
+            f"MWEM, {self.rounds} rounds: each chooses one of {len(q.weights)} queries by the {self.selection} law of its "
+            f"error, and measures it with discrete Laplace noise; the synthetic histogram is {kept}. Shares of the budget "
+            "(choice, measurement): "
             + "; ".join(f"{a}, {b}" for a, b in dict.fromkeys(self.shares))
             + f". Largest Lipschitz constant c = {q.constant!r}."
         )
@@ -174,7 +181,8 @@ class MWEM(TakesCounts):
         return done
 
     def log_likelihood(self, histogram: object, steps: Sequence[tuple[int, int]]) -> float:
-        """The log-probability of a transcript `(query, measurement in grid steps)`, for analysis on public counts: it is confidential otherwise."""
+        """The log-probability of a transcript `(query, measurement in grid steps)`,
+        for analysis on public counts: it is confidential otherwise."""
         exact, logs, total = self._exact(histogram), np.zeros(self.queries.values.shape[1]), 0.0
         for t, (k, measured) in enumerate(steps):
             noise, off = self._noise(t, k), measured - exact[k]
@@ -213,7 +221,8 @@ class MWEM(TakesCounts):
         return logs
 
     def histogram_of(self, transcript: Sequence[Round], output: str | None = None) -> Floats:
-        """The synthetic histogram of a transcript under `output` (None: the mechanism's own): post-processing, free of charge."""
+        """The synthetic histogram of a transcript under `output` (None: the mechanism's own): post-processing,
+        free of charge."""
         chosen, states = self.output if output is None else output, self._states(transcript)
         if chosen == "average":
             return frozen(self.records * np.mean([distribution(logs) for logs in states[:-1]], axis=0))
@@ -228,7 +237,8 @@ class MWEM(TakesCounts):
     def bound(self, beta: float = 0.05) -> float:
         """With probability 1 - beta no answer of the "average" output is further off than this (docs/theory/synthetic.md, 4).
 
-        `n max |P - Q| + n R sqrt(log N / 2 T) + mean of 2 c log(2 T K / beta) / a_t + root mean square of c log(2 T / beta) / b_t`, and two grid steps.
+        `n max |P - Q| + n R sqrt(log N / 2 T) + mean of 2 c log(2 T K / beta) / a_t + root mean square of c log(2 T / beta)
+        / b_t`, and two grid steps.
         """
         positive(beta, "beta")
         queries, elements = self.queries.workload.shape
@@ -266,7 +276,8 @@ class MWEM(TakesCounts):
 
 
 def theorem_8(queries: LipschitzQueries, records: int, rounds: int) -> float:
-    """DX Theorem 8 with its own constants, for the mechanism with equal halves: `2 n B sqrt(log N / T) + 10 T c log K + n max |P - Q|`.
+    """DX Theorem 8 with its own constants, for the mechanism with equal halves:
+    `2 n B sqrt(log N / T) + 10 T c log K + n max |P - Q|`.
 
     Holds with probability 1 - 2 T / K; B is the largest entry of P, which the paper takes to be at most 1.
     """
@@ -298,8 +309,9 @@ def mwem(
 ) -> MWEM:
     """The MWEM of a problem with a public number of records.
 
-    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1); "optimal" for the least bound, program (8) with the price
-    of `preprocessing.mwem_price`, which wants constant answers for few records and refuses those; or a number c.
+    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1); "optimal" for the least bound, program
+    (8) with the price of `preprocessing.mwem_price`, which wants constant answers for few records and refuses those;
+    or a number c.
     rounds: None for the number that makes the bound least at that c.
     """
     if not isinstance(problem, Problem):

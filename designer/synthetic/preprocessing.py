@@ -1,7 +1,9 @@
-"""Program (8) of the dX paper, solved to its optimum: which stand-in queries P = c Q' and which c a synthetic-data mechanism should use.
+"""Program (8) of the dX paper, solved to its optimum: which stand-in queries P = c Q'
+and which c a synthetic-data mechanism should use.
 
-Minimise `n max |P - Q| + price(c)` over c and rows P with `|P_ki - P_kj| <= c d(i, j)`. For fixed c the best P is McShane's extension, so
-one dimension is left, and for every concave price its minimum lies at a break of a piecewise-linear function (docs/theory/synthetic.md, 1).
+Minimise `n max |P - Q| + price(c)` over c and rows P with `|P_ki - P_kj| <= c d(i, j)`. For fixed c the best P is McShane's
+extension, so one dimension is left, and for every concave price its minimum lies at
+a break of a piecewise-linear function (docs/theory/synthetic.md, 1).
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ LONGEST = 4096  # rounds, or synthetic records, that a price looks at
 
 @dataclass(frozen=True, eq=False)
 class PriceOfSize:
-    """`min over whole m of heights[m - 1] + c slopes[m - 1]`: what a mechanism pays beside its bias, m its rounds or synthetic records.
+    """`min over whole m of heights[m - 1] + c slopes[m - 1]`: what a mechanism pays beside its bias,
+    m its rounds or synthetic records.
 
     A minimum of lines is concave in c, whatever the lines.
     heights, slopes: (L,), for m = 1 to L.
@@ -62,7 +65,8 @@ def mwem_price(problem: Problem, beta: float = 0.05) -> PriceOfSize:
 
 
 def small_db_price(problem: Problem, beta: float = 0.05) -> PriceOfSize:
-    """What SmallDB pays with m synthetic records: `n R sqrt(log(2 K) / 2 m) + 2 c (m log N + log(1 / beta))`, with probability 1 - beta."""
+    """What SmallDB pays with m synthetic records: `n R sqrt(log(2 K) / 2 m) + 2 c (m log N + log(1 / beta))`,
+    with probability 1 - beta."""
     queries, elements = problem.workload.shape
     size = np.arange(1, LONGEST + 1)
     heights = records_of(problem) * _range(problem) * np.sqrt(math.log(2 * queries) / (2 * size))
@@ -70,7 +74,8 @@ def small_db_price(problem: Problem, beta: float = 0.05) -> PriceOfSize:
 
 
 def theorem_8_price(problem: Problem) -> Price:
-    """DX Theorem 8's second form: `20 / 5^(2/3) (n^2 log N log K)^(1/3) c^(1/3)` for entries up to 1 in size; otherwise they are scaled."""
+    """DX Theorem 8's second form: `20 / 5^(2/3) (n^2 log N log K)^(1/3) c^(1/3)` for entries up to 1 in size;
+    otherwise they are scaled."""
     queries, elements = problem.workload.shape
     largest = float(np.abs(problem.workload.dense()).max())
     factor = 20 / 5 ** (2 / 3) * ((records_of(problem) * largest) ** 2 * math.log(elements) * math.log(queries)) ** (1 / 3)
@@ -78,7 +83,8 @@ def theorem_8_price(problem: Problem) -> Price:
 
 
 def theorem_6_price(problem: Problem, beta: float = 0.05) -> Price:
-    """DX Theorem 6: `(c n^2 gamma)^(1/3)`, gamma = 16 log N log K + 4 log(1 / beta), for ranges up to 1; otherwise they are scaled."""
+    """DX Theorem 6: `(c n^2 gamma)^(1/3)`, gamma = 16 log N log K + 4 log(1 / beta), for ranges up to 1;
+    otherwise they are scaled."""
     queries, elements = problem.workload.shape
     gamma = 16 * math.log(elements) * math.log(queries) + 4 * math.log(1 / beta)
     return lambda c: (c * (records_of(problem) * _range(problem)) ** 2 * gamma) ** (1 / 3)
@@ -100,7 +106,8 @@ def records_of(problem: Problem) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Preprocessed:
-    """A point of program (8): c, rows P (K, N) before rounding, the objective there, and the least that c can pay (`optimality`)."""
+    """A point of program (8): c, rows P (K, N) before rounding, the objective there,
+    and the least that c can pay (`optimality`)."""
 
     constant: float
     matrix: Floats
@@ -111,8 +118,8 @@ class Preprocessed:
         """The certified queries, on steps of `2^exponent` (None: about 2^-30 c)."""
         if self.constant == 0.0:
             raise DesignFailed(
-                "records: at this number of records no noise is worth its price, the bound is least for a constant answer; raise the budgets, "
-                "or choose the constant yourself: constant='unbiased', or a positive number."
+                "records: at this number of records no noise is worth its price, the bound is least for a constant answer; "
+                "raise the budgets, or choose the constant yourself: constant='unbiased', or a positive number."
             )
         return on_grid(problem, self.matrix, self.constant, exponent)
 
@@ -144,7 +151,8 @@ def prepared(
 def preprocess(problem: Problem, price: Price, constant: str | float = "optimal") -> Preprocessed:
     """The optimum of program (8) for a concave, increasing price of c; or the best P for another choice of c.
 
-    constant: "optimal", "unbiased" (c Q' = Q, the least c without bias), or a number. The objective is an upper bound of the largest error.
+    constant: "optimal", "unbiased" (c Q' = Q, the least c without bias), or a number.
+    The objective is an upper bound of the largest error.
     """
     metric, n = closed_metric(problem), records_of(problem)
     envelope = defect(problem.workload.dense(), metric)

@@ -13,12 +13,12 @@ from designer.values.arrays import Floats
 from designer.values.schema import COUNT, Named, noted, one_of, record, whole
 
 FLOATING_POINT = (
-    "Scores and measurements are exact integers in steps of a grid fixed at design time, probabilities exact. The synthetic histogram and its "
-    "answers are floats computed from released choices, released measurements and public numbers only."
+    "Scores and measurements are exact integers in steps of a grid fixed at design time, probabilities exact. The synthetic "
+    "histogram and its answers are floats computed from released choices, released measurements and public numbers only."
 )
 TIMING = (
-    "The time of a choice or of a draw may depend on the data and the noise and is not covered. Anyone who can time single releases precisely is "
-    "outside the guarantee."
+    "The time of a choice or of a draw may depend on the data and the noise and is not covered. Anyone who can time single "
+    "releases precisely is outside the guarantee."
 )
 LAWS: dict[str, type[ExponentialLaw] | type[PermuteAndFlipLaw]] = {
     "exponential": ExponentialLaw,
@@ -41,9 +41,11 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Synthetic:
-    """A synthetic histogram y, (N,), of the public number of records; `answers` P y, (K,); `rounds`, the transcript y is computed from.
+    """A synthetic histogram y, (N,), of the public number of records; `answers` P y, (K,);
+    `rounds`, the transcript y is computed from.
 
-    `workload.answer(y)` answers the original queries from the same y: consistent with each other, at most n max |P - Q| further off.
+    `workload.answer(y)` answers the original queries from the same y: consistent with each other,
+    at most n max |P - Q| further off.
     """
 
     histogram: Floats

@@ -1,4 +1,5 @@
-"""The small database mechanism under a metric (DX Algorithm 1, corrected): choose a database of m records that answers like the real one."""
+"""The small database mechanism under a metric (DX Algorithm 1,
+corrected): choose a database of m records that answers like the real one."""
 
 from __future__ import annotations
 
@@ -48,11 +49,13 @@ MOST_STEPS = 40_000_000  # the same over all sizes: 4 s, and 600 MB to find the 
 class SmallDB(TakesCounts):
     """Chooses y among the histograms of m records, with weight `exp(-s(y) / (2 c))`, `s(y) = max_k |P_k x - (n / m) P_k y|`.
 
-    queries: P with Lipschitz constants at most c. records: n, public. size: m. Answers and histogram are those of y scaled to n records (DX Algorithm
-    1 compares and answers with y of m records as it stands; see docs/theory/synthetic.md, 3). Histograms whose answers are all equal are one
-    candidate: the choice falls among the distinct vectors P y, drawn exactly, so the law needs no list of all histograms.
+    queries: P with Lipschitz constants at most c. records: n, public. size: m. Answers and histogram are those of y scaled to n
+    records (DX Algorithm 1 compares and answers with y of m records as it stands; see docs/theory/synthetic.md, 3). Histograms
+    whose answers are all equal are one candidate: the choice falls among the distinct vectors P y, drawn exactly,
+    so the law needs no list of all histograms.
     selection: "exponential", or "permute_and_flip", which is never worse.
-    Raises `DesignFailed` above 50,000 candidates: no exact sampler is known there, and a chain proves nothing (`small_db_chain` simulates one).
+    Raises `DesignFailed` above 50,000 candidates: no exact sampler is known there,
+    and a chain proves nothing (`small_db_chain` simulates one).
     """
 
     format: ClassVar[str] = "dp-designer/small-db"
@@ -83,7 +86,8 @@ class SmallDB(TakesCounts):
         _ = self.candidates
 
     def verify(self) -> PrivacyCertificate:
-        """The certificate of the queries: the score moves by no more than the worst of them, and the whole budget goes to one choice."""
+        """The certificate of the queries: the score moves by no more than the worst of them,
+        and the whole budget goes to one choice."""
         return self.queries.verify()
 
     @cached_property
@@ -95,8 +99,9 @@ class SmallDB(TakesCounts):
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
         words = (
-            f"SmallDB: one of {len(self.candidates.answers)} distinct answer vectors of histograms of {self.size} records, by the {self.selection} law "
-            f"of its largest error; the histogram is scaled to all records. Lipschitz constant c = {self.queries.constant!r}."
+            f"SmallDB: one of {len(self.candidates.answers)} distinct answer vectors of histograms of {self.size} records, "
+            f"by the {self.selection} law of its largest error; the histogram is scaled to all records. Lipschitz constant c "
+            f"= {self.queries.constant!r}."
         )
         return statement(self.queries, self.privacy, words, self.fingerprint)
 
@@ -137,7 +142,8 @@ class SmallDB(TakesCounts):
         return frozen(self.queries.values @ y), self.queries.workload.queries
 
     def bound(self, beta: float = 0.05) -> float:
-        """With probability 1 - beta no answer is further off than this (DX Proposition 1, sharpened in docs/theory/synthetic.md, 3).
+        """With probability 1 - beta no answer is further off than this (DX Proposition 1,
+        sharpened in docs/theory/synthetic.md, 3).
 
         `n max |P - Q| + n R sqrt(log(2 K) / 2 m) + 2 c (log(candidates) + log(1 / beta))`, R the largest range of a row.
         """
@@ -170,9 +176,11 @@ class SmallDB(TakesCounts):
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The distinct sums of m columns of an integer matrix: `answers` (C, K), and for each number of records the last step that led there.
+    """The distinct sums of m columns of an integer matrix: `answers` (C, K),
+    and for each number of records the last step that led there.
 
-    `steps[r]` has for each sum of r + 1 columns the sum of r columns it came from and the group of the added column; `groups` labels equal columns.
+    `steps[r]` has for each sum of r + 1 columns the sum of r columns it came from and the group of the added column;
+    `groups` labels equal columns.
     """
 
     answers: Integers
@@ -201,7 +209,8 @@ class Candidates:
         return cls(frozen(answers), steps, frozen(groups.ravel()))
 
     def histogram(self, candidate: int) -> Floats:
-        """A histogram of m records with the answers of a candidate; records of equal columns are spread evenly over their elements."""
+        """A histogram of m records with the answers of a candidate;
+        records of equal columns are spread evenly over their elements."""
         drawn = np.zeros(int(self.groups.max()) + 1)
         for parents, added in self.steps[::-1]:
             drawn[added[candidate]] += 1
@@ -214,7 +223,8 @@ def _distinct_sums(codes: NDArray[Any], size: int) -> tuple[NDArray[Any], tuple[
     sums, steps, done = codes[:1] * 0, list[tuple[Integers, Integers]](), 0
     for _ in range(size):
         _refuse_many(size, len(sums) * len(codes), MOST_SUMS)
-        # A step takes 30 microseconds even where there is little to add: all sums equal, 2^53 records. Wide codes take 20 times as long.
+        # A step takes 30 microseconds even where there is little to add: all sums equal, 2^53 records.
+        # Wide codes take 20 times as long.
         done += (len(sums) * len(codes) + 1000) * (20 if codes.dtype == object else 1)
         _refuse_many(size, done, MOST_STEPS)
         sums, first = np.unique((sums[:, None] + codes[None, :]).ravel(), return_index=True)
@@ -227,8 +237,9 @@ def _refuse_many(size: int, found: int, limit: int) -> None:
     if found <= limit:
         return
     raise DesignFailed(
-        f"size: histograms of {size} records give more than {MOST_CANDIDATES} distinct answers, too many to choose from exactly, or too many sums on the way; ask fewer queries, "
-        "use fewer records or a coarser grid (a larger exponent), or use mwem."
+        f"size: histograms of {size} records give more than {MOST_CANDIDATES} distinct answers, too many to choose from "
+        "exactly, or too many sums on the way; ask fewer queries, use fewer records or a coarser grid (a larger exponent), "
+        "or use mwem."
     )
 
 
@@ -254,9 +265,11 @@ def small_db(
 ) -> SmallDB:
     """The SmallDB of a problem with a public number of records.
 
-    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1); "optimal" for the least bound, program (8) with the price
-    of `preprocessing.small_db_price`, which wants constant answers for few records and refuses those; or a number c.
-    size: m, None for the one that makes the bound least. exponent: the grid of P is 2^exponent; a coarse one makes fewer candidates.
+    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1); "optimal" for the least bound, program
+    (8) with the price of `preprocessing.small_db_price`, which wants constant answers for few records and refuses those;
+    or a number c.
+    size: m, None for the one that makes the bound least. exponent: the grid of P is 2^exponent;
+    a coarse one makes fewer candidates.
     """
     if not isinstance(problem, Problem):
         raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.")

@@ -1,7 +1,8 @@
 """A Metropolis chain for small databases that are too many to list: for study only.
 
-Nothing is known about how near its law is to the one that is private: a mixing time that is proven for these scores is either exponential
-in `n R / c` or needs c so large that answers are worthless (docs/theory/synthetic.md, 3). So there is no release here, only simulation.
+Nothing is known about how near its law is to the one that is private: a mixing time that is proven for these scores is either
+exponential in `n R / c` or needs c so large that answers are worthless (docs/theory/synthetic.md, 3).
+So there is no release here, only simulation.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from designer.values.checks import count
 def simulate_chain(
     queries: LipschitzQueries, records: int, size: int, histogram: object, steps: int, seed: int
 ) -> SyntheticSimulation:
-    """The state after `steps` moves of one record, of a chain whose stationary law has weights `exp(-s(y) / (2 c))` on histograms of m = `size`
-    records, `s(y) = max_k |P_k x - (n / m) P_k y|`.
+    """The state after `steps` moves of one record, of a chain whose stationary law has weights `exp(-s(y) / (2 c))` on
+    histograms of m = `size` records, `s(y) = max_k |P_k x - (n / m) P_k y|`.
 
-    A move takes a record, uniform among the m, to an element j, uniform among the N. As histograms, not records, are the states, a move from i
-    to j is proposed with probability y_i / (m N) and back with (y_j + 1) / (m N): the quotient enters the acceptance.
+    A move takes a record, uniform among the m, to an element j, uniform among the N. As histograms, not records, are the
+    states, a move from i to j is proposed with probability y_i / (m N) and back with (y_j + 1)
+    / (m N): the quotient enters the acceptance.
     """
     x = whole_histogram(histogram, queries.workload.universe, public_records(records))
     generator = np.random.default_rng(count(seed, "seed", least=0))

@@ -1,4 +1,5 @@
-"""Exact aggregates of an Ibis table, one aggregation for each level: the only place that touches records. What it returns is confidential."""
+"""Exact aggregates of an Ibis table, one aggregation for each level: the only place that touches records.
+What it returns is confidential."""
 
 from __future__ import annotations
 
@@ -22,11 +23,13 @@ MOST_LITERALS = 500  # keys written into a query: Ibis takes 0.1 ms for each, an
 
 
 def aggregation(groups: Groups, queries: Sequence[Additive], table: Any) -> Any:
-    """The Ibis expression of one level: keys `k0, ...`, then the aggregates of every query, and the count that selects groups, if any."""
+    """The Ibis expression of one level: keys `k0, ...`, then the aggregates of every query,
+    and the count that selects groups, if any."""
     keys = groups.expressions(table)
     parts: list[Additive | PartitionSelection] = [*queries, *([groups.selection] if groups.selection else [])]
     inputs = [part.inputs(table) for part in parts]
-    # Rows are projected before they are aggregated, and each measure once, because engines compute a CASE as often as it is written.
+    # Rows are projected before they are aggregated, and each measure once,
+    # because engines compute a CASE as often as it is written.
     place: dict[Any, str] = {}
     columns = {place.setdefault(column.op(), f"c{len(place)}"): column for given in inputs for column in given}
     rows = table.select(**keys, **columns) if keys or columns else table
@@ -39,10 +42,11 @@ def aggregation(groups: Groups, queries: Sequence[Additive], table: Any) -> Any:
 
 
 def _answerable(groups: Groups, keys: Mapping[str, Any], grouped: Any) -> Any:
-    """Groups with their labels as texts, or as the bytes of texts, without most of those that are not listed: these stay in the engine.
+    """Groups with their labels as texts, or as the bytes of texts,
+    without most of those that are not listed: these stay in the engine.
 
-    Labels become texts after the aggregation: few rows, and integers group faster. The engine may pass labels of two listed keys mixed; answers
-    are looked up by the whole key, in Python, afterwards.
+    Labels become texts after the aggregation: few rows, and integers group faster. The engine may pass labels of two listed
+    keys mixed; answers are looked up by the whole key, in Python, afterwards.
     """
     import ibis
 
@@ -67,7 +71,8 @@ def _among(column: Any, labels: list[str], plain: bool) -> Any:
 
 
 def _joins(table: Any) -> bool:
-    """Does the engine join a table in memory without a right to write? Where not, few keys are written into the query, and for more all groups travel."""
+    """Does the engine join a table in memory without a right to write? Where not, few keys are written into the query,
+    and for more all groups travel."""
     import ibis.expr.operations as ops
 
     return all(stored.source.name == "duckdb" for stored in table.op().find(ops.DatabaseTable))
@@ -91,15 +96,16 @@ def numbers(groups: Groups, queries: Sequence[Additive], table: Any) -> Numbers:
         parts = [[found[column][row] for column in names] for names in places]
         exact = [query.number(part) for query, part in zip(queries, parts, strict=False)]
         exact += [total(parts[-1])] if groups.selection else []
-        # An engine that tells two labels apart whose texts agree: their records are one group, with one change of each sum a record.
+        # An engine that tells two labels apart whose texts agree: their records are one group,
+        # with one change of each sum a record.
         known = result.get(labels)
         result[labels] = exact if known is None else [a + b for a, b in zip(known, exact, strict=True)]
     return result
 
 
 def cell_counts(query: Quantile, table: Any) -> Mapping[Labels, NDArray[np.int64]]:
-    """For every listed group with values: how many lie in each cell between the candidates; missing ones lie in none. A few other groups may be
-    among them."""
+    """For every listed group with values: how many lie in each cell between the candidates; missing ones lie in none. A few
+    other groups may be among them."""
     from designer.tables.condition import all_met
 
     keys = query.groups.expressions(table)

@@ -21,8 +21,9 @@ from designer.values.printing import printed
 class Answer:
     """The noisy answers of one query, one for each key in order.
 
-    variances: of the noise that was drawn, exact (None where an answer is no sum: quantiles, averages). integers: the noisy numbers of
-    steps themselves, from which `values = integers * step` are computed; hierarchies are made consistent from them and the variances.
+    variances: of the noise that was drawn, exact (None where an answer is no sum: quantiles, averages). integers: the noisy
+    numbers of steps themselves, from which `values = integers * step` are computed;
+    hierarchies are made consistent from them and the variances.
     values, variances: (G,), for G keys, in the units of the query.
     """
 

@@ -1,4 +1,5 @@
-"""Conditions on a record: what a query counts and what it leaves out, the same for a record here and for rows of a table there."""
+"""Conditions on a record: what a query counts and what it leaves out,
+the same for a record here and for rows of a table there."""
 
 from __future__ import annotations
 
@@ -26,9 +27,11 @@ Value = str | int
 
 @dataclass(frozen=True)
 class Condition(Immutable):
-    """`column op value`: "==", "!=", "in" for texts and whole numbers, "<", "<=", ">", ">=" for whole numbers, "present" without a value.
+    """`column op value`: "==", "!=", "in" for texts and whole numbers, "<", "<=", ">", ">=" for whole numbers,
+    "present" without a value.
 
-    A missing value, or NaN, meets no condition, "!=" among them. Texts are not ordered here, because every engine orders them its own way.
+    A missing value, or NaN, meets no condition, "!=" among them.
+    Texts are not ordered here, because every engine orders them its own way.
     """
 
     column: str
@@ -67,7 +70,8 @@ class Condition(Immutable):
         return self.value if isinstance(self.value, tuple) else (self.value,)
 
     def meets(self, record: Mapping[str, Any]) -> bool:
-        """Does a public or hypothetical record meet it? InvalidProblem where the record lacks the column, or holds another type."""
+        """Does a public or hypothetical record meet it? InvalidProblem where the record lacks the column,
+        or holds another type."""
         given = entry(record, self.column)
         if is_missing(given) or not self.values:
             return not is_missing(given)
@@ -83,7 +87,8 @@ class Condition(Immutable):
     def _text(self, given: object) -> str | None:
         if not isinstance(given, str):
             raise InvalidProblem(
-                f"record[{self.column!r}]: a {type(given).__name__} is no text; the condition compares with {shown(self.value)}."
+                f"record[{self.column!r}]: a {type(given).__name__} is no text; the condition compares with "
+                f"{shown(self.value)}."
             )
         return label(given, self.column)
 
@@ -129,7 +134,8 @@ class Condition(Immutable):
 def floats(column: Any) -> Any:
     """A column of numbers as 64-bit floats, each the nearest one.
 
-    Decimals of more than 15 digits go through their texts: engines read texts correctly, but divide such decimals with two roundings.
+    Decimals of more than 15 digits go through their texts: engines read texts correctly,
+    but divide such decimals with two roundings.
     """
     kind = column.type()
     long = kind.is_decimal() and (kind.precision is None or kind.precision > 15)

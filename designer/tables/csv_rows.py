@@ -1,4 +1,5 @@
-"""CSV files as columns of texts and numbers, by rules that read each record alone: none is refused or dropped for what it holds.
+"""CSV files as columns of texts and numbers, by rules that read each record alone: none
+is refused or dropped for what it holds.
 
 - The first line names the columns; it is public, and refused where it is no text in UTF-8. A byte-order mark is no part of it.
 - Below it, bytes that are not UTF-8 become U+FFFD.
@@ -41,11 +42,13 @@ class Marks:
             raise InvalidProblem(f'decimal: {shown(self.decimal)} is no decimal mark; use "." or ",".')
         if self.thousands not in ("", ".", ",", " ", "'", "_") or self.thousands == self.decimal:
             raise InvalidProblem(
-                f"thousands: {shown(self.thousands)} is no mark of thousands beside the decimal mark {self.decimal!r}; use one of . , ' _ or a space."
+                f"thousands: {shown(self.thousands)} is no mark of thousands beside the decimal mark {self.decimal!r}; use "
+                "one of . , ' _ or a space."
             )
 
     def number(self, text: str) -> float | None:
-        """A field as a float: ASCII digits, a sign, a decimal mark, an exponent, or inf or nan; None for anything else, which is missing."""
+        """A field as a float: ASCII digits, a sign, a decimal mark, an exponent, or inf or nan;
+        None for anything else, which is missing."""
         if self.thousands and self.thousands in text:
             grouped = rf"[ \t]*[+-]?[0-9]{{1,3}}({re.escape(self.thousands)}[0-9]{{3}})+(?![0-9]|{re.escape(self.thousands)}).*"
             if re.fullmatch(grouped, text, re.ASCII | re.DOTALL) is None:
@@ -70,8 +73,9 @@ def header(path: Path, delimiter: str) -> list[str]:
     names = next(_records(path, delimiter), [])
     if any(len(name) > MOST_NAME or NO_TEXT.search(name) for name in names):
         raise InvalidProblem(
-            f"path: the first line of {path} is no line of names: one is longer than {MOST_NAME} characters, or holds control characters or bytes "
-            "that are not UTF-8. Save the file as text in UTF-8 that begins with the names of its columns."
+            f"path: the first line of {path} is no line of names: one is longer than {MOST_NAME} characters, or holds "
+            "control characters or bytes that are not UTF-8. Save the file as text in UTF-8 that begins with the names of "
+            "its columns."
         )
     if not all(names) or len({name.casefold() for name in names}) != len(names) or not names:
         raise InvalidProblem(f"path: the first line of {path} must name every column once, whatever the case of letters.")

@@ -1,4 +1,5 @@
-"""Fields that take what stands for a rational and hold rationals: annotations for the type checker alone, `rational` does the work."""
+"""Fields that take what stands for a rational and hold rationals: annotations for the type checker alone,
+`rational` does the work."""
 
 from __future__ import annotations
 

@@ -34,9 +34,9 @@ OTHERS = "(all others)"  # as the last labels of a key: what no key lists there,
 class Groups(Immutable):
     """Which groups are answered: `keys`, a public list (rows of labels), or those that a private `selection` finds.
 
-    Listed groups without records are answered like all others, noise around 0. Records of unlisted groups count nowhere, records with a
-    missing key neither, unless a key ends in `OTHERS`: `["DE", OTHERS]` is all of DE that no key lists, `[OTHERS, OTHERS]` all that is in no
-    listed state. Without columns there is one group, everybody.
+    Listed groups without records are answered like all others, noise around 0. Records of unlisted groups count nowhere,
+    records with a missing key neither, unless a key ends in `OTHERS`: `["DE", OTHERS]` is all of DE that no key lists,
+    `[OTHERS, OTHERS]` all that is in no listed state. Without columns there is one group, everybody.
 
     >>> Groups(["state", Key("naics", 2)], keys=[["DE", 11], ["DE", 23]]).keys
     (('DE', '11'), ('DE', '23'))
@@ -169,7 +169,8 @@ class Groups(Immutable):
 def hierarchy(columns: Sequence[str | Key], keys: Sequence[Sequence[object]], others: bool = True) -> tuple[Groups, ...]:
     """The levels from everybody down to the given groups: the first 0, 1, ..., n columns, with the parts of the public keys.
 
-    Below every group there is one more, `OTHERS`, of what the keys do not list there, so that children add up to their parents (`tree`).
+    Below every group there is one more, `OTHERS`, of what the keys do not list there,
+    so that children add up to their parents (`tree`).
     others: False leaves them out; then a record of an unlisted key counts in some levels and not in those below.
 
     >>> for level in hierarchy(["state", "county"], [["DE", 1], ["RI", 3]])[1:]:
@@ -236,8 +237,8 @@ def _require_complete(above: Groups, level: Groups) -> None:
     open_ = [key for key in above.keys or () if (*key, OTHERS) not in level.place]
     if orphans or open_:
         raise InvalidProblem(
-            f"levels: {shown((orphans or open_)[0])} has no group above it, or none of all others below; children would not add up. "
-            "Take the levels from `hierarchy`, with `others`."
+            f"levels: {shown((orphans or open_)[0])} has no group above it, or none of all others below; children would not "
+            "add up. Take the levels from `hierarchy`, with `others`."
         )
 
 

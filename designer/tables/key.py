@@ -42,7 +42,8 @@ class Key(Immutable):
         return text[: self.prefix] if len(text) >= (self.prefix or 0) else None
 
     def expression(self, table: Any) -> Any:
-        """The column of an Ibis table to group by: texts as their bytes, so that no collation merges them; labels are its texts."""
+        """The column of an Ibis table to group by: texts as their bytes, so that no collation merges them;
+        labels are its texts."""
         if self.column not in table.columns:
             raise InvalidProblem(f"records: the table has no column {self.column!r}; rename one.")
         column, kind = table[self.column], table[self.column].type()

@@ -1,4 +1,5 @@
-"""The least rho with `loss(r) <= rho m(r)^2`: what one row of the split table costs, query by query, and policies in that form."""
+"""The least rho with `loss(r) <= rho m(r)^2`: what one row of the split table costs, query by query,
+and policies in that form."""
 
 from __future__ import annotations
 
@@ -15,10 +16,11 @@ from designer.tables.unit_splitting import Thresholds, UnitSplitting
 
 
 def rate_per_row(part: Query | PartitionSelection, splitting: UnitSplitting) -> Fraction:
-    """rho of one query or selection. A row holds at most T of a measure, so a record of m rows adds at most m T: `rho = max T^2 / (2 variance)`.
+    """rho of one query or selection. A row holds at most T of a measure,
+    so a record of m rows adds at most m T: `rho = max T^2 / (2 variance)`.
 
-    The maximum is over the groups that a record can be in, each with the thresholds that apply there. Counts and quantiles cost a record,
-    hence a row, what they cost any record. It is attained by a record of m T, where one is within bounds.
+    The maximum is over the groups that a record can be in, each with the thresholds that apply there. Counts and quantiles cost
+    a record, hence a row, what they cost any record. It is attained by a record of m T, where one is within bounds.
     """
     if isinstance(part, PartitionSelection):
         if part.splitting not in (None, splitting):
@@ -48,7 +50,8 @@ def _variance(query: Additive, key: Labels | None) -> Fraction:
 
 
 def _applicable(splitting: UnitSplitting, groups: Groups, key: Labels | None) -> list[Thresholds]:
-    """The thresholds that records of a group may have: those of its label where the groups tell the label, all otherwise (among all others, say)."""
+    """The thresholds that records of a group may have: those of its label where the groups tell the label,
+    all otherwise (among all others, say)."""
     own = dict(splitting.own)
     if key is not None and splitting.by in groups.columns and (label := key[groups.columns.index(splitting.by)]) != OTHERS:
         return [own.get(label, splitting.thresholds)]
@@ -56,7 +59,8 @@ def _applicable(splitting: UnitSplitting, groups: Groups, key: Labels | None) ->
 
 
 def splitting_policy(selection: PartitionSelection) -> Policy:
-    """`rho m(r)^2` with `rho = 1 / (2 variance)`, by label where thresholds differ by label; an upper bound where rows are capped."""
+    """`rho m(r)^2` with `rho = 1 / (2 variance)`, by label where thresholds differ by label;
+    an upper bound where rows are capped."""
     rho = 1 / (2 * selection.variance)
     split = selection.splitting
     if split is None:

@@ -28,9 +28,10 @@ MOST_UNITS = 2**52  # below it floats hold every half, so that floor(v + 1/2) is
 class Measure(Immutable):
     """`units(x) = floor(clip(x, lower, upper) / step + 1/2)`, a whole number for every value that a column can hold.
 
-    step: a positive rational, 1 / n or whole parts (`"0.01"`, `"1/8"`, 1000). lower, upper: public bounds in the unit of the column; by
-    default 0 and 2^52 - 1 steps. Missing values and NaN count as 0 (0 must lie within the bounds), minus and plus infinity as the bounds,
-    negative values as `lower`. The rule is part of the query: what is private is what it makes of a record.
+    step: a positive rational, 1 / n or whole parts (`"0.01"`, `"1/8"`, 1000). lower, upper: public bounds in the unit of the
+    column; by default 0 and 2^52 - 1 steps. Missing values and NaN count as 0 (0 must lie within the bounds), minus and plus
+    infinity as the bounds, negative values as `lower`.
+    The rule is part of the query: what is private is what it makes of a record.
 
     >>> pay = Measure("pay", "0.01", upper=1000)
     >>> [pay.units(x) for x in (12.345, None, -3, float("nan"), 1e300)]
@@ -74,7 +75,8 @@ class Measure(Immutable):
         return self.step == 1 and self.lower.denominator == 1 and self.upper.denominator == 1
 
     def units(self, value: Any) -> int:
-        """The number of steps that a public or hypothetical value stands for; InvalidProblem for what no column of numbers holds."""
+        """The number of steps that a public or hypothetical value stands for;
+        InvalidProblem for what no column of numbers holds."""
         value = number(value, self.column)
         if value is None:
             return 0
@@ -108,8 +110,8 @@ class Measure(Immutable):
             return ibis.cases((column.between(low, high), given), (column < low, low), (column > high, high), else_=zero)
         column = floats(column)
         zero, low, high = (ibis.literal(float(bound), "float64") for bound in (0, self.lower, self.upper))
-        # What lies within comes first, because engines go on with the other rows only (DuckDB, 10^7 rows: 0.20 s, 0.23 s with it last); some take
-        # NaN for the largest of all numbers.
+        # What lies within comes first, because engines go on with the other rows only (DuckDB, 10^7 rows: 0.20 s, 0.23 s with
+        # it last); some take NaN for the largest of all numbers.
         above = (column > high) & ~column.isnan()
         clipped = ibis.cases((column.between(low, high), column), (column < low, low), (above, high), else_=zero)
         return self._shifted(clipped).floor().cast("int64")

@@ -29,11 +29,12 @@ def open_table(
 ) -> Any:
     """An Ibis table of a Parquet or CSV file (or of several Parquet files, `folder/*.parquet`), on a DuckDB engine of its own.
 
-    A CSV file has no types, and types guessed from its rows would depend on them. So all its columns are texts, but for `numbers`, where what
-    is no number is missing, and those of them in `whole`, which are keys as well: there what is no whole number of 64 bits is missing. What
-    is a record, a field and a number is said in `designer.tables.csv_rows`, and depends on no other record; "1,234" is a number with
-    decimal="," or thousands=",", and missing otherwise. memory: such as "512MB", the most the engine may take. What does not
-    fit is written, as it is, to temporary files in the folder `spill`, by default `.tmp` in the working directory.
+    A CSV file has no types, and types guessed from its rows would depend on them. So all its columns are texts, but for
+    `numbers`, where what is no number is missing, and those of them in `whole`, which are keys as well: there what is no whole
+    number of 64 bits is missing. What is a record, a field and a number is said in `designer.tables.csv_rows`, and depends on
+    no other record; "1,234" is a number with decimal="," or thousands=",", and missing otherwise. memory: such as "512MB", the
+    most the engine may take. What does not fit is written, as it is, to temporary files in the folder `spill`,
+    by default `.tmp` in the working directory.
     """
     marks = Marks(delimiter, decimal, thousands)
     files, suffix = glob(str(path)) or [str(path)], Path(path).suffix

@@ -1,4 +1,5 @@
-"""Private partition selection: groups are found by their numbers of split rows, noisy, against a threshold; what that costs a record."""
+"""Private partition selection: groups are found by their numbers of split rows, noisy, against a threshold;
+what that costs a record."""
 
 from __future__ import annotations
 
@@ -27,10 +28,10 @@ TERMS = 64
 class PartitionSelection(Immutable):
     """A group is answered when `sum over its records of c(r), plus Z, >= threshold`, Z discrete Gaussian of the given variance.
 
-    `c(r) = min(m(r), at_most)`, m(r) the rows of r after `splitting` (1 without one). Groups without records are never found. A record costs
-    `c(r)^2 / (2 variance)` of zCDP where its group has other records; where it is alone, its group appears with probability
-    `delta(r) = P(Z >= threshold - c(r))`. So the whole is delta(r)-approximate zCDP, **with a delta of its own for every record**: large records
-    are found more often because they are protected less (derivation in docs/theory/tables.md, 4).
+    `c(r) = min(m(r), at_most)`, m(r) the rows of r after `splitting` (1 without one). Groups without records are never found. A
+    record costs `c(r)^2 / (2 variance)` of zCDP where its group has other records; where it is alone, its group appears with
+    probability `delta(r) = P(Z >= threshold - c(r))`. So the whole is delta(r)-approximate zCDP, **with a delta of its own for
+    every record**: large records are found more often because they are protected less (derivation in docs/theory/tables.md, 4).
 
     >>> found = PartitionSelection.design("1/2", 1e-6)
     >>> found.threshold, found.delta_of(1) <= 1e-6 < PartitionSelection(found.variance, found.threshold - 1).delta_of(1)
@@ -69,7 +70,8 @@ class PartitionSelection(Immutable):
     def design(
         cls, rho: object, delta: float, splitting: UnitSplitting | None = None, at_most: int | None = None
     ) -> PartitionSelection:
-        """One split row costs `rho`. delta: of a record of `at_most` rows, hence of all; without `at_most`, of a record of one row."""
+        """One split row costs `rho`. delta: of a record of `at_most` rows, hence of all;
+        without `at_most`, of a record of one row."""
         variance = 1 / (2 * rational(rho, "rho"))
         if not 0 < delta < 1:
             raise InvalidProblem(f"delta: {delta!r} is not between 0 and 1.")
@@ -150,10 +152,12 @@ class PartitionSelection(Immutable):
 
 
 def tail_above(t: int, variance: Fraction) -> float:
-    """An upper bound of `P(Z >= t)`, Z discrete Gaussian: 64 terms, then the integral of `exp(-x^2 / (2 v))`, over `sqrt(2 pi v)`.
+    """An upper bound of `P(Z >= t)`, Z discrete Gaussian: 64 terms, then the integral of `exp(-x^2 / (2 v))`,
+    over `sqrt(2 pi v)`.
 
-    For t > 0 the terms `exp(-z^2 / (2 v))` fall, so those beyond the 64th sum to less than the integral that starts at it; and their sum over
-    all integers is at least `sqrt(2 pi v)` (Poisson summation: all Fourier coefficients are positive). Within 3 % of the tail from v = 1 on.
+    For t > 0 the terms `exp(-z^2 / (2 v))` fall, so those beyond the 64th sum to less than the integral that starts at it; and
+    their sum over all integers is at least `sqrt(2 pi v)` (Poisson summation: all Fourier coefficients are positive).
+    Within 3 % of the tail from v = 1 on.
     """
     if t <= 0:
         return 1.0

@@ -47,20 +47,21 @@ from designer.values.schema import (
 )
 
 THEOREM = (
-    "A record r moves the exact integer of one group of each query by at most its amount, so discrete Gaussian noise of variance v costs it "
-    "amount^2 / (2 v) of zCDP; costs add up over queries and levels (docs/theory/tables.md, 1 and 2; Seeman et al., Lemmas 4.2 and 5.3)."
+    "A record r moves the exact integer of one group of each query by at most its amount, so discrete Gaussian noise of "
+    "variance v costs it amount^2 / (2 v) of zCDP; costs add up over queries and levels (docs/theory/tables.md, 1 and 2; "
+    "Seeman et al., Lemmas 4.2 and 5.3)."
 )
 NOTION = (
-    "Per-record zero-concentrated privacy: for all data sets that differ in the record r, the Renyi divergence of order alpha is at most alpha P(r), for "
-    "every alpha > 1."
+    "Per-record zero-concentrated privacy: for all data sets that differ in the record r, the Renyi divergence of order "
+    "alpha is at most alpha P(r), for every alpha > 1."
 )
 FOUND = (
-    " But for events of probability delta(r) on one side (delta(r)-approximate, Bun and Steinke 2016, Definition 8.1): that r alone makes a group be found. "
-    "delta(r) is a public function, too."
+    " But for events of probability delta(r) on one side (delta(r)-approximate, Bun and Steinke 2016, Definition 8.1): that "
+    "r alone makes a group be found. delta(r) is a public function, too."
 )
 OF_ENTITIES = (
-    " An entity loses at most (sum of sqrt(P(r)))^2 over its at most {k} rows that count, so at most {k}^2 times the largest P(r). The stated delta is that "
-    "of {k} such rows."
+    " An entity loses at most (sum of sqrt(P(r)))^2 over its at most {k} rows that count, so at most {k}^2 times the "
+    "largest P(r). The stated delta is that of {k} such rows."
 )
 
 
@@ -93,17 +94,20 @@ class PolicyCertificate:
         """Itself when it holds; otherwise NotPrivate."""
         if not self.holds:
             raise NotPrivate(
-                f"plan: one split row costs {self.rho_per_split_row}, more than the stated rho; widen the noise or state a larger rho."
+                f"plan: one split row costs {self.rho_per_split_row}, more than the stated rho; widen the noise or state a "
+                "larger rho."
             )
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class TablePlan(Specified):
-    """Queries of one table, each with its noise; the policy `P(r)`, what adding or removing record r costs, is the sum of their losses.
+    """Queries of one table, each with its noise; the policy `P(r)`, what adding or removing record r costs,
+    is the sum of their losses.
 
-    splitting, rho: a coarser policy to publish beside the exact one, `rho m(r)^2`, m(r) the rows of r after `splitting` (Algorithm 1 of
-    Seeman et al.); without rho, the least that holds. Construction proves `P(r) <= rho m(r)^2` for every record, and raises `NotPrivate` otherwise.
+    splitting, rho: a coarser policy to publish beside the exact one, `rho m(r)^2`, m(r) the rows of r after `splitting`
+    (Algorithm 1 of Seeman et al.); without rho, the least that holds. Construction proves `P(r) <= rho m(r)^2` for every
+    record, and raises `NotPrivate` otherwise.
 
     >>> from designer.tables import Count, Groups, Measure, Sum, variance_for
     >>> emp, industry = Measure("emp"), Groups(["industry"], keys=[["Retail"], ["Mining"]])
@@ -194,14 +198,16 @@ class TablePlan(Specified):
         return tuple(name for name in self.numbers if name in keys)
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:
-        """`P(r)` of a public or hypothetical record, exact. At a record of confidential data the value is as confidential as the record."""
+        """`P(r)` of a public or hypothetical record, exact.
+        At a record of confidential data the value is as confidential as the record."""
         selections = (
             level.selection.loss(record) for level in self.levels if level.selection and level.label(record) is not None
         )
         return sum((query.loss(record) for query in self.queries), sum(selections, Fraction(0)))
 
     def delta(self, record: Mapping[str, Any]) -> float:
-        """`delta(r)`: the probability, rounded up, that a group is found because of this record alone; 0 without private selection."""
+        """`delta(r)`: the probability, rounded up, that a group is found because of this record alone;
+        0 without private selection."""
         found = [level.selection for level in self.levels if level.selection and level.label(record) is not None]
         return min(1.0, sum(selection.delta_of(selection.contribution(record)) for selection in found) * (1 + 2.0**-40))
 
@@ -217,7 +223,8 @@ class TablePlan(Specified):
 
     @cached_property
     def policy(self) -> Policy:
-        """The exact policy of records that count in every query, of the least noise where groups differ: `loss(r) <= policy.exact(amounts(r))`."""
+        """The exact policy of records that count in every query, of the least noise where groups differ:
+        `loss(r) <= policy.exact(amounts(r))`."""
         parts: list[Policy] = [query.rho_policy() for query in self.queries if isinstance(query, Quantile)]
         parts += [splitting_policy(level.selection) for level in self.levels if level.selection]
         sums: dict[str, Fraction] = {}
@@ -239,7 +246,8 @@ class TablePlan(Specified):
         return sum([*rates, *selected], Fraction(0))
 
     def verify(self) -> PolicyCertificate:
-        """The certificate, recomputed from the frozen numbers: the losses of all queries, and the least rho that covers them."""
+        """The certificate, recomputed from the frozen numbers: the losses of all queries,
+        and the least rho that covers them."""
         selected = [level.selection for level in self.levels if level.selection]
         for query in self.queries:
             if isinstance(query, Quantile):
@@ -259,11 +267,12 @@ class TablePlan(Specified):
     def release(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> TableRelease:
-        """Noisy answers of a confidential Ibis table, on any engine whose texts can be told apart by bytes; one aggregation for each level, only aggregates travel.
+        """Noisy answers of a confidential Ibis table, on any engine whose texts can be told apart by bytes; one aggregation for
+        each level, only aggregates travel.
 
-        The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the caller's word for what one
-        row is. entity, rows_per_entity: a column, and how many rows of each of its values count; the rest are left out by a rule that looks
-        at the rows of that entity alone. The guarantee of the release states both.
+        The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the
+        caller's word for what one row is. entity, rows_per_entity: a column, and how many rows of each of its values count; the
+        rest are left out by a rule that looks at the rows of that entity alone. The guarantee of the release states both.
         """
         row = RowUnit(unit, entity, rows_per_entity)
         rows = row.rows(table, self.columns)
@@ -331,24 +340,29 @@ class TablePlan(Specified):
             notion=NOTION + (FOUND if any(level.selection for level in self.levels) else ""),
             parameters=self._parameters(),
             mechanism=(
-                f"P(r) adds up what follows over the queries in which r counts, r clipped and rounded as stated: {'; '.join(self.privacy.terms)}. Where r counts "
-                f"in all of them, with the least noise of each, that is {self.policy.words()}.{split}"
+                "P(r) adds up what follows over the queries in which r counts, r clipped and rounded as stated: "
+                f"{'; '.join(self.privacy.terms)}. Where r counts in all of them, with the least noise of each, that is "
+                f"{self.policy.words()}.{split}"
             ),
-            sampling="Exact: discrete Gaussians from random bits of the operating system, compared with probabilities in exact arithmetic.",
+            sampling=(
+                "Exact: discrete Gaussians from random bits of the operating system, compared with probabilities in "
+                "exact arithmetic."
+            ),
             floating_point=(
-                "Every record is rounded to whole steps by a fixed rule of its own; sums, noise and thresholds are exact integers. The float handed out is "
-                "computed from the noisy integer alone."
+                "Every record is rounded to whole steps by a fixed rule of its own; sums, noise and thresholds are exact "
+                "integers. The float handed out is computed from the noisy integer alone."
             ),
             timing=f"{TIMING} So may the time of an aggregation depend on the table.",
             post_processing=(
-                "Anything computed from a release alone keeps the guarantee. Policies of several releases about the same records add up; a group of "
-                "records loses at most (sum of sqrt(P(r)))^2."
+                "Anything computed from a release alone keeps the guarantee. Policies of several releases about the same "
+                "records add up; a group of records loses at most (sum of sqrt(P(r)))^2."
             ),
             fingerprint=self.fingerprint,
         )
 
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
-        """The same statement for what one row is: a record, what the caller declares it to be, or one of the few rows of an entity."""
+        """The same statement for what one row is: a record, what the caller declares it to be,
+        or one of the few rows of an entity."""
         stated = unit.stated(self.guarantee)
         if unit.rows_per_entity is None:
             return stated
@@ -369,7 +383,8 @@ class TablePlan(Specified):
             told.append("The listed groups are public and must not have been chosen by looking at the data.")
         if any(level.selection and not level.selection.uniform for level in self.levels):
             told.append(
-                "A record that is alone in its group makes the group appear with probability delta(r), near 1 for records of very many split rows."
+                "A record that is alone in its group makes the group appear with probability delta(r), near 1 for records "
+                "of very many split rows."
             )
         return tuple(told)
 

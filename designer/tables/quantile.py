@@ -1,4 +1,5 @@
-"""Quantiles by group through ordinary zCDP, before any splitting: the exponential mechanism over a public grid of candidates."""
+"""Quantiles by group through ordinary zCDP, before any splitting: the exponential mechanism
+over a public grid of candidates."""
 
 from __future__ import annotations
 
@@ -28,10 +29,12 @@ MOST_CANDIDATES = 256  # the exact certificate takes 0.5 s for 100 candidates, 3
 class Quantile(Query):
     """The q-quantile of a measure in each group, as one of some public candidates; every record of a group costs `rho` of zCDP.
 
-    Candidate g scores `-|(1 - q) #{x <= g} - q #{x > g}|`, least wrong where a share q of the records is at most g. The exponential
-    mechanism with budget epsilon is `epsilon^2 / 8`-zCDP (bounded range; docs/theory/tables.md, 3), so `epsilon = sqrt(8 rho)`, rounded down.
-    candidates: rising, whole numbers of steps. The groups are public and disjoint, so rho is the cost of all of them together. Records whose
-    value is missing (NULL, NaN) are in no quantile and cost nothing; who wants them as zeros fills them in the table.
+    Candidate g scores `-|(1 - q) #{x <= g} - q #{x > g}|`, least wrong where a share q of the records is at most g. The
+    exponential mechanism with budget epsilon is `epsilon^2 / 8`-zCDP (bounded range; docs/theory/tables.md, 3), so
+    `epsilon = sqrt(8 rho)`, rounded down.
+    candidates: rising, whole numbers of steps. The groups are public and disjoint, so rho is the cost of all of them together.
+    Records whose value is missing (NULL, NaN) are in no quantile and cost nothing;
+    who wants them as zeros fills them in the table.
     """
 
     measure: Measure | None = None
@@ -75,7 +78,8 @@ class Quantile(Query):
 
     @cached_property
     def choice(self) -> Selection:
-        """The selection among the candidates, certified for a record that appears; its universe is the cells between the candidates."""
+        """The selection among the candidates, certified for a record that appears;
+        its universe is the cells between the candidates."""
         from designer import metrics
         from designer.question.workload import Workload
         from designer.selection.scores import Closeness
@@ -121,8 +125,8 @@ class Quantile(Query):
     def words(self) -> str:
         assert self.measure is not None
         return (
-            f"{self.name}: quantile {self.q} of the present values of {self.measure.words()} {self.condition_words()}, among {len(self.candidates)} public "
-            f"candidates, loss {self.rho}"
+            f"{self.name}: quantile {self.q} of the present values of {self.measure.words()} {self.condition_words()}, among "
+            f"{len(self.candidates)} public candidates, loss {self.rho}"
         )
 
     def to_spec(self) -> dict[str, Any]:

@@ -33,7 +33,8 @@ ASKED: Mapping[str, Fragment] = {"name": text(), "groups": PLACE, "where": list_
 
 @dataclass(frozen=True)
 class Query(Immutable, ABC):
-    """A named question about the records of each of some groups, or about those among them that meet all conditions of `where`."""
+    """A named question about the records of each of some groups,
+    or about those among them that meet all conditions of `where`."""
 
     name: str
     groups: Groups
@@ -74,7 +75,8 @@ class Query(Immutable, ABC):
 
 @dataclass(frozen=True)
 class Additive(Query):
-    """A whole number of steps for each group, plus discrete Gaussian noise: a record moves one group's number by `amount(r)` steps at most.
+    """A whole number of steps for each group, plus discrete Gaussian noise: a record moves
+    one group's number by `amount(r)` steps at most.
 
     variance: of the noise, in the unit of the answer; one for all groups, or one for each of the public keys. The record costs
     `(amount step)^2 / (2 variance)` of zCDP (Canonne, Kamath and Steinke 2020, theorem 4; docs/theory/tables.md, 1).
@@ -164,7 +166,8 @@ class Count(Additive):
 
 @dataclass(frozen=True)
 class CountDistinct(Additive):
-    """`COUNT(DISTINCT of)`: one record moves the number of its group by at most 1, whoever else has the same id; missing ids are no ids.
+    """`COUNT(DISTINCT of)`: one record moves the number of its group by at most 1, whoever else has the same id;
+    missing ids are no ids.
 
     Who has records in g groups, whole, moves g numbers: the loss of an id is that of a group of g such records.
     """
@@ -204,7 +207,8 @@ class CountDistinct(Additive):
 class Sum(Additive):
     """`SUM(measure)`: a record of value x, clipped and rounded by its measure, costs `x^2 / (2 variance)`.
 
-    Splitting at a threshold T with budget rho a row is the variance `T^2 / (2 rho)`; the split table is not needed (Seeman et al., Lemma 5.3).
+    Splitting at a threshold T with budget rho a row is the variance `T^2 / (2 rho)`;
+    the split table is not needed (Seeman et al., Lemma 5.3).
     """
 
     measure: Measure | None = None
@@ -239,7 +243,10 @@ class Sum(Additive):
 
     def words(self) -> str:
         assert self.measure is not None
-        return f"{self.name}: SUM {self.measure.words()} {self.condition_words()}, loss {self.measure.column}^2 / (2 * {self.variance_words()})"
+        return (
+            f"{self.name}: SUM {self.measure.words()} {self.condition_words()}, loss {self.measure.column}^2 / (2 * "
+            f"{self.variance_words()})"
+        )
 
     def to_spec(self) -> dict[str, Any]:
         assert self.measure is not None

@@ -25,8 +25,8 @@ Choose = Callable[[Selection, Any], int]
 def noisy_answers(
     queries: Sequence[Query], noisy: Sequence[Additive], table: Any, entropy: Entropy, choose: Choose
 ) -> dict[str, Answer]:
-    """The answers of all queries from the rows of an Ibis table; noisy: their numbers that get Gaussian noise, level by level. choose: how a
-    quantile is chosen from the counts of its cells."""
+    """The answers of all queries from the rows of an Ibis table; noisy: their numbers that get Gaussian noise, level by level.
+    choose: how a quantile is chosen from the counts of its cells."""
     made: dict[str, Answer] = {}
     for level in dict.fromkeys(query.groups for query in queries):
         asked = [query for query in noisy if query.groups == level]
@@ -63,7 +63,8 @@ def _noisy(query: Additive, keys: tuple[Labels, ...], exact: list[int], entropy:
 
 
 def _amount(number: int, step: Fraction) -> float:
-    """The float nearest to `number step` (Python divides integers correctly rounded); beyond the floats it is infinite: a refusal would depend on data."""
+    """The float nearest to `number step` (Python divides integers correctly rounded);
+    beyond the floats it is infinite: a refusal would depend on data."""
     try:
         return number * step.numerator / step.denominator
     except OverflowError:

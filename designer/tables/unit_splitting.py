@@ -1,4 +1,5 @@
-"""Unit splitting (Seeman et al., Algorithm 1): a record becomes as many rows as its largest measure needs, in exact integers."""
+"""Unit splitting (Seeman et al., Algorithm 1): a record becomes as many rows as its largest measure needs,
+in exact integers."""
 
 from __future__ import annotations
 
@@ -24,11 +25,13 @@ Thresholds = tuple[Fraction, ...]
 
 @dataclass(frozen=True)
 class UnitSplitting(Immutable):
-    """`m(r) = max(1, max_a ceil(|u_a| / T_a))` rows for record r, u_a its measures in units; row j holds `min(T_a, |u_a| - j T_a)`, at least 0, of each.
+    """`m(r) = max(1, max_a ceil(|u_a| / T_a))` rows for record r, u_a its measures in units; row j holds
+    `min(T_a, |u_a| - j T_a)`, at least 0, of each.
 
-    measures: what is split, other columns are repeated. thresholds: one for each measure, in the unit of its column, whole numbers of steps.
-    by, own: thresholds of their own for some labels of a key column, `{label: thresholds}`. A record of zeros stays one row, so that its id
-    is still counted; negative measures keep their sign.
+    measures: what is split, other columns are repeated.
+    thresholds: one for each measure, in the unit of its column, whole numbers of steps.
+    by, own: thresholds of their own for some labels of a key column, `{label: thresholds}`. A record of zeros stays one row, so
+    that its id is still counted; negative measures keep their sign.
 
     >>> split = UnitSplitting([Measure("emp"), Measure("pay")], [50, 5_000_000])
     >>> split.rows({"id": 2, "emp": 50, "pay": 15_000_000})
@@ -48,7 +51,10 @@ class UnitSplitting(Immutable):
                 "by": or_null(Key.schema),
                 "own": {"type": "object", "additionalProperties": RATIONALS},
             },
-            note="A record counts as the rows that it is split into at these thresholds; `own` has those of single groups of `by`.",
+            note=(
+                "A record counts as the rows that it is split into at these thresholds; `own` has those of single "
+                "groups of `by`."
+            ),
         ),
     )
 
@@ -111,7 +117,8 @@ class UnitSplitting(Immutable):
         return list(zip(units, self.threshold_units(record), strict=True))
 
     def count(self, table: Any) -> Any:
-        """m as a 64-bit integer column of an Ibis table: `SUM` of it by group is the number of split rows, which need not exist for that."""
+        """m as a 64-bit integer column of an Ibis table: `SUM` of it by group is the number of split rows,
+        which need not exist for that."""
         return self.count_of(self.inputs(table))
 
     def inputs(self, table: Any) -> list[Any]:
@@ -129,10 +136,11 @@ class UnitSplitting(Immutable):
         return ibis.greatest(ibis.literal(1, "int64"), *needed)
 
     def split(self, table: Any, place: str = "split") -> Any:
-        """The split table as an Ibis expression: every row m times, numbered 0 .. m - 1 in the column `place`, measures cut into parts.
+        """The split table as an Ibis expression: every row m times, numbered 0 .. m - 1 in the column `place`,
+        measures cut into parts.
 
-        Nothing is computed until the caller asks for it (`.to_pyarrow()`, `.cache()`, `.to_parquet(path)`). Sums, counts and distinct
-        counts by group never need it. Measures of whole steps come back as 64-bit integers, others as floats.
+        Nothing is computed until the caller asks for it (`.to_pyarrow()`, `.cache()`, `.to_parquet(path)`). Sums, counts and
+        distinct counts by group never need it. Measures of whole steps come back as 64-bit integers, others as floats.
         """
         import ibis
 
@@ -192,8 +200,8 @@ def _thresholds(measures: Sequence[Measure], given: Sequence[object], field: str
 def _quotient(dividend: Any, divisor: Any) -> Any:
     """`floor(dividend / divisor)` for whole numbers below 2^53, whichever way the engine divides.
 
-    Where the engine divides floats, the rounded quotient of a and b does not reach the next whole number k. It is 1 / b or more away, which is
-    more than half a unit in the last place below k because a < 2^53 (docs/theory/tables.md, 5).
+    Where the engine divides floats, the rounded quotient of a and b does not reach the next whole number k. It is 1 / b or more
+    away, which is more than half a unit in the last place below k because a < 2^53 (docs/theory/tables.md, 5).
     """
     return (dividend // divisor).cast("int64")
 

@@ -24,7 +24,8 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def real_array(value: object, field: str, ndim: int, *, allow_inf: bool = False) -> Floats:
-    """`value` as a frozen float64 array of `ndim` dimensions; NaN (and infinity, unless allowed) are refused with their place."""
+    """`value` as a frozen float64 array of `ndim` dimensions;
+    NaN (and infinity, unless allowed) are refused with their place."""
     try:
         given = np.asarray(value)
         if given.dtype.kind not in "biuf" and not _all_numbers(given):
@@ -69,7 +70,8 @@ def refuse_lossy_integers(value: object, array: Floats, field: str) -> None:
 
 
 class Immutable:
-    """A frozen dataclass that is its own copy. Unpickling goes through the constructor: checks run again, arrays stay read-only."""
+    """A frozen dataclass that is its own copy. Unpickling goes through the constructor: checks run again,
+    arrays stay read-only."""
 
     def __copy__(self) -> Self:
         return self

@@ -81,7 +81,8 @@ LARGEST = Fraction(2) ** 1000  # of the numbers given: its square root, and what
 
 
 def rational(value: object, field: str) -> Fraction:
-    """An exact rational from an integer, a finite float (taken at its exact value), a Fraction or a text such as "1/3" or "2.56".
+    """An exact rational from an integer, a finite float (taken at its exact value),
+    a Fraction or a text such as "1/3" or "2.56".
 
     >>> rational("1/3", "epsilon"), rational(0.5, "epsilon"), rational("2.56", "rho")
     (Fraction(1, 3), Fraction(1, 2), Fraction(64, 25))

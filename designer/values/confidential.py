@@ -1,4 +1,5 @@
-"""The one wrapper around everything that reads confidential data: an engine, a file, or objects of the caller, whose own messages may quote records."""
+"""The one wrapper around everything that reads confidential data: an engine, a file, or objects of the caller,
+whose own messages may quote records."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 WITHHELD = (
-    "records: reading or counting them failed. Nothing was released; what failed is withheld, because its message may quote records. Try invented data "
-    "of the same form."
+    "records: reading or counting them failed. Nothing was released; what failed is withheld, because its message may quote "
+    "records. Try invented data of the same form."
 )
 MEMORY = "records: reading or counting them needs more memory than there is. Nothing was released."
 
@@ -22,8 +23,8 @@ MEMORY = "records: reading or counting them needs more memory than there is. Not
 def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """The same function, whose failures say nothing of the data.
 
-    Refusals of this program, whose texts are fixed, are raised anew without cause, context or inner frames. Anything else, from wherever it comes, becomes an
-    `InvalidProblem` with one text. Calls with wrong arguments fail before, as they do anywhere.
+    Refusals of this program, whose texts are fixed, are raised anew without cause, context or inner frames. Anything else, from
+    wherever it comes, becomes an `InvalidProblem` with one text. Calls with wrong arguments fail before, as they do anywhere.
     """
     signature = inspect.signature(function)
 

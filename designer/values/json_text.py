@@ -19,7 +19,8 @@ SIZE_LIMIT = 256 * 2**20
 
 
 def plain(value: Any) -> Any:
-    """Nested data as JSON values: arrays as lists, infinity as "inf", NaN as "nan" (which no spec takes), fractions as strings."""
+    """Nested data as JSON values: arrays as lists, infinity as "inf", NaN as "nan" (which no spec takes),
+    fractions as strings."""
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, Mapping):

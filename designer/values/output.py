@@ -1,4 +1,5 @@
-"""Files written whole or not at all: never over an input, a folder or a device, over another file only where that is asked for."""
+"""Files written whole or not at all: never over an input, a folder or a device,
+over another file only where that is asked for."""
 
 from __future__ import annotations
 
@@ -33,8 +34,8 @@ def checked_target(path: Path, *, inputs: Sequence[Path] = (), replace: bool = F
 def write_whole(path: Path, content: str | bytes, *, replace: bool = True) -> Path:
     """Write a file beside its destination, sync it, and move it there, so that a reader never sees half of it.
 
-    replace: may a regular file be replaced? Its mode is kept; a new file's is what the user's mask leaves. Anything else that stands there
-    is refused. Raises `InvalidProblem` where no file can be written.
+    replace: may a regular file be replaced? Its mode is kept; a new file's is what the user's mask leaves. Anything else that
+    stands there is refused. Raises `InvalidProblem` where no file can be written.
     """
     target = _target(path)
     with _beside(target) as (file, temporary):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-# Characters that break a line, move the cursor, turn the direction of text or cannot be seen. A fixed list: what is printed is compared with what
-# another version of Python printed, whose tables of characters may differ.
+# Characters that break a line, move the cursor, turn the direction of text or cannot be seen. A fixed list: what is printed is
+# compared with what another version of Python printed, whose tables of characters may differ.
 INVISIBLE = (
     "\\x00-\\x1f\\x7f-\\xa0\\xad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f"
     "\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f"
@@ -18,7 +18,8 @@ _MARKDOWN = re.compile(r"[\\`*\[\]<|&~$]|(?<!\w)_|_(?!\w)")
 
 
 def one_line(text: str) -> str:
-    """The text with every character that breaks a line, moves the cursor, turns text around or cannot be seen written as its escape.
+    """The text with every character that breaks a line, moves the cursor,
+    turns text around or cannot be seen written as its escape.
 
     >>> print(one_line("all\\nBudgets: none\\u2028"))
     all\\nBudgets: none\\u2028

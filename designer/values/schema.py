@@ -1,4 +1,5 @@
-"""Constructors of JSON Schema (draft 2020-12): a class says beside its `to_spec` what it writes, and its reader takes the keys from there.
+"""Constructors of JSON Schema (draft 2020-12): a class says beside its `to_spec` what it writes,
+and its reader takes the keys from there.
 
 >>> point = Named("point", record({"x": number(), "y": number(above=0)}))
 >>> keys(point) == {"x", "y"}

@@ -11,7 +11,8 @@ _held = RLock()
 
 @contextmanager
 def working_precision(bits: int) -> Iterator[None]:
-    """Compute with balls of `bits` bits in this block. Other threads wait at theirs: they would change the precision in the middle of it."""
+    """Compute with balls of `bits` bits in this block.
+    Other threads wait at theirs: they would change the precision in the middle of it."""
     from flint import ctx
 
     with _held, ctx.workprec(bits):

@@ -48,8 +48,8 @@ def smith_form(matrix: ArrayLike) -> tuple[int, ...]:
 def smith_transforms(matrix: ArrayLike) -> tuple[Integers, Integers, Integers]:
     """`(U, D, V)` with `U A V = D` diagonal and U, V unimodular; the last d - rank columns of V are a basis of the kernel.
 
-    Row and column Hermite forms in turn end at a diagonal matrix, since each round divides or keeps every pivot; the diagonal is
-    that of the Smith form up to the divisibility of its entries, which no use here needs.
+    Row and column Hermite forms in turn end at a diagonal matrix, since each round divides or keeps every pivot; the diagonal
+    is that of the Smith form up to the divisibility of its entries, which no use here needs.
     """
     form = integer_matrix("matrix", matrix)
     left, right = (np.eye(n, dtype=int).astype(object) for n in form.shape)
@@ -67,7 +67,8 @@ def _off_diagonal(form: Integers) -> bool:
 
 
 def integer_matrix(name: str, values: ArrayLike, width: int | None = None) -> Integers:
-    """A new (n, d) object array of Python integers; whole floats are refused like all others, since their rounding is unknown."""
+    """A new (n, d) object array of Python integers; whole floats are refused like all others,
+    since their rounding is unknown."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)  # not floats for 2^63 beside -1
     if array.ndim != 2 or (width is not None and array.shape[1] != width):
         wanted = "rows of equal length" if width is None else f"rows of length {width}"

@@ -123,7 +123,8 @@ def _integers(name: str, values: ArrayLike) -> Integers:
 
 
 def unit_exponents(sizes: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Exponents e, (s,), with `sizes[j] / 2^e[j]` of order one, sizes those of s coordinates; 0 where all are within 2^10 of each other.
+    """Exponents e, (s,), with `sizes[j] / 2^e[j]` of order one, sizes those of s coordinates;
+    0 where all are within 2^10 of each other.
 
     >>> unit_exponents(np.array([3.0, 1.0])).tolist(), unit_exponents(np.array([1e9, 1.0])).tolist()
     ([0, 0], [30, 1])

@@ -1,7 +1,7 @@
 """Metropolis chains on lattices, their coupling, and what the meeting times say about convergence.
 
-For laws `P(z)` proportional to `exp(-energy(z))` on the integer combinations of some directions, where nothing exact is feasible.
-Many chains run side by side in the rows of one array. What these chains return is close to the law, never exactly it.
+For laws `P(z)` proportional to `exp(-energy(z))` on the integer combinations of some directions, where nothing exact is
+feasible. Many chains run side by side in the rows of one array. What these chains return is close to the law, never exactly it.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class JumpLaw:
 class Chain:
     """Metropolis with jumps `e @ directions`; `jointly` all coefficients jump at once, else one direction chosen at random.
 
-    directions: (J, d) integers. With the Smith basis (`smith_transforms`) and `jointly` this is INT Algorithm 1; reduced bases and
-    short vectors, which are allowed to be dependent, mix better one at a time, because their jumps change the energy less.
+    directions: (J, d) integers. With the Smith basis (`smith_transforms`) and `jointly` this is INT Algorithm 1; reduced bases
+    and short vectors, which are allowed to be dependent, mix better one at a time, because their jumps change the energy less.
     """
 
     directions: States
@@ -119,8 +119,8 @@ class Chain:
 
         first, second: states (n, d) and energies (n,).
 
-        Jumps are coupled so that the proposals agree as often as possible (maximally, coefficient by coefficient), and one uniform
-        number decides both acceptances. Chains that have met stay together.
+        Jumps are coupled so that the proposals agree as often as possible (maximally, coefficient by coefficient), and one
+        uniform number decides both acceptances. Chains that have met stay together.
         """
         rows = len(first[0])
         chosen, jump = self._jumps(rows, source)
@@ -134,7 +134,8 @@ class Chain:
     def meeting_times(
         self, lag: int, pairs: int, source: Words, limit: int, start: Callable[[int], States] | None = None
     ) -> NDArray[np.int64]:
-        """tau of `pairs` independent pairs, the first time t >= lag with `z(t) = z'(t - lag)`: INT Algorithm 3; -1 beyond `limit`.
+        """tau of `pairs` independent pairs, the first time t >= lag with `z(t) = z'(t - lag)`: INT Algorithm 3;
+        -1 beyond `limit`.
 
         `start(n)` draws n independent initial states, the origin by default.
         """
@@ -182,7 +183,8 @@ class Chain:
 
 
 def coupled_jump(jump: States, gap: States, law: JumpLaw, source: Words) -> States:
-    """Jumps e' with the law of e and `e' = e + gap` as often as possible: the maximal coupling of `v + e` and `w + e'`, gap = v - w."""
+    """Jumps e' with the law of e and `e' = e + gap` as often as possible: the maximal coupling of `v + e` and `w + e'`,
+    gap = v - w."""
     wanted: States = np.asarray(jump + gap)
     agree = uniforms(jump.shape, source) * law.mass(jump) <= law.mass(wanted)
     other, far, open_ = wanted.ravel(), np.broadcast_to(gap, jump.shape).ravel(), np.flatnonzero(~agree)

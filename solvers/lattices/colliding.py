@@ -29,9 +29,9 @@ def multiset_count(columns: int, radius: int, balanced: bool) -> int:
 def collisions(rows: Integers, radius: int, balanced: bool, limit: int) -> Vectors | None:
     """All v != 0 with `A v = 0`, `||v||_1 <= radius`, one of each pair +-v; None beyond the limits of count and memory.
 
-    `balanced` promises that `A v = 0` implies `sum v = 0`: then v+ and v- are multisets of at most radius/2 columns of A. Otherwise v is
-    split into two halves of at most ceil(radius/2) columns of [A, -A]. Sums are compared by a 64-bit fingerprint that is linear in
-    them: equal sums never differ in it, and chance agreements fall to the exact check `A v = 0`.
+    `balanced` promises that `A v = 0` implies `sum v = 0`: then v+ and v- are multisets of at most radius/2 columns of A.
+    Otherwise v is split into two halves of at most ceil(radius/2) columns of [A, -A]. Sums are compared by a 64-bit fingerprint
+    that is linear in them: equal sums never differ in it, and chance agreements fall to the exact check `A v = 0`.
     rows A: (k, d) integers. Returns (n, d), or None.
     """
     d = rows.shape[1]
@@ -55,7 +55,8 @@ def collisions(rows: Integers, radius: int, balanced: bool, limit: int) -> Vecto
 
 
 def _multisets(symbols: int, size: int) -> Labels:
-    """Nondecreasing sequences of `size` symbols, (N, size): the last symbol stands for no column, so smaller multisets are among them."""
+    """Nondecreasing sequences of `size` symbols, (N, size): the last symbol stands for no column,
+    so smaller multisets are among them."""
     chosen: Labels = np.zeros((1, 0), dtype=np.int32)
     for _ in range(size):
         low = chosen[:, -1] if chosen.shape[1] else np.zeros(1, dtype=np.int32)
@@ -128,7 +129,8 @@ def _in_kernel(vectors: Vectors, rows: Integers, radius: int) -> Vectors:
 def distinct(vectors: Vectors) -> Vectors:
     """One of each pair +-v, with the first nonzero entry positive, each once, in lexicographic order.
 
-    Rows are compared as bytes, big end first and with the sign bit turned: 0.5 s where comparing them by fields takes 4 s (88,425 x 100).
+    Rows are compared as bytes, big end first and with the sign bit turned: 0.5 s where comparing
+    them by fields takes 4 s (88,425 x 100).
     """
     if not len(vectors):
         return vectors

@@ -1,4 +1,5 @@
-"""Nonnegative integer vectors h with `A h = t`: all of them, which entries can be positive, and the fewest moves between two of them.
+"""Nonnegative integer vectors h with `A h = t`: all of them, which entries can be positive,
+and the fewest moves between two of them.
 
 Why moves of records are all that counts: docs/theory/invariants.md, section 1.
 """
@@ -58,10 +59,11 @@ class Fibre:
         return np.array([self._solve(np.zeros(self.size), lower=np.eye(self.size)[j]) is not None for j in range(self.size)])
 
     def fewest_moves(self, out: int, into: int) -> int | None:
-        """The least number of units that must move when one moves from entry `out` to `into` and `A h = t` holds before and after.
+        """The least number of units that must move when one moves from entry `out` to `into`
+        and `A h = t` holds before and after.
 
-        From the best vector before; None when it is impossible. An integer program: with `h' = h + e_into - e_out + w`, minimise the sum of
-        the positive part of w.
+        From the best vector before; None when it is impossible. An integer program: with `h' = h + e_into - e_out + w`,
+        minimise the sum of the positive part of w.
         """
         n, zero = self.size, np.zeros((len(self.matrix), self.size))
         shift = self.matrix[:, out] - self.matrix[:, into]
@@ -84,10 +86,11 @@ class Fibre:
 
 
 def most_moves(vectors: Integers, stop: int | None = None) -> int:
-    """The largest, over vectors h and entries x != y with `h_x >= 1`, of the least number of units that must move from h to another of the
-    given vectors, (M, N), one of them from x to y; 0 where none can. The search ends once `stop` is reached.
+    """The largest, over vectors h and entries x != y with `h_x >= 1`, of the least number of units that must move from h to
+    another of the given vectors, (M, N), one of them from x to y; 0 where none can. The search ends once `stop` is reached.
 
-    To h' move the positive parts of `d = h' - h`; the one from x to y spares one where `d_y >= 1`, and costs one more where `d_x >= 0`.
+    To h' move the positive parts of `d = h' - h`; the one from x to y spares one where `d_y >= 1`,
+    and costs one more where `d_x >= 0`.
 
     >>> most_moves(np.array([[2, 0, 0, 1], [1, 1, 1, 0]]))
     3

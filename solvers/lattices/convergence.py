@@ -40,10 +40,11 @@ def variation_bound(
 ) -> VariationBound:
     """`E max(0, ceil((tau - lag - t) / lag))` over the meeting times tau (Biswas, Jacob, Vanetti 2019, Theorem 2.5).
 
-    Limits are Student's, for each t by itself; where all pairs have met before t the upper limit is `1 - (1 - confidence)^(1/n)`, the
-    largest chance of not meeting that n met pairs leave credible, instead of 0. `limit` is where the search for meetings stopped.
-    times: (n,) meeting times of independent pairs, -1 where a pair has not met. steps t: (T,). ValueError where pairs have not met
-    and no limit is given.
+    Limits are Student's, for each t by itself; where all pairs have met before t the upper limit is
+    `1 - (1 - confidence)^(1/n)`, the largest chance of not meeting that n met pairs leave credible, instead of 0. `limit` is
+    where the search for meetings stopped.
+    times: (n,) meeting times of independent pairs, -1 where a pair has not met. steps t: (T,). ValueError where pairs have not
+    met and no limit is given.
     """
     from scipy import stats
 
@@ -61,7 +62,8 @@ def variation_bound(
 
 
 def r_hat(trace: NDArray[np.int64]) -> Floats:
-    """Gelman and Rubin's potential scale reduction of every coordinate, from `trace` (draws, chains, d); chains are split in half.
+    """Gelman and Rubin's potential scale reduction of every coordinate, from `trace` (draws, chains, d);
+    chains are split in half.
 
     >>> r_hat(np.tile(np.arange(8)[:, None, None] % 2, (1, 3, 1))).round(3).tolist()
     [0.866]

@@ -40,8 +40,8 @@ class ShortVectors:
 def short_vectors(matrix: ArrayLike, radius: int, norm: Order = "l1", limit: int = 200_000) -> ShortVectors:
     """All integer v != 0 with `A v = 0` and `||v||_1 <= radius` (or `||v||_2 <= radius`), up to sign; A is (k, d) integer.
 
-    In the l1 norm by collisions of column sums or by enumeration in a reduced basis, whichever promises to be cheaper; in the l2
-    norm by enumeration. Both verify in integers. Correctness: derivation in docs/theory/lattice.md, section 1.
+    In the l1 norm by collisions of column sums or by enumeration in a reduced basis, whichever promises to be cheaper; in the
+    l2 norm by enumeration. Both verify in integers. Correctness: derivation in docs/theory/lattice.md, section 1.
 
     >>> short_vectors([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]], 4).vectors.tolist()
     [[1, -1, -1, 1]]
@@ -68,7 +68,8 @@ def fixes_total(lattice: Lattice) -> bool:
 
 
 def enumeration_nodes(lattice: Lattice, square: int) -> float:
-    """About how many partial vectors `enumerated` visits: volumes of balls over those of the projected cells (Hanrot and Stehle).
+    """About how many partial vectors `enumerated` visits: volumes of balls over those of
+    the projected cells (Hanrot and Stehle).
 
     >>> enumeration_nodes(integer_kernel([[1, 1]]), 8) < 10
     True

@@ -111,7 +111,8 @@ class Lattice:
         return _frozen(rows)
 
     def reduced_for(self, factor: NDArray[np.float64]) -> Lattice:
-        """The same lattice with a basis that is reduced in the norm `|F v|_2`, F (K, d) of floats (which only guide the choice)."""
+        """The same lattice with a basis that is reduced in the norm `|F v|_2`, F (K, d)
+        of floats (which only guide the choice)."""
         if not self.dimension:
             return self
         images = self.basis.astype(np.float64) @ factor.T
@@ -134,7 +135,8 @@ class Lattice:
     def coordinates(self, points: ArrayLike) -> Integers:
         """Integers c, (n, m), of the lattice points `c @ basis` that nearest plane (Babai) assigns to integer points (n, d).
 
-        A lattice point is assigned to itself. What is left, `points - c @ basis`, lies in the cell `|<x, b*_i>| <= |b*_i|^2 / 2`.
+        A lattice point is assigned to itself. What is left, `points - c @ basis`,
+        lies in the cell `|<x, b*_i>| <= |b*_i|^2 / 2`.
         """
         rest = integer_matrix("points", points, self.ambient).copy()
         chosen = np.zeros((len(rest), self.dimension), dtype=object)
@@ -182,9 +184,9 @@ def gram_schmidt(gram: Integers) -> tuple[tuple[Fraction, ...], tuple[tuple[Frac
 def integer_kernel(matrix: ArrayLike) -> Lattice:
     """The lattice `{v integer : A v = 0}` of any integer matrix A (k, d), with a reduced basis.
 
-    Rows may repeat, vanish or depend on each other, k may exceed d, entries may have any size. A rational basis N of the kernel,
-    made integer, spans a sublattice of finite index; with the column Hermite form `N = H' S` the rows of S, part of a unimodular
-    matrix, span all of it.
+    Rows may repeat, vanish or depend on each other, k may exceed d, entries may have any size. A rational basis N of the
+    kernel, made integer, spans a sublattice of finite index; with the column Hermite form `N = H' S` the rows of S, part of a
+    unimodular matrix, span all of it.
 
     >>> integer_kernel([[2, 4], [3, 6]]).basis.tolist() in ([[2, -1]], [[-2, 1]])
     True

@@ -1,8 +1,10 @@
-"""Nearest tables: the vector with given sums `A x = t`, nonnegative, integer, or both, closest to a target in least squares or in l1.
+"""Nearest tables: the vector with given sums `A x = t`, nonnegative, integer, or both,
+closest to a target in least squares or in l1.
 
-Derivations in docs/theory/invariants.md, section 8. A real least-squares table is a projection onto an affine space or a polytope. An
-integer one minimises a separable convex cost, written in steps of one with growing prices, so that the cheaper steps are taken first.
-Where A is totally unimodular (two-way margins, a partition, a total) that program is a min-cost flow and its linear relaxation integral.
+Derivations in docs/theory/invariants.md, section 8. A real least-squares table is a projection onto an affine space or a
+polytope. An integer one minimises a separable convex cost, written in steps of one with growing prices, so that the cheaper
+steps are taken first. Where A is totally unimodular (two-way margins, a partition, a total)
+that program is a min-cost flow and its linear relaxation integral.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from solvers.table_projection import keeps, nonnegative_projection, projected
 Array = NDArray[np.float64]
 Closeness = Literal["l1", "l2"]
 
-# Half-width of the window of unit steps around the real table that is tried first; a wider one follows where the optimality proof needs it.
+# Half-width of the window of unit steps around the real table that is tried first;
+# a wider one follows where the optimality proof needs it.
 WINDOW = 2
 # Steps of a whole program: 10 x 10 tables take about 1,000.
 MAX_STEPS = 200_000
@@ -29,7 +32,8 @@ MAX_STEPS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class Nearest:
-    """`point` (N,) with `A point = t`, and its l1 or l2 distance to the target; `point` is None and the status says why where there is none."""
+    """`point` (N,) with `A point = t`, and its l1 or l2 distance to the target;
+    `point` is None and the status says why where there is none."""
 
     status: Status
     point: Array | None
@@ -62,7 +66,8 @@ def nearest_real(matrix: ArrayLike, totals: ArrayLike, target: ArrayLike, nonneg
 def nearest_integer(
     matrix: ArrayLike, totals: ArrayLike, target: ArrayLike, nonnegative: bool = True, closeness: Closeness = "l2"
 ) -> Nearest:
-    """An integer x of least `|x - y|_1` or `|x - y|_2` with `A x = t`, and `x >= 0` unless said otherwise; A and t are integers.
+    """An integer x of least `|x - y|_1` or `|x - y|_2` with `A x = t`, and `x >= 0` unless said otherwise;
+    A and t are integers.
 
     matrix A: (p, d). totals t: (p,). target y: (d,). ValueError where shapes do not fit, or A or t is not whole.
 
@@ -118,8 +123,8 @@ def _nearest_l1(rows: Array, sums: Array, y: Array, lower: float) -> Array | Non
 
 def _nearest_l2(rows: Array, sums: Array, y: Array, nonnegative: bool, start: Array) -> Array:
     """The best integer table, proven: with p the real one and f the projection without signs, every x that is allowed has
-    `|x - y|^2 = |x - f|^2 + |f - y|^2` and `|x - f|^2 >= |x - p|^2 + |p - f|^2`, so nothing better than x lies farther from p, in any
-    entry, than `sqrt(|x - f|^2 - |p - f|^2)`. A window that wide misses nothing."""
+    `|x - y|^2 = |x - f|^2 + |f - y|^2` and `|x - f|^2 >= |x - p|^2 + |p - f|^2`, so nothing better than x lies farther from p,
+    in any entry, than `sqrt(|x - f|^2 - |p - f|^2)`. A window that wide misses nothing."""
     flat, real = projected(rows, sums, y), nearest_real(rows, sums, y, nonnegative).point
     if flat is None or real is None:
         raise RuntimeError("the real table was not found")
@@ -137,8 +142,8 @@ def _nearest_l2(rows: Array, sums: Array, y: Array, nonnegative: bool, start: Ar
 
 
 def _in_window(rows: Array, sums: Array, flat: Array, real: Array, width: int, nonnegative: bool) -> Array | None:
-    """The least `|x - flat|^2` among integer tables within `width` of `real`: entry i climbs from its lowest value in steps of one whose
-    prices `2 (x_i - flat_i) + 1` grow, so that a minimum takes them in order."""
+    """The least `|x - flat|^2` among integer tables within `width` of `real`: entry i climbs from its lowest value in steps of
+    one whose prices `2 (x_i - flat_i) + 1` grow, so that a minimum takes them in order."""
     from scipy.sparse import csr_array
 
     low = np.ceil(real - width)

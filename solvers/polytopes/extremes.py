@@ -61,7 +61,8 @@ def extreme_rows(
 
     A hull of m points has of order m^(s/2) simplices; a round adds as many points as that rule lets reach twice the budget,
     so that a hull far beyond the budget is noticed before it is built.
-    vertices: (m, s) floats. Returns positions (n,) and the labels of the simplices of their hull. docs/theory/hull.md, "Candidates".
+    vertices: (m, s) floats. Returns positions (n,) and the labels of the simplices of their hull.
+    docs/theory/hull.md, "Candidates".
     """
     m, s = vertices.shape
     require_within(least_simplices(s, s), max_simplices, s, s)

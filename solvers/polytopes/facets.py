@@ -1,7 +1,8 @@
 """From points to the facets of conv{+-p}: floating-point candidates, exact normals, and what is missing.
 
 Every candidate is a simplex of the boundary. The points are first pushed outwards by unequal small factors, after which
-the hull has simplicial facets only, and these triangulate the facets of the unpushed body without a flat simplex. Pushing multiplies a determinant by a positive factor (docs/theory/hull.md, "Candidates"). Nothing said in floating point is believed.
+the hull has simplicial facets only, and these triangulate the facets of the unpushed body without a flat simplex. Pushing
+multiplies a determinant by a positive factor (docs/theory/hull.md, "Candidates"). Nothing said in floating point is believed.
 """
 
 from __future__ import annotations

@@ -103,7 +103,8 @@ def _orthogonal(rows: Integers) -> list[Fraction]:
 def belongs(points: Points, push: Push, simplex: Simplex, positions: NDArray[np.int8]) -> bool:
     """Is a simplex of a true facet also one of the pushed hull? Other points of the facet must stay below it to first order.
 
-    positions: (m,), from `against_one`: 1 on the facet, -1 on its mirror image, 0 between them. docs/theory/hull.md, "Completion".
+    positions: (m,), from `against_one`: 1 on the facet, -1 on its mirror image, 0 between them.
+    docs/theory/hull.md, "Completion".
     """
     rows, signs = signed(np.array(simplex), len(points))
     side = int(positions[rows[0]]) * int(signs[0])

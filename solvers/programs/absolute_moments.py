@@ -24,8 +24,9 @@ def mean_absolute(heights: Floats) -> Floats:
 def _mean_positive(h: Floats) -> Floats:
     """`E max(0, sum_i h_i t_i)` for rows in descending order.
 
-    With p = h_i > 0 > -m = h_j, the exponentials are memoryless: p t_i - m t_j is p t with probability p / (p + m) and -m t otherwise.
-    So F(i..j) = (p F(i..j-1) + m F(i+1..j)) / (p + m); where all are nonnegative F is their sum, where none is positive it is 0.
+    With p = h_i > 0 > -m = h_j, the exponentials are memoryless: p t_i - m t_j is p t with probability p / (p + m) and -m t
+    otherwise. So F(i..j) = (p F(i..j-1) + m F(i+1..j)) / (p + m);
+    where all are nonnegative F is their sum, where none is positive it is 0.
     """
     size = h.shape[1]
     # row[i] holds F(i..i+length-1) for all rows of heights.

@@ -1,13 +1,15 @@
 """Shares s of several budgets: minimise `max_k (V / s)_k` subject to `G s <= 1`, s >= 0, for sparse nonnegative V and G.
 
-Convex, because 1/s is. Few rows of G and very many unknowns are the case in mind, so the program is solved through its dual. For
-multipliers lambda of the budgets and omega of the costs, `a = G' lambda`, `b = V' omega`, the Lagrangian is least at `s = sqrt(b / a)`, and
+Convex, because 1/s is. Few rows of G and very many unknowns are the case in mind, so the program is solved through its dual.
+For multipliers lambda of the budgets and omega of the costs, `a = G' lambda`, `b = V' omega`,
+the Lagrangian is least at `s = sqrt(b / a)`, and
 
     optimum >= F^2 / (sum lambda sum omega),   F = sum_A sqrt(a_A b_A),      for all lambda, omega >= 0:
 
-any multipliers prove a bound, whoever found them, and propose the point `sqrt(b / a)`, divided by its largest load. With one row of V
-(a weighted sum) there is nothing to choose in omega; with one row of G besides, the bound is attained at once: `s ~ sqrt(v / g)`.
-F is jointly concave, so `2 log F - sum lambda - sum omega` is maximised by a primal-dual interior point (docs/theory/marginals.md, 3).
+any multipliers prove a bound, whoever found them, and propose the point `sqrt(b / a)`, divided by its largest load. With one
+row of V (a weighted sum) there is nothing to choose in omega; with one row of G besides, the bound is attained at once:
+`s ~ sqrt(v / g)`. F is jointly concave, so `2 log F - sum lambda - sum omega` is maximised
+by a primal-dual interior point (docs/theory/marginals.md, 3).
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ Floats = NDArray[np.float64]
 
 DIRECT_ORDER = 300  # multipliers whose Newton matrix is written out
 WARM_ROUNDS = 30
-# The warm start may take weights to 1e-90 of the largest, from where single Newton steps went astray (10 of 96 maximum programs of up to
-# 20,000 unknowns). With this floor, and steps down to a hundredth, none did, and weighted sums take 25 steps instead of 44.
+# The warm start may take weights to 1e-90 of the largest, from where single Newton steps went astray (10 of 96 maximum programs
+# of up to 20,000 unknowns). With this floor, and steps down to a hundredth, none did,
+# and weighted sums take 25 steps instead of 44.
 FLOOR = 1e-2
 
 
@@ -85,7 +88,8 @@ class _Point:
         return np.concatenate([first, -(self.data.costs @ (values / self.b))])
 
     def curvature(self, move: Floats) -> Floats:
-        """Minus the second derivative of 2 log F, times a change: `slope slope' / 2 + C' diag(roots) C / (2 F)`, C = `spread`."""
+        """Minus the second derivative of 2 log F, times a change: `slope slope' / 2 + C' diag(roots) C / (2 F)`,
+        C = `spread`."""
         bent = self.gather(self.roots * self.spread(move)) / self.total
         return np.asarray(0.5 * (self.slope * float(self.slope @ move) + bent))
 
@@ -113,8 +117,8 @@ def minimise_cost(
 ) -> Solution[Floats]:
     """The shares s (n,) of least largest cost `max_k (V / s)_k` among `G s <= 1`; one row of V gives a plain weighted sum.
 
-    loads G: (m, n), costs V: (K, n), scipy-sparse, nonnegative, no zero column, no zero row in V. Value and lower bound are recomputed
-    from the multipliers alone. Measured, n = 166,750, m = 100: 0.7 s for K = 1, 2.1 s for K = n.
+    loads G: (m, n), costs V: (K, n), scipy-sparse, nonnegative, no zero column, no zero row in V. Value and lower bound are
+    recomputed from the multipliers alone. Measured, n = 166,750, m = 100: 0.7 s for K = 1, 2.1 s for K = n.
     """
     from scipy.sparse import csr_array
 
@@ -188,7 +192,8 @@ def _disagreement(point: _Point, slack: Floats) -> float:
 
 
 def _solve(point: _Point, diagonal: Floats, push: Floats) -> Floats:
-    """The Newton direction: Cholesky of the matrix scaled to unit diagonal, or conjugate gradients where it is too large to write out."""
+    """The Newton direction: Cholesky of the matrix scaled to unit diagonal,
+    or conjugate gradients where it is too large to write out."""
     if point.data.order > DIRECT_ORDER:
         inverse = 1.0 / (diagonal + point.curvature_diagonal())
         return conjugate_gradients(lambda v: point.curvature(v) + diagonal * v, inverse, push, 0.01, 200)

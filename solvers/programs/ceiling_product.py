@@ -1,10 +1,11 @@
-"""Sizes T > 0 of least `max_k or sum_k w_k (h + (c + sum_a q_a T_a^2) max(1, max_a ceil(r_ka / T_a))^2)`, solved to a proven gap.
+"""Sizes T > 0 of least `max_k or sum_k w_k (h + (c + sum_a q_a T_a^2) max(1, max_a ceil(r_ka / T_a))^2)`,
+solved to a proven gap.
 
-The product grows with T in its first factor and falls in the second, so on a box `low <= T <= high` it is at least the first factor at `low`
-times the second at `high`: a lower bound that is exact on a point. With `max(1, x)` in place of `max(1, ceil(x))` the program is geometric:
-the logarithm of its value is convex in `log T`, and a tangent bounds it from below, which is what tells apart the many fine sizes of nearly
-equal value. Boxes are split at their geometric middle along the widest side, the least bound first, until no box promises more than the
-tolerance (branch and bound; docs/theory/record_design.md, 4).
+The product grows with T in its first factor and falls in the second, so on a box `low <= T <= high` it is at least the first
+factor at `low` times the second at `high`: a lower bound that is exact on a point. With `max(1, x)` in place of
+`max(1, ceil(x))` the program is geometric: the logarithm of its value is convex in `log T`, and a tangent bounds it from below,
+which is what tells apart the many fine sizes of nearly equal value. Boxes are split at their geometric middle along the widest
+side, the least bound first, until no box promises more than the tolerance (branch and bound; docs/theory/record_design.md, 4).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def relaxed(ratios: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """The data. points r: (K, d), nonnegative. weights w: (K,), positive; `largest` takes the maximum over k instead of the sum.
+    """The data. points r: (K, d), nonnegative. weights w: (K,), positive;
+    `largest` takes the maximum over k instead of the sum.
 
     squares q: (d,), positive. constant c >= 0, offset h >= 0. steps: `ceiling` or `relaxed`.
     """
@@ -52,7 +54,8 @@ class Product:
         return self.between(sizes, sizes)
 
     def between(self, low: Floats, high: Floats) -> Floats:
-        """(B,) values with the first factor at low and the second at high, both (B, d): lower bounds on the boxes between them."""
+        """(B,) values with the first factor at low and the second at high, both (B,
+        d): lower bounds on the boxes between them."""
         second = self.steps((self.points[None] / high[:, None]).max(axis=2)) ** 2
         terms = self.weights * (self.offset + self.first(low) * second)
         return np.asarray(terms.max(axis=1) if self.largest else terms.sum(axis=1))
@@ -62,7 +65,8 @@ class Product:
         return np.asarray(self.constant + sizes**2 @ self.squares)[:, None]
 
     def bound(self, low: Floats, high: Floats) -> Floats:
-        """(B,) lower bounds on boxes. Measured, gap 0.01, costs without constant: 1,400 boxes where `between` alone needs over 20,000."""
+        """(B,) lower bounds on boxes. Measured, gap 0.01,
+        costs without constant: 1,400 boxes where `between` alone needs over 20,000."""
         return np.maximum(self.between(low, high), self.tangent(low, high) * (1 - 1e-12))
 
     def tangent(self, low: Floats, high: Floats) -> Floats:

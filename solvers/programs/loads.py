@@ -1,12 +1,14 @@
-"""Precisions s >= 0 of least largest load `max_k (G s)_k` under `e_j(s) <= 1`, each error convex, decreasing and of degree -1 in s.
+"""Precisions s >= 0 of least largest load `max_k (G s)_k` under `e_j(s) <= 1`, each error convex,
+decreasing and of degree -1 in s.
 
-Such errors are `1 / s_i`, the diagonal and the forms `w' (A' diag(s) A)^-1 w` of least squares, and nonnegative sums of them. With the slope
-`g = -grad e(p)` at any point p, Euler's identity gives `g'p = e(p)`, and convexity at the multiple `e(p) p` gives for every s with `e(s) <= 1`
+Such errors are `1 / s_i`, the diagonal and the forms `w' (A' diag(s) A)^-1 w` of least squares, and nonnegative sums of them.
+With the slope `g = -grad e(p)` at any point p, Euler's identity gives `g'p = e(p)`, and convexity at the multiple `e(p) p`
+gives for every s with `e(s) <= 1`
 
     1 >= e(s) >= 2 - g's / e(p)^2,   that is   g's >= e(p)^2:
 
-one linear inequality, tight on the ray of p. A linear program over such cuts bounds the optimum from below, every point p gives the feasible
-point `max_j e_j(p) p`, and the two meet (Kelley's method; derivation in docs/theory/record_design.md, 2).
+one linear inequality, tight on the ray of p. A linear program over such cuts bounds the optimum from below, every point p gives
+the feasible point `max_j e_j(p) p`, and the two meet (Kelley's method; derivation in docs/theory/record_design.md, 2).
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ def least_load(
     """The precisions s (n,) of least `max_k (G s)_k` with all `errors(s) <= 1`.
 
     loads G: (K, n), nonnegative, no zero column. start: (n,), positive; its scale is taken as that of the unknowns.
-    Value and lower bound are recomputed here from the point and from the cuts' multipliers. Where no error bounds an unknown from below
-    it may end near 0.
+    Value and lower bound are recomputed here from the point and from the cuts' multipliers. Where no error bounds an unknown
+    from below it may end near 0.
 
     >>> direct = lambda s: (np.array([4.0, 1.0]) / s, np.diag([4.0, 1.0] / s**2))  # errors 4 / s_0 and 1 / s_1
     >>> least_load(np.array([[1.0, 2.0]]), direct, np.ones(2)).point.round(4)
@@ -43,7 +45,8 @@ def least_load(
     """
     loads = np.asarray(loads, dtype=np.float64) * start
     best, cuts = _feasible(errors, start, np.ones(len(start)))
-    # The linear solver's tolerances are absolute. In other units than that of the start 300 rounds left a gap of 1e-3, in these 5 leave 1e-7.
+    # The linear solver's tolerances are absolute. In other units than that of the start 300 rounds left a gap of 1e-3,
+    # in these 5 leave 1e-7.
     unit = float((loads @ best).max())
     loads, value, bound, rounds = loads / unit, 1.0, 0.0, 0
     while rounds < max_rounds:
@@ -64,7 +67,8 @@ def least_load(
 
 
 def _feasible(errors: Errors, start: Floats, point: Floats) -> tuple[Floats, Floats]:
-    """The multiple of a point (in units of the start) whose largest error is 1, and the cuts at the point, (J, n), each `cut s >= 1`."""
+    """The multiple of a point (in units of the start) whose largest error is 1, and the cuts at the point, (J, n),
+    each `cut s >= 1`."""
     values, slopes = errors(point * start)
     return point * values.max(), slopes * start / values[:, None] ** 2
 

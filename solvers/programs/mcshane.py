@@ -75,7 +75,8 @@ class Metric:
         q = np.asarray(target, dtype=float)
         # c * inf is nan at c = 0, where unrelated points are still unrelated.
         reach = np.where(np.isfinite(self.distance), c, 1.0) * self.distance
-        # The least Lipschitz function from below: q - lowest is max_j (q_i - q_j - c d_ij), so no envelope over all pairs is needed.
+        # The least Lipschitz function from below: q - lowest is max_j (q_i - q_j - c d_ij),
+        # so no envelope over all pairs is needed.
         lowest = (q + reach).min(axis=1)
         e = float((q - lowest).max()) / 2.0
         if self.to_origin is not None:
@@ -158,7 +159,8 @@ def least_concave_sum(envelope: Envelope, bias: float, noise: float, power: floa
 
 
 def least_at_breaks(envelope: Envelope, bias: float, price: Callable[[float], float]) -> Solution[float]:
-    """The c that minimises `bias E(c) + price(c)` over c >= 0, for any concave price that does not decrease: the best break, exactly."""
+    """The c that minimises `bias E(c) + price(c)` over c >= 0,
+    for any concave price that does not decrease: the best break, exactly."""
     sums = bias * envelope.values + np.array([price(c) for c in envelope.breaks.tolist()])
     k = int(np.argmin(sums))
     return Solution(

@@ -1,7 +1,8 @@
 """Weights w of an l1 norm: minimise `sum_k v_k w_k^-p` subject to `sum_k r_mk w_k <= 1` for every row r_m >= 0.
 
-Convex, because w^-p is convex for w > 0 and the constraints are linear; the minimum is global. The dual is closed: for multipliers
-lambda >= 0 with `a = r' lambda`, minimising the Lagrangian over each w_k gives `w_k = (p v_k / a_k)^(1/(p+1))` and the bound
+Convex, because w^-p is convex for w > 0 and the constraints are linear; the minimum is global. The dual is closed: for
+multipliers lambda >= 0 with `a = r' lambda`, minimising the Lagrangian over each w_k
+gives `w_k = (p v_k / a_k)^(1/(p+1))` and the bound
 
     g(lambda) = (1 + p) p^(-p/(p+1)) sum_k v_k^(1/(p+1)) a_k^(p/(p+1)) - sum_m lambda_m,
 
@@ -35,8 +36,8 @@ def minimise_scales(
     """The global optimum over `rows`, or over an implicit set of rows that `separate` scans.
 
     rows: (M, K), nonnegative, no zero column; costs v: (K,), positive; power p: 1 (sum of scales) or 2 (sum of squared scales).
-    separate(w) returns the largest `r w` over the implicit set and some rows that exceed 1 most; it is called until the certified gap,
-    measured after division by that largest value, is at most `tolerance`.
+    separate(w) returns the largest `r w` over the implicit set and some rows that exceed 1 most; it is called until the
+    certified gap, measured after division by that largest value, is at most `tolerance`.
     The point is w with every row at most 1 (up to rounding), the value is the cost there.
     """
     unit = 1.0 / rows.max(axis=0)
@@ -65,8 +66,8 @@ def cost(weights: Floats, costs: Floats, power: int) -> float:
 def dual_bound(rows: Floats, costs: Floats, power: int, multipliers: Floats) -> float:
     """The largest dual bound over the nonnegative multiples of `multipliers`.
 
-    With `G = (1 + p) p^(-p/(p+1)) sum_k v_k^(1/(p+1)) a_k^(p/(p+1))` and `S = sum lambda`, the maximum over t of `G t^(p/(p+1)) - S t`
-    is `G^(p+1) p^p / ((p + 1)^(p+1) S^p)`. Lowered by 1e-13 for the rounding of the sums.
+    With `G = (1 + p) p^(-p/(p+1)) sum_k v_k^(1/(p+1)) a_k^(p/(p+1))` and `S = sum lambda`, the maximum over t of
+    `G t^(p/(p+1)) - S t` is `G^(p+1) p^p / ((p + 1)^(p+1) S^p)`. Lowered by 1e-13 for the rounding of the sums.
     rows: (M, K). costs v: (K,). multipliers lambda: (M,), nonnegative.
     """
     p = power
@@ -81,8 +82,8 @@ def dual_bound(rows: Floats, costs: Floats, power: int, multipliers: Floats) -> 
 def interior_point(rows: Floats, costs: Floats, power: int, tolerance: float = 1e-11) -> tuple[Floats, Floats]:
     """Primal-dual Newton iteration (Boyd and Vandenberghe, section 11.7); returns weights and multipliers.
 
-    Unknowns are rescaled to `w = unit * x`, where unit_k is the largest weight that query k could have alone: x <= 1 at the optimum,
-    whatever the units. Ends on the certified gap, or when rounding stops all progress.
+    Unknowns are rescaled to `w = unit * x`, where unit_k is the largest weight that query k could have alone: x <= 1 at the
+    optimum, whatever the units. Ends on the certified gap, or when rounding stops all progress.
     rows: (M, K). costs: (K,). Weights (K,), multipliers (M,).
     """
     unit = 1.0 / rows.max(axis=0)
@@ -103,9 +104,11 @@ def interior_point(rows: Floats, costs: Floats, power: int, tolerance: float = 1
 
 
 def _warm_start(rows: Floats, v: Floats, p: int) -> Floats:
-    """An interior point near the optimum: multiplicative updates of the multipliers, which move mass to the rows that are violated.
+    """An interior point near the optimum: multiplicative updates of the multipliers,
+    which move mass to the rows that are violated.
 
-    From the plain start (all unknowns equal) Newton crawls along the boundary when costs and rows span many orders of magnitude. With K = 200, M = 2000, eight orders: a gap of 1 after 200 steps without these updates, 7e-11 with them.
+    From the plain start (all unknowns equal) Newton crawls along the boundary when costs and rows span many orders of
+    magnitude. With K = 200, M = 2000, eight orders: a gap of 1 after 200 steps without these updates, 7e-11 with them.
     """
     multipliers = np.full(len(rows), 1.0 / len(rows))
     for _ in range(50):
@@ -119,9 +122,9 @@ def _warm_start(rows: Floats, v: Floats, p: int) -> Floats:
 def _newton_direction(rows: Floats, ratio: Floats, push: Floats, pull: Floats, p: int) -> Floats:
     """The d that solves `(r' diag(ratio) r + (p + 1) diag(pull)) d = pull - r' push`.
 
-    Where a column of r is a multiple of another one and its costs are 1e-16 of the others', rounding leaves that matrix singular. The
-    same d is the least-squares solution of `sqrt(ratio) r d = -push / sqrt(ratio)` and `sqrt((p + 1) pull) d = sqrt(pull / (p + 1))`,
-    whose condition is the square root.
+    Where a column of r is a multiple of another one and its costs are 1e-16 of the others', rounding leaves that matrix
+    singular. The same d is the least-squares solution of `sqrt(ratio) r d = -push / sqrt(ratio)` and
+    `sqrt((p + 1) pull) d = sqrt(pull / (p + 1))`, whose condition is the square root.
     """
     curvature = (p + 1) * pull
     hessian = (rows.T * ratio) @ rows
@@ -136,7 +139,8 @@ def _newton_direction(rows: Floats, ratio: Floats, push: Floats, pull: Floats, p
 
 
 def _newton_step(rows: Floats, v: Floats, p: int, x: Floats, multipliers: Floats) -> tuple[Floats, Floats] | None:
-    """One step towards a tenth of the surrogate gap, cut until everything stays positive and the residual falls; None when it cannot."""
+    """One step towards a tenth of the surrogate gap, cut until everything stays positive and the residual falls;
+    None when it cannot."""
     slack = 1.0 - rows @ x
     target = 0.1 * float(slack @ multipliers) / len(slack)
     ratio = multipliers / slack

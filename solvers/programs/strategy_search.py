@@ -28,8 +28,8 @@ Objective = Callable[[Array], tuple[float, Array]]
 
 # Temperatures of the smoothed maximum, relative to it. Each phase starts from the best feasible strategy so far.
 TEMPERATURES = (0.1, 0.03, 0.01, 0.003, 0.001)
-# Iterations of a descent times changes times dimensions: about 0.2 microseconds for each, some fifty descents a search. A 10 x 10 table
-# (81 dimensions, 2025 changes) gets 24 iterations: 40 s instead of 150 s, for the same strategy.
+# Iterations of a descent times changes times dimensions: about 0.2 microseconds for each, some fifty descents a search. A 10 x
+# 10 table (81 dimensions, 2025 changes) gets 24 iterations: 40 s instead of 150 s, for the same strategy.
 EFFORT = 4_000_000
 RANDOM, RANDOM_DIMENSION = 6, 12
 # More answers than this many times their rank are no strategy: the length of a change grows with their number.
@@ -132,10 +132,11 @@ def optimise_strategy(
     lower_bound: float | None = None,
     seeds: Sequence[Array] = (),
 ) -> Solution[Strategy]:
-    """Reweigh every start and the p-identity, `descend` from the `keep` best and from `seeds`, return the best. Never worse than any start.
+    """Reweigh every start and the p-identity, `descend` from the `keep` best and from `seeds`, return the best.
+    Never worse than any start.
 
-    `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT` allows; where
-    that is none, the best start is the answer.
+    `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT`
+    allows; where that is none, the best start is the answer.
     gram W: (N, N). starts: matrices (p, N) by name. ValueError where no start has full column rank on the span of the changes.
     """
     iterations = min(iterations, EFFORT // max(1, changes.count * changes.size))
@@ -328,19 +329,19 @@ def _different(rows: Array) -> Array:
 def _random_strategies(gram: Array, seed: int) -> list[Array]:
     """Random rows that look alike in every answer, up to two more than needed; none in high dimension, where they end far off.
 
-    Under symmetric changes (tables with fixed margins) the rows themselves are a saddle that no descent leaves: 2 x 2 x 2 tables with
-    three records moving cost 288 there, 128 from random rows.
+    Under symmetric changes (tables with fixed margins) the rows themselves are a saddle that no descent leaves: 2 x 2 x 2
+    tables with three records moving cost 288 there, 128 from random rows.
     """
     k, random = len(gram), np.random.default_rng(seed)
     return [random.normal(size=(k + i % 3, k)) @ _root(gram) for i in range(RANDOM)] if k <= RANDOM_DIMENSION else []
 
 
 def in_answers(workload: ArrayLike, changes: Changes) -> tuple[Array, Array, Changes]:
-    """`(C, T, moved)`: rows C (k, N) of Q that are independent where changes move them, T (K, k) with `Q d = T C d` for every change d,
-    and the changes `C d_m`.
+    """`(C, T, moved)`: rows C (k, N) of Q that are independent where changes move them, T (K, k) with `Q d = T C d` for every
+    change d, and the changes `C d_m`.
 
-    A strategy B found for (T'T, moved) is the strategy `B C` for Q. With fewer answers than elements this is the smaller program,
-    and the only one of the two in which the rows of Q themselves are a starting point of full rank.
+    A strategy B found for (T'T, moved) is the strategy `B C` for Q. With fewer answers than elements this is the smaller
+    program, and the only one of the two in which the rows of Q themselves are a starting point of full rank.
     """
     q = np.atleast_2d(np.asarray(workload, dtype=float))
     reached = q @ changes.span()

@@ -64,7 +64,8 @@ def exact_worst_ratio(problem: Problem, mechanism: AdditiveMechanism) -> Fractio
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 def test_no_baseline_beats_the_optimum_and_certificates_hold_exactly(block: int) -> None:
-    """200 random problems: optimum below every baseline, certified gap, and the worst ratio recomputed in rationals at most 1."""
+    """200 random problems: optimum below every baseline, certified gap,
+    and the worst ratio recomputed in rationals at most 1."""
     for seed in range(20 * block, 20 * block + 20):
         problem = random_problem(seed)
         table = compare(problem, ["laplace", *BASELINES])
@@ -104,7 +105,8 @@ def test_error_is_twice_the_squared_scales_up_to_the_grid() -> None:
 
 
 def test_uniform_metric_gives_the_standard_laplace_scale() -> None:
-    # DX section 3.1: with d = epsilon everywhere, c = Delta_1 / epsilon is the standard mechanism; with equal weights it is optimal here.
+    # DX section 3.1: with d = epsilon everywhere, c = Delta_1 / epsilon is the standard mechanism;
+    # with equal weights it is optimal here.
     problem = Problem(Workload.identity(5), metrics.uniform(5, 0.25))
     for name in ("laplace", "strategy_2", "uniform_budget"):
         assert design(problem, name).mechanism.scales == pytest.approx(np.full(5, 8.0), rel=1e-9)

@@ -1,4 +1,5 @@
-"""Tails of sums of discrete Laplace noise: above the exact law, which convolution of integers or draws tell, and not far above."""
+"""Tails of sums of discrete Laplace noise: above the exact law, which convolution of integers or draws tell,
+and not far above."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def test_every_tail_is_bounded_by_both_ways(name: str, t: float) -> None:
 
 
 def test_strategies_are_bounded_near_the_quantile_of_their_noise() -> None:
-    """20,000 draws: beyond a true 1 - delta quantile lie more than 1.3 (0.05) or 2 (1e-3) times delta of them with probability below 1e-4."""
+    """20,000 draws: beyond a true 1 - delta quantile lie more than 1.3 (0.05) or 2 (1e-3)
+    times delta of them with probability below 1e-4."""
     ranges = np.array([[float(a <= i <= b) for i in range(8)] for a in range(8) for b in range(a, 8)])
     problem = Problem(Workload(ranges), metrics.uniform(8, 1.0))
     made = design(problem, "strategy_laplace", iterations=3, keep=1).mechanism

@@ -1,4 +1,5 @@
-"""Nearest tables with given statistics: against enumeration of small tables, an independent convex solver, and optimality conditions."""
+"""Nearest tables with given statistics: against enumeration of small tables, an independent convex solver,
+and optimality conditions."""
 
 from __future__ import annotations
 
@@ -94,7 +95,8 @@ def test_large_real_tables_obey_the_optimality_conditions(seed):
 
 
 def test_large_integer_tables_agree_with_a_linear_relaxation():
-    """Two-way margins are totally unimodular: the relaxation of the stepwise program has the same value, by another solver call."""
+    """Two-way margins are totally unimodular: the relaxation of the stepwise program has the same value,
+    by another solver call."""
     from scipy.optimize import linprog
 
     matrix = invariants.margins((8, 8)).matrix
@@ -218,7 +220,8 @@ def test_bad_arrays_are_refused(call, message):
 @pytest.mark.slow
 @pytest.mark.parametrize("side", [34, 100])
 def test_real_tables_of_any_side_keep_their_margins(side):
-    """The projection onto two-way margins in closed form: rows and columns are corrected by their means, the grand mean given back."""
+    """The projection onto two-way margins in closed form: rows and columns are corrected by their means,
+    the grand mean given back."""
     matrix, random = invariants.margins((side, side)).matrix, np.random.default_rng(side)
     table = random.poisson(3.0, (side, side))
     target = table + random.laplace(scale=4.0, size=(side, side))

@@ -1,4 +1,5 @@
-"""The noise of every family: its law on coarse grids, enumerated from the norm alone, and its moments against closed forms and draws."""
+"""The noise of every family: its law on coarse grids, enumerated from the norm alone,
+and its moments against closed forms and draws."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def lattice(made: AdditiveMechanism, radius: float) -> np.ndarray:
     """All integer vectors of the heard coordinates whose norm may be below `radius`: a box around the ball."""
     heard = made.noise.heard
     factor = made.norm.factor
-    # |z_k| <= |row k of the pseudo-inverse| times the Euclidean length of the image, which is below sqrt(rows) times any p-norm >= l2's.
+    # |z_k| <= |row k of the pseudo-inverse| times the Euclidean length of the image, which is below sqrt(rows)
+    # times any p-norm >= l2's.
     widths = np.abs(np.linalg.pinv(factor)) @ np.full(len(factor), radius)
     limits = [int(np.ceil(w / s)) for w, s in zip(widths, made.grid.steps[heard], strict=True)]
     assert np.prod([2.0 * m + 1 for m in limits]) < 3e6
@@ -175,11 +177,13 @@ def test_a_scale_one_hundredth_off_is_noticed(family: str) -> None:
     assert deviation(wider) > limit
 
 
-# A square, a cross-polytope and a hexagon: two points u / b of each with their opposites, area and E[U U'] of the uniform law on it.
+# A square, a cross-polytope and a hexagon: two points u / b of each with their opposites,
+# area and E[U U'] of the uniform law on it.
 BODIES = {
     "square": ([[1.0, 1.0], [1.0, -1.0]], [[1 / 3, 0.0], [0.0, 1 / 3]]),
     "cross": ([[1.0, 0.0], [0.0, 1.0]], [[1 / 6, 0.0], [0.0, 1 / 6]]),
-    # x^2 over the hexagon |x|, |y|, |x - y| <= 1: of its area 3, 2 x 1/3 each on the two unit squares, and 1/12 on each of two triangles.
+    # x^2 over the hexagon |x|, |y|, |x - y| <= 1: of its area 3, 2 x 1/3 each on the two unit squares,
+    # and 1/12 on each of two triangles.
     "hexagon": ([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]], [[5 / 18, 5 / 36], [5 / 36, 5 / 18]]),
 }
 

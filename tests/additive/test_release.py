@@ -45,7 +45,8 @@ def test_answers_are_exact_integers_at_every_size(counts: list[int], factor: int
 
 
 def test_overflow_beyond_int64_in_a_release() -> None:
-    """2^52 steps times 2^53 records is 2^105; noise of a few steps is still seen in no float, so the answer is the rounded integer."""
+    """2^52 steps times 2^53 records is 2^105; noise of a few steps is still seen in no float,
+    so the answer is the rounded integer."""
     made = AdditiveMechanism(
         "custom", Workload([[2.0**52, 0.0, 1.0]]), metrics.uniform(3, 1.0), weighted_l1([2.0**-54]), Grid((0,))
     )
@@ -154,7 +155,8 @@ def test_stated_errors_against_draws() -> None:
 
 
 def test_what_is_released_is_the_exact_law_around_the_exact_answer() -> None:
-    """Chi-square of 6,000 released noises against the discrete Laplace law, and the same with a scale wrong by 20 % is rejected (power 1 - 10^-6)."""
+    """Chi-square of 6,000 released noises against the discrete Laplace law,
+    and the same with a scale wrong by 20 % is rejected (power 1 - 10^-6)."""
     queries, rate = 20, Fraction(1, 4)
     made = AdditiveMechanism(
         "custom", Workload.identity(queries), metrics.uniform(queries, 0.5), weighted_l1([0.25] * queries), Grid((0,) * queries)

@@ -179,7 +179,8 @@ def test_solver_answers_scaled_towards_less_noise_are_refused(excess: float, see
 
 @pytest.mark.parametrize("seed", range(4))
 def test_raw_solver_points_pass_only_when_they_are_private(seed: int) -> None:
-    """The interior point's own weights, divided by nothing: exactly as private as the rationals say, whatever the solver claims."""
+    """The interior point's own weights, divided by nothing: exactly as private as the rationals say,
+    whatever the solver claims."""
     from solvers.programs.scales import interior_point
 
     made = problem(seed)

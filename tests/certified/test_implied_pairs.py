@@ -1,4 +1,5 @@
-"""Pairs that a relation leaves out of its scan: a certificate holds exactly when every pair, those left out too, keeps its exact budget."""
+"""Pairs that a relation leaves out of its scan: a certificate holds exactly when every pair, those left out too,
+keeps its exact budget."""
 
 from __future__ import annotations
 
@@ -48,8 +49,8 @@ def holds(relation: Relation, places: list[float]) -> bool:
 
 
 def tied(change: Metric, i: int, j: int, gap: float, share: float) -> tuple[AppearOrChange, list[float]] | None:
-    """Elements i and j appear with budgets whose sum is `1 + gap` times that of the change, and are that sum apart; all others lie within
-    their budgets of these two, as far as floats go."""
+    """Elements i and j appear with budgets whose sum is `1 + gap` times that of the change, and are that sum apart; all others
+    lie within their budgets of these two, as far as floats go."""
     direct = change.exact_budget(i, j)
     if not direct or float(direct) * min(share, 1 - share) < 1e-200 or direct > 1e200:
         return None
@@ -68,7 +69,8 @@ def tied(change: Metric, i: int, j: int, gap: float, share: float) -> tuple[Appe
 @pytest.mark.parametrize("share", [0.5, 0.3])
 @pytest.mark.parametrize("name", KINDS)
 def test_no_change_is_dropped_for_a_way_round_that_floats_take_for_shorter(name: str, share: float) -> None:
-    """The sum of the ends' budgets is a hair above the change's own, and the points are that sum apart: one pair is broken, by that hair."""
+    """The sum of the ends' budgets is a hair above the change's own, and the points are that sum apart: one pair is broken,
+    by that hair."""
     change, tried = KINDS[name], 0
     for (i, j), gap in itertools.product(itertools.combinations(range(change.size), 2), GAPS):
         made = tied(change, i, j, gap, share)
@@ -79,7 +81,8 @@ def test_no_change_is_dropped_for_a_way_round_that_floats_take_for_shorter(name:
 
 
 def stretched(relation: AppearOrChange, a: int, b: int, gap: float) -> list[float]:
-    """Points within their budgets, as far as floats go, but for a and b, which are `1 + gap` times theirs apart where the origin allows it."""
+    """Points within their budgets, as far as floats go, but for a and b,
+    which are `1 + gap` times theirs apart where the origin allows it."""
     ends = [relation.exact_budget(m, relation.size) for m in (a, b)]
     apart = relation.exact_budget(a, b)
     if None in ends or apart is None:
@@ -94,7 +97,8 @@ def stretched(relation: AppearOrChange, a: int, b: int, gap: float) -> list[floa
 
 
 def test_changes_beside_budgets_that_floats_take_for_0_are_not_dropped() -> None:
-    """Elements 1 and 2 appear through 0, at a cost that floats understate, so the way round looks shorter than the change: it is not."""
+    """Elements 1 and 2 appear through 0, at a cost that floats understate,
+    so the way round looks shorter than the change: it is not."""
     relation = metrics.appear_or_change(TINY, [1e-200, math.inf, math.inf], closure=True)
     places = stretched(relation, 1, 2, 0.9)
     assert broken(relation, places) and not holds(relation, places)

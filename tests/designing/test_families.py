@@ -1,4 +1,5 @@
-"""Every family on the problems it serves: closed forms, rank-deficient workloads, specs, the limit, biased designs, refusals, auto."""
+"""Every family on the problems it serves: closed forms, rank-deficient workloads, specs, the limit, biased designs,
+refusals, auto."""
 
 from __future__ import annotations
 
@@ -280,7 +281,8 @@ def test_no_unbiased_family_beats_the_limit(seed: int) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 2.0, 5.0])
 def test_a_single_count_and_the_geometric_mechanism(epsilon: float) -> None:
-    """The limit is 1 / (4 sinh^2(eps / 2)); Laplace noise on the integers has the variance 2 a / (1 - a)^2, exactly twice that."""
+    """The limit is 1 / (4 sinh^2(eps / 2)); Laplace noise on the integers has the variance 2 a / (1 - a)^2,
+    exactly twice that."""
     workload, relation = Workload([[1.0]]), metrics.add_remove(1, epsilon)
     found = limit(Problem(workload, relation))
     assert found is not None and found.value == pytest.approx(1 / (4 * math.sinh(epsilon / 2) ** 2), rel=1e-9)

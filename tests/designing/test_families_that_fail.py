@@ -174,7 +174,8 @@ def test_without_the_convex_solver_laplace_joint_names_the_extra_and_the_others_
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
 def test_budgets_of_nine_orders_are_served_by_the_laplace_family(loss: str) -> None:
-    """The budgets 1 and 2^31 left its Newton matrix singular. Three queries contain element 0, each with a third of its budget."""
+    """The budgets 1 and 2^31 left its Newton matrix singular.
+    Three queries contain element 0, each with a third of its budget."""
     problem = Problem(Workload.all_ranges(3), metrics.add_remove(3, [1, 2.0**31, np.inf]), loss=loss)
     made = design(problem, "laplace").mechanism
     assert made.scales[:3] == pytest.approx(3.0) and made.optimality is not None

@@ -22,8 +22,9 @@ ONE_OF_EACH = Workload([[1.0, 0, 0, 0], [0, 0, 1.0, 0]])
 
 
 def randomised_response(parts: tuple[int, ...], epsilon: float) -> tuple[float, float, float]:
-    """Each record says its part, and its place in it with a lie of odds e^-epsilon: the worst bias and total variance of unbiased estimates of the
-    two counts over all databases with these parts, and the largest log-ratio over protected changes, all by enumeration."""
+    """Each record says its part, and its place in it with a lie of odds e^-epsilon: the worst bias and total variance of
+    unbiased estimates of the two counts over all databases with these parts,
+    and the largest log-ratio over protected changes, all by enumeration."""
     honest = math.exp(epsilon) / (1 + math.exp(epsilon))
     bias = variance = ratio = 0.0
     laws: dict[tuple[int, ...], dict[tuple[int, ...], float]] = {}

@@ -1,5 +1,5 @@
-"""Mechanisms under an invariant: baselines in closed form, projections, hulls against gauges by linear programs, exact errors against draws,
-and the likelihood ratios at hexagons."""
+"""Mechanisms under an invariant: baselines in closed form, projections, hulls against gauges by linear programs, exact errors
+against draws, and the likelihood ratios at hexagons."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def test_group_privacy_in_closed_form(shape, adjacency):
     ],
 )
 def test_what_group_privacy_leaves_unused(family, used):
-    """Largest changes 4, 2, 1 (A_2) and 6, sqrt 6, 1 (A_3) in the three norms against a times 2, sqrt 2, 1: slack but for l1."""
+    """Largest changes 4, 2, 1 (A_2) and 6, sqrt 6, 1 (A_3) in the three norms against a times 2, sqrt 2,
+    1: slack but for l1."""
     for adjacency, ratio in zip((2, 3), used, strict=True):
         assert float(made(family, (3, 3), adjacency).privacy.worst_ratio) == pytest.approx(ratio, rel=1e-9)
 
@@ -151,7 +152,8 @@ def test_projection_of_a_hull_is_the_hull():
 @pytest.mark.slow
 @pytest.mark.parametrize(("shape", "adjacency", "least"), [((2, 5), 2, 64.0), ((2, 2, 2), 3, 128.0)])
 def test_strategies_leave_the_saddle_of_the_projected_cells(shape, adjacency, least):
-    """Two rows: each cell is minus the other of its column, measured once, 2 x 2^2 x 4 free directions x 2. 2 x 2 x 2: found by the search."""
+    """Two rows: each cell is minus the other of its column, measured once, 2 x 2^2 x 4 free directions x 2.
+    2 x 2 x 2: found by the search."""
     problem = table(shape, adjacency)
     found = optimise_workload(problem.workload.dense(), classes(problem).changes(100_000), iterations=60, keep=1)
     assert found.value == pytest.approx(least, rel=1e-3)
@@ -183,7 +185,8 @@ def test_too_many_changes_for_a_search_leave_the_best_start(monkeypatch):
 
 @pytest.mark.parametrize(("notion", "factors"), [("pure", (2, 3)), ("gaussian", (2**0.5, 3**0.5))])
 def test_subspace_privacy_spends_more_than_it_says(notion, factors):
-    """Its certificate under Semi-DP fails by ||u|| / Delta(S_DP): 4 / 2 and 6 / 2 in l1, 2 / sqrt 2 and sqrt 6 / sqrt 2 in l2."""
+    """Its certificate under Semi-DP fails by ||u|| / Delta(S_DP): 4 / 2 and 6 / 2 in l1,
+    2 / sqrt 2 and sqrt 6 / sqrt 2 in l2."""
     for adjacency, factor in zip((2, 3), factors, strict=True):
         mechanism = subspace_mechanism(table((3, 3), adjacency, 0.5, notion))
         assert float(budget_under(mechanism, adjacency, 0.5)) == pytest.approx(factor, rel=1e-8)
@@ -245,7 +248,8 @@ def test_three_by_three_tables_with_hexagons_have_a_cube_cut_by_the_margins():
 
 
 def check_error(mechanism: AdditiveMechanism, draws: int, seed: int) -> None:
-    """Mean squared length of simulated noise within `z` standard errors, z so that a normal exceeds it with probability FAILURE."""
+    """Mean squared length of simulated noise within `z` standard errors,
+    z so that a normal exceeds it with probability FAILURE."""
     from scipy.stats import norm
 
     squared = (np.asarray(mechanism.sample_noise(draws, seed)) ** 2).sum(axis=1)
@@ -254,8 +258,8 @@ def check_error(mechanism: AdditiveMechanism, draws: int, seed: int) -> None:
 
 
 def error_by_delaunay(changes: np.ndarray) -> float:
-    """`(s + 1)(s + 2) E|U|^2`, U uniform on the hull of all changes in orthonormal coordinates of their span, split by Qhull's Delaunay
-    triangulation: a simplex of corners c has `E|U|^2 = (|sum c|^2 + sum |c|^2) / ((s + 1)(s + 2))`."""
+    """`(s + 1)(s + 2) E|U|^2`, U uniform on the hull of all changes in orthonormal coordinates of their span, split by Qhull's
+    Delaunay triangulation: a simplex of corners c has `E|U|^2 = (|sum c|^2 + sum |c|^2) / ((s + 1)(s + 2))`."""
     from scipy.spatial import Delaunay
 
     vectors = changes @ np.linalg.svd(changes, full_matrices=False)[2][: np.linalg.matrix_rank(changes)].T
@@ -309,14 +313,16 @@ def test_two_databases_a_hexagon_apart_break_the_mechanism_for_basic_moves():
 
 
 def test_radius_of_shape_s_has_an_unbounded_density_at_the_true_answer():
-    """z = r v, v uniform on the body, r from Gamma(shape): density at ||z|| = t proportional to the integral of `r^(shape - 1 - s) e^-r`
-    over r > t. It is exp(-t) for shape s + 1; for shape s it is the exponential integral E_1(t), whose ratio over a shift of 1 has no limit."""
+    """z = r v, v uniform on the body, r from Gamma(shape): density at ||z|| = t proportional to the integral of
+    `r^(shape - 1 - s) e^-r` over r > t. It is exp(-t) for shape s + 1; for shape s it is the exponential integral E_1(t), whose
+    ratio over a shift of 1 has no limit."""
     from scipy.special import exp1
 
     near = np.array([1e-1, 1e-3, 1e-6, 1e-12])
     ratios = exp1(near) / exp1(1 + near)
     assert (np.diff(ratios) > 0).all() and ratios[0] > math.e and ratios[-1] > 40 * math.e
     assert isinstance(made("k_norm", (2, 2), 3).norm, Gauge)
-    # 2 x 2, epsilon 1: z = t (1, -1, -1, 1), t double exponential: E|z|_2 = 2 E|t| = 2, with shape s it would be s / (s + 1) of that.
+    # 2 x 2, epsilon 1: z = t (1, -1, -1, 1), t double exponential: E|z|_2 = 2 E|t| = 2, with shape s it would be s / (s + 1)
+    # of that.
     draws = np.linalg.norm(np.asarray(made("k_norm", (2, 2), 3).sample_noise(20_000, 6)), axis=1)
     assert abs(draws.mean() - 2) < 4.9 * 2 / math.sqrt(20_000)

@@ -1,4 +1,5 @@
-"""What one row is: row-wise views of one table are released, others only when the caller says what a row is; entities with a bound of rows."""
+"""What one row is: row-wise views of one table are released, others only when the caller says what a row is;
+entities with a bound of rows."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def engine() -> Any:
     """DuckDB with a stored table `people`, another, and views of them."""
     connection = ibis.duckdb.connect()
     for statement in (
-        "CREATE TABLE people AS SELECT * FROM (VALUES ('a', 'F', '0', 7), ('a', 'M', '1', 3), ('b', 'F', '1', 5)) AS t(person, sex, age, pay)",
+        "CREATE TABLE people AS SELECT * FROM (VALUES ('a', 'F', '0', 7), ('a', 'M', '1', 3), ('b', 'F', '1', 5)) AS "
+        "t(person, sex, age, pay)",
         "CREATE TABLE pets AS SELECT * FROM (VALUES ('a', 'cat'), ('a', 'dog')) AS t(person, kind)",
         "CREATE TABLE ibis_cached_rows AS SELECT * FROM people LIMIT 2",
         "CREATE VIEW fanned AS SELECT people.* FROM people, pets",
@@ -189,7 +191,8 @@ def test_a_unit_is_a_short_text(unit: Any, database: Any) -> None:
 
 
 def test_attributes_are_protected_where_a_row_is_sure_to_stay_and_each_has_columns_of_its_own(database: Any) -> None:
-    """Whether a row passes a filter may depend on protected values; one value behind two attributes would cost the sum of both budgets."""
+    """Whether a row passes a filter may depend on protected values;
+    one value behind two attributes would cost the sum of both budgets."""
     people = database.table("people")
     for table in (people.filter(people.pay > 3), people.drop_null("sex")):
         with pytest.raises(InvalidProblem, match="filter"):
@@ -285,7 +288,8 @@ def test_the_guarantee_of_an_entity_states_its_loss() -> None:
 
 
 def test_the_loss_of_an_entity_covers_what_every_table_shows() -> None:
-    """`sum of (change / deviation)^2 / 2` over all numbers when an entity with up to two rows is taken away, against (sum of roots)^2."""
+    """`sum of (change / deviation)^2 / 2` over all numbers when an entity with up to two rows is taken away,
+    against (sum of roots)^2."""
     level = Groups(["sex"], [["F"], ["M"]])
     plan = TablePlan(
         (

@@ -222,15 +222,24 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "unknown column": (ELEMENTS + '[workload]\ncolumns = ["height"]\n' + UNIFORM, ["cities.csv", "no column 'height'", "elevation"]),
     "empty cell": (ELEMENTS + '[workload]\ncolumns = ["bad"]\n' + UNIFORM, ["cities.csv", "'bad'", "data row 2"]),
     "column of text": (ELEMENTS + '[workload]\ncolumns = ["name"]\n' + UNIFORM, ["'name'", "data row 1"]),
-    "three columns of places": (ELEMENTS + IDENTITY + '[relation]\nmetric = "great_circle"\npoints = ["lat", "lon", "lat"]\nper_km = 1\n', ["3 columns"]),
+    "three columns of places": (ELEMENTS + IDENTITY + (
+        '[relation]\nmetric = "great_circle"\npoints = '
+        '["lat", "lon", "lat"]\nper_km = 1\n'
+    ), ["3 columns"]),
     "swapped places": (
-        ELEMENTS.replace("cities", "west") + IDENTITY + '[relation]\nmetric = "great_circle"\npoints = ["lon", "lat"]\nper_km = 1\n',
+        ELEMENTS.replace("cities", "west") + IDENTITY + (
+            '[relation]\nmetric = "great_circle"\npoints = '
+            '["lon", "lat"]\nper_km = 1\n'
+        ),
         ["latitude -118.0", "latitude comes first"],
     ),
     "names of another type": (ELEMENTS.replace('["name", "state"]', "[[1]]") + IDENTITY + UNIFORM, ["[elements] names = [[1]]", "no column"]),
     "unknown name column": (ELEMENTS.replace('"state"', '"town"') + IDENTITY + UNIFORM, ["no column 'town'"]),
     "names not distinct": (ELEMENTS.replace('"name", "state"', '"state"') + IDENTITY + UNIFORM, ["'X' appears twice"]),
-    "missing table": (ELEMENTS.replace("cities", "towns") + IDENTITY + '[relation]\nmetric = "euclidean"\npoints = ["x"]\nper_unit = 1\n', ["towns.csv: no such file"]),
+    "missing table": (ELEMENTS.replace("cities", "towns") + IDENTITY + (
+        '[relation]\nmetric = "euclidean"\npoints '
+        '= ["x"]\nper_unit = 1\n'
+    ), ["towns.csv: no such file"]),
     "column names twice": (ELEMENTS.replace("cities", "twice") + IDENTITY + UNIFORM, ["twice.csv", "appears twice"]),
     "no domain": ('[workload]\nmarginals = [["sex"]]\n' + UNIFORM, ["section [domain] is missing"]),
     "domain of text": ('[domain]\nsex = "FM"\n[workload]\nmarginals = [["sex"]]\n' + UNIFORM, ["attribute 'sex'", "'FM'"]),

@@ -1,4 +1,5 @@
-"""Relations in problem files: every metric by its keys, nested ones as tables, and mistakes answered by key, value and remedy."""
+"""Relations in problem files: every metric by its keys, nested ones as tables, and mistakes answered by key,
+value and remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +13,10 @@ from designer.question.relation import Relation
 from designer.relations.kinds import RELATIONS
 from designer.values.json_text import plain
 
-HEAD = '[elements]\ntable = "t.csv"\nnames = ["name"]\n[domain]\nsex = ["F", "M"]\nage = 2\n[workload]\nbuilder = "identity"\nsize = 4\n[relation]\n'
+HEAD = (
+    '[elements]\ntable = "t.csv"\nnames = ["name"]\n[domain]\nsex = ["F", "M"]\nage = 2\n[workload]\nbuilder = '
+    '"identity"\nsize = 4\n[relation]\n'
+)
 TABLE = "name,x,y,when,side,sex,age\nA,0,1,2020-01-31,l,F,0\nB,2,5,2020-02-29,r,F,1\nC,1,1,2021-01-01,l,M,0\nD,7,0,2020-03-01,l,M,1\n"
 X, Y = [0.0, 2.0, 1.0, 7.0], [1.0, 5.0, 1.0, 0.0]
 PLACES = list(zip(X, Y, strict=True))
@@ -44,13 +48,15 @@ GOOD: dict[str, tuple[str, Relation]] = {
     "graph of a file": ('metric = "graph"\nedges = "edges.csv"\nper_edge = 2', metrics.graph([(0, 1, 1), (1, 2, 0.5)], per_edge=2, nodes=4)),
     "blowfish": ('metric = "blowfish"\npoints = ["x", "y"]\nthreshold = 3\nepsilon = 0.5', metrics.blowfish(PLACES, 3, 0.5)),
     "smooth_threshold": (
-        'metric = "smooth_threshold"\npoints = {metric = "line", values = "x", period = 1, epsilon = 1}\nthreshold = 3\nepsilon = 0.5',
+        'metric = "smooth_threshold"\npoints = {metric = "line", values = "x", period = 1, epsilon = 1}\nthreshold = '
+        '3\nepsilon = 0.5',
         metrics.smooth_threshold(metrics.line(X, 1, 1), 3, 0.5),
     ),
     "partition": ('metric = "partition"\nlabels = "side"\nepsilon = 0.5', metrics.partition(["l", "r", "l", "l"], 0.5)),
     "partition by a list": ('metric = "partition"\nlabels = [1, 2, 1, 1]\nepsilon = 0.5', metrics.partition([1, 2, 1, 1], 0.5)),
     "product": (
-        f'metric = "product"\n[relation.attributes]\nsex = {UNIFORM}\nage = {{metric = "line", values = [30, 40], period = 10, epsilon = 1}}',
+        f'metric = "product"\n[relation.attributes]\nsex = {UNIFORM}\nage = {{metric = "line", values = [30, 40], period = '
+        '10, epsilon = 1}',
         metrics.product(DOMAIN, [metrics.uniform(2, 1.0), metrics.line([30, 40], 10, 1)]),
     ),
     "scaled": (f'metric = "scaled"\nfactor = 2\npart = {UNIFORM}', 2 * metrics.uniform(4, 1.0)),
@@ -100,8 +106,8 @@ def test_every_kind_can_be_written_in_a_file() -> None:
         "hamming",
         "add_remove",
     } == set(RELATION_KEYS)
-    # Restrictions choose elements, which a file does by its table; invariants have a section of their own; groups of rows are what
-    # statistical queries form of a domain.
+    # Restrictions choose elements, which a file does by its table; invariants have a section of their own; groups of rows are
+    # what statistical queries form of a domain.
     assert set(RELATIONS) - set(RELATION_KEYS) == {
         "restricted",
         "invariant",
@@ -126,7 +132,10 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "no parts": ('metric = "maximum"\nparts = []', ["metric.parts: () lists no metrics"]),
     "part that is no metric": ('metric = "sum"\nparts = [{metric = "add_remove", epsilon = 1}]', ["parts[0]", "give a metric"]),
     "attribute missing": (f'metric = "product"\nattributes = {{sex = {UNIFORM}}}', ["metric.parts: given for ['sex']"]),
-    "attribute unknown": (f'metric = "product"\nattributes = {{sax = {UNIFORM}, age = {UNIFORM}}}', ["metric.parts: given for ['age', 'sax']"]),
+    "attribute unknown": (f'metric = "product"\nattributes = {{sax = {UNIFORM}, age = {UNIFORM}}}', [(
+        "metric.parts: given for ['age', "
+        "'sax']"
+    )]),
     "attribute of text": ('metric = "product"\nattributes = {sex = 1, age = 2}', ["attributes.sex = 1", "a table"]),
     "unknown form": ('metric = "attribute_values"\nform = "max"\nbudgets = {sex = [1, 1], age = [1, 1]}', ["metric.form: 'max'"]),
     "change missing": ('metric = "appear_or_change"\nepsilon = 1', ["[relation] change is missing"]),

@@ -242,7 +242,8 @@ def test_an_attacker_with_a_fresh_seal_gets_nothing_but_what_is_proven(kind: str
             "arithmetic": 0,
             "witness": 0,
         }
-    # What may load: notes on how it was made, claims of optimality, and changes of the mechanism that leave all its claims true.
+    # What may load: notes on how it was made, claims of optimality,
+    # and changes of the mechanism that leave all its claims true.
     free = {"provenance", "optimality", "mechanism", "guarantee", "certificate"}
     assert {path[0] for path in loaded} <= free
 

@@ -1,4 +1,5 @@
-"""Spec files of every format: round trips, the published schema, and an attacker who alters any field and seals the file anew."""
+"""Spec files of every format: round trips, the published schema,
+and an attacker who alters any field and seals the file anew."""
 
 from __future__ import annotations
 
@@ -130,7 +131,8 @@ def nested(depth: int) -> Any:
 
 
 def core_edits(value: Any) -> list[Any]:
-    """What `edits` does, numbers that are too large for something, lists that are too long, and things that are nested too deep."""
+    """What `edits` does, numbers that are too large for something, lists that are too long,
+    and things that are nested too deep."""
     found = [*edits(value), *map(put, HUGE), put(nested(12)), put(nested(200))]
     if isinstance(value, list):
         found += [put(value * 50), put([True] * len(value)), put([*value, "inf"]), put([1e300] * len(value))]

@@ -1,4 +1,5 @@
-"""Every example, sampled here and in full under `pytest -m heavy`: computed within the published interval, differences explained and real."""
+"""Every example, sampled here and in full under `pytest -m heavy`: computed within the published interval,
+differences explained and real."""
 
 from __future__ import annotations
 

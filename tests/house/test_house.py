@@ -89,7 +89,8 @@ def blocks_of_the_readme() -> list[str]:
 
 
 def test_python_of_the_readme_passes_the_type_checker(tmp_path: Path) -> None:
-    """Each block by itself, strictly; so does a program that asks a design for what its family has, and one that asks another fails."""
+    """Each block by itself, strictly; so does a program that asks a design for what its family has,
+    and one that asks another fails."""
     files = []
     for number, block in enumerate(blocks_of_the_readme()):
         files.append(tmp_path / f"block_{number}.py")

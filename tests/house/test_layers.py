@@ -1,4 +1,5 @@
-"""The layer rule: every import, function-local and type-only ones included, goes to the own room or a lower layer; no circles."""
+"""The layer rule: every import, function-local and type-only ones included, goes to the own room or a lower layer;
+no circles."""
 
 from __future__ import annotations
 

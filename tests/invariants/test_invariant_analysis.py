@@ -107,7 +107,8 @@ def test_promises_that_win_on_one_side_only_are_incomparable():
 
 
 def test_scopes_by_inference_agree_with_scopes_written_out():
-    """A finer invariant leaves fewer pairs: margins against their total, on all databases of three records over a 2 x 2 table."""
+    """A finer invariant leaves fewer pairs: margins against their total,
+    on all databases of three records over a 2 x 2 table."""
     margins, total = invariants.margins((2, 2)), invariants.total(4)
     space = list(product(range(4), repeat=3))
 

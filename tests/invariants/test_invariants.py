@@ -25,8 +25,8 @@ INTERSECTING = [[1, 1, 0, 0, 1], [0, 1, 1, 0, 0]]
 
 
 def changes_by_brute_force(matrix: np.ndarray, adjacency: int, records: int) -> set[tuple[int, ...]]:
-    """Differences of the histograms of all pairs of databases of `records` records that agree in `matrix x` and differ in at most
-    `adjacency` records: SEMI's sensitivity space of the whole histogram, word for word."""
+    """Differences of the histograms of all pairs of databases of `records` records that agree in `matrix x` and differ in at
+    most `adjacency` records: SEMI's sensitivity space of the whole histogram, word for word."""
     size = matrix.shape[1]
     spaces: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for database in product(range(size), repeat=records):
@@ -62,7 +62,8 @@ def test_margins_of_three_by_three_tables_have_basic_moves_and_hexagons():
     moves = invariants.margins((3, 3)).protect(1.0, adjacency=2).changes
     with_hexagons = invariants.margins((3, 3)).protect(1.0, adjacency=3).changes
     lengths = Counter(np.abs(with_hexagons).sum(axis=1).tolist())
-    # Of 3 x 3 pairs of rows and columns each gives one move; the six permutation matrices give two cycles of length 6 for each ... up to sign.
+    # Of 3 x 3 pairs of rows and columns each gives one move;
+    # the six permutation matrices give two cycles of length 6 for each ... up to sign.
     assert len(moves) == 9 and set(np.abs(moves).sum(axis=1)) == {4}
     assert lengths == {4: 9, 6: 6}
     assert np.abs(with_hexagons).max() == 1
@@ -156,7 +157,8 @@ def test_statistics_are_published_exactly_when_they_are_asked_for():
 
 
 def test_hexagons_break_mechanisms_for_basic_moves():
-    """The mechanism of SEMI Proposition 32 under the adjacency A_3 that it claims: a change of three records spends two budgets."""
+    """The mechanism of SEMI Proposition 32 under the adjacency A_3 that it claims: a change
+    of three records spends two budgets."""
     for_moves = design(Problem(Workload.identity(9), invariants.margins((3, 3)).protect(1.0, adjacency=2)), "k_norm").mechanism
     three = invariants.margins((3, 3)).protect(1.0, adjacency=3)
     rounded = for_moves.grid.values(for_moves.integers)
@@ -192,7 +194,8 @@ def test_a_metric_under_an_invariant_costs_what_moving_the_records_costs():
 
 
 def test_margins_of_two_attributes_leave_the_cheaper_one_to_move():
-    """Keeping both margins, records swap one attribute or the other: the transport moves the cheap one, twice for a basic move."""
+    """Keeping both margins, records swap one attribute or the other: the transport moves the cheap one,
+    twice for a basic move."""
     domain = Domain.of({"sex": 2, "age": 3})
     relation = metrics.hamming(domain, {"sex": 0.25, "age": 1.5}) & invariants.margins(domain).at(adjacency=2)
     assert set(relation.budgets) == {0.5}

@@ -74,7 +74,8 @@ def with_structural_zeros(shape: tuple[int, int], cells: list[int]) -> invariant
 
 
 def test_structural_zeros_against_every_move_between_every_two_tables():
-    """Independent: all tables by counting up, each move in Python, no arrays of differences; and no bound is claimed to have been reached."""
+    """Independent: all tables by counting up, each move in Python, no arrays of differences;
+    and no bound is claimed to have been reached."""
     generator = np.random.default_rng(11)
     for _ in range(6):
         invariant, table = with_structural_zeros((3, 3), [0, 4]), generator.integers(0, 3, 9)

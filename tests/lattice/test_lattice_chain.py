@@ -1,4 +1,5 @@
-"""Chains as samplers: their law, the estimate and what it adds to a guarantee, specs, and that nobody gets one without asking."""
+"""Chains as samplers: their law, the estimate and what it adds to a guarantee, specs,
+and that nobody gets one without asking."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def test_the_guarantee_states_the_estimate_as_one_and_absorbs_it():
 
 
 def test_what_a_distance_between_laws_adds_holds_and_cannot_be_less():
-    """Two-sided geometric laws, moved by tau in the worst way: the hockey-stick divergence is exactly (1 + e^b) tau where it can be."""
+    """Two-sided geometric laws, moved by tau in the worst way: the hockey-stick divergence is exactly (1 + e^b)
+    tau where it can be."""
     tau, budget, places = 0.01, 0.7, np.arange(-60, 61)
     law = np.exp(-budget * np.abs(places))
     law /= law.sum()

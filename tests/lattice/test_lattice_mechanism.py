@@ -86,7 +86,8 @@ def test_the_hull_beats_the_other_shapes_at_three_by_three():
 
 
 def test_a_partition_under_l1_is_the_two_sided_geometric_of_each_state():
-    """Two cells with a fixed total: z = (k, -k), P(k) proportional to exp(-2 rate |k|); rate = epsilon / 4 under adjacency 2."""
+    """Two cells with a fixed total: z = (k, -k), P(k) proportional to exp(-2 rate |k|);
+    rate = epsilon / 4 under adjacency 2."""
     relation = invariants.partition(["a", "a", "b"]).protect(1.0, adjacency=2)
     mechanism = design(Problem(Workload.identity(3), relation), "lattice_laplace", shape="l1").mechanism
     first = mechanism.draw(40_000, seed=3)[:, 0]

@@ -1,4 +1,5 @@
-"""Tails, means and unbiasedness of lattice noise, against enumerated laws and draws; the paper's constants; its Gaussian baseline."""
+"""Tails, means and unbiasedness of lattice noise, against enumerated laws and draws; the paper's constants;
+its Gaussian baseline."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ def test_cells_of_gaussian_noise_have_tails_without_a_dimension(kind):
 
 
 def test_bounds_hold_in_many_dimensions():
-    """10 x 10 tables, 81 dimensions, 400 exact draws: a share above the bound by 6 standard errors would be a chance below 1e-6."""
+    """10 x 10 tables, 81 dimensions, 400 exact draws: a share above the bound by 6 standard
+    errors would be a chance below 1e-6."""
     mechanism = design(
         Problem(Workload.identity(100), invariants.margins((10, 10)).protect(0.25, per_distance="l2")), "lattice_laplace"
     ).mechanism

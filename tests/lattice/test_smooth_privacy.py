@@ -1,4 +1,5 @@
-"""INT Definition 2 against exact laws: growth with distance, adjacency of records, Gaussian noise, composition and post-processing."""
+"""INT Definition 2 against exact laws: growth with distance, adjacency of records, Gaussian noise,
+composition and post-processing."""
 
 from __future__ import annotations
 

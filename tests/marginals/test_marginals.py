@@ -1,4 +1,5 @@
-"""Marginals in the residual basis against the full domain: projections, all pairs of cells, dense covariances, the ellipsoid program."""
+"""Marginals in the residual basis against the full domain: projections, all pairs of cells, dense covariances,
+the ellipsoid program."""
 
 from __future__ import annotations
 
@@ -230,7 +231,8 @@ def test_presence_of_a_record_has_the_closed_optimum() -> None:
 
 @pytest.mark.parametrize("protection", ["attributes", "presence"])
 def test_variances_and_covariances_agree_with_the_full_domain(protection: str) -> None:
-    """Best unbiased answers under precision W on the domain have covariance `Q W^+ Q'`; the tables' is pushed through `assemble`."""
+    """Best unbiased answers under precision W on the domain have covariance `Q W^+ Q'`;
+    the tables' is pushed through `assemble`."""
     made = small(protection)
     names = list(map(made.workload.names, made.workload.subsets.tuples()))
     queries = Workload.marginals(DOMAIN, names).dense()
@@ -264,7 +266,8 @@ def _pushed_covariance(made: MarginalMechanism, names: list[tuple[str, ...]]) ->
 
 
 def test_discrete_variances_by_simulation_where_the_integers_show() -> None:
-    """Narrow noise: each cell's own variance from 3,000 tables, each within 6 standard errors (failure below 1e-6 over 8 cells)."""
+    """Narrow noise: each cell's own variance from 3,000 tables,
+    each within 6 standard errors (failure below 1e-6 over 8 cells)."""
     domain = Domain.of({f"a{i}": 2 + 2 * (i % 2) for i in range(600)})
     pairs = [(f"a{i}", f"a{i + 1}") for i in range(0, 600, 2)]
     made = design_marginals(MarginalWorkload.of(domain, pairs), metrics.hamming(domain, [8.0] * 600))

@@ -1,4 +1,5 @@
-"""Blowfish policies: closures against hop distances of an independent graph library; thresholds decided exactly; the paper's two metrics."""
+"""Blowfish policies: closures against hop distances of an independent graph library; thresholds decided exactly;
+the paper's two metrics."""
 
 from __future__ import annotations
 
@@ -129,7 +130,8 @@ def test_smooth_threshold_is_the_definition(points: list[tuple[int, int]], thres
 
 
 def test_higher_thresholds_protect_more_and_smooth_protects_most() -> None:
-    """DX section 4.4: one query over random points; noise grows with T, and the smooth metric asks for no less than Blowfish."""
+    """DX section 4.4: one query over random points; noise grows with T,
+    and the smooth metric asks for no less than Blowfish."""
     generator = np.random.default_rng(5)
     points, query = generator.random((40, 2)) * 20, generator.random((1, 40))
 

@@ -1,4 +1,5 @@
-"""Every kind of metric: axioms in exact arithmetic, budgets against an independent formula, blocks, certificates over all pairs, specs."""
+"""Every kind of metric: axioms in exact arithmetic, budgets against an independent formula, blocks,
+certificates over all pairs, specs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What metrics refuse: field, value and remedy, with the counter-example where one breaks the triangle inequality; and dates."""
+"""What metrics refuse: field, value and remedy, with the counter-example where one breaks the triangle inequality;
+and dates."""
 
 from __future__ import annotations
 
@@ -32,19 +33,28 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "epsilons NaN": (lambda: metrics.per_element([1.0, math.nan]), "metric.epsilons: entry [1] is nan"),
     "epsilons 1e300": (lambda: metrics.per_element([1e300]), "metric.epsilons[0]: 1e+300 is out of range"),
     "epsilons empty": (lambda: metrics.instance([]), "metric.epsilons: is empty"),
-    "values missing": (lambda: metrics.attribute_values(DOMAIN, [[1, 2], {"young": 1}]), "metric.budgets[age]: given for ['young']"),
+    "values missing": (lambda: metrics.attribute_values(DOMAIN, [[1, 2], {"young": 1}]), (
+        "metric.budgets[age]: given for "
+        "['young']"
+    )),
     "values short": (lambda: metrics.attribute_values(DOMAIN, [[1, 2], [1]]), "metric.budgets[age]: [1] for 3 values"),
     "value text": (lambda: metrics.attribute_values(DOMAIN, [[1, 2], "abc"]), "metric.budgets[age]: 'abc' for 3 values"),
     "attributes short": (lambda: metrics.attribute_values(DOMAIN, [[1, 2]]), "for 2 attributes; give one entry for each"),
     "attribute names": (lambda: metrics.product(DOMAIN, {"sex": UNIFORM}), "metric.parts: given for ['sex']"),
-    "part size": (lambda: metrics.product(DOMAIN, [UNIFORM, UNIFORM]), "metric.parts[age]: speaks of 2 elements where 3 are needed"),
+    "part size": (lambda: metrics.product(DOMAIN, [UNIFORM, UNIFORM]), (
+        "metric.parts[age]: speaks of 2 "
+        "elements where 3 are needed"
+    )),
     "part missing": (lambda: metrics.Product(DOMAIN, (UNIFORM,)), "metric.parts: 1 for 2 attributes"),
     "line mixed": (lambda: metrics.line(["2020-01-01", "2020-01-01T10:00"], 1, 1), "metric.values: mix dates"),
     "line numbers and dates": (lambda: metrics.line([1, "2020-01-01"], 1, 1), "metric.values: entry 0 is 1"),
     "line text": (lambda: metrics.line(["monday"], 1, 1), "metric.values: entry 0 is 'monday'; give dates such as"),
     "line empty": (lambda: metrics.line([], 1, 1), "metric.values: is empty"),
     "line period": (lambda: metrics.line([1, 2], 0, 1), "metric.period: 0.0"),
-    "line period of numbers": (lambda: metrics.line([1, 2], timedelta(days=1), 1), "is a length of time, the values are numbers"),
+    "line period of numbers": (lambda: metrics.line([1, 2], timedelta(days=1), 1), (
+        "is a length of time, the values are "
+        "numbers"
+    )),
     "line epsilon": (lambda: metrics.line([1, 2], 1, -1), "metric.epsilon: -1.0"),
     "line wide": (lambda: metrics.line([0.0, 1e200], 1, 1), "choose units"),
     "line far times": (lambda: metrics.line(["9999-01-01T00:00:00.000001"], 1, 1), "integers beyond 2^53"),

@@ -76,7 +76,8 @@ def test_exact_budgets_are_a_metric(relation: Relation) -> None:
         return
     n = range(relation.size)
     d = [[exact(relation, i, j) for j in n] for i in n]
-    # Budgets of irrational distances are rounded down, each by less than 2^-79 of itself; given matrices are metrics up to 1e-9.
+    # Budgets of irrational distances are rounded down, each by less than 2^-79 of itself;
+    # given matrices are metrics up to 1e-9.
     slack = 1e-8 if relation.kind == "matrix" else 2.0**-70
     for i in n:
         assert d[i][i] == 0

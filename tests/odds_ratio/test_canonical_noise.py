@@ -36,7 +36,8 @@ X = np.linspace(-6.3, 6.3, 253)
 
 
 def tradeoff_of_shift(law: CanonicalNoise, shift: float, alphas: NDArray[np.float64]) -> NDArray[np.float64]:
-    """T(N, N + shift) by Neyman and Pearson on cells of width 1/200, without any use of the tradeoff function: at least the true one."""
+    """T(N, N + shift) by Neyman and Pearson on cells of width 1/200,
+    without any use of the tradeoff function: at least the true one."""
     edges = np.arange(-60, 60, 1 / 200)
     p, q = np.diff(law.cdf(edges)), np.diff(law.cdf(edges - shift))
     with np.errstate(divide="ignore", invalid="ignore"):

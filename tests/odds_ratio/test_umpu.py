@@ -259,7 +259,8 @@ def test_core_round_trip_and_certificate(promise: Tradeoff, noise: Any) -> None:
 
 
 def test_sensitivity_by_enumeration() -> None:
-    """Every pair of small databases with equal margins that differ in at most three records moves x11 by at most 1, two do so."""
+    """Every pair of small databases with equal margins that differ in at most three records moves x11 by at most 1,
+    two do so."""
     cells = list(product((0, 1), repeat=2))
     databases = list(product(cells, repeat=4))
     tables = [np.array([[sum(r == (i, j) for r in d) for j in (0, 1)] for i in (0, 1)]) for d in databases]

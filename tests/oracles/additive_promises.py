@@ -1,6 +1,8 @@
-"""What an additive mechanism promises, recomputed from the plain data of its spec: floats and brute force, none of the package's formulas.
+"""What an additive mechanism promises, recomputed from the plain data of its spec: floats and brute force,
+none of the package's formulas.
 
-`additive(core)` is the largest `||u|| / b` over all protected changes, or None where a universe is too large to write out (N > 60).
+`additive(core)` is the largest `||u|| / b` over all protected changes,
+or None where a universe is too large to write out (N > 60).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Fuzzing of spec files and problem files: `python -m tests.oracles.fuzz_files --cases 100000 [--seed 1] [--workers 2]`.
 
-A case alters one to three places of a spec of any format (its core mostly; its claims, its shape and its bytes as well), seals it anew and
-loads it, or alters a problem file, reads it and designs what it says. Every case must end in a refusal (`InvalidSpec`, `NotPrivate`,
-`InvalidProblem`, `DesignFailed`) or in a mechanism that keeps the promise of its file by the recomputation in `promises.py`, which shares no
-formula with the package; within 10 s and 2 GB of address space beyond the start. Prints a line for each failure, then the counts.
+A case alters one to three places of a spec of any format (its core mostly; its claims, its shape and its bytes as well), seals
+it anew and loads it, or alters a problem file, reads it and designs what it says. Every case must end in a refusal
+(`InvalidSpec`, `NotPrivate`, `InvalidProblem`, `DesignFailed`) or in a mechanism that keeps the promise of its file by the
+recomputation in `promises.py`, which shares no formula with the package; within 10 s and 2 GB of address space beyond the
+start. Prints a line for each failure, then the counts.
 """
 
 from __future__ import annotations
@@ -206,7 +207,8 @@ def problem_case(folder: Path, dice: random.Random) -> str:
 
 
 def designed(path: Path, which: float = 0.0) -> Any:
-    """By the family of the file where that is for tables with invariants, elsewhere by a quick one: the first for `which` = 0."""
+    """By the family of the file where that is for tables with invariants,
+    elsewhere by a quick one: the first for `which` = 0."""
     file = read_problem(path)
     if str(file.family).startswith("lattice"):
         return design(file.problem, file.family, **file.options).mechanism

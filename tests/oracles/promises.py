@@ -1,7 +1,8 @@
-"""What the mechanism in a spec promises, recomputed from its plain data alone: brute force over small universes, none of the package's formulas.
+"""What the mechanism in a spec promises, recomputed from its plain data alone: brute force over small universes,
+none of the package's formulas.
 
-`keeps_promise(format, core)` is the largest loss over budget of any protected change, or None where a universe is too large or a relation
-too involved to enumerate here.
+`keeps_promise(format, core)` is the largest loss over budget of any protected change, or None where a universe is too large or
+a relation too involved to enumerate here.
 """
 
 from __future__ import annotations
@@ -170,7 +171,8 @@ def measure(norm: Core, u: list[int]) -> float:
     if norm["order"] == "gauge":
         from scipy.optimize import linprog
 
-        # The least sum of budgets over all ways to write u by differences; the solver ignores entries below 1e-9, so both are scaled.
+        # The least sum of budgets over all ways to write u by differences;
+        # the solver ignores entries below 1e-9, so both are scaled.
         steps, costs = np.array(norm["differences"], dtype=float), np.array(norm["budgets"], dtype=float)
         unit, cheapest = np.abs(steps).max(), costs.min()
         found = linprog(np.tile(costs / cheapest, 2), A_eq=np.vstack([steps, -steps]).T / unit, b_eq=np.array(u) / unit)

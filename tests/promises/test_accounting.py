@@ -103,7 +103,8 @@ def renyi(p: float, q: float, order: float) -> float:
 
 
 def zcdp_of_answers(p: float, q: float) -> float:
-    """The rho of one bit that is 1 with probability p or q: the largest divergence over the order, both ways, on a fine grid."""
+    """The rho of one bit that is 1 with probability p or q: the largest divergence over the order, both ways,
+    on a fine grid."""
     # Closer to order 1 the division by order - 1 eats the digits.
     orders = 1 + np.geomspace(1e-4, 400, 400)
     return max(max(renyi(p, q, a), renyi(q, p, a)) / a for a in orders)

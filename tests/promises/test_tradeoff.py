@@ -69,7 +69,8 @@ def test_inverse_exchanges_the_distributions(pair: tuple[list[int], list[int]]) 
     assert f.inverse() == from_distributions(q, p)
     both = f.symmetrised()
     assert both.symmetric and shortfall(f, both) is None and shortfall(f.inverse(), both) is None
-    # Largest: a randomly chosen known order of the two distributions is no harder to tell apart than the hull says at its corners.
+    # Largest: a randomly chosen known order of the two distributions is no harder to tell
+    # apart than the hull says at its corners.
     corners = {*f.points, *f.inverse().points}
     assert all(point in corners for point in both.points)
 

@@ -1,4 +1,5 @@
-"""Counts by name: whatever carries names is joined by them, in every kind of table, and what names nothing is refused in one text."""
+"""Counts by name: whatever carries names is joined by them, in every kind of table,
+and what names nothing is refused in one text."""
 
 from __future__ import annotations
 
@@ -69,7 +70,8 @@ def test_counts_of_any_kind_are_joined_by_name(form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_published_exactly_stands_under_its_own_name(form: str) -> None:
-    """Sex is public: its exact margin is that of the data, by brute force, in whatever order the rows come; no other cell is exact."""
+    """Sex is public: its exact margin is that of the data, by brute force, in whatever order the rows come;
+    no other cell is exact."""
     relation = metrics.hamming(PEOPLE, {"sex": float("inf"), "age": 0.5})
     made = design(Problem(Workload.marginals(PEOPLE, [["sex"], ["sex", "age"]]), relation), "laplace").mechanism
     released = made.release(FORMS[form]())

@@ -1,4 +1,5 @@
-"""The sharp group bound against both lemmas of the paper and against Gaussian noise; the one-sided lemma against its counterexample."""
+"""The sharp group bound against both lemmas of the paper and against Gaussian noise;
+the one-sided lemma against its counterexample."""
 
 from __future__ import annotations
 
@@ -64,7 +65,8 @@ def test_advanced_bound_is_the_infimum() -> None:
 
 @pytest.mark.parametrize("order", [Fraction(3, 2), 2, 7])
 def test_sharp_bound_is_attained_by_gaussian_noise(order: object) -> None:
-    """Two records of 3 and 5 and variance 400: their exact divergence together is a times the sharp bound, and the lemmas are above."""
+    """Two records of 3 and 5 and variance 400: their exact divergence together is a times the sharp bound,
+    and the lemmas are above."""
     policy = GaussianSums({"a": 400})
     records = [{"a": 3}, {"a": 5}]
     bound = group_policy_loss(policy, records)
@@ -81,7 +83,8 @@ def test_group_of_equal_records_is_exact_and_splitting_is_its_case() -> None:
 
 
 def test_one_sided_lemma_of_the_paper_fails_for_gaussian_sums() -> None:
-    """R = {|r| <= 1}: both -1 and 1 are in it, yet replacing one by the other costs 4 rho, not 2 rho; the corrected bound is attained."""
+    """R = {|r| <= 1}: both -1 and 1 are in it, yet replacing one by the other costs 4 rho, not 2 rho;
+    the corrected bound is attained."""
     policy = GaussianSums({"a": 50})
     rho = policy.exact({"a": 1})
     lost = gaussian_divergence(50, 2, 2) / 2  # D_2 / 2 of a shift by 2

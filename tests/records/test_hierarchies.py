@@ -1,4 +1,5 @@
-"""Least squares over levels against the normal equations: exact rationals on small trees, floats on random ones, simulation for the law."""
+"""Least squares over levels against the normal equations: exact rationals on small trees, floats on random ones,
+simulation for the law."""
 
 from __future__ import annotations
 
@@ -101,7 +102,8 @@ def test_variances_are_those_of_simulated_noise_of_another_law() -> None:
 
 
 def test_uniform_tree_has_the_closed_form_of_two_levels() -> None:
-    """k children of precision s and a parent of precision t: Var(parent) = 1 / (t + s / k), Var(child) = 1/s - 1/(k s) + Var(parent) / k^2."""
+    """k children of precision s and a parent of precision t: Var(parent) = 1 / (t + s / k),
+    Var(child) = 1/s - 1/(k s) + Var(parent) / k^2."""
     k, s, t = 7, 2.0, 0.3
     tree = Hierarchy.of(range(k), top="all")
     variances = tree.variances(np.array([t, *[s] * k]))

@@ -165,7 +165,9 @@ def test_relative_targets_hold_at_the_stated_confidence() -> None:
     assert abs(beyond - 0.05) < 5 * np.sqrt(0.05 * 0.95 / 200_000)
 
 
-# --- thresholds ---------------------------------------------------------------------------------------------------------------------
+# ---
+# thresholds
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 def thresholds_case(seed: int) -> tuple[RecordDesign, PriorRecords]:
@@ -268,7 +270,8 @@ def test_more_records_than_points_are_grouped_from_above() -> None:
     assert grouped.value <= grouped.optimality.value * (1 + 1e-9)
 
 
-# --- solver and refusals ------------------------------------------------------------------------------------------------------------
+# --- solver and
+# refusals ------------------------------------------------------------------------------------------------------------
 
 
 def test_bounds_of_any_multipliers_hold() -> None:

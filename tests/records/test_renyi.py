@@ -1,4 +1,5 @@
-"""Certificates: exact Renyi divergences of the noise that is in fact drawn, at most order times policy, at many orders and records."""
+"""Certificates: exact Renyi divergences of the noise that is in fact drawn, at most order times policy,
+at many orders and records."""
 
 from __future__ import annotations
 

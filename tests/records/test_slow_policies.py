@@ -70,7 +70,8 @@ def test_estimates_of_transformed_sums_are_unbiased_with_the_stated_deviation(no
 
 
 def test_drawn_releases() -> None:
-    """200 draws each: means within 5 standard errors (failure probability 10^-6), deviations of the light-tailed ones within 25 %."""
+    """200 draws each: means within 5 standard errors (failure probability 10^-6),
+    deviations of the light-tailed ones within 25 %."""
     entropy = SeededEntropy(11)
     for noise, total in ((LOG, 5000), (ROOT, 5000), (STUDENT, 5000)):
         drawn = np.array([noise.estimate(noise.noisy(Fraction(total), entropy)) for _ in range(200)])
@@ -89,7 +90,8 @@ def test_student_deviation_and_steps() -> None:
 
 
 def test_growth_is_a_logarithm_squared_a_line_and_a_logarithm() -> None:
-    """From 10^9 to 10^12, a thousandfold record: (log)^2, linear for the root, log for the pure policy; Gaussian noise: a millionfold."""
+    """From 10^9 to 10^12, a thousandfold record: (log)^2, linear for the root, log for the pure policy;
+    Gaussian noise: a millionfold."""
     sizes = [{"a": 10**9}, {"a": 10**12}]
     log, root, student = ([float(n.policy("a").exact(r)) for r in sizes] for n in (LOG, ROOT, STUDENT))
     assert log[1] / log[0] == pytest.approx((math.log(10**9) / math.log(10**6)) ** 2, rel=1e-3)

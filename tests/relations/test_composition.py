@@ -41,7 +41,8 @@ def test_pure_budgets_add_and_gaussian_ones_in_squares(metric: metrics.Metric, c
         square = budget**2 + copies * other**2
         root = squared.exact_budget(i, j)
         assert root is not None
-        # A root within the metric is itself rounded down, by less than 2^-79: the square of its budget is a little below the truth.
+        # A root within the metric is itself rounded down, by less than 2^-79: the square of its
+        # budget is a little below the truth.
         assert square * (1 - Fraction(1, 2**78)) <= root**2 <= square * (1 + Fraction(1, 2**78))
 
 
@@ -83,7 +84,8 @@ def test_groups() -> None:
 
 @pytest.mark.parametrize("notion", ["pure", "gaussian"])
 def test_group_and_composition_bounds_hold_for_the_noise(notion: str) -> None:
-    """The loss of joint releases is the norm of both differences: l1 norms add, Euclidean ones in squares. Every pair, two mechanisms."""
+    """The loss of joint releases is the norm of both differences: l1 norms add, Euclidean ones in squares.
+    Every pair, two mechanisms."""
     first, second = made(LINE, notion), made(OWN, notion, ((1.0, 0.0, -2.0), (0.5, 1.0, 0.0)))
     together = composition([first.relation, second.relation], notion)
     for i, j in itertools.combinations(range(3), 2):
@@ -191,8 +193,14 @@ REFUSED = {
     "presence of a list": (lambda: metrics.appear_or_change([1.0], 1.0), "relation.change: [1.0] is not a metric"),
     "closure of text": (lambda: metrics.appear_or_change(LINE, 1.0, closure="yes"), "relation.closure: 'yes'"),
     "change too long": (lambda: metrics.appear_or_change(LINE, 0.5), "d(0, 2) = 2.0 is more than epsilon_0 + epsilon_2 = 1.0"),
-    "presence too long": (lambda: metrics.appear_or_change(LINE, [1, 9, 1]), "epsilon_1 = 9.0 is more than d(1, 0) + epsilon_0 = 1.5"),
-    "presence too long before": (lambda: metrics.appear_or_change(LINE, [9, 1, 2]), "epsilon_0 = 9.0 is more than d(0, 1) + epsilon_1 = 1.5"),
+    "presence too long": (lambda: metrics.appear_or_change(LINE, [1, 9, 1]), (
+        "epsilon_1 = 9.0 is more than d(1, 0) "
+        "+ epsilon_0 = 1.5"
+    )),
+    "presence too long before": (lambda: metrics.appear_or_change(LINE, [9, 1, 2]), (
+        "epsilon_0 = 9.0 is more than d(0, 1) "
+        "+ epsilon_1 = 1.5"
+    )),
 }  # fmt: skip
 
 

@@ -49,7 +49,8 @@ def test_a_law_three_percent_wider_is_noticed(scale: Fraction, power: int) -> No
 
 @pytest.mark.parametrize(("scale", "power"), WIDE)
 def test_wide_draws_are_student_numbers(scale: Fraction, power: int) -> None:
-    """For wide laws the integers are the rounded Student law with 2 power - 1 degrees of freedom and scale / sqrt(2 power - 1)."""
+    """For wide laws the integers are the rounded Student law with 2 power - 1 degrees of
+    freedom and scale / sqrt(2 power - 1)."""
     draws = DiscreteStudent(scale, power).draw(DRAWS, SeededEntropy(2))
     student = stats.t(2 * power - 1, scale=float(scale) / math.sqrt(2 * power - 1))
     edges = [math.floor(q) for q in student.ppf(np.concatenate([np.arange(1, 50) / 50, [1e-4, 1 - 1e-4]]))]
@@ -72,7 +73,8 @@ def test_every_route_gives_the_same_integers(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("scale", [Fraction(7, 2), Fraction(2**32), Fraction(1, 2**20)])
 def test_floats_that_are_sure_are_right(scale: Fraction) -> None:
-    """Magnitudes from random, extreme and just-on-the-edge words, against the rational floor at both ends of what the word leaves open."""
+    """Magnitudes from random, extreme and just-on-the-edge words,
+    against the rational floor at both ends of what the word leaves open."""
     noise = DiscreteStudent(scale, 2)
     edge = [int(2**64 * scale / (scale + k)) + d for k in range(1, 40) for d in (-2, -1, 0, 1)]
     words = [*SeededEntropy(4).words(2000).tolist(), *(w for w in edge if 0 <= w < 2**64), 0, 1, 2**24, 2**64 - 1]

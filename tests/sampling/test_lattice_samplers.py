@@ -43,7 +43,8 @@ FACTOR = ((2, 1, 0), (0, 1, 0), (0, 0, Fraction(1, 2)))
 
 @cache
 def points(name: str) -> Integers:
-    """Lattice points of two dimensions with coefficients up to 60; beyond them lies less than 1e-9 of the mass of every law here."""
+    """Lattice points of two dimensions with coefficients up to 60;
+    beyond them lies less than 1e-9 of the mass of every law here."""
     grid = np.array(list(itertools.product(range(-60, 61), repeat=2)))
     return grid @ integer_kernel(MATRICES[name]).basis.astype(np.int64)
 
@@ -328,7 +329,8 @@ def test_different_determinations_of_a_4x4_table_give_one_law() -> None:
 
 
 def test_l2_noise_on_a_10x10_table_has_the_mean_norm_of_a_gamma_law() -> None:
-    """Cells are small beside a radius of 81 / rate, so that the norm is Gamma(81) to many digits: its mean and variance, 5 sigma."""
+    """Cells are small beside a radius of 81 / rate, so that the norm is Gamma(81) to many digits: its mean and variance,
+    5 sigma."""
     table = np.array(
         [np.isin(np.arange(100), np.take(np.arange(100).reshape(10, 10), i, axis)) for axis in (0, 1) for i in range(10)]
     ).astype(np.int64)
@@ -340,7 +342,8 @@ def test_l2_noise_on_a_10x10_table_has_the_mean_norm_of_a_gamma_law() -> None:
 
 
 def test_fine_rates_use_blocks_and_keep_the_law() -> None:
-    """At a rate of 2^-30 cells are blocks of many lattice points: the norm is Gamma(2), whatever the lattice, and low bits are uniform."""
+    """At a rate of 2^-30 cells are blocks of many lattice points: the norm is Gamma(2), whatever the lattice,
+    and low bits are uniform."""
     noise = LatticeNorm.euclidean(integer_kernel(SKEW), Fraction(1, 2**30))
     assert noise.rounded.shifts.min() > 10 and noise.acceptance > 0.99
     draws = noise.draw(50_000, SeededEntropy(12))

@@ -335,8 +335,9 @@ def square_box(scale: Fraction, falloff: Falloff) -> BoxGrid:
     ],
 )
 def test_acceptance_is_at_most_1_and_reaches_it_at_the_worst_corner(build: Any, falloff: Falloff, scale: Fraction) -> None:
-    """A draw y is rounded to z from as far outside as a block reaches, `||y|| = ||z|| + reach`: no y has a smaller exponent, and below 0 it
-    would stand for a chance above 1, which no draw can have. Lowering the bound by any part of itself does that."""
+    """A draw y is rounded to z from as far outside as a block reaches, `||y|| = ||z|| + reach`: no y has a smaller exponent,
+    and below 0 it would stand for a chance above 1, which no draw can have.
+    Lowering the bound by any part of itself does that."""
     sampler = RoundAndReject(build(scale, falloff))
     half = np.where(sampler.shifts > 0, 2.0**sampler.shifts, 0.5)
     corners = np.array(list(itertools.product((-1, 1), repeat=len(half)))) * half

@@ -94,7 +94,8 @@ class Scripted:
 
 
 def test_open_comparisons_take_further_bits() -> None:
-    """Two tied candidates split at 1/2 exactly: the word just below 2^63 is open, and the next word decides nothing but the last place."""
+    """Two tied candidates split at 1/2 exactly: the word just below 2^63 is open,
+    and the next word decides nothing but the last place."""
     below, above = Scripted(2**63 - 1, 5), Scripted(2**63, 5)
     assert (draw_exponential([0, 0], below), draw_exponential([0, 0], above)) == (0, 1)
     with ctx.workprec(200):

@@ -1,4 +1,5 @@
-"""Selections: certificates against every pair of neighbours by enumeration, samplers against exact laws, specs, and what may be refused."""
+"""Selections: certificates against every pair of neighbours by enumeration, samplers against exact laws, specs,
+and what may be refused."""
 
 from __future__ import annotations
 
@@ -144,7 +145,8 @@ def test_exponential_mechanism_comes_close_to_the_bound_and_one_percent_more_bre
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_certificate_equals_the_largest_range_over_data(kind: str) -> None:
-    """The largest `max v - min v` that data of few records in fact show never exceeds what is certified, and the linear one attains it."""
+    """The largest `max v - min v` that data of few records in fact show never exceeds what is certified,
+    and the linear one attains it."""
     score, relation = score_of(kind, seed=3), METRICS["triangle"]
     shown = Fraction(0)
     for x, y, budget in neighbours(relation, records=5):
@@ -157,7 +159,8 @@ def test_certificate_equals_the_largest_range_over_data(kind: str) -> None:
 
 
 def test_range_constant_by_hand() -> None:
-    """Counts over three elements: the paper's constant 2 max |v| = 2 equals the range; with one monotone score it is twice the range."""
+    """Counts over three elements: the paper's constant 2 max |v| = 2 equals the range;
+    with one monotone score it is twice the range."""
     hidden = metrics.uniform(3, 1.0)
     counts, monotone = Linear(Workload.identity(3)), Linear(Workload([[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]]))
     for score, sharp, paper in ((counts, 1 / 2, 1 / 2), (monotone, 1 / 2, 1 / 4)):
@@ -223,7 +226,8 @@ def test_permute_and_flip_never_chooses_worse_on_average(kind: str) -> None:
 
 @pytest.mark.parametrize("law", LAWS)
 def test_shortfall_bound_against_enumeration(law: str) -> None:
-    """Every histogram, several beta: the exact probability of a shortfall of at least the bound is at most beta; DX Theorem 4 is weaker."""
+    """Every histogram, several beta: the exact probability of a shortfall of at least the bound is at most beta;
+    DX Theorem 4 is weaker."""
     selection = Selection.design(score_of("linear"), METRICS["uniform"], law)  # type: ignore[arg-type]
     for x in histograms(3, 6):
         scores, p = scores_by_definition(selection.score, x), selection.probabilities(x)

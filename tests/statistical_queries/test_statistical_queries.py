@@ -1,4 +1,5 @@
-"""Averages over rows: images and their budgets against brute force over all rows, designs against those on the full domain, program (14)."""
+"""Averages over rows: images and their budgets against brute force over all rows,
+designs against those on the full domain, program (14)."""
 
 from __future__ import annotations
 
@@ -301,7 +302,8 @@ def test_program_14_against_a_scan_of_scales(seed: int) -> None:
 
 @pytest.mark.parametrize(("n", "scale"), [(100, 0.04), (5, 0.8), (3.9, 0.0), (1, 0.0)])
 def test_signs_in_closed_form(n: float, scale: float) -> None:
-    """Two values at distance 2 with budget e: scale 2 / (n e) without bias while that is below 1, else the constant answer 0, off by 1."""
+    """Two values at distance 2 with budget e: scale 2 / (n e) without bias while that is below 1,
+    else the constant answer 0, off by 1."""
     asked = StatisticalQueries.of(Domain.of({"a": [-1, 1]}), {"a": ("a", float)}, {"a": 0.5})
     made = separable(asked, n)
     assert made.scales[0] / n == pytest.approx(scale, abs=1e-12)

@@ -1,4 +1,5 @@
-"""MWEM: its guarantee by enumeration of transcripts, its sampler against their probabilities, its learning against the proven rate."""
+"""MWEM: its guarantee by enumeration of transcripts, its sampler against their probabilities,
+its learning against the proven rate."""
 
 from __future__ import annotations
 
@@ -100,7 +101,8 @@ def test_the_enumeration_sees_what_is_not_private() -> None:
 
 
 def test_probability_of_a_round_written_out() -> None:
-    """Selection exp(|P_k x - P_k y| / (4 c)) with y uniform, rounded to the grid, and a discrete Laplace law of scale 2 c_k; they sum to 1."""
+    """Selection exp(|P_k x - P_k y| / (4 c)) with y uniform, rounded to the grid,
+    and a discrete Laplace law of scale 2 c_k; they sum to 1."""
     made, x = coarse(), np.array([1, 0, 1])
     p, scale = made.queries.values, 1 / made.queries.weights
     start = np.round(p @ np.full(3, 2 / 3))
@@ -156,7 +158,8 @@ def real_problem(records: int = 20_000, epsilon: float = 2.0, seed: int = 0) -> 
 
 @pytest.mark.slow
 def test_bound_holds_and_is_sharper_than_theorem_8() -> None:
-    """Fails with probability 0.1 at most: more than 12 failures in 40 runs have probability below 3e-4. In fact there are none."""
+    """Fails with probability 0.1 at most: more than 12 failures in 40 runs have probability below 3e-4.
+    In fact there are none."""
     p, x = real_problem()
     made = mwem(p, constant="unbiased")
     errors = [np.abs(made.simulate(x, seed).answers - p.workload.answer(x)).max() for seed in range(40)]
@@ -183,7 +186,8 @@ def literal(made: MWEM, transcript, constant: float) -> np.ndarray:
 
 @pytest.mark.parametrize("epsilon", [0.2, 5.0])
 def test_algorithm_2_as_printed_compares_on_two_scales(epsilon: float) -> None:
-    """Where m = P_k x it stops at q'(y) = m, that is at P_k y = c P_k x, c = 5 or 1/5: more rounds make it worse. On one scale they help."""
+    """Where m = P_k x it stops at q'(y) = m, that is at P_k y = c P_k x, c = 5 or 1/5: more rounds make it worse.
+    On one scale they help."""
     p, x = real_problem(records=10**6, epsilon=epsilon)
     made = mwem(p, rounds=240, constant="unbiased")
     out = made.simulate(x, 1)
@@ -307,7 +311,8 @@ def test_refusals_of_the_constructor() -> None:
 
 
 def test_the_default_constant_serves_few_records_and_measures_better_than_the_optimum_of_the_bound() -> None:
-    """20 smooth queries on 50 places: the bound wants constants at 1,000 records, at 10,000 more bias than noise is worth. Fixed seeds."""
+    """20 smooth queries on 50 places: the bound wants constants at 1,000 records,
+    at 10,000 more bias than noise is worth. Fixed seeds."""
 
     def measured(made: MWEM) -> float:
         x = dx_synthetic.histogram(made.records)

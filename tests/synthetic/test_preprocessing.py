@@ -154,7 +154,8 @@ def test_attribute_budgets_give_each_query_its_own_constant() -> None:
 
 
 def test_prices_are_the_papers() -> None:
-    """Theorem 8: at the T (a real number) where its two terms agree, they sum to its second form. Theorem 6: its alpha settles Proposition 1."""
+    """Theorem 8: at the T (a real number) where its two terms agree, they sum to its second form.
+    Theorem 6: its alpha settles Proposition 1."""
     p = problem(0, elements=40, queries=9, records=10**6)
     n, (queries, elements) = records_of(p), p.workload.shape
     largest, c = float(p.workload.dense().max()), 0.7

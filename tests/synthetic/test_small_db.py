@@ -137,7 +137,8 @@ def test_algorithm_1_as_printed_answers_for_m_records_only() -> None:
 
 @pytest.mark.slow
 def test_bound_holds() -> None:
-    """A bound that fails with probability beta at most: with 60 runs, more than 15 failures at beta = 0.1 have probability below 1e-3."""
+    """A bound that fails with probability beta at most: with 60 runs,
+    more than 15 failures at beta = 0.1 have probability below 1e-3."""
     generator = np.random.default_rng(0)
     p = Problem(Workload(generator.integers(0, 2, (3, 30)).astype(float)), metrics.uniform(30, 1.0), records=300)
     made = small_db(p, size=12, constant="unbiased")
@@ -203,7 +204,8 @@ def test_too_many_candidates_are_refused_with_advice() -> None:
 
 
 def test_chain_reaches_the_law_where_both_are_known() -> None:
-    """Identity queries tell all histograms apart, so candidates are histograms; 100 moves forget the start of 2 records among 3 elements."""
+    """Identity queries tell all histograms apart, so candidates are histograms;
+    100 moves forget the start of 2 records among 3 elements."""
     p = Problem(Workload.identity(3), metrics.uniform(3, 1.0), records=4)
     made, x = small_db(p, size=2, constant="unbiased"), np.array([3, 1, 0])
     keys = [tuple(np.round(np.ldexp(a.astype(float), made.queries.exponent)).astype(int)) for a in made.candidates.answers]

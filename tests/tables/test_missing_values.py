@@ -1,4 +1,5 @@
-"""Missing values by query: left out of quantiles and averages, nothing to a sum, a record to a count; the loss is what that moves."""
+"""Missing values by query: left out of quantiles and averages, nothing to a sum, a record to a count;
+the loss is what that moves."""
 
 from __future__ import annotations
 

@@ -56,7 +56,8 @@ def test_the_threshold_keeps_delta_and_none_much_lower_does(delta: float, at_mos
 def test_the_whole_mechanism_is_approximately_zcdp_record_by_record() -> None:
     """A group found, and its sum if it is: the exact joint law with and without one record.
 
-    Where the record has company, the divergence is within alpha P(r). Where it is alone, all that can differ is the group's being found: delta(r).
+    Where the record has company, the divergence is within alpha P(r).
+    Where it is alone, all that can differ is the group's being found: delta(r).
     """
     found = PartitionSelection.design("1/8", 1e-3, SPLITTING)
     level = Groups(["state"], selection=found)

@@ -1,4 +1,5 @@
-"""Texts are told apart by their bytes, whatever a collation of the engine says: one record moves one group by its own amount."""
+"""Texts are told apart by their bytes, whatever a collation of the engine says: one
+record moves one group by its own amount."""
 
 from __future__ import annotations
 

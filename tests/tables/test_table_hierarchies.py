@@ -1,4 +1,5 @@
-"""Levels of public keys that are not all keys: what no key lists is in a group of its own below every parent, so that children add up."""
+"""Levels of public keys that are not all keys: what no key lists is in a group of its own below every parent,
+so that children add up."""
 
 from __future__ import annotations
 

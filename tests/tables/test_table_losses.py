@@ -1,4 +1,5 @@
-"""The loss of one record, of every type a value can have, against what the engine's own aggregates do when that record is added."""
+"""The loss of one record, of every type a value can have,
+against what the engine's own aggregates do when that record is added."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ def on_engine(**columns: Any) -> Any:
 
 
 def charged(asked: TablePlan, table: Any) -> Fraction:
-    """`change^2 step^2 / (2 variance)` over all aggregates, the change being from the empty table; rho where a cell of a quantile moves."""
+    """`change^2 step^2 / (2 variance)` over all aggregates, the change being from the empty table;
+    rho where a cell of a quantile moves."""
     total = Fraction(0)
     for level in asked.levels:
         queries = [query for query in asked.noisy if query.groups == level]

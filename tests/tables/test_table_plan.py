@@ -54,7 +54,8 @@ def test_the_engine_finds_what_a_loop_over_records_finds() -> None:
     ],
 )
 def test_aggregations_are_written_for_other_engines(dialect: str, octets: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No engine at hand: that there is SQL in their dialect, with every aggregate in it, and that texts become bytes, is all that is claimed."""
+    """No engine at hand: that there is SQL in their dialect, with every aggregate in it, and that texts become bytes,
+    is all that is claimed."""
     monkeypatch.setattr("designer.engines.texts.engine_of", lambda column: dialect)
     columns = {"id": "int64", "state": "string", "county": "int32", "naics": "string", "emp": "int64", "pay": "float64"}
     plan, table = full_plan(), ibis.table(columns, name="firms")
@@ -337,7 +338,8 @@ def test_tables_of_other_types_are_refused() -> None:
 
 
 def test_a_file_larger_than_the_memory_of_the_engine(tmp_path: Path) -> None:
-    """23 MB of random numbers: sums in 20 MB of memory, distinct ids, whose tables take more, in 40 MB. The numbers are exact."""
+    """23 MB of random numbers: sums in 20 MB of memory, distinct ids, whose tables take more, in 40 MB.
+    The numbers are exact."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -37,7 +37,8 @@ def test_an_answer_is_looked_up() -> None:
 
 @pytest.mark.parametrize("centre", [Fraction(0), Fraction(1, 3), Fraction(1, 2)])
 def test_variances_above_four_are_sums_that_need_no_summing(centre: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The closed form against the sum of all terms; 1 - 8 pi^2 v exp(-2 pi^2 v) at worst is 1 up to the last digit of a float."""
+    """The closed form against the sum of all terms; 1 - 8 pi^2 v exp(-2 pi^2 v)
+    at worst is 1 up to the last digit of a float."""
     variances = [Fraction(401, 100), Fraction(5), Fraction(33, 2), Fraction(700), Fraction(30000)]
     law = DiscreteGaussian(variances, [centre] * len(variances))
     expected = []

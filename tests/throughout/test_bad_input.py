@@ -1,4 +1,5 @@
-"""Bad input to the public constructors of metrics, invariants, selections, synthetic data, marginals, tests and conversions: one clear refusal."""
+"""Bad input to the public constructors of metrics, invariants, selections, synthetic data, marginals,
+tests and conversions: one clear refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Attacks on releases of every kind: refusals, messages, types, stored values and randomness must not know the confidential data."""
+"""Attacks on releases of every kind: refusals, messages, types,
+stored values and randomness must not know the confidential data."""
 
 from __future__ import annotations
 
@@ -262,7 +263,8 @@ class Words:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_all_randomness_is_the_operating_system_s_and_none_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the same bytes a second release is the first again, so nothing is buffered; with others it differs; nothing else is random."""
+    """With the same bytes a second release is the first again, so nothing is buffered; with others it differs;
+    nothing else is random."""
     subject = subjects()[name]
     subject.send(subject.data)  # plans are made once
 

@@ -1,10 +1,12 @@
-"""From mechanism to release: the noise in what `release(...)` returns follows the law that the certificate speaks of, to 1 % in scale.
+"""From mechanism to release: the noise in what `release(...)` returns follows the law that the certificate speaks of,
+to 1 % in scale.
 
-Every family and every frozen format. The operating system's generator is replaced by a seeded one underneath `SystemEntropy`; samplers draw
-their numbers in batches from which releases take one after the other, because a batch costs what a single draw costs. Statistics are
-scores of the scale: `||z||` follows Gamma(s) and `||z||^2` follows chi-square(s), so that n releases of s dimensions tell a scale to
-1 / root(n s). FAILURE_PROBABILITY: of each statistic beyond LIMIT standard errors under the right law; seeds are fixed. A law 1 % off in
-scale (a Gaussian: in variance) lies 3.4 or more of them away: each test also asks that its own draws, made 1 % wider or narrower, are rejected.
+Every family and every frozen format. The operating system's generator is replaced by a seeded one underneath `SystemEntropy`;
+samplers draw their numbers in batches from which releases take one after the other, because a batch costs what a single draw
+costs. Statistics are scores of the scale: `||z||` follows Gamma(s) and `||z||^2` follows chi-square(s), so that n releases of s
+dimensions tell a scale to 1 / root(n s). FAILURE_PROBABILITY: of each statistic beyond LIMIT standard errors under the right
+law; seeds are fixed. A law 1 % off in scale (a Gaussian: in variance) lies 3.4 or more of them away: each test also asks that
+its own draws, made 1 % wider or narrower, are rejected.
 """
 
 from __future__ import annotations
@@ -142,7 +144,8 @@ def test_additive_noise(family: Any) -> None:
 
 
 def mean_l1(size: int, rate: float) -> float:
-    """`E |z|_1` under `exp(-rate |z|_1)` on sum 0: Z is proportional to `(1 - x)^-(n-1) sum_k C(n-1, k)^2 x^k`, x = exp(-2 rate)."""
+    """`E |z|_1` under `exp(-rate |z|_1)` on sum 0: Z is proportional to `(1 - x)^-(n-1) sum_k C(n-1, k)^2 x^k`,
+    x = exp(-2 rate)."""
     x, k = math.exp(-2 * rate), np.arange(size)
     logs = np.array([2 * math.log(math.comb(size - 1, int(j))) + j * math.log(x) for j in k])
     weights = np.exp(logs - logs.max())
@@ -202,7 +205,8 @@ def test_tables() -> None:
 
 
 def test_odds_ratio_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tulap noise is `L + U`, L discrete Laplace with ratio b = exp(-epsilon), U uniform: `E |N| = 2 b / (1 - b^2) + P(L = 0) / 4`."""
+    """Tulap noise is `L + U`, L discrete Laplace with ratio b = exp(-epsilon), U uniform:
+    `E |N| = 2 b / (1 - b^2) + P(L = 0) / 4`."""
     made = OddsRatioTest(Margins((6, 4), (5, 5)), EpsilonDelta("1/10"))
     assert isinstance(made.law, Tulap)
     monkeypatch.setattr(Tulap, "draw", Batched(functools.partial(Tulap.draw, made.law)).draw)
@@ -214,7 +218,8 @@ def test_odds_ratio_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chosen(scores: np.ndarray, law: Callable[[float], np.ndarray]) -> Callable[[float], float]:
-    """The score of observed scores under `law(scale)`, the probabilities of the scores `law.values` with the rate times `scale`."""
+    """The score of observed scores under `law(scale)`,
+    the probabilities of the scores `law.values` with the rate times `scale`."""
 
     def statistic(scale: float) -> float:
         values, weights = law(scale)
@@ -250,7 +255,8 @@ def cached(owner: type, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("law", ["exponential", "permute_and_flip"])
 def test_selections(law: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One candidate is ahead of 400 others by so much that it is chosen about every second time: 9 times what one dimension tells."""
+    """One candidate is ahead of 400 others by so much that it is chosen about every second
+    time: 9 times what one dimension tells."""
     others, lead = 400, 600
     made = Selection.design(
         Linear(Workload(np.vstack([[[1.0, 0.0]], np.tile([[0.0, 1.0]], (others, 1))]))), metrics.uniform(2, 0.02), law

@@ -179,7 +179,8 @@ def test_exact_answers_beside_noisy_ones_are_named_loudly(tmp_path: Path, capsys
 
 
 def test_exact_answers_of_a_reconstruction_are_named() -> None:
-    """A basis of the moving part is measured beside public rows: no query is a measurement, and one is read off the public rows alone."""
+    """A basis of the moving part is measured beside public rows: no query is a measurement,
+    and one is read off the public rows alone."""
     asked = Workload([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]], ["one", "two", "both"])
     made = design(Problem(asked, ISLANDS), "k_norm").mechanism
     assert made.measured is not None and made.exact == ("both",)

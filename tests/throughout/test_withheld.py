@@ -1,4 +1,5 @@
-"""A canary in confidential data: whatever fails on the way to a release, no message, no chain of exceptions and no printed traceback holds it."""
+"""A canary in confidential data: whatever fails on the way to a release, no message,
+no chain of exceptions and no printed traceback holds it."""
 
 from __future__ import annotations
 
@@ -172,7 +173,8 @@ def engine_tables(path: Path) -> Iterator[tuple[str, Any]]:
     columns = {"sex": "VARCHAR", "place": "VARCHAR", "emp": "INTEGER"}
     yield "a line that is too long", engine.read_csv(str(path), auto_detect=False, header=True, columns=columns, delim=",")
     engine.raw_sql(
-        f"CREATE TABLE texts AS SELECT sex, place, sex AS emp FROM (VALUES ('7', 'here'), ('{SECRET}', '{SECRET}')) AS t(sex, place)"
+        f"CREATE TABLE texts AS SELECT sex, place, sex AS emp FROM (VALUES ('7', 'here'), ('{SECRET}', '{SECRET}')) AS "
+        "t(sex, place)"
     )
     texts = engine.table("texts")
     yield "a cast that fails", texts.mutate(emp=texts.emp.cast("int64"), sex=texts.sex.cast("int64").cast("string"))

@@ -1,4 +1,5 @@
-"""Work that is estimated, or not needed, before it is done: whether anything is protected, ranks, bases and lists of changes."""
+"""Work that is estimated, or not needed, before it is done: whether anything is protected, ranks,
+bases and lists of changes."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ from designer.values.arrays import Floats
 
 
 def design_box(problem: Problem) -> AdditiveMechanism:
-    """The smallest box that contains every u / b: side k is the largest |u_k| / b. Optimal for every loss, because no side can shrink."""
+    """The smallest box that contains every u / b: side k is the largest |u_k| / b.
+    Optimal for every loss, because no side can shrink."""
     coordinates = moving_coordinates(problem)
     if not coordinates.heard.any():
         raise DesignFailed("box: no protected change moves an answer, so there is nothing to shape; use laplace.")

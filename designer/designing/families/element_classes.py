@@ -40,8 +40,8 @@ class Classes:
         return self.problem.workload.dense()[:, self.first]
 
     def changes(self, limit: int) -> Changes:
-        """The protected changes of the classes with their positive budgets: at most `limit` differences of records, or all that an
-        invariant leaves, which have few entries each (10 x 10 tables with three records moving have 88,425)."""
+        """The protected changes of the classes with their positive budgets: at most `limit` differences of records, or all that
+        an invariant leaves, which have few entries each (10 x 10 tables with three records moving have 88,425)."""
         from scipy.sparse import csr_array
 
         relation = self.problem.relation
@@ -53,7 +53,8 @@ class Classes:
             columns = csr_array(rows).T
         if not (budgets > 0).all():
             raise DesignFailed(
-                "relation: a change of several records has budget 0, which this family cannot build in; use laplace or ellipsoid."
+                "relation: a change of several records has budget 0, which this family cannot build in; use laplace or "
+                "ellipsoid."
             )
         return Changes(columns, budgets)
 

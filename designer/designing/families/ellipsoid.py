@@ -1,8 +1,9 @@
-"""Noise with a Euclidean norm: the ellipsoid of least error with exponential fall-off, and the optimal Gaussian matrix mechanism.
+"""Noise with a Euclidean norm: the ellipsoid of least error with exponential fall-off,
+and the optimal Gaussian matrix mechanism.
 
-`min tr(V T Sigma T')` subject to `u' Sigma^-1 u <= b^2`, T the reconstruction and V the queries' weights: convex in Sigma^-1, with a
-dual certificate. With Gaussian fall-off the covariance is Sigma, and no Gaussian mechanism, correlated or not, has a smaller loss; with
-exponential fall-off it is (s + 1) Sigma and the mechanism is pure (docs/theory/ellipsoid.md).
+`min tr(V T Sigma T')` subject to `u' Sigma^-1 u <= b^2`, T the reconstruction and V the queries' weights: convex in Sigma^-1,
+with a dual certificate. With Gaussian fall-off the covariance is Sigma, and no Gaussian mechanism, correlated or not, has a
+smaller loss; with exponential fall-off it is (s + 1) Sigma and the mechanism is pure (docs/theory/ellipsoid.md).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ Falloff = Literal["exponential", "gaussian"]
 
 # A set of at most this many numbers is handed to the solver as it is; a larger one is scanned for violated pairs.
 WRITTEN_OUT = 4_000_000
-# Of the largest cost of a coordinate, in units in which all vary alike: what the others cost at least where a smaller cost is lost.
+# Of the largest cost of a coordinate, in units in which all vary alike: what the others
+# cost at least where a smaller cost is lost.
 FAINT = 1e-12
 OBJECTIVES = {
     "squared": "sum_k v_k Var_k, the weighted squared error",
@@ -54,8 +56,8 @@ def gaussian(problem: Problem, tolerance: float = 1e-6) -> AdditiveMechanism:
 def _shaped(problem: Problem, family: str, falloff: Falloff, tolerance: float) -> AdditiveMechanism:
     coordinates, moving = heard_set(problem, family)
     if problem.loss == "absolute":
-        # E|z_k| is a multiple of the standard deviation; the sum of roots of variances is not convex in Sigma^-1, so the squared error
-        # stands in for it and no bound is claimed.
+        # E|z_k| is a multiple of the standard deviation; the sum of roots of variances is not convex in Sigma^-1, so the
+        # squared error stands in for it and no bound is claimed.
         solution = covering(moving, problem, coordinates, "squared", tolerance)
     else:
         solution = covering(moving, problem, coordinates, problem.loss, tolerance)
@@ -109,8 +111,8 @@ def covering(
 ) -> Solution[Ellipsoid]:
     """The ellipsoid of least loss that covers all u / b.
 
-    Solved in units in which the coordinates vary alike. Where some direction costs too little to be seen beside the rest, it is given a cost of
-    `FAINT` of the largest, so that it gets noise as well; the bound remains that of the loss itself.
+    Solved in units in which the coordinates vary alike. Where some direction costs too little to be seen beside the rest, it is
+    given a cost of `FAINT` of the largest, so that it gets noise as well; the bound remains that of the loss itself.
     """
     limit = positive(tolerance, "options.tolerance")
     exponents = unit_exponents(np.ptp(moving.points, axis=0))
@@ -166,7 +168,8 @@ def isotropic_gaussian(problem: Problem) -> AdditiveMechanism:
 
 
 def _ball(problem: Problem, family: str, falloff: Falloff) -> AdditiveMechanism:
-    """A ball in the space of the answers, cut with their span when it is smaller: `||z|| = |T z|_2 / radius`, T the reconstruction."""
+    """A ball in the space of the answers, cut with their span when it is smaller: `||z|| = |T z|_2 / radius`,
+    T the reconstruction."""
     coordinates, moving = heard_set(problem, family)
     answers = coordinates.answers(problem)
     shape = np.ones(moving.dimension) if coordinates.reconstruction is None else np.asarray(np.linalg.qr(answers, mode="r"))
@@ -177,7 +180,8 @@ def _ball(problem: Problem, family: str, falloff: Falloff) -> AdditiveMechanism:
 
 
 def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechanism:
-    """Independent Gaussian noise with the best variance for each measured coordinate: `min sum_k v_k / w_k`, `sum_k w_k u_k^2 <= b^2`."""
+    """Independent Gaussian noise with the best variance for each measured coordinate: `min sum_k v_k / w_k`,
+    `sum_k w_k u_k^2 <= b^2`."""
     limit = positive(tolerance, "options.tolerance")
     coordinates, moving = heard_set(problem, "diagonal_gaussian")
     spread = np.ptp(moving.points, axis=0)

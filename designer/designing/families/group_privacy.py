@@ -1,7 +1,9 @@
-"""Naive mechanisms under an invariant: noise for single records, wide enough for as many as may move together (SEMI section 5.2).
+"""Naive mechanisms under an invariant: noise for single records,
+wide enough for as many as may move together (SEMI section 5.2).
 
-A mechanism that tells databases one record apart with budget `epsilon / a` tells those `a` records apart with `epsilon`, whatever is
-published beside it (docs/theory/invariants.md). It ignores what the statistics rule out: its certificate holds with room to spare.
+A mechanism that tells databases one record apart with budget `epsilon / a` tells those `a` records apart with `epsilon`,
+whatever is published beside it (docs/theory/invariants.md).
+It ignores what the statistics rule out: its certificate holds with room to spare.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ def group_gaussian(problem: Problem) -> AdditiveMechanism:
 
 
 def single_records(relation: Relation, family: str) -> Relation:
-    """What is protected when nothing is published and one record changes: budget `epsilon / a`, or the metric itself, whose budgets add up."""
+    """What is protected when nothing is published and one record changes: budget `epsilon / a`, or the metric itself,
+    whose budgets add up."""
     if isinstance(relation, InvariantMetric):
         return relation.metric
     if isinstance(relation, ChangeRelation) and relation.invariant.records_public:
@@ -65,7 +68,8 @@ def _naive(problem: Problem, family: str, order: Order, falloff: Literal["expone
 
 
 def weights_for_records(problem: Problem, single: Relation, order: Order) -> Floats:
-    """Equal weights w, (K,), with `|w u|_order <= b` for the changes of single records; infinite where no record moves the answer."""
+    """Equal weights w, (K,), with `|w u|_order <= b` for the changes of single records;
+    infinite where no record moves the answer."""
     sensitivity = SensitivitySet.of(problem.workload.dense(), single)
     heard = ~sensitivity.silent_coordinates()
     if not heard.any():

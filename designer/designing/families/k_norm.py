@@ -1,7 +1,9 @@
-"""The K-norm mechanism: the norm ball is the convex hull of `{+-u/b}`, the smallest that any private norm can have (SEMI Definition 22; docs/theory/hull.md).
+"""The K-norm mechanism: the norm ball is the convex hull of `{+-u/b}`, the smallest that any private norm can have (SEMI
+Definition 22; docs/theory/hull.md).
 
-Every private norm ball contains this hull: it is the least in the containment order of Awan and Slavkovic. That does not make its squared
-error the least: a ball that is fuller near its centre may contain a needle and yet spread less. No optimality is claimed.
+Every private norm ball contains this hull: it is the least in the containment order of Awan and Slavkovic. That does not make
+its squared error the least: a ball that is fuller near its centre may contain a needle and yet spread less.
+No optimality is claimed.
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ ROUNDS = 20
 def design_k_norm(problem: Problem, max_simplices: int = MAX_SIMPLICES) -> AdditiveMechanism:
     """The K-norm mechanism of the hull of the sensitivity set, in its span.
 
-    Raises `DesignFailed` before any heavy work when the hull has too many dimensions or, by a lower bound, more than `max_simplices`
-    simplices; the families ellipsoid and strategy_laplace go on from there.
+    Raises `DesignFailed` before any heavy work when the hull has too many dimensions or, by a lower bound, more than
+    `max_simplices` simplices; the families ellipsoid and strategy_laplace go on from there.
     """
     limit = count(max_simplices, "options.max_simplices")
     coordinates = moving_coordinates(problem)
@@ -42,7 +44,8 @@ def design_k_norm(problem: Problem, max_simplices: int = MAX_SIMPLICES) -> Addit
         raise DesignFailed("k_norm: no protected change moves an answer, so there is nothing to shape; use laplace.")
     if dimension > LARGEST_DIMENSION:
         raise DesignFailed(
-            f"k_norm: the hull has {dimension} dimensions, more than {LARGEST_DIMENSION}; use ellipsoid (any dimension) or strategy_laplace."
+            f"k_norm: the hull has {dimension} dimensions, more than {LARGEST_DIMENSION}; use ellipsoid (any dimension) or "
+            "strategy_laplace."
         )
     refuse_infinite(coordinates.sensitivity(problem), weighted_l1(np.ones(dimension)))
     alone = coordinates.sensitivity(problem).worst_coordinates()
@@ -61,8 +64,8 @@ def design_k_norm(problem: Problem, max_simplices: int = MAX_SIMPLICES) -> Addit
 def spanning_pairs(sensitivity: SensitivitySet, limit: int) -> tuple[Floats, Floats]:
     """Differences and budgets whose hull is that of the whole set, up to the repair that follows.
 
-    A set that can be written out is reduced by a float hull; a larger one starts from each point's worst partner and adds what lies
-    outside until nothing does. Budgets are the exact ones rounded down.
+    A set that can be written out is reduced by a float hull; a larger one starts from each point's worst partner and adds what
+    lies outside until nothing does. Budgets are the exact ones rounded down.
     """
     pairs = sensitivity.all_pairs(PAIRS)
     vectors = np.ldexp(pairs.normalised, -unit_exponents(np.abs(pairs.normalised).max(axis=0)))

@@ -97,9 +97,9 @@ def strategy_2(problem: Problem) -> AdditiveMechanism:
 def strategy_3(problem: Problem) -> AdditiveMechanism:
     """DX Algorithm 3: repeat a proportional split of the remaining budget, made to terminate.
 
-    As printed the loop divides by zero when a row of Q is constant or a pair's answers agree, and stops only when all increments are
-    exactly 0. Here a query that can gain nothing more (a pair it moves has no budget left) leaves the loop, and the loop ends when no
-    query gains more than 1e-12 of its weight.
+    As printed the loop divides by zero when a row of Q is constant or a pair's answers agree, and stops only when all
+    increments are exactly 0. Here a query that can gain nothing more (a pair it moves has no budget left) leaves the loop, and
+    the loop ends when no query gains more than 1e-12 of its weight.
     """
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))

@@ -1,7 +1,9 @@
-"""Biased Laplace designs: answers of other queries P near Q, with the scales c, chosen together for a known number of records n.
+"""Biased Laplace designs: answers of other queries P near Q, with the scales c,
+chosen together for a known number of records n.
 
-One query: a convex program in (p, c), solved to its optimum. Several: a descent with a certified bound (docs/theory/biased.md). The loss
-is that of the problem: the worst bias over all histograms of n records plus the noise; the other objectives are those of DX Theorem 2.
+One query: a convex program in (p, c), solved to its optimum. Several: a descent with a certified bound (docs/theory/biased.md).
+The loss is that of the problem: the worst bias over all histograms of n records plus the noise;
+the other objectives are those of DX Theorem 2.
 """
 
 from __future__ import annotations
@@ -45,8 +47,8 @@ LOSSES = {
     "max": ("n^2 max_i v (p - q)_i^2 + v Var, the worst squared error of n records", SQUARED_MAXIMUM),
 }
 
-# A fitted row that varies by less than this times its noise scale is a constant, left so by the descent, and so is one whose variation
-# over n records is less than this times the largest noise scale: it needs no noise.
+# A fitted row that varies by less than this times its noise scale is a constant, left so by the descent, and so is one whose
+# variation over n records is less than this times the largest noise scale: it needs no noise.
 FAINT = 1e-8
 
 
@@ -64,9 +66,10 @@ def design_jointly(
 ) -> AdditiveMechanism:
     """The biased design of least loss.
 
-    objective: "loss" for that of the problem, worst bias and weights included (several queries: squared loss only); "squared" for DX program
-    (6); for one query also "worst_case", "l1", "l2", "linf" and "high_probability", the bound `n ||p - q||_inf + ln(1 / delta) c` of DX
-    Theorem 2.3 that holds with probability 1 - delta. Their norms count elements at distance 0 once. Needs `problem.records`.
+    objective: "loss" for that of the problem, worst bias and weights included (several queries: squared loss only); "squared"
+    for DX program (6); for one query also "worst_case", "l1", "l2", "linf" and "high_probability", the bound
+    `n ||p - q||_inf + ln(1 / delta) c` of DX Theorem 2.3 that holds with probability 1 - delta. Their norms count elements at
+    distance 0 once. Needs `problem.records`.
     """
     goal = _goal(problem, objective, delta)
     queries = problem.workload.shape[0]
@@ -84,8 +87,8 @@ def design_jointly(
         ) from None
     made = _frozen(problem, universe.spread(fit.values), fit.scales)
     achieved = _own_loss(problem, made) if goal.own else _achieved(universe, made, goal.program)
-    # The frozen rows and scales are a feasible point of DX's program itself: only floats separate its value from the bound. The problem's own
-    # loss counts the noise on the grid, which is narrower than the continuous noise of the program.
+    # The frozen rows and scales are a feasible point of DX's program itself: only floats separate its value from the bound. The
+    # problem's own loss counts the noise on the grid, which is narrower than the continuous noise of the program.
     rounding = achieved * (fit.values.size + 16) * 2.0**-50 + (rounding_of(problem, made) if goal.own else 0.0)
     return made.annotated({}, bounded(goal.words, achieved, bound, method, rounding))
 
@@ -100,14 +103,15 @@ def _goal(problem: Problem, objective: str, delta: float) -> _Goal:
     if objective == "loss":
         if several and problem.loss != "squared":
             raise DesignFailed(
-                f"laplace_joint: minimises the loss {problem.loss!r} for one query only, the workload has {problem.workload.shape[0]}; ask for "
-                "the loss 'squared', for the objective 'squared', or use laplace."
+                f"laplace_joint: minimises the loss {problem.loss!r} for one query only, the workload has "
+                f"{problem.workload.shape[0]}; ask for the loss 'squared', for the objective 'squared', or use laplace."
             )
         return _Goal(*LOSSES[problem.loss], own=True)
     words, program = _objective(objective, delta)
     if several and objective != "squared":
         raise DesignFailed(
-            f"laplace_joint: objective {objective!r} is for one query, the workload has {problem.workload.shape[0]}; use 'loss' or 'squared'."
+            f"laplace_joint: objective {objective!r} is for one query, the workload has {problem.workload.shape[0]}; use "
+            "'loss' or 'squared'."
         )
     return _Goal(words, program, own=False)
 
@@ -154,7 +158,8 @@ def _objective(name: str, delta: float) -> tuple[str, Loss]:
 
 
 def _fit(universe: Classes, goal: _Goal, tolerance: float) -> tuple[ScaledFit, float, str]:
-    """Fitted rows over the classes with their scales, lower bound and method; weights of queries enter as factors of rows and scales."""
+    """Fitted rows over the classes with their scales, lower bound and method;
+    weights of queries enter as factors of rows and scales."""
     problem, changes = universe.problem, universe.changes(PAIRS)
     factors = problem.costs if goal.own and problem.loss == "absolute" else np.sqrt(problem.costs)
     targets, records = universe.workload * factors[:, None], float(problem.records or 0)
@@ -186,8 +191,9 @@ def _best_scales(changes: Changes) -> Callable[[Floats], Floats]:
 def _least_worst(targets: Floats, changes: Changes, records: float) -> tuple[ScaledFit, float, str]:
     """The least `n^2 max_i ||P_i - Q_i||_2^2 + 2 ||c||^2` found, and a bound of it.
 
-    The maximum over C classes is between the sum over C and the sum. So program (6) at `n / sqrt(C)` in the place of n bounds the loss from
-    below, at n from above, and its solutions from one to the other trade bias for noise: the best of them is taken.
+    The maximum over C classes is between the sum over C and the sum. So program (6) at `n / sqrt(C)` in the place of n bounds
+    the loss from below, at n from above, and its solutions from one to the other trade bias
+    for noise: the best of them is taken.
     """
     least = records / math.sqrt(targets.shape[1])
     found = [fit_rows_jointly(targets, changes, count, _best_scales(changes)) for count in np.geomspace(least, records, 3)]

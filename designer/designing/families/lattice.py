@@ -1,4 +1,5 @@
-"""Integer noise on the kernel of an invariant: pure with an l1, l2, ellipsoid or hull norm, or Gaussian (docs/theory/lattice.md)."""
+"""Integer noise on the kernel of an invariant: pure with an l1, l2, ellipsoid or hull norm,
+or Gaussian (docs/theory/lattice.md)."""
 
 from __future__ import annotations
 
@@ -34,11 +35,13 @@ def lattice_laplace(
     lag: int | None = None,
     pairs: int | None = None,
 ) -> LatticeMechanism:
-    """Exponential fall-off on the lattice: pure. shape: "l1", "l2", "ellipsoid" (least weighted squared error) or "hull" (the K-norm).
+    """Exponential fall-off on the lattice: pure. shape: "l1", "l2", "ellipsoid" (least weighted squared error)
+    or "hull" (the K-norm).
 
     Under a budget per distance the norm is that distance (or l2 under an l1 distance); no other shape is proven for it.
-    chain: allow a Markov chain where no exact sampler is feasible, and only there. Its distance from the law is then an estimate, which
-    the guarantee states and absorbs as a delta. steps, lag, pairs: of `ChainPlan`, found by pilot chains where they are not given.
+    chain: allow a Markov chain where no exact sampler is feasible, and only there. Its distance from the law is then an
+    estimate, which the guarantee states and absorbs as a delta.
+    steps, lag, pairs: of `ChainPlan`, found by pilot chains where they are not given.
     """
     made = _lattice(problem, "lattice_laplace", "exponential", shape, ("l1", "l2", "ellipsoid", "hull"))
     if type(chain) is not bool:
@@ -74,7 +77,8 @@ def _lattice(problem: Problem, family: str, falloff: Falloff, shape: str, known:
         return LatticeMechanism(family, problem.workload, relation, norm, falloff)
     if not isinstance(relation, ChangeRelation):
         raise DesignFailed(
-            f"{family}: integer noise keeps an invariant and this relation has none; use invariants.total for the records alone."
+            f"{family}: integer noise keeps an invariant and this relation has none; use invariants.total for the records "
+            "alone."
         )
     if not relation.spans_kernel:
         raise DesignFailed(
@@ -91,7 +95,8 @@ def _lattice(problem: Problem, family: str, falloff: Falloff, shape: str, known:
 
 
 def _at_the_limit(changes: SensitivitySet, norm: Norm) -> Norm:
-    """The norm scaled so that the worst change spends its whole budget, up to what proves it: narrower noise or wider, as privacy allows."""
+    """The norm scaled so that the worst change spends its whole budget, up to what proves it: narrower noise or wider,
+    as privacy allows."""
     worst = refuse_infinite(changes, norm)
     near = norm.divided(worst) if worst else norm
     return near.divided(scale_up_to_private(changes, near))

@@ -40,8 +40,9 @@ def family_named(name: str) -> Family:
 def register_family(family: Family) -> Family:
     """Make a family of your own known to `design` and `compare`, for as long as the program runs; returns it.
 
-    Its mechanisms are certified like all others and carry the family "custom", because the names in guarantees and specs are a closed list.
-    "auto" tries it too, unless it is a baseline or on request. Raises `InvalidProblem` for anything but a `Family`, and for a name that is taken.
+    Its mechanisms are certified like all others and carry the family "custom", because the names in guarantees and specs are a
+    closed list. "auto" tries it too, unless it is a baseline or on request. Raises `InvalidProblem` for anything but a
+    `Family`, and for a name that is taken.
     """
     if not isinstance(family, Family):
         raise InvalidProblem(f"family: {shown(family)} is no Family; wrap the builder: Family(name, title, notion, build).")

@@ -1,7 +1,9 @@
-"""Projection: noise that was calibrated answer by answer, kept in the directions that protected changes reach (SEMI Proposition 26).
+"""Projection: noise that was calibrated answer by answer,
+kept in the directions that protected changes reach (SEMI Proposition 26).
 
-`Q x + P z`, P the orthogonal projection onto the span of the differences. What the projection drops is published exactly: no protected
-change moves it. The projected noise is a function of the unprojected release and of public statistics, so the certificate is the same.
+`Q x + P z`, P the orthogonal projection onto the span of the differences. What the projection drops is published exactly: no
+protected change moves it. The projected noise is a function of the unprojected release and of public statistics,
+so the certificate is the same.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ def projected_laplace(problem: Problem) -> AdditiveMechanism:
 def project(mechanism: AdditiveMechanism) -> AdditiveMechanism:
     """The mechanism with the noise of its answers projected onto the span of their protected differences, orthogonally.
 
-    The total squared error never grows. Raises `DesignFailed` where the answers that are left over are no public statistics, which
-    nearly dependent queries cause.
+    The total squared error never grows. Raises `DesignFailed` where the answers that are left over are no public statistics,
+    which nearly dependent queries cause.
     """
     target, workload, relation = mechanism.target, mechanism.workload, mechanism.relation
     answers = workload.dense() if mechanism.reconstruction is None else mechanism.reconstruction @ target

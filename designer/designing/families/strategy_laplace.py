@@ -1,7 +1,8 @@
-"""The pure matrix mechanism: Laplace noise on other linear queries, from which the answers are put together (docs/theory/strategies.md).
+"""The pure matrix mechanism: Laplace noise on other linear queries,
+from which the answers are put together (docs/theory/strategies.md).
 
-Best where hulls are out of reach: many queries, long ranges. The strategy is found by descent from the best of the standard ones, so its
-error is never above theirs; the program is not convex and the bound is loose.
+Best where hulls are out of reach: many queries, long ranges. The strategy is found by descent from the best of the standard
+ones, so its error is never above theirs; the program is not convex and the bound is loose.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ ELEMENTS = 512
 
 
 def design_strategy(problem: Problem, iterations: int = 100, keep: int = 2) -> AdditiveMechanism:
-    """The best strategy found: rows of the workload and, with at least as many queries as elements, trees, wavelets and p-identity."""
+    """The best strategy found: rows of the workload and, with at least as many queries as elements, trees,
+    wavelets and p-identity."""
     steps, starts = count(iterations, "options.iterations"), count(keep, "options.keep")
     queries, elements = problem.workload.shape
     if elements > ELEMENTS:
@@ -59,8 +61,8 @@ def design_strategy(problem: Problem, iterations: int = 100, keep: int = 2) -> A
 
 
 def _without_faint_rows(strategy: Strategy, changes: Changes) -> Strategy:
-    """Rows that changes move by less than 1e-7 of the loudest are dropped: under noise of scale 1 they tell 1e-14 of it, and the descent
-    leaves such rows where it would have none."""
+    """Rows that changes move by less than 1e-7 of the loudest are dropped: under noise of scale 1 they tell 1e-14 of it, and
+    the descent leaves such rows where it would have none."""
     loudness = np.abs(changes.along(strategy.matrix)).max(axis=1)
     return Strategy(strategy.matrix[loudness > 1e-7 * loudness.max()], strategy.name)
 
@@ -72,12 +74,14 @@ def _refuse_imprecise(problem: Problem, coordinates: Coordinates) -> None:
     off = np.abs(coordinates.reconstruction @ coordinates.matrix(problem) - wanted).max(axis=1)
     if (off > 1e-9 * np.abs(wanted).max(axis=1)).any():
         raise DesignFailed(
-            f"strategy_laplace: queries are nearly dependent, their answers would be off by up to {off.max():.2g} a record; subtract constants from them."
+            f"strategy_laplace: queries are nearly dependent, their answers would be off by up to {off.max():.2g} a record; "
+            "subtract constants from them."
         )
 
 
 def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coordinates:
-    """Noisy strategy rows and, exactly, the public rows that what the strategy leaves of Q is made of: no protected change moves it."""
+    """Noisy strategy rows and, exactly, the public rows that what the strategy leaves of
+    Q is made of: no protected change moves it."""
     wanted, public = problem.workload.dense(), problem.relation.public_rows()
     needed, shares = combination(wanted - reconstruction @ rows, public, np.abs(wanted).max(axis=1))
     measured = np.vstack([rows, public[needed]])

@@ -1,8 +1,10 @@
-"""Subspace differential privacy (SEMI Definition 10), the comparison: noise for ONE record, projected onto what the statistics leave open.
+"""Subspace differential privacy (SEMI Definition 10), the comparison: noise for ONE record,
+projected onto what the statistics leave open.
 
-It measures closeness of outputs within the subspace for databases one record apart, although no two databases with the same statistics
-may be one record apart. For those that are, several records apart, it spends more than its epsilon: the ratio of the largest change that
-the invariant allows to that of one record. No family of `design` is built on it; `subspace_mechanism` states what is really spent.
+It measures closeness of outputs within the subspace for databases one record apart, although no two databases with the same
+statistics may be one record apart. For those that are, several records apart, it spends more than its epsilon: the ratio of the
+largest change that the invariant allows to that of one record. No family of `design` is built on it;
+`subspace_mechanism` states what is really spent.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ def subspace_mechanism(problem: Problem) -> AdditiveMechanism:
     """The subspace mechanism whose subspace-DP budget is that of the problem: Laplace ("pure") or Gaussian noise.
 
     Its relation has the invariant and the adjacency of the problem, with the Semi-DP budget that the mechanism really gives:
-    `epsilon sup ||u|| / Delta(S_DP)` over the differences u that the invariant leaves. Under the problem's own budget its certificate fails.
+    `epsilon sup ||u|| / Delta(S_DP)` over the differences u that the invariant leaves.
+    Under the problem's own budget its certificate fails.
     """
     relation = problem.relation
     if not isinstance(relation, InvariantChanges) or not relation.invariant.records_public:

@@ -33,8 +33,9 @@ class EllipsoidGrid:
     """`||z|| = |F z|_2` on Z^s, F (K, s) of rank s, of exact rationals (floats are the dyadic numbers that they are).
 
     For the ellipsoid `{x : x' W x <= 1}` any F with `F' F = W` serves. Draws: `y = F^-1 r omega` with a Gamma(s) radius and a
-    uniform direction (exponential fall-off), or `F^-1` times standard normals (Gaussian). Where K > s, as for a lattice whose basis F holds
-    as columns, `(D^1/2 U)^-1` of the exact factorisation `F' F = U' D U` takes the place of F^-1. Entries are 0 or within 2^+-500.
+    uniform direction (exponential fall-off), or `F^-1` times standard normals (Gaussian). Where K > s, as for a lattice whose
+    basis F holds as columns, `(D^1/2 U)^-1` of the exact factorisation `F' F = U' D U` takes the place of F^-1.
+    Entries are 0 or within 2^+-500.
 
     >>> from designer.sampling.entropy import SeededEntropy
     >>> from designer.sampling.bodies.round_and_reject import RoundAndReject
@@ -148,7 +149,8 @@ class EllipsoidGrid:
         return fmpq_mat(len(self.factor), self.dimension, [fmpq(entry.numerator, entry.denominator) for entry in exact])
 
     def _inverse_balls(self) -> arb_mat:
-        """Balls around `F^-1` (or what takes its place) at the working precision; kept, because at s = 100 they take 0.1 s and every hard draw asks."""
+        """Balls around `F^-1` (or what takes its place) at the working precision;
+        kept, because at s = 100 they take 0.1 s and every hard draw asks."""
         from flint import arb_mat
 
         if (known := self._inverses.get(precision())) is not None:

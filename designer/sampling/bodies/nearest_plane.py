@@ -26,10 +26,12 @@ UNIT = 2.0**-51  # four roundings
 
 @dataclass(frozen=True, eq=False)
 class NearestPlane:
-    """The partition of R^s into cells `z + {x : |(U x)_i| <= 1/2}`, z in Z^s, U unit upper triangular, entries taken as they are.
+    """The partition of R^s into cells `z + {x : |(U x)_i| <= 1/2}`, z in Z^s, U unit upper triangular,
+    entries taken as they are.
 
-    Any U tiles: z is found from the last coordinate to the first, `z_k = floor(y_k + sum over j > k of U_kj (y_j - z_j) + 1/2)`. For a
-    lattice with basis B the transposed Gram-Schmidt coefficients of B make it Babai's nearest plane, up to their rounding to floats,
+    Any U tiles: z is found from the last coordinate to the first,
+    `z_k = floor(y_k + sum over j > k of U_kj (y_j - z_j) + 1/2)`. For a lattice with basis B the transposed Gram-Schmidt
+    coefficients of B make it Babai's nearest plane, up to their rounding to floats,
     which is nobody's concern: the cells are those of this U.
     shear U: (s, s). `InvalidProblem` where it is no unit upper triangular matrix, or too ill-conditioned to bound its cell.
 
@@ -62,7 +64,8 @@ class NearestPlane:
             object.__setattr__(self, name, value)
 
     def through(self, factor: Floats) -> tuple[Floats, Floats]:
-        """A matrix G and a nonnegative E with `F U^-1 w` in `(G + [-E, E]) v` for some v of `|v|_inf <= |w|_inf`; for equal widths.
+        """A matrix G and a nonnegative E with `F U^-1 w` in `(G + [-E, E]) v` for some v of `|v|_inf <= |w|_inf`;
+        for equal widths.
 
         factor F: (r, s). G and E: (r, s).
         """

@@ -87,10 +87,10 @@ class RoundAndReject:
     """Vectors z of Z^s with `P(z)` exactly proportional to `exp(-||z||)`, or to `exp(-||z||^2 / 2)`, for a `GridNorm`.
 
     Exactness, as for the other samplers: ideal random bits, and numpy's log, exp, cos, sin right to 2^-48.
-    With a `plane` the cell of a grid point is that of nearest plane, `|U x|_inf <= 1/2` in place of `|x|_inf <= 1/2`; any plane gives
-    the same law, a good one few rejections. Derivation: docs/theory/sampling.md, section 3, and lattice.md, section 2.
-    shifts: (s,), the blocks `2^shift` that places are drawn in. `InvalidProblem` if fewer than one draw in 10^4 would be accepted
-    (the grid is too coarse for the norm) or if coordinates would leave 64 bits (too fine).
+    With a `plane` the cell of a grid point is that of nearest plane, `|U x|_inf <= 1/2` in place of `|x|_inf <= 1/2`; any plane
+    gives the same law, a good one few rejections. Derivation: docs/theory/sampling.md, section 3, and lattice.md, section 2.
+    shifts: (s,), the blocks `2^shift` that places are drawn in. `InvalidProblem` if fewer than one draw in 10^4 would be
+    accepted (the grid is too coarse for the norm) or if coordinates would leave 64 bits (too fine).
     """
 
     shape: GridNorm

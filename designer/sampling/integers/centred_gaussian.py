@@ -1,4 +1,5 @@
-"""Exact discrete Gaussians of one variance around many centres, each known as a float with an error and, when asked, exactly."""
+"""Exact discrete Gaussians of one variance around many centres, each known as a float with an error and,
+when asked, exactly."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ LEAST_VARIANCE = Fraction(
 class CentredGaussian:
     """Integers with `P(z)` proportional to `exp(-(z - c)^2 / (2 variance))`, c another number in every draw.
 
-    The method is that of `DiscreteGaussian` (docs/theory/sampling.md, section 2) without blocks; the constant of the rejection step is
-    a float function of the float centre, which is as good as any other that is large enough.
+    The method is that of `DiscreteGaussian` (docs/theory/sampling.md, section 2) without blocks; the constant of the rejection
+    step is a float function of the float centre, which is as good as any other that is large enough.
     """
 
     variance: Fraction

@@ -132,7 +132,8 @@ class Plan:
 
     @classmethod
     def of(cls, variance: Fraction, centre: Fraction) -> Plan:
-        """The block size that accepts most, and the largest log-ratio that its proposal can have; docs/theory/sampling.md, section 2."""
+        """The block size that accepts most, and the largest log-ratio that its proposal can have;
+        docs/theory/sampling.md, section 2."""
         base = round(centre)
         centre -= base
         log_sigma = (math.log2(variance.numerator) - math.log2(variance.denominator)) / 2
@@ -194,7 +195,8 @@ def exponent(z: NDArray[np.int64], normal: Floats, error: Floats, column: NDArra
 def _mass(plan: Plan) -> tuple[float, float, float]:
     """Sum, mean and second moment about the base of `exp(-energy)`, as floats.
 
-    Beyond sigma = 2 the sums are the integrals: by Poisson summation their ratios are within 40 sigma^2 exp(-2 pi^2 sigma^2) < 2^-105 of 1.
+    Beyond sigma = 2 the sums are the integrals: by Poisson summation their ratios are within 40 sigma^2 exp(-2 pi^2 sigma^2)
+    < 2^-105 of 1.
     """
     sigma = math.sqrt(plan.variance)
     if sigma > 2:

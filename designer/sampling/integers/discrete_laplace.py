@@ -31,7 +31,8 @@ BLOCK = 2**15  # coordinates at a time, so that the intermediate arrays stay in 
 class DiscreteLaplace:
     """K independent integers, `P(Z_k = z) = (1 - a_k) / (1 + a_k) * a_k^|z|` with `a_k = exp(-rate_k)`.
 
-    The law of `draw` is exactly this one, given ideal random bits and a `np.log` that is right to 2^-48. Floats only sort out the draws that are beyond doubt; the rest (one in 8,000) is decided by ball arithmetic with further random bits.
+    The law of `draw` is exactly this one, given ideal random bits and a `np.log` that is right to 2^-48. Floats only sort out
+    the draws that are beyond doubt; the rest (one in 8,000) is decided by ball arithmetic with further random bits.
     Derivation: docs/theory/sampling.md, section 1.
 
     Rates are exact rationals of at least 2^-55 (ValueError below: 64-bit integers would overflow); there is no upper limit.
@@ -79,7 +80,8 @@ class DiscreteLaplace:
         return noise
 
     def draw_geometric(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
-        """`size` vectors of independent counts, `P(G_k = g) = (1 - a_k) a_k^g`, shape (size, K): one word each where rates exceed 2^-20."""
+        """`size` vectors of independent counts, `P(G_k = g) = (1 - a_k) a_k^g`, shape (size,
+        K): one word each where rates exceed 2^-20."""
         if self._shift.any():
             drawn = self.draw(size, entropy)
             return drawn ^ (drawn >> 63)  # Z is G or -1 - G, independently of G

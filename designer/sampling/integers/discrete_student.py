@@ -28,11 +28,13 @@ WIDE = 6  # from here on sums over the integers are the integrals, within exp(-2
 
 @dataclass(frozen=True)
 class DiscreteStudent:
-    """Independent integers, `P(Z = k)` proportional to `(scale^2 + k^2)^-power`: a Student law with `2 power - 1` degrees of freedom.
+    """Independent integers, `P(Z = k)` proportional to `(scale^2 + k^2)^-power`: a Student
+    law with `2 power - 1` degrees of freedom.
 
-    A magnitude K with `P(K >= k) = scale / (scale + k)` is the floor of `scale (1 / U - 1)`, U uniform; it is accepted with probability
-    proportional to the rational `(scale^2 + K^2)^-power / P(K)`, whose largest value over the integers is found exactly. Floats only
-    sort out what is beyond doubt. Acceptance is 0.54 for power 2, 0.45 for 3, 0.2 for 16. Derivation: docs/theory/records.md, 6.
+    A magnitude K with `P(K >= k) = scale / (scale + k)` is the floor of `scale (1 / U - 1)`, U uniform; it is accepted with
+    probability proportional to the rational `(scale^2 + K^2)^-power / P(K)`, whose largest value over the integers is found
+    exactly. Floats only sort out what is beyond doubt. Acceptance is 0.54 for power 2, 0.45 for 3, 0.2 for 16.
+    Derivation: docs/theory/records.md, 6.
 
     `scale` is a rational from 2^-20 to 2^32, `power` an integer from 2 to 64, so that the variance is finite.
 
@@ -78,7 +80,8 @@ class DiscreteStudent:
         return float(self.scale) ** 2 * (self._mass(self.power - 1) / self._mass(self.power) - 1)
 
     def _mass(self, power: int) -> float:
-        """`sum_k (1 + k^2 / s^2)^-power / s`: its integral up to `exp(-2 pi s)` by Poisson summation, a sum and an integral for narrow laws."""
+        """`sum_k (1 + k^2 / s^2)^-power / s`: its integral up to `exp(-2 pi s)` by Poisson summation,
+        a sum and an integral for narrow laws."""
         s = float(self.scale)
         if self.scale >= WIDE:
             return math.sqrt(math.pi) * math.exp(math.lgamma(power - 0.5) - math.lgamma(power))
@@ -91,8 +94,9 @@ class DiscreteStudent:
     def _mode(self) -> int:
         """The magnitude with the largest weight over proposal.
 
-        Their logarithmic derivative times `s^2 + k^2` is a convex function less `2 power k`, positive at 0, with a negative slope in the
-        end: it changes sign once, so the ratio rises and then falls, and bisection finds its top among the integers.
+        Their logarithmic derivative times `s^2 + k^2` is a convex function less `2 power k`, positive at 0, with a negative
+        slope in the end: it changes sign once, so the ratio rises and then falls,
+        and bisection finds its top among the integers.
         """
         low, high = 0, math.ceil(self.scale) + 1
         while low < high:

@@ -1,4 +1,5 @@
-"""The ratio of two theta functions, `rho(Z - c) / rho(Z)`: how much mass a discrete Gaussian has around c, compared with an integer.
+"""The ratio of two theta functions, `rho(Z - c) / rho(Z)`: how much mass a discrete Gaussian has around c,
+compared with an integer.
 
 Derivation: docs/theory/lattice.md, section 5.
 """
@@ -27,8 +28,8 @@ TERMS = 10  # in floats: 0.037^100 is nothing, and so is exp(-9.5^2 * 3)
 class ThetaRatio:
     """`r(c) = sum_z exp(-(z - c)^2 / (2 v)) / sum_z exp(-z^2 / (2 v))`, z over the integers, v = `variance`; r <= 1 = r(0).
 
-    For v >= 1/6 by the dual series `1 + 2 sum_k q^(k^2) cos(2 pi k c)`, `q = exp(-2 pi^2 v)` (Poisson summation; the common factor
-    cancels), below by the series as it stands.
+    For v >= 1/6 by the dual series `1 + 2 sum_k q^(k^2) cos(2 pi k c)`, `q = exp(-2 pi^2 v)` (Poisson summation; the common
+    factor cancels), below by the series as it stands.
 
     >>> exponent, error = ThetaRatio(Fraction(1, 4)).exponent(np.array([0.0, 0.5]), np.zeros(2))
     >>> exponent.round(3).tolist()

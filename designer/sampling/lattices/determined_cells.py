@@ -1,4 +1,5 @@
-"""Exact l1 noise under linear invariants: free cells and fixed totals are drawn, the cells they determine are accepted or not."""
+"""Exact l1 noise under linear invariants: free cells and fixed totals are drawn,
+the cells they determine are accepted or not."""
 
 from __future__ import annotations
 
@@ -32,10 +33,11 @@ MOST_FAMILIES = 500  # choices of parts that are tried, an elimination each
 
 @dataclass(frozen=True, eq=False)
 class Determination:
-    """Which cells are drawn how, for `A v = 0`: `parts` have a fixed total each, `free` none, `determined = map @ (all drawn cells)`.
+    """Which cells are drawn how, for `A v = 0`: `parts` have a fixed total each, `free` none,
+    `determined = map @ (all drawn cells)`.
 
-    parts: disjoint tuples of cells; free: (f,) cells; determined: (r,) cells; map: (r, d) integers, zero at determined cells. All
-    v with zero sums over the parts and integers elsewhere, completed by the map, are exactly the integer kernel of A.
+    parts: disjoint tuples of cells; free: (f,) cells; determined: (r,) cells; map: (r, d) integers, zero at determined cells.
+    All v with zero sums over the parts and integers elsewhere, completed by the map, are exactly the integer kernel of A.
     """
 
     parts: tuple[NDArray[np.intp], ...]
@@ -49,7 +51,8 @@ class DeterminedLaplace:
     """`P(z)` proportional to `exp(-rate |z|_1)` on the integer kernel of the invariants that `cells` solves.
 
     Parts and free cells are drawn from that law (`ZeroSum`, `DiscreteLaplace`) and accepted with probability
-    `exp(-rate |z_determined|_1)`. Nothing is rejected where nothing is determined, as for partitions. Derivation: docs/theory/lattice.md, 4.
+    `exp(-rate |z_determined|_1)`. Nothing is rejected where nothing is determined, as for partitions.
+    Derivation: docs/theory/lattice.md, 4.
 
     >>> from designer.sampling.entropy import SeededEntropy
     >>> margins = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
@@ -100,7 +103,8 @@ class DeterminedLaplace:
 
 
 def gathered(propose: Proposal, width: int, size: int) -> NDArray[np.int64]:
-    """The first `size` accepted vectors, (size, width), of as many rounds of `propose(rows)`, which returns vectors and which to keep."""
+    """The first `size` accepted vectors, (size, width), of as many rounds of `propose(rows)`,
+    which returns vectors and which to keep."""
     drawn = [np.zeros((0, width), dtype=np.int64)]
     missing, most = size, max(1, ENTRIES // width)
     rows = min(size, most)
@@ -115,8 +119,8 @@ def gathered(propose: Proposal, width: int, size: int) -> NDArray[np.int64]:
 def determinations(matrix: NDArray[np.integer], limit: int = 8) -> Iterator[Determination]:
     """Ways to solve `A v = 0`, those with the fewest determined cells first; none where no choice of cells has an integer map.
 
-    Parts are disjoint supports of invariants with equal coefficients: rows of A or of its reduced echelon form, gathered greedily from
-    each of them on.
+    Parts are disjoint supports of invariants with equal coefficients: rows of A or of its reduced echelon form, gathered
+    greedily from each of them on.
     matrix A: (k, d) integers. docs/theory/lattice.md, section 4.
     """
     rows = integer_matrix("matrix", matrix)
@@ -142,7 +146,8 @@ def _disjoint_from(start: frozenset[int], supports: list[frozenset[int]]) -> fro
 
 
 def _solved(echelon: Integers, family: frozenset[frozenset[int]]) -> Determination | None:
-    """The determination with these parts: pivots outside of the parts, after the parts' own rows are taken out of the row space.
+    """The determination with these parts: pivots outside of the parts,
+    after the parts' own rows are taken out of the row space.
 
     With the cells of the parts last, the echelon form of A has as many pivots outside as it can; the remaining rows must
     be the sums of the parts and nothing else, and the map must be integer.

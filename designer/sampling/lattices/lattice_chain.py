@@ -1,7 +1,9 @@
-"""Lattice noise from a Markov chain where nothing exact is feasible, with an estimate of how far its law is from the one wanted.
+"""Lattice noise from a Markov chain where nothing exact is feasible,
+with an estimate of how far its law is from the one wanted.
 
-What a chain returns has the wanted law up to a total variation distance that is estimated from coupled chains, never proven (INT section 4;
-docs/theory/lattice.md, section 6). It is used only where it was asked for by name, and the guarantee carries the estimate as an estimate.
+What a chain returns has the wanted law up to a total variation distance that is estimated from coupled chains, never proven
+(INT section 4; docs/theory/lattice.md, section 6).
+It is used only where it was asked for by name, and the guarantee carries the estimate as an estimate.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ Energy = Callable[[NDArray[np.int64]], Floats]
 CONFIDENCE = 0.95
 LIMIT = 100_000  # steps in which coupled chains have to meet
 PAIRS = 200
-# Steps of single chains that an assessment may take, at every load: about ten seconds. A step of any number of chains costs that of 200 more.
+# Steps of single chains that an assessment may take, at every load: about ten seconds.
+# A step of any number of chains costs that of 200 more.
 MOST_WORK, STEP_WORK, SLOW_WORK = 12_000_000, 200, 500_000
 FIRST_LAG, PILOT_PAIRS = 200, 40
 DECAYS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
@@ -49,7 +52,8 @@ LARGEST_EXPONENT = 700.0  # exp beyond is no float
 class ChainPlan:
     """How noise is drawn by a chain and how it was judged: everything that decides the law and the estimate.
 
-    steps: from the origin to the draw, each a jump along one short lattice vector. decay: a of the jumps' double geometric law `a^|e|`.
+    steps: from the origin to the draw, each a jump along one short lattice vector.
+    decay: a of the jumps' double geometric law `a^|e|`.
     lag, pairs: of the coupled chains whose meeting times give the estimate (INT Algorithm 3).
     """
 
@@ -66,7 +70,10 @@ class ChainPlan:
                 "lag": whole(least=1, most=LIMIT),
                 "pairs": whole(least=2, most=LIMIT),
             },
-            note="Noise of a Markov chain, and the coupled chains that estimate how far it is from the law; null for exact noise.",
+            note=(
+                "Noise of a Markov chain, and the coupled chains that estimate how far it is from the law; null for "
+                "exact noise."
+            ),
         ),
     )
 
@@ -79,13 +86,15 @@ class ChainPlan:
             raise InvalidProblem(f"chain: {self.steps} steps, lag {self.lag}, {self.pairs} pairs; each at most {LIMIT}.")
         if self.work > MOST_WORK:
             raise InvalidProblem(
-                f"chain: {self.steps} steps, lag {self.lag} and {self.pairs} pairs take {self.work} steps to assess, which every load repeats; at most "
-                f"{MOST_WORK}. Lower the largest of them, or use an l2 norm, which needs no chain."
+                f"chain: {self.steps} steps, lag {self.lag} and {self.pairs} pairs take {self.work} steps to assess, which "
+                f"every load repeats; at most {MOST_WORK}. Lower the largest of them, or use an l2 norm, which needs no "
+                "chain."
             )
 
     @property
     def work(self) -> int:
-        """Steps of single chains that an assessment takes before any pair may have met, the cost of calling a step among them."""
+        """Steps of single chains that an assessment takes before any pair may have met,
+        the cost of calling a step among them."""
         return self.lag * (STEP_WORK + self.pairs) + 3 * self.steps * (STEP_WORK + R_HAT_CHAINS)
 
     def to_spec(self) -> dict[str, Any]:
@@ -103,8 +112,9 @@ class ChainPlan:
 class Assessment:
     """Estimates about a chain after its steps, from `pairs` coupled and a few parallel chains. None of them is a proof.
 
-    estimate, low, high: an upper bound of the total variation distance to the wanted law (Biswas, Jacob, Vanetti 2019, Theorem 2.5) and its
-    95 % confidence limits; n pairs never give a limit below about 3/n. largest_r_hat: over the cells, from over-dispersed starts.
+    estimate, low, high: an upper bound of the total variation distance to the wanted law (Biswas, Jacob, Vanetti 2019, Theorem
+    2.5) and its 95 % confidence limits; n pairs never give a limit below about 3/n.
+    largest_r_hat: over the cells, from over-dispersed starts.
     """
 
     estimate: float
@@ -116,14 +126,17 @@ class Assessment:
     def delta(self, budget: float) -> float:
         """`(1 + e^b) tau`: what a distance tau between laws adds to a pure budget b.
 
-        Q(x) is within tau of P(x) for every x, so `Q(x)(S) <= P(x)(S) + tau <= e^b P(x')(S) + tau <= e^b Q(x')(S) + (1 + e^b) tau`.
+        Q(x) is within tau of P(x) for every x, so
+        `Q(x)(S) <= P(x)(S) + tau <= e^b P(x')(S) + tau <= e^b Q(x')(S) + (1 + e^b) tau`.
         """
         return (1 + math.exp(budget)) * self.high if budget < LARGEST_EXPONENT else math.inf
 
     def smooth_delta(self, epsilon: float, least: float) -> float:
-        """The delta of INT Definition 2 for changes of length r at least `least`: `tau (e^eps - 1) (e^(eps r) + 1) / (e^(eps r) - 1)` there.
+        """The delta of INT Definition 2 for changes of length r at least `least`:
+        `tau (e^eps - 1) (e^(eps r) + 1) / (e^(eps r) - 1)` there.
 
-        `(1 + e^(eps r)) tau <= delta (e^(eps r) - 1) / (e^eps - 1)` is tightest at the shortest change, as `coth(eps r / 2)` falls in r.
+        `(1 + e^(eps r)) tau <= delta (e^(eps r) - 1) / (e^eps - 1)` is tightest at the shortest change,
+        as `coth(eps r / 2)` falls in r.
         """
         return self.high * math.expm1(epsilon) / math.tanh(epsilon * least / 2)
 
@@ -174,7 +187,8 @@ def planned(
 ) -> ChainPlan:
     """Decay, lag and steps that nobody stated.
 
-    The decay that travels farthest, a lag within which nine in ten of some pilot pairs meet, and twice the steps after which the bound is as low as its pairs let it be.
+    The decay that travels farthest, a lag within which nine in ten of some pilot pairs meet, and twice the steps after which
+    the bound is as low as its pairs let it be.
 
     moves: (J, d), see `directions`. docs/theory/lattice.md, section 6.
     """
@@ -192,7 +206,8 @@ def planned(
 
 
 def _pilot_lag(chain: Chain, lag: int, source: Entropy) -> int:
-    """What nine in ten of the pairs at this lag need to meet. Chains that start together at lag 1 mostly meet before they have moved."""
+    """What nine in ten of the pairs at this lag need to meet.
+    Chains that start together at lag 1 mostly meet before they have moved."""
     times = chain.meeting_times(lag, PILOT_PAIRS, source, LIMIT)
     if (times < 0).any():
         raise _not_met(int((times < 0).sum()), PILOT_PAIRS)
@@ -208,7 +223,8 @@ def _bound(chain: Chain, plan: ChainPlan, steps: Any, source: Entropy) -> Variat
 
 def _not_met(censored: int, pairs: int) -> DesignFailed:
     return DesignFailed(
-        f"chain: {censored} of {pairs} pairs of chains did not meet in {LIMIT} steps, so nothing is known about its law; use an l2 norm."
+        f"chain: {censored} of {pairs} pairs of chains did not meet in {LIMIT} steps, so nothing is known about its law; use "
+        "an l2 norm."
     )
 
 

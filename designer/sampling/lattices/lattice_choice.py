@@ -50,7 +50,8 @@ class Ellipsoid:
 
 @dataclass(frozen=True)
 class Polytope:
-    """The gauge of a polytope in the span of the lattice, given as `PolytopeGrid` wants it, in coordinates of R^d, for rate 1."""
+    """The gauge of a polytope in the span of the lattice, given as `PolytopeGrid` wants it, in coordinates of R^d,
+    for rate 1."""
 
     vertices: Rationals
     simplices: Sequence[Sequence[int]]
@@ -61,8 +62,9 @@ class Polytope:
 class LatticeChoice:
     """An exact sampler and why it was chosen; `sampler` is None where nothing exact is feasible.
 
-    method: "origin", "line", "totals", "determined cells", "mirrored cells", "nearest plane", "thinned l1", or "none". acceptance: the part of the proposals that
-    becomes noise, measured or computed. considered: one sentence for each way that was looked at.
+    method: "origin", "line", "totals", "determined cells", "mirrored cells", "nearest plane", "thinned l1", or "none".
+    acceptance: the part of the proposals that becomes noise, measured or computed.
+    considered: one sentence for each way that was looked at.
     """
 
     method: str
@@ -73,7 +75,8 @@ class LatticeChoice:
 
 @dataclass(frozen=True, eq=False)
 class LineLaplace:
-    """Noise on a lattice of dimension 1 with generator b: `z = k b`, k a discrete Laplace number of rate `||b||`, for any norm."""
+    """Noise on a lattice of dimension 1 with generator b: `z = k b`, k a discrete Laplace number of rate `||b||`,
+    for any norm."""
 
     lattice: Lattice
     law: DiscreteLaplace
@@ -97,10 +100,12 @@ class NoNoise:
 def lattice_sampler_for(
     matrix: NDArray[np.integer], norm: str | Ellipsoid | Polytope, rate: Rational, lattice: Lattice | None = None
 ) -> LatticeChoice:
-    """The exact sampler of `P(z)` proportional to `exp(-rate ||z||)` on `{z integer : A z = 0}`; `norm` is "l1", "l2" or a body.
+    """The exact sampler of `P(z)` proportional to `exp(-rate ||z||)` on `{z integer : A z = 0}`;
+    `norm` is "l1", "l2" or a body.
 
     `lattice` is the kernel of A if it is known already. l1 wants fixed totals or few determined cells, the others nearest plane
-    or, where the noise is too narrow for that, l1 noise that is thinned; a lattice of dimension 1 needs none of that in the l1 norm.
+    or, where the noise is too narrow for that, l1 noise that is thinned;
+    a lattice of dimension 1 needs none of that in the l1 norm.
 
     >>> lattice_sampler_for(np.ones((1, 5), dtype=int), "l1", Fraction(1, 4)).method
     'totals'

@@ -29,11 +29,13 @@ BATCH = 2**17  # coordinates at a time
 
 @dataclass(frozen=True, eq=False)
 class LatticeGaussian:
-    """Lattice vectors with `P(z)` proportional to `exp(-z' P z / 2)`, P a positive definite rational matrix: `isotropic` is P = I / variance.
+    """Lattice vectors with `P(z)` proportional to `exp(-z' P z / 2)`,
+    P a positive definite rational matrix: `isotropic` is P = I / variance.
 
-    Coefficients are drawn from the last to the first, each an exact discrete Gaussian of variance `v_i` around the exact rational
-    centre that the later ones leave. The vector is then accepted with probability `prod rho(Z - c_i) / rho(Z)`, which makes the law exact
-    (docs/theory/lattice.md, section 5). Wide Gaussians are nearly always accepted: the ratio is 1 to within `8 exp(-2 pi^2 v_i)`.
+    Coefficients are drawn from the last to the first, each an exact discrete Gaussian of variance `v_i` around the exact
+    rational centre that the later ones leave. The vector is then accepted with probability `prod rho(Z - c_i) / rho(Z)`, which
+    makes the law exact (docs/theory/lattice.md, section 5).
+    Wide Gaussians are nearly always accepted: the ratio is 1 to within `8 exp(-2 pi^2 v_i)`.
 
     >>> from solvers.lattices.kernel import integer_kernel
     >>> from designer.sampling.entropy import SeededEntropy
@@ -71,7 +73,8 @@ class LatticeGaussian:
 
     @classmethod
     def ellipsoid(cls, lattice: Lattice, precision: NDArray[np.object_]) -> LatticeGaussian:
-        """`P(z)` proportional to `exp(-z' P z / 2)`; `precision` (d, d) symmetric, of rationals, positive definite on the span of the lattice.
+        """`P(z)` proportional to `exp(-z' P z / 2)`; `precision` (d, d) symmetric, of rationals,
+        positive definite on the span of the lattice.
 
         The basis is reduced for this form.
         """

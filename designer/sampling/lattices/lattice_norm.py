@@ -26,7 +26,8 @@ Rational = Fraction | int | float
 
 @dataclass(frozen=True, eq=False)
 class LatticeShape:
-    """A norm on a lattice, in coordinates of its basis, with the nearest plane that suits it; ValueError for the origin alone."""
+    """A norm on a lattice, in coordinates of its basis, with the nearest plane that suits it;
+    ValueError for the origin alone."""
 
     lattice: Lattice
     shape: EllipsoidGrid | PolytopeGrid
@@ -58,7 +59,8 @@ class LatticeShape:
     def polytope(
         cls, lattice: Lattice, vertices: Rationals, simplices: Sequence[Sequence[int]], facets: Rationals
     ) -> LatticeShape:
-        """The gauge `max a_f . z` of a polytope in the span, with its star triangulation (see `PolytopeGrid`) in coordinates of R^d."""
+        """The gauge `max a_f . z` of a polytope in the span, with its star triangulation (see `PolytopeGrid`)
+        in coordinates of R^d."""
         _refuse_origin(lattice)
         basis = [[int(x) for x in row] for row in lattice.basis]
         normals = [[sum((a * b for a, b in zip(facet, row, strict=True)), Fraction(0)) for row in basis] for facet in facets]
@@ -68,10 +70,11 @@ class LatticeShape:
 
 @dataclass(frozen=True, eq=False)
 class LatticeNorm:
-    """Lattice vectors z, (size, d), with `P(z)` exactly proportional to `exp(-||z||)`, by `rounded` coordinates in the lattice's basis.
+    """Lattice vectors z, (size, d), with `P(z)` exactly proportional to `exp(-||z||)`,
+    by `rounded` coordinates in the lattice's basis.
 
-    Build it with `euclidean`, `ellipsoid` or `polytope`, or `of` a shape. ValueError where the lattice is the origin alone, and where fewer
-    than one draw in 10^4 would be accepted. THEORY: docs/theory/lattice.md, section 2.
+    Build it with `euclidean`, `ellipsoid` or `polytope`, or `of` a shape. ValueError where the lattice is the origin alone, and
+    where fewer than one draw in 10^4 would be accepted. THEORY: docs/theory/lattice.md, section 2.
 
     >>> from solvers.lattices.kernel import integer_kernel
     >>> from designer.sampling.entropy import SeededEntropy

@@ -28,13 +28,16 @@ Cells = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class MirroredLaplace:
-    """`P(z)` proportional to `exp(-rate |z|_1)` where each determined cell is `-u - t`, u its partner in one part and t what other parts put there.
+    """`P(z)` proportional to `exp(-rate |z|_1)` where each determined cell is `-u - t`,
+    u its partner in one part and t what other parts put there.
 
-    Per pair of cells `|u| + |u + t| = max(|w|, |t|)` with `w = 2 u + t`, so w, which has the parity of t and sum 0, is drawn from
-    `exp(-rate |w|_1)` and accepted with probability `exp(-rate sum (|t| - |w|)_+)`. That is 9 % of the proposals for a 5 x 5 table at rate 1/4, where
-    drawing u and accepting the determined cells keeps 0.6 %. It is 3 in 10^4 for 10 x 10. Derivation: docs/theory/lattice.md, section 4.
+    Per pair of cells `|u| + |u + t| = max(|w|, |t|)` with `w = 2 u + t`, so w, which has the parity of t and sum 0, is drawn
+    from `exp(-rate |w|_1)` and accepted with probability `exp(-rate sum (|t| - |w|)_+)`. That is 9 % of the proposals for a 5 x
+    5 table at rate 1/4, where drawing u and accepting the determined cells keeps 0.6 %. It is 3 in 10^4 for 10 x 10.
+    Derivation: docs/theory/lattice.md, section 4.
 
-    cells: with parts and determined cells only. partners: the cell of one part that each determined cell mirrors (see `partners`).
+    cells: with parts and determined cells only. partners: the cell of one part that each
+    determined cell mirrors (see `partners`).
     """
 
     cells: Determination
@@ -99,7 +102,8 @@ class MirroredLaplace:
         return rational_ball(-self.rate * steps).exp() / self._kappa(odd, up)
 
     def _kappa(self, odd: int, up: int) -> arb:
-        """The mean of `exp(rate <e, s>)` over the signs e with sum 0 on `odd` cells, s the signs of w there, `up` of them positive.
+        """The mean of `exp(rate <e, s>)` over the signs e with sum 0 on `odd` cells, s the signs of w there,
+        `up` of them positive.
 
         `<e, s> = 4 i - 2 up` where i of the positive cells have e = 1. At least 1, by Jensen's inequality.
         """

@@ -1,4 +1,5 @@
-"""Exact narrow noise on a lattice: l1 noise that no norm is below, thinned by what the norm adds (docs/theory/lattice.md, section 2)."""
+"""Exact narrow noise on a lattice: l1 noise that no norm is below,
+thinned by what the norm adds (docs/theory/lattice.md, section 2)."""
 
 from __future__ import annotations
 
@@ -34,11 +35,12 @@ class L1Sampler(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ThinnedL1:
-    """Lattice vectors z with `P(z)` exactly proportional to `exp(-||z||)`: `proposals` of `exp(-rate |z|_1)` are accepted with probability
-    `exp(rate |z|_1 - ||z||)`. `rate |z|_1 <= ||z||` must hold on the whole lattice (see `rate_below_l2`, `rate_below_ellipsoid`,
-    `rate_below_polytope`).
+    """Lattice vectors z with `P(z)` exactly proportional to `exp(-||z||)`: `proposals` of `exp(-rate |z|_1)` are accepted with
+    probability `exp(rate |z|_1 - ||z||)`. `rate |z|_1 <= ||z||` must hold on the whole lattice (see `rate_below_l2`,
+    `rate_below_ellipsoid`, `rate_below_polytope`).
 
-    Made for noise so narrow that most proposals are 0, which is always accepted; rounding, which costs `exp(-||half a cell||)`, is for wide noise.
+    Made for noise so narrow that most proposals are 0, which is always accepted;
+    rounding, which costs `exp(-||half a cell||)`, is for wide noise.
     """
 
     shape: LatticeShape
@@ -87,8 +89,8 @@ def rate_below_polytope(vertices: Rationals) -> Fraction:
 
 
 def rate_below_ellipsoid(lattice: Lattice, factor: Sequence[Sequence[Rational]]) -> Fraction:
-    """r with `r |z|_1 <= |F z|_2` on the lattice, by `s |z|_2 <= |F z|_2`: floats propose s, and that `G_F - s^2 G` is positive definite,
-    G_F and G the Gram matrices of the basis, is proven by its leading minors. ValueError where no s is proven."""
+    """r with `r |z|_1 <= |F z|_2` on the lattice, by `s |z|_2 <= |F z|_2`: floats propose s, and that `G_F - s^2 G` is positive
+    definite, G_F and G the Gram matrices of the basis, is proven by its leading minors. ValueError where no s is proven."""
     below = math.lcm(*(Fraction(x).denominator for row in factor for x in row))
     whole = np.array([[int(Fraction(x) * below) for x in row] for row in factor], dtype=object)
     images = whole @ lattice.basis.T
@@ -103,7 +105,8 @@ def rate_below_ellipsoid(lattice: Lattice, factor: Sequence[Sequence[Rational]])
 
 
 def _positive_definite(matrix: NDArray[np.object_]) -> bool:
-    """Sylvester: all leading minors of a symmetric integer matrix are positive. Elimination that exchanges rows has met one that is 0."""
+    """Sylvester: all leading minors of a symmetric integer matrix are positive.
+    Elimination that exchanges rows has met one that is 0."""
     order, _, _, upper = as_matrix(matrix).fflu()
     unmoved = (entries(order) == np.eye(len(matrix), dtype=int)).all()
     return bool(unmoved and all(int(minor) > 0 for minor in entries(upper).diagonal()))

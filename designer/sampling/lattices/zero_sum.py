@@ -30,10 +30,10 @@ Counts = NDArray[np.int64]
 class ZeroSum:
     """Integers `z_1 + ... + z_n = 0` with `P(z)` proportional to `exp(-rate |z|_1)`, any n >= 1; O(n) a draw.
 
-    z = g - h with g, h counts of equal totals, weight `x^(g_1 + ... + g_n)`, `x = exp(-2 rate)`. Such pairs are the margins of a matrix of
-    counts along a staircase from corner (1, 1) to (n, n), unique once every turn from right to down carries at least one. So:
-    the number k of turns has mass `C(n-1, k)^2 x^k`, their rows and columns are uniform k-subsets, and the 2n - 1 counts on the
-    staircase are independent geometric numbers. Derivation: docs/theory/lattice.md, section 3.
+    z = g - h with g, h counts of equal totals, weight `x^(g_1 + ... + g_n)`, `x = exp(-2 rate)`. Such pairs are the margins of
+    a matrix of counts along a staircase from corner (1, 1) to (n, n), unique once every turn from right to down carries at
+    least one. So: the number k of turns has mass `C(n-1, k)^2 x^k`, their rows and columns are uniform k-subsets, and the 2n -
+    1 counts on the staircase are independent geometric numbers. Derivation: docs/theory/lattice.md, section 3.
 
     >>> from designer.sampling.entropy import SeededEntropy
     >>> ZeroSum(5, Fraction(1, 4)).draw(3, SeededEntropy(1)).sum(axis=1).tolist()
@@ -90,7 +90,8 @@ class ZeroSum:
 
 @dataclass(frozen=True)
 class PartitionLaplace:
-    """`P(z)` proportional to `exp(-rate |z|_1)` on integers whose sum over each part is 0; `labels` names the part of every cell.
+    """`P(z)` proportional to `exp(-rate |z|_1)` on integers whose sum over each part is 0;
+    `labels` names the part of every cell.
 
     The parts are independent, one `ZeroSum` each.
 
@@ -143,7 +144,8 @@ def _subsets(sizes: Counts, places: int, entropy: Entropy) -> NDArray[np.bool_]:
 
 
 def _row_starts(below: NDArray[np.bool_], right: NDArray[np.bool_]) -> Counts:
-    """Where on the staircase each row begins, and its end, (rows, n + 1): row i is entered in the column of the last turn above it."""
+    """Where on the staircase each row begins, and its end, (rows,
+    n + 1): row i is entered in the column of the last turn above it."""
     rows, places = below.shape
     passed = np.zeros((rows, places + 1), dtype=np.int64)
     np.cumsum(below, axis=1, out=passed[:, 1:])

@@ -202,7 +202,8 @@ def test_limits_are_a_status() -> None:
     ids=["2x2", "10x10", "4x4x4", "3x5x2"],
 )
 def test_kernels_of_tables_have_the_dimension_of_their_interactions(shape, dimension):
-    """`prod r - 1 - sum (r - 1)` cells are left free by one-way margins, whose rows are dependent; the basis spans all integer points."""
+    """`prod r - 1 - sum (r - 1)` cells are left free by one-way margins, whose rows are dependent;
+    the basis spans all integer points."""
     cells = np.arange(math.prod(shape)).reshape(shape)
     rows = [np.isin(cells, np.take(cells, i, axis)).ravel() for axis, n in enumerate(shape) for i in range(n)]
     lattice = integer_kernel(np.array(rows).astype(int))

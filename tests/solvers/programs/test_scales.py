@@ -87,8 +87,8 @@ def test_a_point_worse_than_the_optimum_shows_a_gap() -> None:
 def test_rows_of_any_size_do_not_leave_the_newton_matrix_singular(small: float, power: int) -> None:
     """Two queries that only a row of size `small` moves, beside three that a row of size 1 moves.
 
-    The row of size 1 alone has the closed form w = 1/3 and the cost 3 * 3^p, a lower bound; with 1 / (4 small) for the other two both rows
-    are kept, which costs 2 (4 small)^p more.
+    The row of size 1 alone has the closed form w = 1/3 and the cost 3 * 3^p, a lower bound; with 1 / (4 small) for the other
+    two both rows are kept, which costs 2 (4 small)^p more.
     """
     rows = np.array([[0.0, small, small, small, small], [1.0, 1.0, 1.0, 0.0, 0.0]])
     found = minimise_scales(rows, np.ones(5), power)

@@ -1,4 +1,5 @@
-"""What lies beside the code: the licence that is named, the files that people look for, and the command under both its names."""
+"""What lies beside the code: the licence that is named, the files that people look for,
+and the command under both its names."""
 
 from __future__ import annotations
 

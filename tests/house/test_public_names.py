@@ -44,8 +44,8 @@ NAMES = {
 # Rooms that the README sends its readers to, whose names are not gathered in one place.
 DEEPER = {
     "designer.selection.scores": "Linear AbsoluteError Closeness LargestError",
-    "designer.synthetic.mwem": "MWEM",
-    "designer.synthetic.small_db": "SmallDB",
+    "designer.synthetic.multiplicative": "MWEM",
+    "designer.synthetic.small_databases": "SmallDB",
     "designer.odds_ratio.odds_ratio_test": "OddsRatioTest",
     "designer.pictures": "figure register_picture",
     "designer.promises.tradeoff": "EpsilonDelta Gaussian",

@@ -1,7 +1,7 @@
 """Specs that the version before wrote, one of every format and kind of part: loaded, or refused with a way on.
 
-The files were written by the constructors of `spec_specimens` at that version, before names of families were closed, missing values left
-quantiles, and changes of a closure were scanned unless they are proven to be implied.
+The files were written by the constructors of `spec_specimens` at that version, before names of families were closed, missing
+values left quantiles, and changes of a closure were scanned unless they are proven to be implied.
 """
 
 from __future__ import annotations

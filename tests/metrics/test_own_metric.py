@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from designer.synthetic.mwem import MWEM
 
 from designer import InvalidProblem, NotPrivate, Problem, Workload, design, invariants, load, metrics
 from designer.certified.specified import Specified
 from designer.selection import Selection
 from designer.selection.scores import Linear
 from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.synthetic.multiplicative import MWEM
 from designer.values.arrays import Floats
 
 ASKED = Workload([[1.0, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, 1.0]])
