@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from designer.certificate import PrivacyCertificate
-from designer.errors import DesignFailed, InvalidProblem, Refusal
+from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.frozen import positive, shown
 from designer.limit import Limit, limit
 from designer.mechanism import Mechanism
@@ -218,7 +218,7 @@ def built(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mecha
     """The family's mechanism; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words."""
     try:
         return family.build(problem, **options)
-    except Refusal:
+    except (Refusal, UntrueBound):
         raise
     except (ArithmeticError, ValueError) as failure:  # overflow, singular matrices, solvers that are handed infinity
         raise DesignFailed(
