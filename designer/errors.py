@@ -28,3 +28,7 @@ class NotPrivate(Refusal):
 
 class InvalidSpec(Refusal):
     """The spec file is malformed, too large, altered, or claims what it does not prove."""
+
+
+class UntrueBound(ArithmeticError):
+    """A proven bound exceeds the value that was reached: one of them is wrong, by an error of the program; nothing that rests on either is shown."""

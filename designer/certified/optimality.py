@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from designer.errors import UntrueBound
 from designer.values.printing import printed
 from designer.values.schema import Named, number, record, text
 from solvers.solution import relative_gap
@@ -13,9 +14,9 @@ from solvers.solution import relative_gap
 
 def bounded(objective: str, value: float, lower_bound: float, method: str, rounding: float = 0.0) -> Optimality:
     """The claim that a value is at least its bound. A bound above the value by up to `rounding` is the value, by more an
-    `ArithmeticError`: then one of them is wrong, and nothing that rests on either may be shown."""
+    `UntrueBound`: then one of them is wrong, and nothing that rests on either may be shown."""
     if not lower_bound <= value + rounding:
-        raise ArithmeticError(
+        raise UntrueBound(
             f"optimality: the bound {lower_bound!r} exceeds the value {value!r} that was reached by more than rounding, "
             f"{rounding!r}; this is an error of the program."
         )

@@ -16,7 +16,7 @@ from designer.certified.optimality import Optimality
 from designer.designing.family import Family
 from designer.designing.problem import Problem
 from designer.designing.unbiased_limit import Limit, limit
-from designer.errors import DesignFailed, InvalidProblem, Refusal
+from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.values.checks import positive, shown
 from designer.version import VERSION
 
@@ -143,7 +143,7 @@ def built(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mecha
     """The family's mechanism; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words."""
     try:
         return family.build(problem, **options)
-    except Refusal:
+    except (Refusal, UntrueBound):
         raise
     except (ArithmeticError, ValueError) as failure:  # overflow, singular matrices, solvers that are handed infinity
         raise DesignFailed(
