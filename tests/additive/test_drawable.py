@@ -35,9 +35,9 @@ def test_odd_maps_and_grids_are_refused_at_construction_or_release(data: st.Data
     rows = data.draw(st.integers(1, 3))
     tall = data.draw(st.sampled_from([None, rows, rows + 1, max(1, rows - 1)])) if order == "l2" else None
     finite = weights.filter(math.isfinite)
-    listed = data.draw(st.lists(weights, min_size=rows, max_size=rows)) if tall is None else (
-        data.draw(st.lists(st.lists(st.one_of(finite, st.just(0.0)), min_size=rows, max_size=rows), min_size=tall, max_size=tall))
-    )  # fmt: skip
+    across = st.lists(st.one_of(finite, st.just(0.0)), min_size=rows, max_size=rows)
+    diagonal = st.lists(weights, min_size=rows, max_size=rows)
+    listed = data.draw(diagonal if tall is None else st.lists(across, min_size=tall, max_size=tall))
     steps = tuple(data.draw(st.lists(exponents, min_size=rows, max_size=rows)))
     try:
         made = built(Norm(np.array(listed), order), steps, falloff)  # type: ignore[arg-type]
