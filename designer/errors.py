@@ -31,4 +31,4 @@ class InvalidSpec(Refusal):
 
 
 class UntrueBound(ArithmeticError):
-    """A proven bound exceeds the value that was reached: by an error of the program one of them is wrong, and neither is shown."""
+    """A proven bound exceeds the value that was reached: an error of the program; neither of them is shown."""

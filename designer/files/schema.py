@@ -28,8 +28,9 @@ from designer.values.schema import Named, Schema, bundle, either, exactly, recor
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NOTE = (
-    "One frozen mechanism with its guarantee and certificate; `format` decides the shape of `mechanism`, `certificate` and the parameters of "
-    'the guarantee. Infinity is the string "inf". The schema fixes the form; loading recomputes the guarantee.'
+    "One frozen mechanism with its guarantee and certificate; `format` decides the shape of `mechanism`, "
+    "`certificate` and the parameters of the "
+    'guarantee. Infinity is the string "inf". The schema fixes the form; loading recomputes the guarantee.'
 )
 
 
