@@ -100,7 +100,8 @@ class Norm(Immutable):
         return _WORDS[self.order]
 
     def reach(self, rows: Floats) -> Floats:
-        """`max {|t z| : ||z|| <= 1}` for each row t of coordinates that get noise: the dual norm, for an invertible map."""
+        """`max {|t z| : ||z|| <= 1}`, (K,), for each row t of `rows`, (K, s), over the s coordinates that get noise: the dual
+        norm, for an invertible map."""
         return np.asarray(np.linalg.norm(rows @ np.linalg.inv(self.factor), ord=_DUAL[self.order], axis=1))
 
     def divided(self, factor: float) -> Norm:

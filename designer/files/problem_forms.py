@@ -7,7 +7,6 @@ import ast
 import inspect
 from collections.abc import Mapping
 
-from designer.designing.families import FAMILIES
 from designer.designing.problem import LOSSES, NOTIONS
 from designer.values.schema import (
     BOOLEAN,
@@ -125,6 +124,8 @@ def allowed(form: Schema) -> set[str]:
 
 def design_forms() -> list[Schema]:
     """[design] for each family, with the options of its builder; builders are imported, with their solvers."""
+    from designer.designing.families import FAMILIES
+
     return [
         record({}, {"family": exactly("auto"), "seconds": POSITIVE}),
         *(record({"family": exactly(family.name)}, _options(family.build)) for family in FAMILIES),

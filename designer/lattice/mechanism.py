@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from designer.additive.interface import Falloff, Mechanism, simulation_entropy
 from designer.additive.mechanism import SMALLEST_WEIGHT
-from designer.additive.release import Release
 from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import LATTICE_FAMILIES, require_family
@@ -31,6 +30,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
 from designer.lattice.promise import NOTIONS, THEOREMS, WHOLE
+from designer.lattice.release import LatticeRelease
 from designer.lattice.schema import LATTICE_MECHANISM, LATTICE_PARAMETERS
 from designer.progress import announce
 from designer.promises.accounting import zcdp_epsilon
@@ -45,7 +45,6 @@ from designer.values.arrays import Floats, frozen
 from designer.values.checks import count, shown
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
-from designer.values.printing import printed
 from designer.values.schema import keys
 from solvers.exact.rational import exact_rank, float_above
 from solvers.lattices.kernel import Lattice, integer_kernel
@@ -386,22 +385,3 @@ class LatticeMechanism(Mechanism):
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
         """See `designer.certified.claims.settled_claim`."""
         return claimed if isinstance(self.relation, InvariantDistance) else settled_claim(self, claimed, proven)
-
-
-@dataclass(frozen=True, eq=False)
-class LatticeRelease(Release):
-    """A release whose `table`, integers with the invariant statistics of the data, answers the queries."""
-
-    table: tuple[int, ...] = ()
-    elements: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "table": dict(zip(self.elements, self.table, strict=True))}
-
-    def to_text(self) -> str:
-        """The table, a line for each element."""
-        names = list(map(printed, self.elements))
-        width = max(map(len, names))
-        return "\n".join(
-            ["Noisy table", *(f"{name:{width}}  {value:>16,}" for name, value in zip(names, self.table, strict=True))]
-        )

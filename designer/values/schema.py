@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from designer.errors import InvalidSpec
+
 Schema = Mapping[str, Any]
 
 
@@ -134,7 +136,7 @@ def bundle(root: Fragment) -> dict[str, Any]:
     def plain(node: Any) -> Any:
         if isinstance(node, Named):
             if bodies.setdefault(node.name, node.body) != node.body:
-                raise ValueError(f"schema: two different fragments are called {node.name!r}.")
+                raise InvalidSpec(f"schema: two different fragments are called {node.name!r}.")
             if node.name not in found:
                 found[node.name] = None  # on its way: it may hold itself
                 found[node.name] = plain(node.body)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from designer import DesignFailed, NotPrivate, Problem, Workload, compare, design, metrics
 from designer.additive.mechanism import AdditiveMechanism
-from designer.designing.families import FAMILIES
+from designer.designing.families import FAMILIES, listed
 from designer.designing.families.element_classes import classes
-from designer.designing.family import Family
 from designer.designing.unbiased_limit import limit
 from designer.question.relation import Block
 
@@ -90,15 +90,12 @@ FAILURES = [
 
 def breaking(monkeypatch: pytest.MonkeyPatch, failure: BaseException, family: str = "k_norm") -> None:
     """The builder of one family raises."""
-    whole = Family.build.fget
 
-    def build(self: Family) -> object:
-        def fails(problem: Problem) -> AdditiveMechanism:
-            raise failure
+    def fails(problem: Problem) -> AdditiveMechanism:
+        raise failure
 
-        return fails if self.name == family else whole(self)
-
-    monkeypatch.setattr(Family, "build", property(build))
+    broken = tuple(replace(known, build=fails) if known.name == family else known for known in listed.FAMILIES)
+    monkeypatch.setattr(listed, "FAMILIES", broken)
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda f: type(f).__name__)
@@ -153,7 +150,8 @@ def test_a_limit_or_baseline_that_fails_leaves_its_columns_empty_with_the_reason
 
 
 def test_when_all_fail_the_refusal_lists_every_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Family, "build", property(lambda self: lambda problem: 1 / 0))
+    stopped = tuple(replace(known, build=lambda problem: 1 / 0) for known in listed.FAMILIES)
+    monkeypatch.setattr(listed, "FAMILIES", stopped)
     with pytest.raises(DesignFailed, match=r"auto: no family(.|\n)*laplace(.|\n)*ZeroDivisionError"):
         design(merged(BLIND[:2]))
 

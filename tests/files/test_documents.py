@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from designer import InvalidProblem
-from designer.files.documents import document, documents
+from designer.files.shipped import document, documents
 
 ROOT = Path(__file__).parents[2]
 NAME = re.compile(r"\b(?:docs|examples)/[\w/.-]*\w\.(?:md|json|csv|toml|parquet)\b")

@@ -12,12 +12,11 @@ from typing import Any
 
 import jsonschema
 import pytest
-import test_problem_file
-import test_relation_file
 
 from designer import InvalidProblem, read_problem
 from designer.designing.families import FAMILIES
 from designer.files.schema import problem_schema, written
+from tests.files import test_problem_file, test_relation_file
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))

@@ -27,7 +27,7 @@ from designer import (
 from designer.invariants import Invariant
 
 NAMES = {
-    "designer": """Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec Mechanism NotPrivate Optimality
+    "designer": """AdditiveMechanism Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec Mechanism NotPrivate Optimality
         PrivacyCertificate Problem Release Workload __version__ compare design invariants load metrics read_problem""",
     "designer.metrics": """AddRemove AppearOrChange Chebyshev Euclidean Graph GreatCircle Hamming Instance Line Manhattan Matrix Maximum
         Metric Ordered Partition PerElement Product Restricted RootSumSquares Scaled SmoothThreshold Sum Threshold Uniform add_remove
