@@ -148,7 +148,7 @@ def bundle(root: Fragment) -> dict[str, Any]:
     whole_schema = plain(root.body if isinstance(root, Named) else root)
     whole_schema["$defs"] = {name: found[name] for name in sorted(found)}
     if missing := {name for name in _referred(whole_schema) if name not in found}:
-        raise ValueError(f"schema: refers to {sorted(missing)}, which nothing defines.")
+        raise InvalidSpec(f"schema: refers to {sorted(missing)}, which nothing defines.")
     return dict(whole_schema)
 
 

@@ -16,14 +16,15 @@ import pytest
 from designer import InvalidProblem, read_problem
 from designer.designing.families import FAMILIES
 from designer.files.schema import problem_schema, written
-from tests.files import test_problem_file, test_relation_file
+from tests.files import test_problem_file as problems
+from tests.files import test_relation_file as relations
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 VALIDATOR = jsonschema.Draft202012Validator(problem_schema())
 GOOD = {
-    **{name: text for name, (text, _, _) in test_problem_file.GOOD.items()},
-    **{f"relation {name}": test_relation_file.HEAD + text for name, (text, _) in test_relation_file.GOOD.items()},
+    **{name: text for name, (text, _, _) in problems.GOOD.items()},
+    **{f"relation {name}": relations.HEAD + text for name, (text, _) in relations.GOOD.items()},
 }
 INVARIANT = '[domain]\nsex = ["F", "M"]\nage = 2\n[workload]\nbuilder = "identity"\nsize = 4\n[invariant]\n'
 GOOD |= {
@@ -32,13 +33,13 @@ GOOD |= {
     "partition of a list": INVARIANT + 'partition = ["a", "b", "a", "b"]\n[relation]\nmetric = "uniform"\nepsilon = 1\n',
 }
 NEEDED = {"metric", "epsilon", "per_unit", "per_km", "points", "period", "builder", "workload", "relation", "table"}
-folder = test_problem_file.folder
+folder = problems.folder
 
 
 @pytest.fixture
 def tables(folder: Path) -> Path:
     """Everything that the good files name."""
-    (folder / "t.csv").write_text(test_relation_file.TABLE)
+    (folder / "t.csv").write_text(relations.TABLE)
     (folder / "edges.csv").write_text("0,1,1\n1,2,0.5\n")
     return folder
 
@@ -139,7 +140,7 @@ def test_values_of_another_type_are_refused_by_schema_and_reader(name: str, tabl
 
 
 def test_options_of_families_are_those_of_their_builders() -> None:
-    base = tomllib.loads(test_problem_file.IDENTITY + test_problem_file.UNIFORM)
+    base = tomllib.loads(problems.IDENTITY + problems.UNIFORM)
     for family in FAMILIES:
         VALIDATOR.validate(base | {"design": {"family": family.name}})
         assert not VALIDATOR.is_valid(base | {"design": {"family": family.name, "unknown": 1}})
