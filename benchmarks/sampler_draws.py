@@ -11,7 +11,7 @@ import numpy as np
 
 from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.bodies.polytope_grid import PolytopeGrid
-from designer.sampling.bodies.round_and_reject import Falloff, RoundAndReject
+from designer.sampling.bodies.round_and_reject import NormLaw, RoundAndReject
 from designer.sampling.entropy import SystemEntropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
@@ -60,7 +60,7 @@ def round_and_reject_rows() -> list[str]:
     rows, entropy = [], SystemEntropy()
     for s in (2, 10, 100):
         factor = (np.eye(s) + np.tri(s) / s) * 2.0**-40
-        shapes: list[EllipsoidGrid | PolytopeGrid] = [EllipsoidGrid(factor.tolist(), falloff) for falloff in Falloff]
+        shapes: list[EllipsoidGrid | PolytopeGrid] = [EllipsoidGrid(factor.tolist(), falloff) for falloff in NormLaw]
         shapes += [cross_polytope(s)] if s <= 10 else []
         for shape in shapes:
             noise, size = RoundAndReject(shape), 20_000 // s

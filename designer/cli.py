@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace) -> None:
     """Do what is asked and print it."""
     if sys.stdout is None:
         raise InvalidProblem(CLOSED)
-    with progress.shown(sys.stderr is not None and sys.stderr.isatty() and not options.json):
+    with progress.showing_progress(sys.stderr is not None and sys.stderr.isatty() and not options.json):
         text, data = options.run(options)
     try:
         print(json.dumps(plain(data), allow_nan=False) if options.json else _printable(text), flush=True)
@@ -295,7 +295,7 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
             "title": file.title,
             "queries": queries,
             "elements": elements,
-            "relation": file.problem.relation.words(),
+            "relation": file.problem.relation.sentence(),
             "family": file.family,
         }
         return "\n".join(f"{key:10}{printed(value)}" for key, value in data.items()), data

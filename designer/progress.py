@@ -14,7 +14,7 @@ _shown: ContextVar[bool] = ContextVar("progress_shown", default=False)
 
 
 @contextmanager
-def shown(wanted: bool = True) -> Iterator[None]:
+def showing_progress(wanted: bool = True) -> Iterator[None]:
     """Show progress bars on standard error within this block, if tqdm is installed."""
     token = _shown.set(wanted)
     try:

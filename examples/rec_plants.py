@@ -18,7 +18,7 @@ from designer.pictures import figure
 from designer.records.design import RecordDesign, design_records
 from designer.records.hierarchies import Hierarchy
 from designer.records.metrics import absolute_relative_error, policy_losses
-from designer.records.policies import Constant, Policy, Sum
+from designer.records.policies import ConstantPolicy, Policy, SumOfPolicies
 from designer.records.targets import COUNT, Accuracy, PriorRecords
 from designer.values.arrays import Floats
 from examples.rec_setting import (
@@ -84,7 +84,7 @@ def average_errors(level: str, rho: float, draws: int) -> Floats:
 def policy(rho: float, share: float) -> Policy:
     """Two sums on split rows, two averages before splitting."""
     threshold = float(np.quantile(plants()[2]["generation"], 1 - share))
-    return Sum((Constant(rho / 2), splitting(rho / 2, threshold, "generation")))
+    return SumOfPolicies((ConstantPolicy(rho / 2), splitting(rho / 2, threshold, "generation")))
 
 
 @cache

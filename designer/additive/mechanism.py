@@ -239,7 +239,7 @@ class AdditiveMechanism(Mechanism):
         """The law of the noise in words."""
         law = "exp(-||z||)" if self.falloff == "exponential" else "exp(-||z||^2 / 2)"
         after = "" if self.reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
-        return f"P(z) proportional to {law}, ||z|| {self.norm.words}{after}"
+        return f"P(z) proportional to {law}, ||z|| {self.norm.sentence}{after}"
 
     def rounding(self) -> Floats:
         """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
@@ -345,7 +345,7 @@ class AdditiveMechanism(Mechanism):
         """The statement of what is promised."""
         return Guarantee(
             unit=self.relation.protected_unit(),
-            relation=self.relation.words(),
+            relation=self.relation.sentence(),
             unprotected=self._unprotected(),
             notion=NOTIONS[self.falloff],
             parameters=self._parameters(),

@@ -19,10 +19,10 @@ from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import count, shown
 from solvers.status import Status
 
-Closeness = Literal["l1", "l2"]
+TableDistance = Literal["l1", "l2"]
 
 
-class Released(Protocol):
+class ReleasedAnswers(Protocol):
     """What a table is computed from: noisy answers, the statistics of them that carry no noise, and what they promise."""
 
     @property
@@ -48,7 +48,7 @@ class NearestTable:
     answers: Floats
     queries: tuple[str, ...]
     distance: float
-    closeness: Closeness
+    closeness: TableDistance
     post_processing: str
     guarantee: Guarantee
     fingerprint: str
@@ -68,13 +68,13 @@ class NearestTable:
 
 
 def nearest_table(
-    release: Released,
+    release: ReleasedAnswers,
     invariant: Statistics,
     totals: object,
     *,
     nonnegative: bool = True,
     integer: bool = False,
-    closeness: Closeness = "l2",
+    closeness: TableDistance = "l2",
     records: int | None = None,
 ) -> NearestTable:
     """The table closest to the released counts whose statistics `A x` are the published `totals`, (p,).
@@ -121,7 +121,7 @@ def nearest_table(
     )
 
 
-def _require_fit(release: Released, invariant: Statistics, closeness: str, integer: bool) -> None:
+def _require_fit(release: ReleasedAnswers, invariant: Statistics, closeness: str, integer: bool) -> None:
     """The release speaks of the elements of the invariant, and the closeness is one that is offered."""
     if len(release.answers) != invariant.size:
         raise InvalidProblem(
@@ -142,7 +142,7 @@ def _public(invariant: Statistics, totals: object, records: int | None) -> tuple
     return np.concatenate([invariant.matrix, ones]), np.append(sums, count(records, "records", least=0))
 
 
-def _refuse_contradiction(release: Released, rows: Integers, sums: Floats, names: tuple[str, ...]) -> None:
+def _refuse_contradiction(release: ReleasedAnswers, rows: Integers, sums: Floats, names: tuple[str, ...]) -> None:
     """Totals other than those that the release itself tells without noise are refused; all of these numbers are public."""
     from solvers.table_projection import row_space
 
@@ -163,7 +163,7 @@ def _refuse_contradiction(release: Released, rows: Integers, sums: Floats, names
         )
 
 
-def _words(nonnegative: bool, integer: bool, closeness: Closeness) -> str:
+def _words(nonnegative: bool, integer: bool, closeness: TableDistance) -> str:
     kind = ("nonnegative " if nonnegative else "") + ("integer" if integer else "real")
     return (
         f"The {kind} table with the published statistics that is nearest in {closeness} to the released counts. Computed "

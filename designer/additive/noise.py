@@ -24,7 +24,7 @@ from designer.errors import InvalidProblem
 from designer.sampling.bodies.box_grid import BoxGrid
 from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.bodies.polytope_grid import PolytopeGrid
-from designer.sampling.bodies.round_and_reject import Falloff, RoundAndReject
+from designer.sampling.bodies.round_and_reject import NormLaw, RoundAndReject
 from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
@@ -120,7 +120,7 @@ def require_sampler(norm: Norm, falloff: str) -> tuple[str, str, str]:
 
 
 def _makers() -> dict[tuple[str, str, str], Maker]:
-    exponential, gaussian = partial(_ellipsoid, falloff=Falloff.EXPONENTIAL), partial(_ellipsoid, falloff=Falloff.GAUSSIAN)
+    exponential, gaussian = partial(_ellipsoid, falloff=NormLaw.EXPONENTIAL), partial(_ellipsoid, falloff=NormLaw.GAUSSIAN)
     return {
         ("l1", "diagonal", "exponential"): _laplace,
         ("l2", "diagonal", "gaussian"): _independent_gaussian,
@@ -168,7 +168,7 @@ def _proportional(covariance: Floats, factor: float) -> Callable[[Floats], Float
     return lambda rows: factor * np.sqrt(np.einsum("kr,rs,ks->k", rows, covariance, rows, optimize=True))
 
 
-def _ellipsoid(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction], falloff: Falloff) -> Noise:
+def _ellipsoid(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction], falloff: NormLaw) -> Noise:
     """`|F z|_2`: covariance `(F'F)^-1`, times s + 1 for the exponential fall-off.
 
     There z = r F^-1 w with r from Gamma(s), w uniform on the sphere: E r = s and E|w_1| = Gamma(s/2) / (sqrt(pi)
@@ -178,7 +178,7 @@ def _ellipsoid(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[F
     scaled = [[Fraction(float(w)) * step for w, step in zip(row, steps, strict=True)] for row in factor]
     inverse = np.linalg.inv(factor)
     covariance, absolute = inverse @ inverse.T, math.sqrt(2 / math.pi)
-    if falloff is Falloff.EXPONENTIAL:
+    if falloff is NormLaw.EXPONENTIAL:
         covariance = (s + 1) * covariance
         absolute = s * math.exp(math.lgamma(s / 2) - math.lgamma((s + 1) / 2)) / math.sqrt(math.pi * (s + 1))
     sampler = RoundAndReject(EllipsoidGrid(scaled, falloff))

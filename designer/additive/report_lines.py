@@ -29,7 +29,7 @@ def summary_lines(mechanism: Mechanism) -> list[str]:
     worst = "no protected change moves an answer" if certificate.witness is None else f"attained at {certificate.witness.words}"
     return [
         f"Workload:    {queries} queries over {elements} universe elements",
-        f"Relation:    {printed(mechanism.relation.words())}",
+        f"Relation:    {printed(mechanism.relation.sentence())}",
         f"Mechanism:   {mechanism.family}; expected total squared error {mechanism.error():.6g}",
         *_noise_lines(mechanism),
         f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget "

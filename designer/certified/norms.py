@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from solvers.exact.points import Points
     from solvers.polytopes.hull import Polytope
 
-Order = Literal["l1", "l2", "linf"]
+NormOrder = Literal["l1", "l2", "linf"]
 
 _SCIPY_NAME = {"l1": "cityblock", "l2": "euclidean", "linf": "chebyshev"}
 _WORDS = {
@@ -64,7 +64,7 @@ class Norm(Immutable):
     """
 
     map: Floats
-    order: Order
+    order: NormOrder
 
     def __post_init__(self) -> None:
         if self.order not in _SCIPY_NAME:
@@ -95,7 +95,7 @@ class Norm(Immutable):
         return np.diag(heard) if self.map.ndim == 1 else heard
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The norm in a guarantee."""
         return _WORDS[self.order]
 
@@ -226,7 +226,7 @@ class Gauge(Norm):
         return Gauge, (self.differences, self.budgets, self.scale)
 
     @property
-    def words(self) -> str:
+    def sentence(self) -> str:
         return "a polytope gauge (K-norm)"
 
     def reach(self, rows: Floats) -> Floats:

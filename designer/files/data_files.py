@@ -62,7 +62,7 @@ def numeric_column(table: Table, name: str, path: Path) -> Floats:
         raise InvalidProblem(f"{path}: has no column {name!r}; it has {list(table)}.")
     values = np.empty(len(table[name]))
     for row, text in enumerate(table[name]):
-        if (found := number(text)) is None:
+        if (found := number_in_file(text)) is None:
             raise InvalidProblem(f"{path}: column {name!r}, data row {row + 1} is not a number; fill or drop it.")
         values[row] = found
     return values
@@ -176,7 +176,7 @@ def _csv_matrix(path: Path) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
-def number(text: str) -> float | None:
+def number_in_file(text: str) -> float | None:
     """A number as files write it, in ASCII; None for anything else: Python would take 1_000, and digits of any script."""
     if not text.isascii() or "_" in text:
         return None
@@ -187,7 +187,7 @@ def number(text: str) -> float | None:
 
 
 def _is_number(text: str) -> bool:
-    return number(text) is not None
+    return number_in_file(text) is not None
 
 
 def _npy_matrix(path: Path) -> Floats:

@@ -18,7 +18,7 @@ from designer.errors import InvalidProblem
 from designer.invariants.adjacency import Conforming
 from designer.invariants.statistics import Statistics
 from designer.promises.accounting import zcdp_epsilon, zcdp_epsilon_bun_steinke, zcdp_group_rho
-from designer.promises.order import Order, compare, compose
+from designer.promises.order import Strength, compare_tradeoffs, compose
 from designer.promises.tradeoff import Tradeoff
 from designer.values.checks import count, rational, shown
 from solvers.exact.rational import integer_rank
@@ -42,7 +42,7 @@ class ZCDP:
         """`size^2 rho` for groups of `size` (SEMI Lemma 39)."""
         return ZCDP(zcdp_group_rho(self.rho, size))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The promise in a few words."""
         return f"{float(self.rho):g}-zCDP"
 
@@ -76,7 +76,7 @@ class Scope:
             )
         return self.adjacency <= other.adjacency and _follows(other.invariant, self.invariant)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The scope in words."""
         if self.conforming is not None:
             return f"the {len(self.conforming.databases)} conforming databases, up to {self.adjacency} records apart"
@@ -104,9 +104,9 @@ class ScopedPromise:
     scope: Scope
     promise: Promise
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The promise in a sentence."""
-        return f"{self.promise.words()} for {self.scope.words()}."
+        return f"{self.promise.sentence()} for {self.scope.sentence()}."
 
 
 def under_invariant(promise: Promise, scope: Scope) -> ScopedPromise:
@@ -115,7 +115,7 @@ def under_invariant(promise: Promise, scope: Scope) -> ScopedPromise:
 
     >>> from designer.invariants.invariant import partition
     >>> states = partition(["Ohio", "Ohio", "Utah"])
-    >>> under_invariant(ZCDP.of("2.56"), Scope(states.semi_adjacency_bound, states)).promise.words()
+    >>> under_invariant(ZCDP.of("2.56"), Scope(states.semi_adjacency_bound, states)).promise.sentence()
     '10.24-zCDP'
     """
     if scope.conforming is not None and scope.conforming.is_vacuous(scope.adjacency):
@@ -138,7 +138,7 @@ def by_distance(promise: Promise, conforming: Conforming) -> Mapping[int, Promis
 class Verdict:
     """Which of two scoped promises is stronger (SEMI Definition 20), and why."""
 
-    order: Order
+    order: Strength
     reason: str
 
 
@@ -154,7 +154,11 @@ def compare_promises(first: ScopedPromise, second: ScopedPromise) -> Verdict:
     wider, narrower = second.scope.within(first.scope), first.scope.within(second.scope)
     better, worse = _at_least(first.promise, second.promise), _at_least(second.promise, first.promise)
     implies, implied = wider and better, narrower and worse
-    order = (Order.EQUAL if implied else Order.STRONGER) if implies else (Order.WEAKER if implied else Order.INCOMPARABLE)
+    order = (
+        (Strength.EQUAL if implied else Strength.STRONGER)
+        if implies
+        else (Strength.WEAKER if implied else Strength.INCOMPARABLE)
+    )
     scopes = {
         (True, True): "Both speak of the same pairs of databases",
         (True, False): "The first speaks of more pairs of databases",
@@ -178,7 +182,7 @@ def _at_least(first: Promise, second: Promise) -> bool:
             "promise: zCDP and a tradeoff function are not compared as they are; convert one with "
             "designer.promises.accounting first."
         )
-    return compare(first, second).order in (Order.EQUAL, Order.STRONGER)
+    return compare_tradeoffs(first, second).order in (Strength.EQUAL, Strength.STRONGER)
 
 
 def semi_first(promises: Sequence[Promise], adjacency: int) -> Promise:

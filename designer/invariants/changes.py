@@ -195,7 +195,7 @@ class InvariantChanges(ChangeRelation):
     def largest_exact_budget(self) -> Fraction:
         return Fraction(self.epsilon) * (not self.is_vacuous())
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return f"{self._moved()} are told apart with budget {self.epsilon!r} (Semi-DP)."
 
     def to_spec(self) -> dict[str, Any]:
@@ -268,7 +268,7 @@ class InvariantDistance(Relation):
     def facts(self) -> dict[str, float | int | None]:
         return {"budget_per_unit_of_distance": self.epsilon}
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return (
             f"Databases with the same {len(self.invariant.names)} invariant statistics are told apart with budget "
             f"{self.epsilon!r} for every unit of {self.distance} distance between their histograms (a replaced record: "
@@ -348,10 +348,10 @@ class InvariantMetric(ChangeRelation):
     def largest_budget(self) -> float:
         return float(self.budgets[np.isfinite(self.budgets)].max(initial=0.0))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return (
             f"{self._moved()} are told apart with the transport cost of the moved records as budget; for one record: "
-            f"{self.metric.words()}"
+            f"{self.metric.sentence()}"
         )
 
     def to_spec(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from designer.certified.norms import Gauge, Norm
 from designer.errors import InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, Energy, chain_sampler, directions
-from designer.sampling.lattices.lattice_choice import Ellipsoid, LatticeChoice, Polytope, lattice_sampler_for
+from designer.sampling.lattices.lattice_choice import EllipsoidNorm, LatticeChoice, PolytopeNorm, lattice_sampler_for
 from designer.sampling.lattices.lattice_gaussian import LatticeGaussian
 from solvers.exact.rational import float_above
 from solvers.lattices.chain import l1_energy, l2_energy
@@ -69,7 +69,7 @@ class LatticeLaw:
             return lattice_sampler_for(self.constraints, self._polytope(norm), 1, self.lattice)
         if self.equal_weights and norm.order != "linf":
             return lattice_sampler_for(self.constraints, norm.order, Fraction(float(norm.map[0])), self.lattice)
-        return lattice_sampler_for(self.constraints, Ellipsoid(self._factor()), 1, self.lattice)
+        return lattice_sampler_for(self.constraints, EllipsoidNorm(self._factor()), 1, self.lattice)
 
     def require_served(self) -> None:
         """`InvalidProblem` for a norm that no exact sampler serves on a lattice."""
@@ -110,7 +110,7 @@ class LatticeLaw:
         full[:, self.columns] = self.norm.factor
         return [[Fraction(float(w)) for w in row] for row in full]
 
-    def _polytope(self, norm: Gauge) -> Polytope:
+    def _polytope(self, norm: Gauge) -> PolytopeNorm:
         """The gauge's body lifted from the measured cells into the span of the lattice."""
         grid = gauge_grid(norm, (Fraction(1),) * norm.dimension)
         lift = _lift(self.lattice.basis, self.columns)
@@ -120,7 +120,7 @@ class LatticeLaw:
         ]
         place = {cell: k for k, cell in enumerate(self.columns.tolist())}
         facets = [[row[place[j]] if j in place else Fraction(0) for j in range(self.relation.size)] for row in grid.facets]
-        return Polytope(vertices, grid.simplices, facets)
+        return PolytopeNorm(vertices, grid.simplices, facets)
 
 
 def sampling_words(plan: ChainPlan | None, found: Assessment | None) -> str:

@@ -332,7 +332,7 @@ class LatticeMechanism(Mechanism):
         shape = "a polytope gauge" if isinstance(self.norm, Gauge) else f"an {self.norm.order} norm"
         return Guarantee(
             unit=self.relation.protected_unit(),
-            relation=self.relation.words(),
+            relation=self.relation.sentence(),
             unprotected=self.relation.unprotected(),
             notion=NOTIONS[self.falloff] + ("" if self.assessment is None else chain_notion(self.relation)),
             parameters={

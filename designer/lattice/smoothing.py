@@ -186,7 +186,7 @@ def composed_lattice(*mechanisms: LatticeMechanism) -> Guarantee:
     return replace(
         statements[0],
         unit=relation.protected_unit(),
-        relation=relation.words(),
+        relation=relation.sentence(),
         unprotected=relation.unprotected(),
         notion=NOTIONS[falloff],
         parameters={"worst_ratio": max(float(m.privacy.worst_ratio or 0) for m in mechanisms), **relation.facts()},

@@ -23,7 +23,15 @@ from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.marginals.draws import stored, true_residuals
 from designer.marginals.noise import ResidualNoise
-from designer.marginals.protection import PROTECTION, Change, Presence, Protection, changes, from_spec, to_spec
+from designer.marginals.protection import (
+    PROTECTION,
+    Change,
+    Presence,
+    Protection,
+    changes,
+    protection_from_spec,
+    protection_to_spec,
+)
 from designer.marginals.release import MarginalRelease, SimulatedTables
 from designer.marginals.residuals import assemble, squared_synthesis
 from designer.marginals.subsets import Subsets
@@ -252,7 +260,7 @@ class MarginalMechanism(Specified):
             "values": [list(values) for values in domain.values],
             "subsets": [list(subset) for subset in self.workload.subsets.tuples()],
             "weights": self.workload.weights,
-            "protection": to_spec(self.protection),
+            "protection": protection_to_spec(self.protection),
             "precisions": self.precisions,
             **self.flag,
         }
@@ -267,7 +275,7 @@ class MarginalMechanism(Specified):
             raise InvalidSpec(f"subsets: must hold positions from 0 to {len(domain.attributes) - 1}.")
         workload = MarginalWorkload(domain, Subsets.of(core["subsets"]), array(core["weights"], 1, "weights"))
         precisions = array(core["precisions"], 1, "precisions")
-        return cls(workload, from_spec(core["protection"], domain), precisions, allow_vacuous=allowed)
+        return cls(workload, protection_from_spec(core["protection"], domain), precisions, allow_vacuous=allowed)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -275,7 +283,7 @@ class MarginalMechanism(Specified):
         presence = isinstance(self.protection, Presence)
         return Guarantee(
             unit="The presence of one record." if presence else "The attribute values of one record, each with its own budget.",
-            relation=self.protection.words(),
+            relation=self.protection.sentence(),
             unprotected=self._unprotected(),
             notion=NOTIONS["gaussian"],
             parameters=self._parameters(),

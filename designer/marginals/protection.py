@@ -42,7 +42,7 @@ class Presence:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """One sentence: what may change, and what budget it has."""
         return f"One record may appear or disappear, with budget {self.epsilon!r}."
 
@@ -143,15 +143,15 @@ PRESENCE = Named(
 PROTECTION = either(ATTRIBUTES, PRESENCE)
 
 
-def to_spec(protection: Protection) -> dict[str, Any]:
+def protection_to_spec(protection: Protection) -> dict[str, Any]:
     """Plain data; the domain is the workload's."""
     if isinstance(protection, Presence):
         return {"kind": "presence", "epsilon": protection.epsilon}
     return {"kind": "attributes", "budgets": list(protection.budgets)}
 
 
-def from_spec(spec: Mapping[str, Any], domain: Domain) -> Protection:
-    """The inverse of `to_spec`."""
+def protection_from_spec(spec: Mapping[str, Any], domain: Domain) -> Protection:
+    """The inverse of `protection_to_spec`."""
     if isinstance(spec, dict) and spec.get("kind") == "presence":
         require_keys(spec, keys(PRESENCE), "protection")
         return Presence(spec["epsilon"])

@@ -109,7 +109,7 @@ class Restricted(Metric):
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         return self.part.exact_budget(int(self.elements[left]), int(self.elements[right]))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return (
             f"One record may change between {self.size} chosen elements of {self.part.size}, by this rule: "
             f"{inner_words(self.part)}."

@@ -69,7 +69,7 @@ class Hamming(Metric):
         changed = [budget for code, budget in zip(codes, self.budgets, strict=True) if code[0] != code[1]]
         return None if any(np.isinf(changed)) else sum(map(Fraction, changed), Fraction(0))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         listed = ", ".join(f"{name} {budget!r}" for name, budget in zip(self.domain.attributes, self.budgets, strict=True))
         return (
             f"One record may change in any of its attributes; the budget is the sum over the changed attributes of: {listed}."
@@ -186,7 +186,7 @@ class Product(Metric):
             total += budget
         return total
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         listed = "; ".join(
             f"{name} ({inner_words(part)})" for name, part in zip(self.domain.attributes, self.parts, strict=True)
         )

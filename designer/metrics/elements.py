@@ -36,7 +36,7 @@ class Uniform(Metric):
     def exact_budget(self, left: int, right: int) -> Fraction:
         return Fraction(self.epsilon) * (left != right)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return (
             f"One record may change from any universe element to any other, with budget {self.epsilon!r} whatever the two are."
         )
@@ -81,7 +81,7 @@ class PerElement(Metric):
         pair = float(self.epsilons[left]), float(self.epsilons[right])
         return None if np.inf in pair else Fraction(pair[0]) + Fraction(pair[1])
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         low, high = float(self.epsilons.min()), float(self.epsilons.max())
         return (
             "One record may change from any universe element to any other, with the sum of the two elements' own budgets, "
@@ -159,7 +159,7 @@ class Instance(Metric):
         budget = 0.0 if left == right else min(float(self.epsilons[left]), float(self.epsilons[right]), self.cap)
         return None if np.isinf(budget) else Fraction(budget)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         low, high = float(self.epsilons.min()), float(self.epsilons.max())
         closed = f", but never more than {self.cap!r} (the shortest-path closure)" if self.closure else ""
         return (
@@ -208,7 +208,7 @@ class Partition(Metric):
             return Fraction(0)
         return Fraction(self.epsilon) if self.labels[left] == self.labels[right] else None
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return (
             f"One record may change from any universe element to any other of the same part, with budget {self.epsilon!r}; "
             f"there are {len(set(self.labels))} parts, and which part a record is in is not protected."

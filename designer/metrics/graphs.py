@@ -146,7 +146,7 @@ class Graph(Metric):
         length = self._path(left, right)
         return None if length is None else length * self._lengths[1]
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         span = f", of length {float(self.weights.min())!r} to {float(self.weights.max())!r}" if len(self.weights) else ""
         return (
             f"One record may change along the {len(self.edges)} edges of a graph of {self.nodes} elements{span}, with budget "

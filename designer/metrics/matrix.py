@@ -55,7 +55,7 @@ class Matrix(Metric):
         budget = self.budgets[left, right]
         return Fraction(float(budget)) if np.isfinite(budget) else None
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         finite = self.budgets[np.isfinite(self.budgets) & ~np.eye(self.size, dtype=bool)]
         span = f"from {float(finite.min())!r} to {float(finite.max())!r}" if finite.size else "all infinite"
         closed = (

@@ -71,9 +71,9 @@ def _in_midrange(part: Relation) -> bool:
     return True
 
 
-def nesting(relation: Relation) -> int:
+def relation_depth(relation: Relation) -> int:
     """How many levels of relations a relation holds, itself included."""
-    return 1 + max(map(nesting, relation.inner()), default=0)
+    return 1 + max(map(relation_depth, relation.inner()), default=0)
 
 
 def require_metric(value: object, field: str, size: int | None = None) -> Metric:
@@ -84,9 +84,9 @@ def require_metric(value: object, field: str, size: int | None = None) -> Metric
         raise InvalidProblem(
             f"{field}: speaks of {value.size} elements where {size} are needed; metrics must share one universe."
         )
-    if nesting(value) >= DEEPEST:
+    if relation_depth(value) >= DEEPEST:
         raise InvalidProblem(
-            f"{field}: nests metrics {nesting(value)} deep; at most {DEEPEST - 1} levels go into another metric."
+            f"{field}: nests metrics {relation_depth(value)} deep; at most {DEEPEST - 1} levels go into another metric."
         )
     return value
 
@@ -110,7 +110,7 @@ def metric_from_spec(spec: Any, read: Read) -> Metric:
 
 def inner_words(relation: Relation) -> str:
     """The sentence of a relation, to be put in brackets inside another one."""
-    return relation.words().removesuffix(".")
+    return relation.sentence().removesuffix(".")
 
 
 METRIC = refer("metric")  # metrics hold metrics: the closed list defines it
@@ -195,7 +195,7 @@ class Scaled(Metric):
         budget = self.part.exact_budget(left, right)
         return None if budget is None else budget * Fraction(self.factor)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return f"One record may change with {self.factor!r} times the budget of this rule: {inner_words(self.part)}."
 
     def to_spec(self) -> dict[str, Any]:
@@ -271,7 +271,7 @@ class Combination(Metric):
         listed = (block.budgets for block in Metric.blocks(self))
         return max((float(budgets[np.isfinite(budgets)].max(initial=0.0)) for budgets in listed), default=0.0)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         listed = "; ".join(f"({i + 1}) {inner_words(part)}" for i, part in enumerate(self.parts))
         return f"One record may change with {self.what} the budgets of these rules: {listed}."
 

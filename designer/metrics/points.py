@@ -50,7 +50,7 @@ class Euclidean(Metric):
         )
         return root_below(Fraction(self.per_unit) ** 2 * square)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return (
             f"One record may change from any point to any other, with budget {self.per_unit!r} for every unit of the "
             f"straight distance between the two ({self.places.shape[1]} coordinates)."
@@ -128,7 +128,7 @@ class GreatCircle(Metric):
             low = (angle * arb(EARTH_RADIUS_KM) * arb(self.per_km)).lower().mid().man_exp()
         return max(Fraction(0), Fraction(int(low[0])) * Fraction(2) ** int(low[1]))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return (
             f"One record may change from any place to any other, with budget {self.per_km!r} for every kilometre of "
             f"great-circle distance between the two (sphere of radius {EARTH_RADIUS_KM} km)."

@@ -55,7 +55,7 @@ class AddRemove(Relation):
     def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
         return f"a record of {elements[min(left, right)]} appears"
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         low, high = float(self.epsilons.min()), float(self.epsilons.max())
         budget = (
             f"budget {low!r}" if low == high else f"a budget of its own for each universe element, from {low!r} to {high!r}"
@@ -214,7 +214,7 @@ class AppearOrChange(Relation):
             return f"a record of {elements[min(left, right)]} appears"
         return super().pair_words(left, right, elements)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         low, high = float(self.epsilons.min()), float(self.epsilons.max())
         closed = " (where a way round costs less, that cost)" if self.closure else ""
         return (

@@ -75,7 +75,7 @@ class Ordered(Metric):
         moved = abs(Fraction(float(self.values[left])) - Fraction(float(self.values[right])))
         return moved * Fraction(self.epsilon) / Fraction(self.period)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         days = self.period / MICROSECONDS_A_DAY if self.unit == "microsecond" else self.period
         step = f"{days!r} of difference in value" if self.unit == "unit" else f"{days!r} days between them"
         return f"One record may change from any value to any other, with budget {self.epsilon!r} for every {step}."
@@ -125,7 +125,7 @@ class Chebyshev(Metric):
     def exact_budget(self, left: int, right: int) -> Fraction:
         return max(self._moves(left, right)) * Fraction(self.per_unit)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return (
             f"One record may change from any element to any other, with budget {self.per_unit!r} for every unit of {self.what} "
             f"({self.places.shape[1]} numbers each)."

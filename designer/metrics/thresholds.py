@@ -117,7 +117,7 @@ class Threshold(Metric):
         steps = 1 if self._is_near(left, right) and left != right else int(self.hops(slice(left, left + 1))[0, right])
         return None if steps < 0 else steps * Fraction(self.epsilon)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return (
             f"One record may change between elements at most {self.threshold!r} apart with budget {self.epsilon!r}, and "
             "further with that budget for each such step on the way; elements that no steps join are not protected from "
@@ -171,7 +171,7 @@ class SmoothThreshold(Metric):
             return None if distance is None else Fraction(0)
         return Fraction(self.epsilon) * max(Fraction(1), distance / Fraction(self.threshold))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return (
             f"One record may change from any universe element to any other, with budget {self.epsilon!r} up to a distance of "
             f"{self.threshold!r} and in proportion to the distance beyond. Distance means the budget of: "

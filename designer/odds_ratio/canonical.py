@@ -79,7 +79,7 @@ class CanonicalNoise(Immutable, ABC):
 
         The bits of a uniform number are drawn until ball arithmetic proves between which two grid points its quantile lies.
         """
-        words = entropy.words(count(size, "size"))
+        words = entropy.random_words(count(size, "size"))
         return np.array([self._cell(LazyUniform(int(word), 64, entropy), exponent) for word in words], dtype=object)
 
     def _cell(self, uniform: LazyUniform, exponent: int) -> int:
@@ -267,7 +267,7 @@ class Tulap(CanonicalNoise):
         from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 
         whole = DiscreteLaplace([self.tradeoff.epsilon]).draw(count(size, "size"), entropy)[:, 0].astype(object)
-        part = (entropy.words(size) >> np.uint64(64 - exponent)).astype(object)
+        part = (entropy.random_words(size) >> np.uint64(64 - exponent)).astype(object)
         return np.asarray(whole * 2**exponent + part - 2 ** (exponent - 1))
 
 

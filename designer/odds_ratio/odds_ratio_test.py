@@ -195,7 +195,7 @@ class OddsRatioTest(Specified):
             unprotected=(f"Row sums {rows} and column sums {columns} are public and exact.",),
             notion=(
                 "f-private given the margins: telling two such databases apart is at least as hard as "
-                f"{self.tradeoff.words()} says."
+                f"{self.tradeoff.sentence()} says."
             ),
             parameters={"adjacency": self.adjacency, "least_alpha_plus_beta": 2 * float(self.tradeoff.fixed_point())},
             mechanism=(

@@ -22,7 +22,7 @@ from designer.odds_ratio.canonical import CanonicalNoise
 from designer.odds_ratio.fisher import Margins, level
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import positive
-from solvers.exact.balls import decided, float_above, rational_ball
+from solvers.exact.balls import decided, float_above_real, rational_ball
 from solvers.exact.bits import precision
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _mean(terms: list[tuple[arb, arb]], omega: Fraction) -> arb:
 
 def p_value_above(margins: Margins, noise: CanonicalNoise, statistic: Fraction, omega: Fraction = Fraction(1)) -> float:
     """The p-value of odds ratios up to omega against larger ones, rounded up."""
-    return min(1.0, float_above(lambda: exceedance_ball(margins, noise, statistic, omega)))
+    return min(1.0, float_above_real(lambda: exceedance_ball(margins, noise, statistic, omega)))
 
 
 def lower_limit(margins: Margins, noise: CanonicalNoise, statistic: Fraction, error: float) -> float:

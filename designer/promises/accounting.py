@@ -16,7 +16,7 @@ from designer.errors import InvalidProblem
 from designer.promises.piecewise import PiecewiseLinear, from_lines, ladder
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.values.checks import count, rational, rational_from, shown
-from solvers.exact.balls import decided, exp_ball, float_above, float_below, normal_quantile, rational_ball
+from solvers.exact.balls import decided, exp_ball, float_above_real, float_below_real, normal_quantile, rational_ball
 
 if TYPE_CHECKING:
     from flint import arb
@@ -36,7 +36,7 @@ def gdp_delta(mu: object, epsilon: object) -> float:
 def gdp_log_delta(mu: object, epsilon: object) -> float:
     """The natural logarithm of `gdp_delta`, rounded up: finite where delta itself is below every float."""
     power, tradeoff = rational_from(epsilon, "epsilon", 0), Gaussian.of(mu)
-    return float_above(lambda: tradeoff.delta_ball(exp_ball(power)).log())
+    return float_above_real(lambda: tradeoff.delta_ball(exp_ball(power)).log())
 
 
 def gdp_epsilon(mu: object, delta: object) -> float:
@@ -60,7 +60,7 @@ def gdp_mu(epsilon: object, delta: object) -> float:
 def gdp_rho(mu: object) -> float:
     """mu-GDP is `mu^2 / 2`-zCDP, rounded up; the converse is false."""
     squared = rational_from(mu, "mu", 0) ** 2
-    return float_above(lambda: rational_ball(squared / 2))
+    return float_above_real(lambda: rational_ball(squared / 2))
 
 
 def zcdp_group_rho(rho: object, size: int) -> Fraction:
@@ -79,7 +79,7 @@ def zcdp_epsilon_bun_steinke(rho: object, delta: object) -> float:
     (17.91528, 40.95057)
     """
     budget, most = rational_from(rho, "rho", 0), _delta(delta)
-    return float_above(
+    return float_above_real(
         lambda: rational_ball(budget) + 2 * (rational_ball(budget) * -rational_ball(most).log()).nonnegative_part().sqrt()
     )
 
@@ -89,7 +89,7 @@ def zcdp_delta_bun_steinke(rho: object, epsilon: object) -> float:
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
     if power < budget:
         return 1.0
-    return 0.0 if budget == 0 else float_above(lambda: exp_ball(-((power - budget) ** 2) / (4 * budget)))
+    return 0.0 if budget == 0 else float_above_real(lambda: exp_ball(-((power - budget) ** 2) / (4 * budget)))
 
 
 def zcdp_delta(rho: object, epsilon: object) -> float:
@@ -100,13 +100,13 @@ def zcdp_delta(rho: object, epsilon: object) -> float:
     (Pinsker) and `sqrt(1 - exp(-rho))` (Bretagnolle and Huber), both from the Kullback-Leibler divergence of at most rho.
     """
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
-    return min(1.0, float_above(lambda: _zcdp_delta_ball(budget, power))) if budget else 0.0
+    return min(1.0, float_above_real(lambda: _zcdp_delta_ball(budget, power))) if budget else 0.0
 
 
 def zcdp_log_delta(rho: object, epsilon: object) -> float:
     """The natural logarithm of `zcdp_delta`, rounded up."""
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
-    return min(0.0, float_above(lambda: _zcdp_delta_ball(budget, power).log())) if budget else -math.inf
+    return min(0.0, float_above_real(lambda: _zcdp_delta_ball(budget, power).log())) if budget else -math.inf
 
 
 def zcdp_epsilon(rho: object, delta: object) -> float:
@@ -141,7 +141,7 @@ def pure_rho(epsilon: object) -> float:
     Derivation: docs/theory/tradeoff.md, section 5.
     """
     power = rational_from(epsilon, "epsilon", 0)
-    return float_above(lambda: rational_ball(power) * rational_ball(power / 2).tanh())
+    return float_above_real(lambda: rational_ball(power) * rational_ball(power / 2).tanh())
 
 
 def pure_mu(epsilon: object) -> float:
@@ -150,7 +150,7 @@ def pure_mu(epsilon: object) -> float:
     `f_epsilon >= G_mu` has to hold at the corner (c, c) of f_epsilon only, and G_mu has its fixed point at Phi(-mu / 2).
     """
     power = rational_from(epsilon, "epsilon", 0)
-    return float_above(lambda: -2 * normal_quantile(1 / (1 + exp_ball(power)))) if power else 0.0
+    return float_above_real(lambda: -2 * normal_quantile(1 / (1 + exp_ball(power)))) if power else 0.0
 
 
 def pure_delta(epsilon: object, smaller: object) -> float:
@@ -163,7 +163,7 @@ def approximate_delta(epsilon: object, delta: object, other: object) -> float:
     power, target = rational_from(epsilon, "epsilon", 0), rational_from(other, "other", 0)
     promise = EpsilonDelta(power, rational_from(delta, "delta", 0, 1))
     if target >= power:
-        return float_above(lambda: rational_ball(promise.delta))
+        return float_above_real(lambda: rational_ball(promise.delta))
     return promise.delta_at(target)
 
 
@@ -242,4 +242,4 @@ def zcdp_rho_below(epsilon: object, delta: object) -> float:
 def gdp_mu_of_rho_below(rho: object) -> float:
     """The mu whose Gaussian is rho-zCDP, `sqrt(2 rho)`, rounded down."""
     budget = rational_from(rho, "rho", 0)
-    return float_below(lambda: rational_ball(2 * budget).sqrt())
+    return float_below_real(lambda: rational_ball(2 * budget).sqrt())

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 
-class Order(Enum):
+class Strength(Enum):
     """The verdict on a pair of promises."""
 
     EQUAL = "The two promises are the same."
@@ -38,27 +38,27 @@ class Order(Enum):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class StrengthComparison:
     """A verdict, and type I errors that witness it: where the first function is above the second, and where it is below."""
 
-    order: Order
+    order: Strength
     above_at: float | Fraction | None
     below_at: float | Fraction | None
 
 
-def compare(first: Tradeoff, second: Tradeoff) -> Comparison:
+def compare_tradeoffs(first: Tradeoff, second: Tradeoff) -> StrengthComparison:
     """The order of two tradeoff functions, with witnesses; exact for rational corners.
 
     With irrational numbers, differences below the first 4096 bits count as ties.
 
     >>> from designer.promises.tradeoff import EpsilonDelta
-    >>> compare(EpsilonDelta(1), EpsilonDelta(2)).order.name, compare(EpsilonDelta(1), Gaussian.of(1)).order.name
-    ('STRONGER', 'INCOMPARABLE')
+    >>> [compare_tradeoffs(EpsilonDelta(1), other).order.name for other in (EpsilonDelta(2), Gaussian.of(1))]
+    ['STRONGER', 'INCOMPARABLE']
     """
     below, above = shortfall(first, second), shortfall(second, first)
     if below is None:
-        return Comparison(Order.EQUAL if above is None else Order.STRONGER, above, None)
-    return Comparison(Order.WEAKER if above is None else Order.INCOMPARABLE, above, below)
+        return StrengthComparison(Strength.EQUAL if above is None else Strength.STRONGER, above, None)
+    return StrengthComparison(Strength.WEAKER if above is None else Strength.INCOMPARABLE, above, below)
 
 
 def shortfall(first: Tradeoff, second: Tradeoff) -> float | Fraction | None:
@@ -74,7 +74,7 @@ def shortfall(first: Tradeoff, second: Tradeoff) -> float | Fraction | None:
         return _at_segments(first, second)
     if isinstance(first, Gaussian) and isinstance(second, Gaussian):
         return None if first.mu_squared <= second.mu_squared else 0.5
-    raise InvalidProblem(f"first: {first.words()} cannot be compared with {second.words()}.")
+    raise InvalidProblem(f"first: {first.sentence()} cannot be compared with {second.sentence()}.")
 
 
 def _corner(tradeoff: Tradeoff, place: int) -> tuple[arb, arb]:
@@ -149,7 +149,7 @@ def compose(first: Tradeoff, second: Tradeoff) -> Tradeoff:
     if isinstance(first, PiecewiseLinear) and isinstance(second, PiecewiseLinear):
         return first @ second
     raise InvalidProblem(
-        f"first: {first.words()} and {second.words()} have no exact composition here; use `compose_below`, which errs "
+        f"first: {first.sentence()} and {second.sentence()} have no exact composition here; use `compose_below`, which errs "
         "towards privacy."
     )
 

@@ -193,7 +193,7 @@ class PiecewiseLinear(Tradeoff):
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "alphas": [str(a) for a in self.alphas], "betas": [str(b) for b in self.betas]}
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return f"a piecewise linear tradeoff function with {len(self.alphas)} corners"
 
 

@@ -21,7 +21,7 @@ from designer.errors import InvalidProblem
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import count, rational, rational_from, shown
 from designer.values.schema import RATIONAL, Named, of_kind, whole
-from solvers.exact.balls import exp_ball, float_above, normal_cdf, normal_quantile, rational_ball
+from solvers.exact.balls import exp_ball, float_above_real, normal_cdf, normal_quantile, rational_ball
 
 if TYPE_CHECKING:
     from flint import arb
@@ -60,7 +60,7 @@ class Tradeoff(Immutable, ABC):
         """Plain data, `kind` first; `from_spec` inverts it."""
 
     @abstractmethod
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The function in a few words."""
 
     @property
@@ -93,7 +93,7 @@ class Tradeoff(Immutable, ABC):
     def delta_at(self, epsilon: object) -> float:
         """The least delta such that this promise implies (epsilon, delta), rounded up (Dong, Roth and Su 2022, Prop. 6)."""
         power = rational(epsilon, "epsilon")
-        return float_above(lambda: self.delta_ball(exp_ball(power)))
+        return float_above_real(lambda: self.delta_ball(exp_ball(power)))
 
     def fixed_point(self) -> arb:
         """The c with beta(c) = c (Lemma 36: f(1 - c) = c), as a ball."""
@@ -162,7 +162,7 @@ class EpsilonDelta(Tradeoff):
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "epsilon": str(self.epsilon), "delta": str(self.delta)}
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return f"f_(epsilon, delta) with epsilon = {float(self.epsilon)!r}, delta = {float(self.delta)!r}"
 
 
@@ -250,7 +250,7 @@ class Gaussian(Tradeoff):
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "mu_squared": str(self.mu_squared)}
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return f"G_mu with mu = {self.mu!r}"
 
 
@@ -336,8 +336,8 @@ class Group(Tradeoff):
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "base": self.base.to_spec(), "size": self.size}
 
-    def words(self) -> str:
-        return f"{self.size} times composed {self.base.words()}"
+    def sentence(self) -> str:
+        return f"{self.size} times composed {self.base.sentence()}"
 
 
 def sorted_balls(balls: list[arb]) -> list[arb]:

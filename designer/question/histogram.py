@@ -148,7 +148,7 @@ def counts(histogram: object, universe: Universe) -> NDArray[np.int64]:
     pandas Series or DataFrame (names in the index or in columns), a polars or Arrow table. Shapes and names of columns are
     public and named in errors; values, types that depend on them, and which elements are named never are.
     """
-    return whole(in_order(histogram, universe))
+    return whole_counts(in_order(histogram, universe))
 
 
 def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
@@ -167,7 +167,7 @@ def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
     return _array(labelled.counts, len(universe.elements))
 
 
-def whole(given: NDArray[Any]) -> NDArray[np.int64]:
+def whole_counts(given: NDArray[Any]) -> NDArray[np.int64]:
     """Counts as integers; minus zero is none of them, because it tells where a number came from.
 
     given: (N,). Returns (N,).

@@ -82,7 +82,7 @@ class Relation(Immutable, ABC):
         """The budget of a pair as a rational number, rounded down where it is irrational; None when infinite."""
 
     @abstractmethod
-    def words(self) -> str:
+    def sentence(self) -> str:
         """One sentence: what may change, and what budget it has."""
 
     @abstractmethod

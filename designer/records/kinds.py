@@ -1,7 +1,7 @@
 """The closed list of policies, and how one is read from plain data.
 
->>> from designer.records.policies import Constant, Splitting, Sum
->>> total = Sum([Constant("1/4"), Splitting(1, {"pay": 10})])
+>>> from designer.records.policies import ConstantPolicy, Splitting, SumOfPolicies
+>>> total = SumOfPolicies([ConstantPolicy("1/4"), Splitting(1, {"pay": 10})])
 >>> policy_from_spec(total.to_spec()) == total
 True
 """
@@ -12,8 +12,8 @@ from dataclasses import fields
 from typing import Any
 
 from designer.errors import InvalidSpec
-from designer.records.plain_policies import Constant, GaussianSums, LaplaceSums, Splitting
-from designer.records.policies import DEEPEST, AsZcdp, Maximum, Piecewise, Scaled, Sum
+from designer.records.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, Splitting
+from designer.records.policies import DEEPEST, AsZcdp, MaximumOfPolicies, Piecewise, ScaledPolicy, SumOfPolicies
 from designer.records.policy import Policy
 from designer.records.slow_policies import StudentSum, TransformedSum
 from designer.values.checks import shown
@@ -22,13 +22,13 @@ from designer.values.json_text import require_keys
 POLICIES: dict[str, type[Policy]] = {
     cls.kind: cls
     for cls in (
-        Constant,
+        ConstantPolicy,
         Splitting,
         GaussianSums,
         LaplaceSums,
-        Sum,
-        Maximum,
-        Scaled,
+        SumOfPolicies,
+        MaximumOfPolicies,
+        ScaledPolicy,
         Piecewise,
         AsZcdp,
         TransformedSum,

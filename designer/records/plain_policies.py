@@ -41,7 +41,7 @@ from solvers.exact.rational import float_above, root_above
 
 
 @dataclass(frozen=True)
-class Constant(Policy):
+class ConstantPolicy(Policy):
     """`P(r) = loss`: ordinary zCDP (Lemma 5.6) or pure privacy under adding and removing a record."""
 
     loss: Fraction
@@ -71,7 +71,7 @@ class Constant(Policy):
 
         return ibis.literal(float(self.loss))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return f"{self.loss}"
 
     def to_spec(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Splitting(Policy):
             m = ibis.greatest(m, ibis.least(quotient, 2.0**53).ceil().cast("float64"), quotient)
         return (m * m if self.power == 2 else m) * float(self.loss)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         ratios = ", ".join(f"|{attribute}| / {bracketed(T)}" for attribute, T in self.thresholds.items())
         return f"{self.loss} * max(1, ceil(max({ratios})))" + ("^2" if self.power == 2 else "")
 
@@ -220,7 +220,7 @@ class NoisySums(Policy):
             total = total + (size * size if self.power == 2 else size) * float(self.weight(amount))
         return total
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         summed = [self.term(attribute, amount) for attribute, amount in self.amounts.items()]
         return " + ".join(summed + [self.term("1", amount) for amount in self.counted]) or "0"
 

@@ -1,7 +1,8 @@
 """Every per-record policy and their compositions (docs/theory/records.md).
 
->>> by_sector = Piecewise("sector", {"mining": Splitting(1, {"pay": 10}), "retail": Splitting(1, {"pay": 5})}, Constant(1))
->>> total = Sum([Constant("1/4"), by_sector])
+>>> sectors = {"mining": Splitting(1, {"pay": 10}), "retail": Splitting(1, {"pay": 5})}
+>>> by_sector = Piecewise("sector", sectors, ConstantPolicy(1))
+>>> total = SumOfPolicies([ConstantPolicy("1/4"), by_sector])
 >>> [total.exact({"sector": sector, "pay": 15}) for sector in ("mining", "retail", "other")]
 [Fraction(17, 4), Fraction(37, 4), Fraction(5, 4)]
 """
@@ -17,7 +18,7 @@ import numpy as np
 
 from designer.engines.texts import octets, octets_of
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.records.plain_policies import Constant, GaussianSums, LaplaceSums, NoisySums, Splitting
+from designer.records.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, NoisySums, Splitting
 from designer.records.policy import Columns, Policy, Read, Unit, column, length, parameter, raised, same_unit
 from designer.records.values import entry, is_missing, is_whole
 from designer.values.arrays import Floats
@@ -26,21 +27,21 @@ from solvers.exact.rational import float_above
 
 __all__ = [
     "AsZcdp",
-    "Constant",
+    "ConstantPolicy",
     "GaussianSums",
     "LaplaceSums",
-    "Maximum",
+    "MaximumOfPolicies",
     "NoisySums",
     "Piecewise",
     "Policy",
-    "Scaled",
+    "ScaledPolicy",
     "Splitting",
-    "Sum",
+    "SumOfPolicies",
 ]
 
 # Sums of groups of scaled sums take five levels; deeper nests are mistakes, or files made to exhaust a reader.
 DEEPEST = 8
-Key = str | int
+GroupLabel = str | int
 
 
 class Compound(Policy):
@@ -48,9 +49,9 @@ class Compound(Policy):
 
     def __post_init__(self) -> None:
         same_unit(self.inner(), f"policy.{self.kind}")
-        if nesting(self) > DEEPEST:
+        if policy_depth(self) > DEEPEST:
             raise InvalidProblem(
-                f"policy.{self.kind}: nests policies {nesting(self)} deep; at most {DEEPEST} levels are read back."
+                f"policy.{self.kind}: nests policies {policy_depth(self)} deep; at most {DEEPEST} levels are read back."
             )
 
     @property
@@ -61,8 +62,8 @@ class Compound(Policy):
     def unit(self) -> Unit:
         return self.inner()[0].unit
 
-    def keys(self) -> dict[str, tuple[Key, ...]]:
-        known: dict[str, tuple[Key, ...]] = {}
+    def keys(self) -> dict[str, tuple[GroupLabel, ...]]:
+        known: dict[str, tuple[GroupLabel, ...]] = {}
         for part in self.inner():
             for name, values in part.keys().items():
                 known[name] = tuple(dict.fromkeys(known.get(name, ()) + values))
@@ -85,8 +86,8 @@ class Combined(Compound):
     def inner(self) -> tuple[Policy, ...]:
         return self.parts
 
-    def words(self) -> str:
-        return self.sign.join(f"({part.words()})" for part in self.parts)
+    def sentence(self) -> str:
+        return self.sign.join(f"({part.sentence()})" for part in self.parts)
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "parts": [part.to_spec() for part in self.parts]}
@@ -97,7 +98,7 @@ class Combined(Compound):
 
 
 @dataclass(frozen=True)
-class Sum(Combined):
+class SumOfPolicies(Combined):
     """Sequential composition (Lemma 4.2): several releases about the same records cost the sum of their policies,
     adaptive or not."""
 
@@ -118,7 +119,7 @@ class Sum(Combined):
 
 
 @dataclass(frozen=True)
-class Maximum(Combined):
+class MaximumOfPolicies(Combined):
     """Parallel composition (Lemma 4.3): releases on disjoint parts of the data, a record being in one of them,
     cost the largest policy.
 
@@ -141,7 +142,7 @@ class Maximum(Combined):
 
 
 @dataclass(frozen=True)
-class Scaled(Compound):
+class ScaledPolicy(Compound):
     """`factor * P(r)`: the same release repeated, or a share of a budget."""
 
     factor: Fraction
@@ -165,8 +166,8 @@ class Scaled(Compound):
     def expression(self, table: Any) -> Any:
         return self.part.expression(table) * float(self.factor)
 
-    def words(self) -> str:
-        return f"{self.factor} * ({self.part.words()})"
+    def sentence(self) -> str:
+        return f"{self.factor} * ({self.part.sentence()})"
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "factor": self.factor, "part": self.part.to_spec()}
@@ -186,7 +187,7 @@ class Piecewise(Compound):
     """
 
     attribute: str
-    groups: Mapping[Key, Policy]
+    groups: Mapping[GroupLabel, Policy]
     other: Policy
     kind = "piecewise"
 
@@ -194,14 +195,14 @@ class Piecewise(Compound):
         listed = dict(self.groups) if isinstance(self.groups, Mapping) else {}
         if not listed or any(isinstance(key, bool) or not isinstance(key, (str, int)) for key in listed):
             raise InvalidProblem(f"policy.groups: {shown(self.groups)} is no mapping from texts or whole numbers to policies.")
-        object.__setattr__(self, "groups", Groups(listed))
+        object.__setattr__(self, "groups", GroupPolicies(listed))
         super().__post_init__()
 
     @property
     def attributes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((self.attribute, *super().attributes)))
 
-    def keys(self) -> dict[str, tuple[Key, ...]]:
+    def keys(self) -> dict[str, tuple[GroupLabel, ...]]:
         inner = super().keys()
         return {**inner, self.attribute: tuple(dict.fromkeys((*self.groups, *inner.get(self.attribute, ()))))}
 
@@ -244,9 +245,9 @@ class Piecewise(Compound):
             else_=self.other.expression(table),
         )
 
-    def words(self) -> str:
-        cases = "; ".join(f"{policy.words()} where {self.attribute} = {key!r}" for key, policy in self.groups.items())
-        return f"[{cases}; {self.other.words()} otherwise]"
+    def sentence(self) -> str:
+        cases = "; ".join(f"{policy.sentence()} where {self.attribute} = {key!r}" for key, policy in self.groups.items())
+        return f"[{cases}; {self.other.sentence()} otherwise]"
 
     def to_spec(self) -> dict[str, Any]:
         groups = [[key, policy.to_spec()] for key, policy in self.groups.items()]
@@ -263,16 +264,16 @@ class Piecewise(Compound):
         return cls(spec["attribute"], groups, read(spec["other"]))
 
 
-class Groups(Mapping[Key, Policy]):
+class GroupPolicies(Mapping[GroupLabel, Policy]):
     """The policies of a partition, frozen."""
 
-    def __init__(self, policies: Mapping[Key, Policy]) -> None:
+    def __init__(self, policies: Mapping[GroupLabel, Policy]) -> None:
         self._policies = dict(policies)
 
-    def __getitem__(self, key: Key) -> Policy:
+    def __getitem__(self, key: GroupLabel) -> Policy:
         return self._policies[key]
 
-    def __iter__(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[GroupLabel]:
         return iter(self._policies)
 
     def __len__(self) -> int:
@@ -323,8 +324,8 @@ class AsZcdp(Compound):
         power = (-ibis.least(loss, 500.0)).exp()  # some engines refuse to underflow
         return loss * (1.0 - power) / (1.0 + power)
 
-    def words(self) -> str:
-        return f"P tanh(P / 2) with P = {self.part.words()}"
+    def sentence(self) -> str:
+        return f"P tanh(P / 2) with P = {self.part.sentence()}"
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "part": self.part.to_spec()}
@@ -334,9 +335,9 @@ class AsZcdp(Compound):
         return cls(read(spec["part"]))
 
 
-def nesting(policy: Policy) -> int:
+def policy_depth(policy: Policy) -> int:
     """How many levels of policies a policy holds, itself included."""
-    return 1 + max(map(nesting, policy.inner()), default=0)
+    return 1 + max(map(policy_depth, policy.inner()), default=0)
 
 
 def _listed(value: Any, field: str) -> list[Any]:

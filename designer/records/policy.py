@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.records.values import entry, number
+from designer.records.values import entry, python_number
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import rational, shown
 
@@ -65,7 +65,7 @@ class Policy(Immutable, ABC):
         """
 
     @abstractmethod
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The formula, in one line."""
 
     @abstractmethod
@@ -144,7 +144,7 @@ def bracketed(number: Fraction) -> str:
 
 def magnitude(record: Mapping[str, object], attribute: str) -> Fraction:
     """`|r_a|` of one record, 0 where it is missing."""
-    value = number(entry(record, attribute), attribute)
+    value = python_number(entry(record, attribute), attribute)
     if value is None:
         return Fraction(0)
     finite = isinstance(value, Decimal) and value.is_finite()
@@ -170,7 +170,7 @@ def magnitudes(values: NDArray[Any]) -> Floats:
 
 
 def _float(value: Any) -> float:
-    given = value if type(value) in (int, float) else number(value, "columns")
+    given = value if type(value) in (int, float) else python_number(value, "columns")
     try:
         return 0.0 if given is None else float(given)
     except OverflowError:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from designer.sampling.entropy import Entropy
 
-Shape = Literal["log", "root"]
+SlowShape = Literal["log", "root"]
 FINENESS = 20  # the grid has at least 2^20 steps to the noise's scale
 SLACK = Fraction(1, 2**150)  # two transformed numbers are each known to 2^-159
 
@@ -62,7 +62,7 @@ class TransformedNoise(Immutable):
     [1.8, 1150.0, 9546.2]
     """
 
-    shape: Shape
+    shape: SlowShape
     offset: Fraction
     deviation: Fraction
 
@@ -235,7 +235,7 @@ class TransformedSum(SlowSum):
         f = (1.0 + size / offset).ln() if self.noise.shape == "log" else size / roots
         return f * f * float(1 / (2 * self.noise.deviation**2))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         x, a = f"|{self.attribute}|", self.noise.offset
         f = f"log(1 + {x} / {bracketed(a)})" if self.noise.shape == "log" else f"(sqrt({x} + {a}) - sqrt({a}))"
         return f"{f}^2 / {bracketed(2 * self.noise.deviation**2)}, {f} rounded up to a multiple of {bracketed(self.noise.step)}"
@@ -282,7 +282,7 @@ class StudentSum(SlowSum):
         ratio = measure(table, self.attribute) * float(1 / (2 * self.noise.scale))
         return (ratio + (ratio * ratio + 1.0).sqrt()).ln() * float(2 * self.noise.power)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         size = f"|{self.attribute}| / {bracketed(2 * self.noise.scale)}"
         return (
             f"{2 * self.noise.power} asinh({size}), |{self.attribute}| rounded up to a multiple of {bracketed(self.noise.step)}"

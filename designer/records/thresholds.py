@@ -20,11 +20,11 @@ import numpy as np
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
 from designer.records.design import RecordDesign
-from designer.records.policies import Constant, Splitting, Sum
+from designer.records.policies import ConstantPolicy, Splitting, SumOfPolicies
 from designer.records.targets import COUNT, PriorRecords
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import count, positive, shown
-from solvers.programs.ceiling_product import Product, least_product
+from solvers.programs.ceiling_product import CeilingProduct, least_product
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +60,13 @@ class SplitDesign(Immutable):
         """What a record costs the counts of records, asked before splitting."""
         return constant_loss(self.design)
 
-    def policy(self) -> Sum:
+    def policy(self) -> SumOfPolicies:
         """The published policy: splitting for everything asked on split rows,
         and a constant for the counts of records before."""
         exact = self.design.policy()
         loss = Fraction(self.split_rows) + sum(Fraction(T) ** 2 / (2 * exact.variances[a]) for a, T in self.thresholds.items())
         split = Splitting(loss, {a: Fraction(T) for a, T in self.thresholds.items()})
-        return Sum((Constant(exact.constant), split))
+        return SumOfPolicies((ConstantPolicy(exact.constant), split))
 
     def rows(self, records: PriorRecords) -> Floats:
         """(K,), `m`: the split rows of public records."""
@@ -124,7 +124,7 @@ def design_thresholds(
         raise InvalidProblem("design: has counts of records only; nothing is split.")
     values, weights = _fewer(design.prior, measures, count(points, "points"))
     squares = np.array([design.charged[design.row(a)].sum() / 2 for a in measures])
-    product = Product(values, weights, squares, split_rows, constant_loss(design), design.prior.largest)
+    product = CeilingProduct(values, weights, squares, split_rows, constant_loss(design), design.prior.largest)
     high = values.max(axis=0)
     solution = least_product(product, high / count(most_rows, "most_rows"), high, tolerance=tolerance)
     words = f"{design.prior.form} of weight times splitting policy over {len(values)} prior records"

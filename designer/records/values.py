@@ -40,7 +40,7 @@ def is_whole(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
-def number(value: object, column: str) -> Number | None:
+def python_number(value: object, column: str) -> Number | None:
     """A number as one of Python's, None where it is missing; InvalidProblem for every type that no column of numbers holds."""
     if is_missing(value):
         return None

@@ -141,7 +141,7 @@ def composed(*mechanisms: Promising) -> Guarantee:
     prints = [statement.fingerprint for statement in statements]
     return replace(
         statements[0],
-        relation=relation.words(),
+        relation=relation.sentence(),
         unprotected=tuple(dict.fromkeys(line for statement in statements for line in statement.unprotected)),
         parameters=_parameters(relation, [statement.parameters["worst_ratio"] for statement in statements]),
         mechanism="Together: " + " ".join(f"({m + 1}) {statement.mechanism}" for m, statement in enumerate(statements)),
@@ -160,7 +160,7 @@ def for_groups(mechanism: Promising, records: int) -> Guarantee:
     return replace(
         statement,
         unit=f"The values of {size} records together, as the relation says; their budgets add where they change differently.",
-        relation=relation.words(),
+        relation=relation.sentence(),
         parameters=_parameters(relation, [statement.parameters["worst_ratio"]]),
         fingerprint=joint_fingerprint(f"group of {size}", [statement.fingerprint]),
     )

@@ -85,9 +85,9 @@ class RowGroups(Relation):
         """Connected components of the records: one component is chosen in every group."""
         return {"connected_components": math.prod(int(part.components().max()) + 1 for part in self.parts)}
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         listed = "; ".join(
-            f"{name} ({part.words().removesuffix('.')})" for name, part in zip(self.names, self.parts, strict=True)
+            f"{name} ({part.sentence().removesuffix('.')})" for name, part in zip(self.names, self.parts, strict=True)
         )
         return (
             f"A record has one value in each of {len(self.parts)} groups and may change in all of them; the budget is the "

@@ -19,7 +19,7 @@ class Entropy(Protocol):
     def private(self) -> bool:
         """May noise made from these words protect anybody?"""
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def random_words(self, count: int) -> NDArray[np.uint64]:
         """`count` fresh words, shape (count,), each uniform on 0 .. 2^64 - 1."""
 
 
@@ -27,13 +27,13 @@ class Entropy(Protocol):
 class SystemEntropy:
     """The operating system's generator, asked anew on every call: nothing is buffered, so forked processes cannot share words.
 
-    >>> SystemEntropy().words(3).shape
+    >>> SystemEntropy().random_words(3).shape
     (3,)
     """
 
     private: bool = field(default=True, init=False)
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def random_words(self, count: int) -> NDArray[np.uint64]:
         """`count` words from `os.urandom`."""
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
@@ -44,7 +44,7 @@ class SeededEntropy:
 
     Equal seeds give equal streams; the object moves along its stream, so two calls differ.
 
-    >>> int(SeededEntropy(7).words(1)[0]) == int(SeededEntropy(7).words(1)[0])
+    >>> int(SeededEntropy(7).random_words(1)[0]) == int(SeededEntropy(7).random_words(1)[0])
     True
     """
 
@@ -57,6 +57,6 @@ class SeededEntropy:
             raise InvalidProblem(f"seed: {self.seed} is negative; give an integer >= 0.")
         object.__setattr__(self, "_stream", np.random.Philox(self.seed))
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def random_words(self, count: int) -> NDArray[np.uint64]:
         """The next `count` words of the stream."""
         return self._stream.random_raw(count)

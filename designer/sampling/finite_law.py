@@ -56,7 +56,7 @@ class FiniteLaw:
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent integers."""
-        words = entropy.words(size)
+        words = entropy.random_words(size)
         # A word below the integer part of a share is below the share, whatever its further bits; a word above it is above.
         drawn = np.searchsorted(self._above, words, side="left")
         for i in np.flatnonzero(drawn != np.searchsorted(self._below, words, side="right")):

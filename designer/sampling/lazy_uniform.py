@@ -32,7 +32,7 @@ class LazyUniform:
 
     def refine(self) -> None:
         """Draw 64 further bits."""
-        self.head = (self.head << 64) | int(self._entropy.words(1)[0])
+        self.head = (self.head << 64) | int(self._entropy.random_words(1)[0])
         self.bits += 64
 
     def ball(self) -> arb:

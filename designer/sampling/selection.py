@@ -75,7 +75,7 @@ class ExponentialLaw:
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.intp]:
         """`size` independent indices."""
-        words = entropy.words(size)
+        words = entropy.random_words(size)
         chosen = np.searchsorted(self._cells.last, words, side="left")
         for i in np.flatnonzero(chosen != np.searchsorted(self._cells.first, words, side="right")):
             chosen[i] = self._decide(LazyUniform(words[i], 64, entropy))
@@ -126,7 +126,7 @@ class PermuteAndFlipLaw:
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.intp]:
         """`size` independent indices."""
         candidates = len(self.gaps)
-        coins = entropy.words(size * candidates).reshape(size, candidates)
+        coins = entropy.random_words(size * candidates).reshape(size, candidates)
         heads = coins < self._cells.first
         sure = np.array([gap == 0 for gap in self.gaps])
         for i, r in np.argwhere(~heads & (coins <= self._cells.last) & ~sure):
@@ -191,7 +191,7 @@ def _flips(gaps: Sequence[Fraction]) -> Floats:
 def _one_of_each(heads: NDArray[np.bool_], entropy: Entropy) -> NDArray[np.intp]:
     """A uniform choice among the True entries of each row: the largest of random keys,
     drawn again for rows where two are the largest."""
-    keys = np.where(heads, entropy.words(heads.size).reshape(heads.shape), np.uint64(0))
+    keys = np.where(heads, entropy.random_words(heads.size).reshape(heads.shape), np.uint64(0))
     chosen = keys.argmax(axis=1)
     largest = keys[np.arange(len(keys)), chosen]
     tied = np.flatnonzero((largest == 0) | ((keys == largest[:, None]).sum(axis=1) > 1))

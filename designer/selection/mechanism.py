@@ -33,7 +33,7 @@ from designer.values.printing import printed
 from designer.values.schema import POSITIVE, Named, keys, needs_one_of, number, one_of, record
 
 LawName = Literal["exponential", "permute_and_flip"]
-Constant = Literal["range", "theorem_3"]
+RateConstant = Literal["range", "theorem_3"]
 
 LAWS: dict[str, type[ExponentialLaw] | type[PermuteAndFlipLaw]] = {
     "exponential": ExponentialLaw,
@@ -111,7 +111,9 @@ class Selection(TakesCounts):
             )
 
     @classmethod
-    def design(cls, score: Score, relation: Relation, law: LawName = "exponential", constant: Constant = "range") -> Selection:
+    def design(
+        cls, score: Score, relation: Relation, law: LawName = "exponential", constant: RateConstant = "range"
+    ) -> Selection:
         """The selection with the largest private rate, `min b / (max v - min v)` over all protected changes.
 
         constant="theorem_3" takes DX Theorem 3's `min b / (2 max |v|)` instead, which is never larger. DesignFailed when no
@@ -212,7 +214,7 @@ class Selection(TakesCounts):
         assert self.privacy.worst_ratio is not None
         return Guarantee(
             unit=self.relation.protected_unit(),
-            relation=self.relation.words(),
+            relation=self.relation.sentence(),
             unprotected=self._unprotected(),
             notion=NOTIONS["exponential"],
             parameters={
@@ -223,7 +225,7 @@ class Selection(TakesCounts):
                 **self.relation.facts(),
             },
             mechanism=(
-                f"{LAW_WORDS[self.law]}; {len(self.score.candidates)} public candidates; the score is {self.score.words()}."
+                f"{LAW_WORDS[self.law]}; {len(self.score.candidates)} public candidates; the score is {self.score.sentence()}."
             ),
             sampling=SAMPLING,
             floating_point=NUMBERS,
@@ -263,7 +265,7 @@ class SimulatedChoices:
     stamp: str
 
 
-def largest_rate(score: Score, relation: Relation, constant: Constant = "range") -> float:
+def largest_rate(score: Score, relation: Relation, constant: RateConstant = "range") -> float:
     """The largest private rate of a score, rounded towards privacy (by less than one part in 10^11); see `Selection.design`."""
     from designer.certified.refusals import refuse_infinite
     from designer.certified.scale_up import scale_up_to_private

@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 
-from designer.certified.norms import Norm, Order
+from designer.certified.norms import Norm, NormOrder
 from designer.values.arrays import Floats
 
 CACHED = 2**17  # float64 numbers, 1 MB
@@ -24,7 +24,7 @@ CACHED = 2**17  # float64 numbers, 1 MB
 class Spread(Norm):
     """A seminorm of the rows of a diagonal map that is at most twice their largest absolute value."""
 
-    order: Order = "linf"
+    order: NormOrder = "linf"
 
     def divided(self, factor: float) -> Self:
         """The seminorm divided by a positive factor."""

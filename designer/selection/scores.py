@@ -87,7 +87,7 @@ class Score(Immutable, ABC):
         """The scores, (R,), from answers (K,) and targets in one unit."""
 
     @abstractmethod
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The formula."""
 
     def exact(self, counts: NDArray[np.int64]) -> tuple[list[int], Fraction]:
@@ -135,7 +135,7 @@ class Linear(Score):
         """
         return np.asarray(answers - targets)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The formula."""
         return "the answer to the candidate's query less its public target"
 
@@ -157,7 +157,7 @@ class AbsoluteError(Score):
         """
         return np.asarray(abs(answers - targets))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The formula."""
         return "the absolute error of the public target as an answer to the candidate's query"
 
@@ -178,7 +178,7 @@ class Closeness(AbsoluteError):
         """
         return np.asarray(-abs(answers - targets))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The formula."""
         return "minus the absolute difference of the answer to the candidate's query and its public target"
 
@@ -231,7 +231,7 @@ class LargestError(Score):
         """
         return np.asarray(-abs(answers - targets).max(axis=1))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The formula."""
         return "minus the largest absolute error of the candidate's public answers over all queries"
 

@@ -133,7 +133,7 @@ class Tabulated(Score):
         """
         return np.asarray(answers - targets)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The formula."""
         return f"a table over all histograms of {self.records} records"
 
@@ -176,9 +176,9 @@ class Neighbours(Relation):
         moved = np.subtract(self._databases[right], self._databases[left])
         return self.base.exact_budget(int(moved.argmin()), int(moved.argmax()))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """That of the elements."""
-        return self.base.words()
+        return self.base.sentence()
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data, `kind` first."""

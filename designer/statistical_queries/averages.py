@@ -25,7 +25,7 @@ from designer.statistical_queries.queries import StatisticalQueries
 from designer.values.arrays import Floats
 from designer.values.checks import positive
 from solvers.programs.lipschitz import MAXIMUM, fit_uniformly
-from solvers.programs.mcshane import LipschitzFit, Metric
+from solvers.programs.mcshane import Distances, LipschitzFit
 from solvers.solution import Solution
 
 OBJECTIVE = "sum_k (max_u |p_k(u) - f_k(u)| + c_k), the worst expected l1 error of the averages up to the grid (DX program 14)"
@@ -110,7 +110,7 @@ def _fit(queries: StatisticalQueries, group: int, statistic: int, n: float) -> S
             f"separable: two values of {list(image.domain.attributes)} have budget 0 and different answers; give the pair a "
             "positive budget."
         )
-    return fit_uniformly(image.columns[statistic], Metric(np.minimum(distances, distances.T)), n, MAXIMUM)
+    return fit_uniformly(image.columns[statistic], Distances(np.minimum(distances, distances.T)), n, MAXIMUM)
 
 
 def average_bounds(queries: StatisticalQueries, mechanism: AdditiveMechanism, n: float, delta: float = 0.05) -> AverageBounds:

@@ -212,7 +212,7 @@ class StatisticalQueries(Immutable):
             raise InvalidProblem("mechanism: was designed for other queries or budgets; design it for `problem()`.")
         histogram = self.histogram(records)
         noisy = mechanism.release(histogram)
-        guarantee = replace(noisy.guarantee, relation=f"{self.words()} {noisy.guarantee.relation}")
+        guarantee = replace(noisy.guarantee, relation=f"{self.sentence()} {noisy.guarantee.relation}")
         return Release(frozen(noisy.answers / self._count(histogram)), noisy.queries, guarantee, noisy.fingerprint)
 
     def _count(self, histogram: NDArray[np.int64]) -> int:
@@ -224,12 +224,14 @@ class StatisticalQueries(Immutable):
             )
         return count
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The relation among rows, of which `relation` holds what reaches the answers."""
         if isinstance(self.budgets, Metric):
-            return f"Rows: {self.budgets.words()} Seen through the averages:"
+            return f"Rows: {self.budgets.sentence()} Seen through the averages:"
         each = zip(self.domain.attributes, self.budgets, strict=True)
-        listed = "; ".join(f"{a} ({b.words().removesuffix('.')})" if isinstance(b, Metric) else f"{a} {b!r}" for a, b in each)
+        listed = "; ".join(
+            f"{a} ({b.sentence().removesuffix('.')})" if isinstance(b, Metric) else f"{a} {b!r}" for a, b in each
+        )
         return (
             "One record may change in any of its attributes; the budget is the sum over the changed attributes of: "
             f"{listed}. Seen through the averages:"

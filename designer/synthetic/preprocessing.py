@@ -20,7 +20,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.synthetic.lipschitz_queries import LipschitzQueries, public_records
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import positive, shown
-from solvers.programs.mcshane import Envelope, Metric, defect, least_at_breaks
+from solvers.programs.mcshane import Distances, Envelope, defect, least_at_breaks
 
 Price = Callable[[float], float]
 
@@ -164,7 +164,7 @@ def preprocess(problem: Problem, price: Price, constant: str | float = "optimal"
     return Preprocessed(c, frozen(rows), envelope(c), note)
 
 
-def closed_metric(problem: Problem) -> Metric:
+def closed_metric(problem: Problem) -> Distances:
     """The budgets of the problem as a closed metric on its N elements."""
     size = problem.relation.size
     if not hasattr(problem.relation, "distances"):
@@ -176,7 +176,7 @@ def closed_metric(problem: Problem) -> Metric:
     distance = problem.relation.distances()
     if (distance + np.eye(size) <= 0).any():
         raise DesignFailed("relation: a pair of elements has budget 0; merge the two elements.")
-    return Metric(distance)
+    return Distances(distance)
 
 
 def _chosen(envelope: Envelope, constant: str | float, best: float) -> float:
@@ -190,7 +190,7 @@ def _chosen(envelope: Envelope, constant: str | float, best: float) -> float:
     return chosen
 
 
-def _row(metric: Metric, q: Floats, c: float) -> Floats:
+def _row(metric: Distances, q: Floats, c: float) -> Floats:
     """The nearest row for c. Cut to the range of q: that moves no entry away from q and no two entries apart."""
     fitted, error = metric.extension(q, c)
     return np.asarray(q if error == 0 else np.clip(fitted, q.min(), q.max()))

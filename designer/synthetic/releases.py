@@ -91,7 +91,7 @@ def statement(queries: LipschitzQueries, privacy: PrivacyCertificate, mechanism:
     assert privacy.worst_ratio is not None
     return Guarantee(
         unit="The value of one record, as the relation says; nothing is claimed for groups beyond adding budgets.",
-        relation=queries.relation.words(),
+        relation=queries.relation.sentence(),
         unprotected=queries.relation.unprotected(),
         notion=NOTIONS["exponential"],
         parameters={

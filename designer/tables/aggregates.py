@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.engines.texts import octets_of, text_of
-from designer.tables.exact_sums import total
+from designer.tables.exact_sums import total_of_limbs
 from designer.tables.groups import Groups, Labels
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.quantile import Quantile
@@ -95,7 +95,7 @@ def numbers(groups: Groups, queries: Sequence[Additive], table: Any) -> Numbers:
     for row, labels in _labelled(groups, found):
         parts = [[found[column][row] for column in names] for names in places]
         exact = [query.number(part) for query, part in zip(queries, parts, strict=False)]
-        exact += [total(parts[-1])] if groups.selection else []
+        exact += [total_of_limbs(parts[-1])] if groups.selection else []
         # An engine that tells two labels apart whose texts agree: their records are one group,
         # with one change of each sum a record.
         known = result.get(labels)

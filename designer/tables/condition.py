@@ -13,7 +13,7 @@ import numpy as np
 
 from designer.engines.texts import is_among
 from designer.errors import InvalidProblem
-from designer.records.values import Number, entry, is_missing, label, number
+from designer.records.values import Number, entry, is_missing, label, python_number
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
 from designer.values.json_text import require_keys
@@ -82,7 +82,7 @@ class Condition(Immutable):
 
     def _number(self, given: object) -> Number | None:
         """Booleans count as 0 and 1, as they do on engines."""
-        return number(int(given) if isinstance(given, (bool, np.bool_)) else given, self.column)
+        return python_number(int(given) if isinstance(given, (bool, np.bool_)) else given, self.column)
 
     def _text(self, given: object) -> str | None:
         if not isinstance(given, str):
@@ -116,7 +116,7 @@ class Condition(Immutable):
             return bool(kind.is_string())
         return bool(kind.is_integer() or kind.is_floating() or kind.is_decimal() or kind.is_boolean())
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The condition in words."""
         return f"{self.column} is present" if self.op == "present" else f"{self.column} {self.op} {self.value!r}"
 

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from designer.errors import InvalidProblem
-from designer.files.data_files import number
+from designer.files.data_files import number_in_file
 from designer.values.checks import shown
 
 LONGEST_FIELD = 2**31 - 1
@@ -56,7 +56,7 @@ class Marks:
             text = text.replace(self.thousands, "")
         if self.decimal == ",":
             text = "" if "." in text else text.replace(",", ".")
-        return number(text)
+        return number_in_file(text)
 
     def whole(self, text: str) -> int | None:
         """A field as a whole number of 64 bits; None for anything else, which is missing."""

@@ -21,6 +21,6 @@ def limbs(column: Any, bound: int) -> list[Any]:
     return [column] if bound < 2 ** (LIMB_BITS + 1) else [column & (2**LIMB_BITS - 1), column >> LIMB_BITS]
 
 
-def total(sums: list[Any]) -> int:
+def total_of_limbs(sums: list[Any]) -> int:
     """The sum that sums of limbs stand for; a sum over no rows is missing, and counts as 0."""
     return sum(int(value or 0) << (LIMB_BITS * place) for place, value in enumerate(sums))

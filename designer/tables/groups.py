@@ -134,7 +134,7 @@ class Groups(Immutable):
             branches.append((reduce(operator.and_, here, ibis.literal(True)), columns[-1].isin(labels).fill_null(False)))
         return ibis.cases(*branches, else_=False) if branches else ibis.literal(False)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The groups in words."""
         by = " x ".join(key.name for key in self.columns) or "everybody"
         return (

@@ -64,7 +64,7 @@ def splitting_policy(selection: PartitionSelection) -> Policy:
     rho = 1 / (2 * selection.variance)
     split = selection.splitting
     if split is None:
-        return policies.Constant(rho)
+        return policies.ConstantPolicy(rho)
     columns = [measure.column for measure in split.measures]
     default, *own = [
         policies.Splitting(rho, dict(zip(columns, thresholds, strict=True)))

@@ -13,7 +13,7 @@ from typing import Any
 
 from designer.errors import InvalidProblem
 from designer.records.policy import numeric
-from designer.records.values import number
+from designer.records.values import python_number
 from designer.tables.condition import floats
 from designer.tables.given import OptionalRational, Rational
 from designer.values.arrays import Immutable
@@ -77,7 +77,7 @@ class Measure(Immutable):
     def units(self, value: Any) -> int:
         """The number of steps that a public or hypothetical value stands for;
         InvalidProblem for what no column of numbers holds."""
-        value = number(value, self.column)
+        value = python_number(value, self.column)
         if value is None:
             return 0
         low, high = float(self.lower), float(self.upper)
@@ -123,7 +123,7 @@ class Measure(Immutable):
         scaled = units.cast("float64") * float(self.step.numerator) if self.step.numerator != 1 else units.cast("float64")
         return scaled / float(self.step.denominator)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The measure in words."""
         return f"{self.column} (steps of {self.step}, clipped to [{self.lower}, {self.upper}])"
 

@@ -16,7 +16,7 @@ from designer.values.arrays import Immutable
 from designer.values.checks import count, rational
 from designer.values.json_text import require_keys
 from designer.values.schema import COUNT, RATIONAL, Named, keys, or_null, record, whole
-from solvers.exact.balls import float_above, normal_cdf, rational_ball
+from solvers.exact.balls import float_above_real, normal_cdf, rational_ball
 
 if TYPE_CHECKING:
     from flint import arb
@@ -125,7 +125,7 @@ class PartitionSelection(Immutable):
         counted = rows if self.at_most is None else ibis.least(rows, ibis.literal(self.at_most, "int64"))
         return [limb.sum() for limb in limbs(counted, self.bound)]
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         """The rule in words."""
         rows = (
             "records"
@@ -169,7 +169,7 @@ def tail_above(t: int, variance: Fraction) -> float:
         terms = sum((rational_ball(-Fraction(z * z) / (2 * variance)).exp() for z in range(t, t + TERMS)), arb(0))
         return terms / (deviation * (2 * arb.pi()).sqrt()) + normal_cdf(-(t + TERMS - 1) / deviation)
 
-    return min(1.0, float_above(bound))
+    return min(1.0, float_above_real(bound))
 
 
 def delta_of_rows(selection: PartitionSelection, rows: int) -> float:

@@ -96,7 +96,7 @@ class TablePlan(Specified):
     >>> emp, industry = Measure("emp"), Groups(["industry"], keys=[["Retail"], ["Mining"]])
     >>> jobs = Sum("jobs", industry, variance=variance_for(50, "0.1"), measure=emp)
     >>> plan = TablePlan([jobs, Count("firms", industry, variance=5)])
-    >>> plan.loss({"industry": "Retail", "emp": 150}), plan.policy.words()
+    >>> plan.loss({"industry": "Retail", "emp": 150}), plan.policy.sentence()
     (Fraction(1, 1), 'emp^2 / 25000 + 1 / 10')
     """
 
@@ -220,7 +220,7 @@ class TablePlan(Specified):
                 sums[measure.column] = sums.get(measure.column, Fraction(0)) + precision
         if self.noisy:
             parts.insert(0, policies.GaussianSums({column: 1 / p for column, p in sums.items()}, tuple(counts)))
-        return parts[0] if len(parts) == 1 else policies.Sum(tuple(parts))
+        return parts[0] if len(parts) == 1 else policies.SumOfPolicies(tuple(parts))
 
     def _rate(self) -> Fraction:
         assert self.splitting is not None
@@ -235,8 +235,8 @@ class TablePlan(Specified):
         for query in self.queries:
             if isinstance(query, Quantile):
                 query.choice.verify().require()
-        terms = tuple(query.words() for query in self.queries) + tuple(
-            f"{s.words()}: loss c^2 / (2 * {s.variance}), delta {s.delta!r} "
+        terms = tuple(query.sentence() for query in self.queries) + tuple(
+            f"{s.sentence()}: loss c^2 / (2 * {s.variance}), delta {s.delta!r} "
             + ("of every record" if s.uniform else "of a record of one row")
             for s in selected
         )
@@ -284,7 +284,7 @@ class TablePlan(Specified):
         entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
 
         def choose(selection: Selection, counts: Any) -> int:
-            own = None if seed is None else int(entropy.words(1)[0] >> np.uint64(1))
+            own = None if seed is None else int(entropy.random_words(1)[0] >> np.uint64(1))
             return int(selection.simulate(counts, 1, own).indices[0])
 
         stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
@@ -325,7 +325,7 @@ class TablePlan(Specified):
             mechanism=(
                 "P(r) adds up what follows over the queries in which r counts, r clipped and rounded as stated: "
                 f"{'; '.join(self.privacy.terms)}. Where r counts in all of them, with the least noise of each, that is "
-                f"{self.policy.words()}.{split}"
+                f"{self.policy.sentence()}.{split}"
             ),
             sampling=(
                 "Exact: discrete Gaussians from random bits of the operating system, compared with probabilities in "

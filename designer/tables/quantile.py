@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.records.policies import Constant
+from designer.records.policies import ConstantPolicy
 from designer.selection.mechanism import Selection
 from designer.tables.condition import Condition
 from designer.tables.measure import Measure
@@ -102,9 +102,9 @@ class Quantile(Query):
         assert self.measure is not None
         return with_value(self.where, self.measure)
 
-    def rho_policy(self) -> Constant:
+    def rho_policy(self) -> ConstantPolicy:
         """The same cost for every record."""
-        return Constant(self.rho)
+        return ConstantPolicy(self.rho)
 
     def cell(self, table: Any) -> Any:
         """The place of a record among the candidates, 0 .. R: a balanced tree of comparisons."""
@@ -122,11 +122,11 @@ class Quantile(Query):
 
         return place(0, len(bounds))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         assert self.measure is not None
         return (
-            f"{self.name}: quantile {self.q} of the present values of {self.measure.words()} {self.condition_words()}, among "
-            f"{len(self.candidates)} public candidates, loss {self.rho}"
+            f"{self.name}: quantile {self.q} of the present values of {self.measure.sentence()} {self.condition_words()}, "
+            f"among {len(self.candidates)} public candidates, loss {self.rho}"
         )
 
     def to_spec(self) -> dict[str, Any]:

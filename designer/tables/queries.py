@@ -16,7 +16,7 @@ from designer.errors import InvalidProblem
 from designer.records.values import entry, is_missing
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
-from designer.tables.exact_sums import limbs, total
+from designer.tables.exact_sums import limbs, total_of_limbs
 from designer.tables.given import Rationals
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
@@ -59,13 +59,13 @@ class Query(Immutable, ABC):
         """The zCDP that adding or removing the record costs in this query."""
 
     @abstractmethod
-    def words(self) -> str:
+    def sentence(self) -> str:
         """What is asked, with the closed form of the loss."""
 
     def condition_words(self) -> str:
         """The groups and the conditions."""
-        where = " and ".join(condition.words() for condition in self.where)
-        return f"by {self.groups.words()}" + (f" where {where}" if where else "")
+        where = " and ".join(condition.sentence() for condition in self.where)
+        return f"by {self.groups.sentence()}" + (f" where {where}" if where else "")
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data, `kind` first."""
@@ -160,7 +160,7 @@ class Count(Additive):
     def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
         return [column.sum() for column in inputs] or [table.count()]
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return f"{self.name}: COUNT {self.condition_words()}, loss 1 / (2 * {self.variance_words()})"
 
 
@@ -196,7 +196,7 @@ class CountDistinct(Additive):
     def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
         return [inputs[0].nunique()]
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return f"{self.name}: COUNT DISTINCT {self.of} {self.condition_words()}, loss 1 / (2 * {self.variance_words()})"
 
     def to_spec(self) -> dict[str, Any]:
@@ -239,12 +239,12 @@ class Sum(Additive):
         return [limb.sum() for limb in limbs(inputs[0], max(map(abs, self.measure.bounds)))]
 
     def number(self, found: list[Any]) -> int:
-        return total(found)
+        return total_of_limbs(found)
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         assert self.measure is not None
         return (
-            f"{self.name}: SUM {self.measure.words()} {self.condition_words()}, loss {self.measure.column}^2 / (2 * "
+            f"{self.name}: SUM {self.measure.sentence()} {self.condition_words()}, loss {self.measure.column}^2 / (2 * "
             f"{self.variance_words()})"
         )
 
@@ -292,8 +292,8 @@ class Average(Query):
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         return sum((part.loss(record) for part in self.parts), Fraction(0))
 
-    def words(self) -> str:
-        return f"{self.name}: AVG as " + " over ".join(part.words() for part in self.parts)
+    def sentence(self) -> str:
+        return f"{self.name}: AVG as " + " over ".join(part.sentence() for part in self.parts)
 
     def to_spec(self) -> dict[str, Any]:
         sums, counts = (part.to_spec() for part in self.parts)

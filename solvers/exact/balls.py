@@ -56,11 +56,11 @@ def sharp(real: Real, bits: int = FLOAT_BITS) -> arb:
         precision *= 2
 
 
-def float_above(real: Real) -> float:
+def float_above_real(real: Real) -> float:
     """A float proven to be at least the real number; the next one above it unless the number is within 2^-73 of a float.
 
     >>> from flint import arb
-    >>> float_above(lambda: arb(1) / 3) == math.nextafter(1 / 3, 1), float_above(lambda: arb(2) ** -2000)
+    >>> float_above_real(lambda: arb(1) / 3) == math.nextafter(1 / 3, 1), float_above_real(lambda: arb(2) ** -2000)
     (True, 5e-324)
     """
     from flint import arb
@@ -74,9 +74,9 @@ def float_above(real: Real) -> float:
     return value
 
 
-def float_below(real: Real) -> float:
-    """A float proven to be at most the real number; see `float_above`."""
-    return -float_above(lambda: -real())
+def float_below_real(real: Real) -> float:
+    """A float proven to be at most the real number; see `float_above_real`."""
+    return -float_above_real(lambda: -real())
 
 
 def fraction_below(real: Real, bits: int = 160) -> Fraction:

@@ -22,7 +22,7 @@ Energy = Callable[[States], Floats]
 class Words(Protocol):
     """A source of independent uniform 64-bit words."""
 
-    def words(self, count: int) -> NDArray[np.uint64]: ...
+    def random_words(self, count: int) -> NDArray[np.uint64]: ...
 
 
 def l1_energy(rate: float) -> Energy:
@@ -37,7 +37,7 @@ def l2_energy(rate: float) -> Energy:
 
 def uniforms(shape: tuple[int, ...], source: Words) -> Floats:
     """Numbers in (0, 1), multiples of 2^-53 less half of one."""
-    words = source.words(math.prod(shape)) >> np.uint64(11)
+    words = source.random_words(math.prod(shape)) >> np.uint64(11)
     return ((words.astype(np.float64) + 0.5) * 2.0**-53).reshape(shape)
 
 

@@ -14,7 +14,7 @@ from solvers.lattices.colliding import MULTISETS, Vectors, collisions, distinct,
 from solvers.lattices.kernel import Lattice, integer_kernel
 from solvers.status import Status
 
-Order = Literal["l1", "l2"]
+Length = Literal["l1", "l2"]
 NODES = 1_000_000  # partial vectors of one level that an enumeration may hold
 GUARD = (
     2.0**-20
@@ -37,7 +37,7 @@ class ShortVectors:
         self.vectors.setflags(write=False)
 
 
-def short_vectors(matrix: ArrayLike, radius: int, norm: Order = "l1", limit: int = 200_000) -> ShortVectors:
+def short_vectors(matrix: ArrayLike, radius: int, norm: Length = "l1", limit: int = 200_000) -> ShortVectors:
     """All integer v != 0 with `A v = 0` and `||v||_1 <= radius` (or `||v||_2 <= radius`), up to sign; A is (k, d) integer.
 
     In the l1 norm by collisions of column sums or by enumeration in a reduced basis, whichever promises to be cheaper; in the

@@ -21,7 +21,7 @@ from solvers.status import Status
 from solvers.table_projection import keeps, nonnegative_projection, projected
 
 Array = NDArray[np.float64]
-Closeness = Literal["l1", "l2"]
+TransportLength = Literal["l1", "l2"]
 
 # Half-width of the window of unit steps around the real table that is tried first;
 # a wider one follows where the optimality proof needs it.
@@ -64,7 +64,7 @@ def nearest_real(matrix: ArrayLike, totals: ArrayLike, target: ArrayLike, nonneg
 
 
 def nearest_integer(
-    matrix: ArrayLike, totals: ArrayLike, target: ArrayLike, nonnegative: bool = True, closeness: Closeness = "l2"
+    matrix: ArrayLike, totals: ArrayLike, target: ArrayLike, nonnegative: bool = True, closeness: TransportLength = "l2"
 ) -> Nearest:
     """An integer x of least `|x - y|_1` or `|x - y|_2` with `A x = t`, and `x >= 0` unless said otherwise;
     A and t are integers.
@@ -100,7 +100,7 @@ def _checked(matrix: ArrayLike, totals: ArrayLike, target: ArrayLike) -> tuple[A
     return rows, sums, y
 
 
-def _nearest(point: Array, y: Array, closeness: Closeness) -> Nearest:
+def _nearest(point: Array, y: Array, closeness: TransportLength) -> Nearest:
     point.setflags(write=False)
     return Nearest(Status.OPTIMAL, point, float(np.linalg.norm(point - y, ord=1 if closeness == "l1" else 2)))
 

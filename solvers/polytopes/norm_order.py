@@ -23,7 +23,7 @@ from solvers.polytopes.hull import Polytope
 LARGEST_CUBE = 14  # dimensions in which the 2^s sign vectors are listed
 
 
-class Order(Enum):
+class Containment(Enum):
     """How the first ball lies to the second."""
 
     EQUAL = "the same ball"
@@ -124,7 +124,7 @@ class Box:
 
 
 @dataclass(frozen=True, eq=False)
-class Ellipsoid:
+class EllipsoidBall:
     """`{z : z' W z <= 1}`, `shape` W symmetric positive definite, given as its s exact rows."""
 
     shape: Points
@@ -173,7 +173,7 @@ def squared_sensitivity(ball: Ball, vectors: Points) -> Fraction:
     return max(ball.squared_gauge(vectors))
 
 
-def containment(first: Ball, second: Ball, vectors: Points | None = None) -> Order:
+def containment(first: Ball, second: Ball, vectors: Points | None = None) -> Containment:
     """The order of `Delta_1 B_1` and `Delta_2 B_2`, Delta the sensitivity to the rows of `vectors` (1 without them).
 
     Raises ValueError where a box is compared with an ellipsoid in more than 14 dimensions (a convex form over a cube: NP-hard).
@@ -187,8 +187,8 @@ def containment(first: Ball, second: Ball, vectors: Points | None = None) -> Ord
         raise ValueError("vectors: all are zero, so that no ball needs any size; drop them")
     inside, around = _inside(first, second, *scales), _inside(second, first, *reversed(scales))
     if inside and around:
-        return Order.EQUAL
-    return Order.INSIDE if inside else Order.AROUND if around else Order.INCOMPARABLE
+        return Containment.EQUAL
+    return Containment.INSIDE if inside else Containment.AROUND if around else Containment.INCOMPARABLE
 
 
 def _inside(first: Ball, second: Ball, grown: Fraction, room: Fraction) -> bool:
@@ -197,7 +197,7 @@ def _inside(first: Ball, second: Ball, grown: Fraction, room: Fraction) -> bool:
         return max(second.squared_gauge(corners)) * grown <= room
     if (facets := second.normals()) is not None:
         return max(first.squared_support(facets)) * grown <= room
-    if not (isinstance(first, Ellipsoid) and isinstance(second, Ellipsoid)):
+    if not (isinstance(first, EllipsoidBall) and isinstance(second, EllipsoidBall)):
         raise ValueError(
             f"{type(first).__name__} in {type(second).__name__}: too many corners to list above {LARGEST_CUBE} dimensions"
         )

@@ -1,7 +1,7 @@
 """The star triangulation of a symmetric polytope from the origin: its proof, its volume and its moments.
 
 A simplex conv(0, v_1, ..., v_s) is a row of s signed labels: label i < m is vertex +v_i, label m + i is -v_i. Only one of every
-pair `T, -T` is stored; `whole` writes both.
+pair `T, -T` is stored; `both_halves` writes both.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _small_determinants(matrices: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(sign * a[:, -1, -1])
 
 
-def whole(simplices: Labels, orientation: Labels, m: int) -> tuple[Labels, Labels]:
+def both_halves(simplices: Labels, orientation: Labels, m: int) -> tuple[Labels, Labels]:
     """Both halves with labels ascending, and the sign of the determinant of the corners in that order."""
     full = np.vstack([simplices, opposite(simplices, m)])
     signs = np.concatenate([orientation, orientation * (-1) ** simplices.shape[1]])
@@ -86,11 +86,11 @@ def whole(simplices: Labels, orientation: Labels, m: int) -> tuple[Labels, Label
 
 
 def open_ridges(simplices: Labels, orientation: Labels, m: int) -> NDArray[np.intp]:
-    """Rows of `whole` with a ridge at which the oriented boundary of all simplices does not cancel.
+    """Rows of `both_halves` with a ridge at which the oriented boundary of all simplices does not cancel.
 
     Empty means that the chain of boundary simplices is a cycle; see docs/theory/hull.md for what follows.
     """
-    full, signs = whole(simplices, orientation, m)
+    full, signs = both_halves(simplices, orientation, m)
     count, s = full.shape
     ridges = np.vstack([np.delete(full, j, axis=1) for j in range(s)])
     weight = np.concatenate([signs * (-1) ** j for j in range(s)])

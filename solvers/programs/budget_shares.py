@@ -38,7 +38,7 @@ FLOOR = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class ShareData:
     """The two programs' data: loads G (m, n) and costs V (K, n), nonnegative, no zero column."""
 
     loads: csr_array
@@ -59,7 +59,7 @@ class Shares:
 class _Point:
     """Multipliers, the shares that they propose, the value of those and the bound that the multipliers prove."""
 
-    def __init__(self, shares: Shares, weights: Floats, a: Floats, b: Floats, chosen: float) -> None:
+    def __init__(self, shares: ShareData, weights: Floats, a: Floats, b: Floats, chosen: float) -> None:
         self.data, self.weights, self.a, self.b = shares, weights, a, b
         self.roots = np.sqrt(a * b)
         self.total = float(self.roots.sum())
@@ -122,7 +122,7 @@ def minimise_cost(
     """
     from scipy.sparse import csr_array
 
-    data = Shares(csr_array(loads, dtype=np.float64), csr_array(costs, dtype=np.float64))
+    data = ShareData(csr_array(loads, dtype=np.float64), csr_array(costs, dtype=np.float64))
     best, prover, steps = _follow_path(data, tolerance, max_iterations)
     closed = best.value - prover.bound <= tolerance * best.value
     status = Status.OPTIMAL if closed else Status.STALLED
@@ -130,7 +130,7 @@ def minimise_cost(
     return Solution(status, best.shares, best.value, bound, steps, f"interior point over {data.order} multipliers")
 
 
-def _follow_path(data: Shares, tolerance: float, max_iterations: int) -> tuple[_Point, _Point, int]:
+def _follow_path(data: ShareData, tolerance: float, max_iterations: int) -> tuple[_Point, _Point, int]:
     """The iterate of least value, the iterate of largest bound, and the number of Newton steps."""
     point = _warm_start(data)
     slack = 1.0 - point.slope
@@ -150,7 +150,7 @@ def _follow_path(data: Shares, tolerance: float, max_iterations: int) -> tuple[_
     return best, prover, step
 
 
-def _warm_start(data: Shares) -> _Point:
+def _warm_start(data: ShareData) -> _Point:
     """Multiplicative updates, which move weight to what is overloaded, then a multiple with all slopes at most 0.9.
 
     Slopes have degree -1 in the multipliers of one kind; scaling both kinds by their own largest slope makes both feasible.

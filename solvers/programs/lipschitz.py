@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solvers.programs.changes import Changes
-from solvers.programs.mcshane import Envelope, LipschitzFit, Metric, defect, least_concave_sum, least_square_sum
+from solvers.programs.mcshane import Distances, Envelope, LipschitzFit, defect, least_concave_sum, least_square_sum
 from solvers.solution import Solution
 from solvers.status import Status
 
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Loss:
+class ProgramLoss:
     """`(n ||p - q||_order)^power + weight c^power`: order 1, 2 or inf, power 1 or 2."""
 
     order: float
@@ -54,14 +54,14 @@ class Loss:
         return gain / max(dual / count, reach / self.weight)
 
 
-SQUARED = Loss(2.0, 2, 2.0)
-SQUARED_MAXIMUM = Loss(math.inf, 2, 2.0)
-ABSOLUTE = Loss(1.0, 1, 1.0)
-EUCLIDEAN = Loss(2.0, 1, 1.0)
-MAXIMUM = Loss(math.inf, 1, 1.0)
+SQUARED = ProgramLoss(2.0, 2, 2.0)
+SQUARED_MAXIMUM = ProgramLoss(math.inf, 2, 2.0)
+ABSOLUTE = ProgramLoss(1.0, 1, 1.0)
+EUCLIDEAN = ProgramLoss(2.0, 1, 1.0)
+MAXIMUM = ProgramLoss(math.inf, 1, 1.0)
 
 
-def fit_uniformly(target: ArrayLike, metric: Metric, count: float, loss: Loss) -> Solution[LipschitzFit]:
+def fit_uniformly(target: ArrayLike, metric: Distances, count: float, loss: ProgramLoss) -> Solution[LipschitzFit]:
     """The exact optimum for order inf: c is a break of the defect or a vertex between breaks, p is McShane's extension.
 
     target: (N,). docs/theory/biased.md, section 3.
@@ -76,14 +76,14 @@ def fit_uniformly(target: ArrayLike, metric: Metric, count: float, loss: Loss) -
     return Solution(Status.OPTIMAL, fit, value, min(best.lower_bound, value), best.iterations, f"McShane, {best.method}")
 
 
-def _least_sum(envelope: Envelope, count: float, loss: Loss) -> Solution[float]:
+def _least_sum(envelope: Envelope, count: float, loss: ProgramLoss) -> Solution[float]:
     if loss.power == 1:
         return least_concave_sum(envelope, count, loss.weight, power=1.0)
     return least_square_sum(envelope, count, loss.weight)
 
 
 def fit_jointly(
-    target: ArrayLike, changes: Changes, count: float, loss: Loss = SQUARED, tolerance: float = 1e-6, rounds: int = 40
+    target: ArrayLike, changes: Changes, count: float, loss: ProgramLoss = SQUARED, tolerance: float = 1e-6, rounds: int = 40
 ) -> Solution[LipschitzFit]:
     """The optimal (p, c) for `target` q (N,) and n = `count`, within the relative certified gap `tolerance`.
 
@@ -124,7 +124,7 @@ def _checked_count(count: float) -> float:
     return float(count)
 
 
-def _dual(q: Array, changes: Changes, cuts: _Cuts, multipliers: Array, count: float, loss: Loss) -> float:
+def _dual(q: Array, changes: Changes, cuts: _Cuts, multipliers: Array, count: float, loss: ProgramLoss) -> float:
     signed = np.maximum(multipliers, 0.0) * cuts.sign
     force = np.asarray(changes.matrix[:, cuts.index] @ signed)
     return loss.bound(q, force, float(np.abs(signed) @ changes.budget[cuts.index]), count)
@@ -166,7 +166,7 @@ class _Program:
     target: Array
     changes: Changes
     count: float
-    loss: Loss
+    loss: ProgramLoss
     unit: float
 
     def solve(self, cuts: _Cuts) -> tuple[Array, float, Array] | None:

@@ -35,12 +35,12 @@ class LipschitzFit:
 
 
 @dataclass(frozen=True, eq=False)
-class Metric:
+class Distances:
     """Shortest-path closure of `distance` (N, N), infinite where unrelated, and of distances `to_origin` (N,) or None.
 
     What pairwise limits imply along paths is part of the constraint, so the closure is taken here (0.5 s at N = 741).
 
-    >>> Metric([[0, 1, 9], [1, 0, 2], [9, 2, 0]]).distance[0].tolist()
+    >>> Distances([[0, 1, 9], [1, 0, 2], [9, 2, 0]]).distance[0].tolist()
     [0.0, 1.0, 3.0]
     """
 
@@ -99,7 +99,7 @@ class Envelope:
         return float(np.interp(c, self.breaks, self.values))
 
 
-def defect(targets: ArrayLike, metric: Metric) -> Envelope:
+def defect(targets: ArrayLike, metric: Distances) -> Envelope:
     """`E(c)`, the least `max_i |p_i - q_i|` over feasible p, the worst over the rows q of `targets` (K, N) or (N,).
 
     `E(c) = max over q of max_ij (|q_i - q_j| - c d_ij)_+ / 2`, and `(|q_i| - c a_i)_+` with an origin: an envelope of lines.

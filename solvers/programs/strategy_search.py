@@ -3,7 +3,7 @@
 Three searches, each of which starts from a feasible strategy and returns one that is feasible and never worse:
 
 * `p_identity`: columns normalised by construction, for unit vectors (McKenna and others, VLDB 2018, section 5);
-* `descend`: all entries of B, any changes;
+* `descend_by_gradient`: all entries of B, any changes;
 * `reweigh`: one weight for each row of a given B.
 
 `optimise_strategy` and `optimise_workload` run them from several starts.
@@ -83,7 +83,7 @@ def _p_identity_error(theta: Array, w: Array, b: Array) -> tuple[float, Array]:
     return float(2.0 * np.trace(m_v)), 2.0 * (by_scale[None, :] - 2.0 * theta @ m_v_m)
 
 
-def descend(
+def descend_by_gradient(
     gram: ArrayLike, changes: Changes, start: Strategy, iterations: int = 300, lower_bound: float | None = None
 ) -> Solution[Strategy]:
     """Minimise `log error(B) + 2 log worst(B)` over all entries of B, which does not change when B is multiplied by a number.
@@ -132,7 +132,7 @@ def optimise_strategy(
     lower_bound: float | None = None,
     seeds: Sequence[Array] = (),
 ) -> Solution[Strategy]:
-    """Reweigh every start and the p-identity, `descend` from the `keep` best and from `seeds`, return the best.
+    """Reweigh every start and the p-identity, `descend_by_gradient` from the `keep` best and from `seeds`, return the best.
     Never worse than any start.
 
     `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT`
@@ -155,7 +155,7 @@ def optimise_strategy(
     pool = [reweigh(w, changes, s, iterations, bound) for s in [*fitted, shaped]]
     pool.sort(key=lambda s: s.value)
     places = [s.point for s in pool[:keep]] + [fit_to_budgets(matrix, changes, "random rows") for matrix in seeds]
-    return min([descend(w, changes, s, iterations, bound) for s in places], key=lambda s: s.value)
+    return min([descend_by_gradient(w, changes, s, iterations, bound) for s in places], key=lambda s: s.value)
 
 
 @dataclass(frozen=True)

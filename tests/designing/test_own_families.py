@@ -128,7 +128,7 @@ class Clock(Metric):
         apart = abs(left - right)
         return Fraction(self.per_hour * min(apart, self.hours - apart))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return f"One record may move to another hour, with budget {self.per_hour} for each hour between."
 
     def to_spec(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def test_a_metric_of_ones_own_is_designed_for_verified_and_released(family: str)
     assert made.verify().holds and made.verify().worst_ratio == made.privacy.worst_ratio <= 1
     assert np.allclose(made.query_variances(), same.query_variances(), rtol=1e-4)
     released = made.release([1, 2, 3, 4, 5, 6])
-    assert released.answers.shape == (6,) and own.words() in released.guarantee.to_text()
+    assert released.answers.shape == (6,) and own.sentence() in released.guarantee.to_text()
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from designer.invariants.analysis import (
     semi_first,
     under_invariant,
 )
-from designer.promises.order import Order, compare
+from designer.promises.order import Strength, compare_tradeoffs
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 
@@ -31,7 +31,7 @@ def test_the_2020_census_under_state_totals():
     """SEMI section 6: 2.56 becomes 10.24, epsilon 17.91528 becomes 40.95057 at delta 1e-10."""
     assert STATES.semi_adjacency_bound == 2
     under = under_invariant(ZCDP.of("2.56"), Scope(2, STATES))
-    assert under.promise == ZCDP(Fraction("10.24")) and "agree in 2 published statistics" in under.words()
+    assert under.promise == ZCDP(Fraction("10.24")) and "agree in 2 published statistics" in under.sentence()
     (whole,) = allocation("2.56", {"nation": 1}, {"all": 1}, 2, 1e-10)[-1:]
     assert (whole["rho"], whole["rho_under_invariant"]) == (2.56, 10.24)
     assert whole["epsilon_bun_steinke"] == pytest.approx(17.91528, abs=5e-6)
@@ -82,7 +82,7 @@ def test_the_promise_under_an_invariant_holds_for_a_real_mechanism():
     promised = under_invariant(single, Scope(2, conforming=conforming)).promise
     for one, other in conforming.indistinguishable(2):
         actual = from_distributions(randomised_response(one, lie), randomised_response(other, lie))
-        assert compare(actual, promised).order in (Order.STRONGER, Order.EQUAL)
+        assert compare_tradeoffs(actual, promised).order in (Strength.STRONGER, Strength.EQUAL)
 
 
 def test_vacuous_scopes_are_refused():
@@ -95,15 +95,15 @@ def test_example_6_group_privacy_is_stronger_than_the_same_number_under_an_invar
     group = ScopedPromise(Scope(2), EpsilonDelta(1).group(2))
     semi = under_invariant(EpsilonDelta(1), Scope(2, STATES))
     verdict = compare_promises(group, semi)
-    assert verdict.order is Order.STRONGER and "more pairs" in verdict.reason
-    assert compare_promises(semi, group).order is Order.WEAKER
-    assert compare_promises(semi, semi).order is Order.EQUAL
+    assert verdict.order is Strength.STRONGER and "more pairs" in verdict.reason
+    assert compare_promises(semi, group).order is Strength.WEAKER
+    assert compare_promises(semi, semi).order is Strength.EQUAL
 
 
 def test_promises_that_win_on_one_side_only_are_incomparable():
     better_function = ScopedPromise(Scope(1), Gaussian.of(1))
     wider_scope = ScopedPromise(Scope(2), Gaussian.of(2))
-    assert compare_promises(better_function, wider_scope).order is Order.INCOMPARABLE
+    assert compare_promises(better_function, wider_scope).order is Strength.INCOMPARABLE
 
 
 def test_scopes_by_inference_agree_with_scopes_written_out():
@@ -134,8 +134,8 @@ def test_scopes_by_inference_agree_with_scopes_written_out():
 def test_groups_first_is_never_the_weaker_statement():
     """SEMI Proposition 21, exactly, on randomised responses; Gaussians and zCDP make no difference."""
     single = [from_distributions([1 - lie, lie], [lie, 1 - lie]) for lie in (Fraction(1, 4), Fraction(1, 3))]
-    verdict = compare(semi_first(single, 2), composition_first(single, 2))
-    assert verdict.order in (Order.STRONGER, Order.EQUAL)
+    verdict = compare_tradeoffs(semi_first(single, 2), composition_first(single, 2))
+    assert verdict.order in (Strength.STRONGER, Strength.EQUAL)
     gaussians = [Gaussian.of(3), Gaussian.of(4)]
     assert semi_first(gaussians, 2) == composition_first(gaussians, 2) == Gaussian.of(10)
     budgets = [ZCDP.of(1), ZCDP.of("0.5")]

@@ -123,7 +123,7 @@ def test_plans_that_take_long_to_assess_are_refused_before_any_step(plan, monkey
 
 def test_a_slow_assessment_says_so_before_it_starts(monkeypatch, capsys):
     monkeypatch.setattr(Chain, "run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    with progress.shown(), pytest.raises(KeyboardInterrupt):
+    with progress.showing_progress(), pytest.raises(KeyboardInterrupt):
         _ = chained(ChainPlan(200, 0.5, 5000, 60)).assessment
     assert "assessing a Markov chain: lag 5000" in capsys.readouterr().err
 

@@ -135,7 +135,7 @@ def test_dates_and_other_ordered_values(name: str) -> None:
     values, period, budget = WHEN[name]
     relation = metrics.line(values, period, 1.0)
     assert relation.exact_budget(0, 1) == relation.exact_budget(1, 0) == budget
-    assert ("days" in relation.words()) == (name != "numbers")
+    assert ("days" in relation.sentence()) == (name != "numbers")
 
 
 NEST = {"kind": "uniform", "elements": 2, "epsilon": 1.0}

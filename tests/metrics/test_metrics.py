@@ -338,14 +338,14 @@ def test_spec_round_trip_and_readable_words(relation: Relation) -> None:
     for i in range(relation.size):
         for j in range(relation.size):
             assert twin.exact_budget(i, j) == relation.exact_budget(i, j)
-    assert twin.words() == relation.words()
-    assert re.fullmatch(r"One record may [^\n]*\.", relation.words())
-    assert not re.search(r"np\.|array|float64|nan", relation.words())
+    assert twin.sentence() == relation.sentence()
+    assert re.fullmatch(r"One record may [^\n]*\.", relation.sentence())
+    assert not re.search(r"np\.|array|float64|nan", relation.sentence())
 
 
 def test_words_of_vacuous_matrix() -> None:
-    words = metrics.from_matrix([[0, math.inf], [math.inf, 0]]).words()
+    words = metrics.from_matrix([[0, math.inf], [math.inf, 0]]).sentence()
     assert "all infinite" in words
-    closed = metrics.from_matrix([[0, 1, 3], [1, 0, 1], [3, 1, 0]], closure=True).words()
+    closed = metrics.from_matrix([[0, 1, 3], [1, 0, 1], [3, 1, 0]], closure=True).sentence()
     assert "the shortest-path closure of 1 lower entries" in closed
     assert metrics.add_remove(2, 1.0).pair_words(0, 2, ["a", "b"]) == "a record of a appears"

@@ -44,7 +44,7 @@ class Ring(metrics.Metric):
     def exact_budget(self, left: int, right: int) -> Fraction:
         return Fraction(self.epsilon) * int(self.steps(left, right))
 
-    def words(self) -> str:
+    def sentence(self) -> str:
         return f"One record may change, with budget {self.epsilon!r} for each step on a ring of {self.places}."
 
     def to_spec(self) -> dict[str, Any]:

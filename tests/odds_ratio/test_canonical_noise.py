@@ -31,7 +31,7 @@ LAWS: list[CanonicalNoise] = [
     PiecewiseNoise(Gaussian.of(1)), PiecewiseNoise(EpsilonDelta(0, "1/10")), PiecewiseNoise(EpsilonDelta("1/2").group(3)),
     PiecewiseNoise(from_distributions([4, 2, 1], [1, 2, 4])),
 ]  # fmt: skip
-NAMES = [f"{type(law).__name__}, {law.tradeoff.words()}" for law in LAWS]
+NAMES = [f"{type(law).__name__}, {law.tradeoff.sentence()}" for law in LAWS]
 X = np.linspace(-6.3, 6.3, 253)
 
 
@@ -127,7 +127,7 @@ def test_a_wrong_scale_is_seen() -> None:
 @pytest.mark.parametrize("law", LAWS[2:], ids=NAMES[2:])
 def test_a_draw_is_its_quantile_rounded_down(law: CanonicalNoise) -> None:
     """Every draw's cell holds the quantile of the uniform number it was made of, in balls."""
-    words = SeededEntropy(8).words(30)
+    words = SeededEntropy(8).random_words(30)
     for word, cell in zip(words, law.draw(30, 20, SeededEntropy(8)), strict=True):
         left, right = law.ball(Fraction(int(cell), 2**20)), law.ball(Fraction(int(cell) + 1, 2**20))
         first, last = (rational_ball(Fraction(int(word) + i, 2**64)) for i in (0, 1))
@@ -141,7 +141,7 @@ def test_extreme_words_end() -> None:
         def __init__(self, word: int) -> None:
             self.word = word
 
-        def words(self, count: int) -> NDArray[np.uint64]:
+        def random_words(self, count: int) -> NDArray[np.uint64]:
             given, self.word = self.word, 1234567  # a run of zeros or ones ends somewhere
             return np.full(count, given, dtype=np.uint64)
 

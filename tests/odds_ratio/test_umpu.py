@@ -249,7 +249,7 @@ def test_releases_follow_the_law() -> None:
     assert stats.kstest(statistics, TEST.law.cdf).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.words())
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.sentence())
 @pytest.mark.parametrize("noise", ["closed_form", "piecewise"])
 def test_core_round_trip_and_certificate(promise: Tradeoff, noise: Any) -> None:
     test = OddsRatioTest(Margins((30, 12), (15, 27)), promise, noise=noise, adjacency=2)

@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate, stats
 
 from designer.promises import accounting as acc
-from designer.promises.order import Order, compare, shortfall
+from designer.promises.order import Strength, compare_tradeoffs, shortfall
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import Gaussian
 
@@ -124,7 +124,7 @@ def test_zcdp_tradeoff_is_kept_by_the_gaussian_and_close_to_it() -> None:
     for rho in (0.02, 0.5, 4.0):
         below = acc.zcdp_tradeoff_below(rho)
         assert below.symmetric and not below.trivial
-        assert compare(Gaussian(Fraction(2) * Fraction(rho)), below).order is Order.STRONGER
+        assert compare_tradeoffs(Gaussian(Fraction(2) * Fraction(rho)), below).order is Strength.STRONGER
     # What it costs to know zCDP only: the fixed point of G_1 is 0.3085, Pinsker's total variation of 1/2 leaves (1 - 1/2) / 2.
     assert float(acc.zcdp_tradeoff_below(0.5).fixed_point()) == pytest.approx(0.25, abs=1e-9)
     assert acc.zcdp_tradeoff_below(0).trivial

@@ -13,7 +13,16 @@ from scipy import stats
 
 from designer.errors import InvalidProblem
 from designer.promises.kinds import tradeoff_from_spec
-from designer.promises.order import Order, Resolution, compare, compose, compose_below, power_below, shortfall, sign_changes
+from designer.promises.order import (
+    Resolution,
+    Strength,
+    compare_tradeoffs,
+    compose,
+    compose_below,
+    power_below,
+    shortfall,
+    sign_changes,
+)
 from designer.promises.piecewise import (
     PiecewiseLinear,
     from_distributions,
@@ -106,7 +115,7 @@ FUNCTIONS: list[Tradeoff] = [
 SMOOTH = [f for f in FUNCTIONS if not isinstance(f, Gaussian)]
 
 
-@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.words())
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.sentence())
 def test_conventions_balls_and_axioms(f: Tradeoff) -> None:
     from solvers.exact.balls import rational_ball, sharp
 
@@ -126,7 +135,7 @@ def test_conventions_balls_and_axioms(f: Tradeoff) -> None:
     assert float(f.type_two(c)) == pytest.approx(c, abs=1e-15)
 
 
-@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.words())
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.sentence())
 def test_delta_is_the_largest_gap(f: Tradeoff) -> None:
     alphas = np.linspace(0, 1, 200_001)
     beta = f.type_two(alphas)
@@ -167,7 +176,10 @@ def test_group_of_epsilon_delta(base: EpsilonDelta) -> None:
         corners = np.array([[float(a), float(b)] for a, b in kinks])
         # Linear between the corners, and not at them: the corners are all there and no more are needed.
         assert np.interp(ALPHAS, *corners.T) == pytest.approx(group.type_two(ALPHAS), abs=ULPS)
-    assert compare(base.group(2), EpsilonDelta(2 * base.epsilon, min(Fraction(1), 4 * base.delta))).order is Order.STRONGER
+    assert (
+        compare_tradeoffs(base.group(2), EpsilonDelta(2 * base.epsilon, min(Fraction(1), 4 * base.delta))).order
+        is Strength.STRONGER
+    )
 
 
 def test_group_chains_and_refusals() -> None:
@@ -183,10 +195,10 @@ def test_order_axioms(
     one: tuple[list[int], list[int]], two: tuple[list[int], list[int]], three: tuple[list[int], list[int]]
 ) -> None:
     f, g, h = (from_distributions(*pair) for pair in (one, two, three))
-    assert compare(f, f).order is Order.EQUAL
-    opposite = {Order.STRONGER: Order.WEAKER, Order.WEAKER: Order.STRONGER}
-    verdict = compare(f, g)
-    assert compare(g, f).order is opposite.get(verdict.order, verdict.order)
+    assert compare_tradeoffs(f, f).order is Strength.EQUAL
+    opposite = {Strength.STRONGER: Strength.WEAKER, Strength.WEAKER: Strength.STRONGER}
+    verdict = compare_tradeoffs(f, g)
+    assert compare_tradeoffs(g, f).order is opposite.get(verdict.order, verdict.order)
     if shortfall(f, g) is None and shortfall(g, h) is None:
         assert shortfall(f, h) is None
     alphas = sorted({*f.alphas, *g.alphas})
@@ -195,7 +207,7 @@ def test_order_axioms(
         assert f.exact(verdict.below_at) < g.exact(verdict.below_at)
     for place in sign_changes(f, g):
         assert f.exact(place) == g.exact(place)
-    assert bool(sign_changes(f, g)) == (verdict.order is Order.INCOMPARABLE)
+    assert bool(sign_changes(f, g)) == (verdict.order is Strength.INCOMPARABLE)
 
 
 rationals = st.fractions(0, 3, max_denominator=8)
@@ -214,14 +226,14 @@ def test_order_of_epsilon_delta(e: Fraction, d: Fraction, other_e: Fraction, oth
 
 def test_order_of_unlike_functions() -> None:
     mu = 1.2320353853449004  # -2 Phi^-1(1 / (1 + e)) rounded down: pure epsilon = 1 is mu-GDP from the next float on
-    assert compare(EpsilonDelta(1), Gaussian.of(mu * (1 + 1e-15))).order is Order.STRONGER
-    assert compare(EpsilonDelta(1), Gaussian.of(mu * (1 - 1e-15))).order is Order.INCOMPARABLE
+    assert compare_tradeoffs(EpsilonDelta(1), Gaussian.of(mu * (1 + 1e-15))).order is Strength.STRONGER
+    assert compare_tradeoffs(EpsilonDelta(1), Gaussian.of(mu * (1 - 1e-15))).order is Strength.INCOMPARABLE
     delta = Gaussian.of(1).delta_at(1)
     assert shortfall(Gaussian.of(1), EpsilonDelta(1, delta)) is None
     short = shortfall(Gaussian.of(1), EpsilonDelta(1, np.nextafter(delta, 0) * (1 - 1e-12)))
     assert short is not None and Gaussian.of(1).type_two(short) < EpsilonDelta(1, delta * (1 - 1e-12)).type_two(short)
-    assert compare(Gaussian.of(1), Gaussian.of(2)).order is Order.STRONGER
-    assert compare(Gaussian.of(1), from_distributions([1, 1], [1, 1])).order is Order.WEAKER
+    assert compare_tradeoffs(Gaussian.of(1), Gaussian.of(2)).order is Strength.STRONGER
+    assert compare_tradeoffs(Gaussian.of(1), from_distributions([1, 1], [1, 1])).order is Strength.WEAKER
 
 
 def test_sign_changes_are_exact() -> None:
@@ -229,7 +241,7 @@ def test_sign_changes_are_exact() -> None:
     assert sign_changes(f, g) == (Fraction(1, 4),)
 
 
-@pytest.mark.parametrize("f", [*SMOOTH, Gaussian.of(1)], ids=lambda f: f.words())
+@pytest.mark.parametrize("f", [*SMOOTH, Gaussian.of(1)], ids=lambda f: f.sentence())
 def test_bounds_are_on_their_side(f: Tradeoff) -> None:
     below, above = piecewise_below(f, ladder(3, 12)), piecewise_above(f, [Fraction(i, 160) for i in range(161)])
     assert shortfall(f, below) is None and below.symmetric
@@ -256,10 +268,10 @@ def test_exact_composition() -> None:
 def test_composition_below() -> None:
     exact = Gaussian(HALF)
     found = compose_below(Gaussian.of(HALF), Gaussian.of(HALF))
-    assert compare(exact, found).order is Order.STRONGER and found.symmetric
+    assert compare_tradeoffs(exact, found).order is Strength.STRONGER and found.symmetric
     assert (exact.type_two(ALPHAS) - found.type_two(ALPHAS)).max() < 2e-3
     many = power_below(Gaussian.of("1/4"), 16, Resolution(steps=60))
-    assert compare(Gaussian.of(1), many).order is Order.STRONGER
+    assert compare_tradeoffs(Gaussian.of(1), many).order is Strength.STRONGER
     assert (Gaussian.of(1).type_two(ALPHAS) - many.type_two(ALPHAS)).max() < 4e-3
     response = EpsilonDelta("1/2")
     p = 1 / (1 + np.exp(-0.5))
@@ -270,7 +282,7 @@ def test_composition_below() -> None:
     assert gap.min() > -1e-12 and gap.max() < 4e-3
 
 
-@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.words())
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.sentence())
 def test_spec_round_trip(f: Tradeoff) -> None:
     assert tradeoff_from_spec(f.to_spec()) == f
 

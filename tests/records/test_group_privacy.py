@@ -22,7 +22,7 @@ from designer.records.group_privacy import (
     one_sided_loss,
     simple_group_loss,
 )
-from designer.records.policies import Constant, GaussianSums, LaplaceSums, Splitting
+from designer.records.policies import ConstantPolicy, GaussianSums, LaplaceSums, Splitting
 from designer.records.renyi import gaussian_divergence
 
 losses = st.lists(st.fractions(0, 10**4, max_denominator=10**4), min_size=1, max_size=8)
@@ -78,7 +78,7 @@ def test_sharp_bound_is_attained_by_gaussian_noise(order: object) -> None:
 def test_group_of_equal_records_is_exact_and_splitting_is_its_case() -> None:
     assert group_loss(["1/3"] * 5) == Fraction(25, 3)
     split = Splitting("1/3", {"a": 10})
-    assert group_policy_loss(Constant("1/3"), [{}] * 4) == split.exact({"a": 40})
+    assert group_policy_loss(ConstantPolicy("1/3"), [{}] * 4) == split.exact({"a": 40})
     assert group_policy_loss(LaplaceSums({"a": 2}), [{"a": 1}, {"a": 3}]) == 2
 
 

@@ -20,15 +20,15 @@ from designer.records.metrics import policy_min
 from designer.records.plain_policies import ceilings
 from designer.records.policies import (
     AsZcdp,
-    Constant,
+    ConstantPolicy,
     GaussianSums,
     LaplaceSums,
-    Maximum,
+    MaximumOfPolicies,
     Piecewise,
     Policy,
-    Scaled,
+    ScaledPolicy,
     Splitting,
-    Sum,
+    SumOfPolicies,
 )
 from designer.records.slow_policies import StudentNoise, StudentSum, TransformedNoise, TransformedSum
 from designer.values.json_text import plain
@@ -43,17 +43,17 @@ SLOW = [
     StudentSum("b", StudentNoise("1/3", 5)),
 ]
 POLICIES: list[Policy] = [
-    Constant("1/3"),
-    Constant("1/3", "pure"),
+    ConstantPolicy("1/3"),
+    ConstantPolicy("1/3", "pure"),
     SPLIT,
     Splitting(2, {"a": "7/3"}, "pure"),
     GAUSS,
     LAPLACE,
     AsZcdp(LAPLACE),
-    Sum([SPLIT, GAUSS, Constant(1)]),
-    Maximum([SPLIT, GAUSS]),
-    Scaled("1/7", GAUSS),
-    Piecewise("g", {"x": SPLIT, 3: GAUSS}, Constant("1/3")),
+    SumOfPolicies([SPLIT, GAUSS, ConstantPolicy(1)]),
+    MaximumOfPolicies([SPLIT, GAUSS]),
+    ScaledPolicy("1/7", GAUSS),
+    Piecewise("g", {"x": SPLIT, 3: GAUSS}, ConstantPolicy("1/3")),
     *SLOW,
     AsZcdp(SLOW[2]),
 ]
@@ -96,7 +96,7 @@ def test_engine_agrees(policy: Policy) -> None:
     ibis = pytest.importorskip("ibis")
     listed = [r for r in records() if not isinstance(r["a"], int) or abs(r["a"]) < 2**62]
     keep = [{**r, "g": r["g"] if isinstance(r["g"], str) else None} for r in listed]
-    inner = Piecewise("g", {"x": SPLIT}, Constant("1/3")) if isinstance(policy, Piecewise) else policy
+    inner = Piecewise("g", {"x": SPLIT}, ConstantPolicy("1/3")) if isinstance(policy, Piecewise) else policy
     arrays = {"a": [r["a"] for r in keep], "b": [r["b"] for r in keep], "g": [r["g"] for r in keep]}
     table = ibis.memtable(arrays, schema={"a": "int64", "b": "float64", "g": "string"})
     got = ibis.duckdb.connect().execute(table.mutate(P=inner.expression(table)).P).to_numpy()
@@ -175,13 +175,13 @@ def test_cutting_a_measure_towards_zero_never_costs_more(policy: Policy) -> None
 def test_compositions() -> None:
     record = {"a": 120, "b": 0.5, "g": "x"}
     one, two = SPLIT.exact(record), GAUSS.exact(record)
-    assert Sum([SPLIT, GAUSS]).exact(record) == one + two
-    assert Maximum([SPLIT, GAUSS]).exact(record) == max(one, two)
-    assert Scaled("2/3", SPLIT).exact(record) == one * Fraction(2, 3)
-    by_group = Piecewise("g", {"x": SPLIT, "y": GAUSS}, Constant(5))
+    assert SumOfPolicies([SPLIT, GAUSS]).exact(record) == one + two
+    assert MaximumOfPolicies([SPLIT, GAUSS]).exact(record) == max(one, two)
+    assert ScaledPolicy("2/3", SPLIT).exact(record) == one * Fraction(2, 3)
+    by_group = Piecewise("g", {"x": SPLIT, "y": GAUSS}, ConstantPolicy(5))
     assert [by_group.exact({**record, "g": g}) for g in ("x", "y", "z", None)] == [one, two, 5, 5]
     assert by_group.attributes == ("g", "a", "b")
-    assert Piecewise("n", {np.int64(1).item(): SPLIT}, Constant(5)).exact({**record, "n": np.int64(1)}) == one
+    assert Piecewise("n", {np.int64(1).item(): SPLIT}, ConstantPolicy(5)).exact({**record, "n": np.int64(1)}) == one
 
 
 def test_pure_to_zcdp_is_the_sharp_conversion() -> None:
@@ -197,27 +197,32 @@ def test_missing_negative_and_decimal_measures() -> None:
 
 
 def test_least_loss_of_any_record() -> None:
-    by_group = Piecewise("g", {"x": SPLIT, "y": GAUSS}, Constant(5))
+    by_group = Piecewise("g", {"x": SPLIT, "y": GAUSS}, ConstantPolicy(5))
     assert [policy_min(p) for p in (SPLIT, GAUSS, by_group)] == [Fraction(1, 2), Fraction(1, 18), Fraction(1, 18)]
-    apart = Sum([Piecewise("g", {"x": Constant(1)}, Constant(2)), Piecewise("g", {"y": Constant(1)}, Constant(4))])
+    apart = SumOfPolicies(
+        [
+            Piecewise("g", {"x": ConstantPolicy(1)}, ConstantPolicy(2)),
+            Piecewise("g", {"y": ConstantPolicy(1)}, ConstantPolicy(4)),
+        ]
+    )
     assert policy_min(apart) == 3  # never both at once
 
 
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Constant(-1), "loss"),
-        (lambda: Constant(1, "renyi"), "in_unit"),
+        (lambda: ConstantPolicy(-1), "loss"),
+        (lambda: ConstantPolicy(1, "renyi"), "in_unit"),
         (lambda: Splitting(1, {"a": 0}), "thresholds"),
         (lambda: Splitting(1, {"a": "x"}), "thresholds"),
         (lambda: Splitting(1, ["a"]), "thresholds"),
         (lambda: GaussianSums({"a": 1e60}), "variances"),
         (lambda: GaussianSums({"a": 1}, 3), "counts"),
-        (lambda: Sum([]), "parts"),
-        (lambda: Sum([Constant(1), Constant(1, "pure")]), "units"),
-        (lambda: AsZcdp(Constant(1)), "pure"),
-        (lambda: Piecewise("g", {True: Constant(1)}, Constant(1)), "groups"),
-        (lambda: Scaled(0, Constant(1)), "factor"),
+        (lambda: SumOfPolicies([]), "parts"),
+        (lambda: SumOfPolicies([ConstantPolicy(1), ConstantPolicy(1, "pure")]), "units"),
+        (lambda: AsZcdp(ConstantPolicy(1)), "pure"),
+        (lambda: Piecewise("g", {True: ConstantPolicy(1)}, ConstantPolicy(1)), "groups"),
+        (lambda: ScaledPolicy(0, ConstantPolicy(1)), "factor"),
         (lambda: GAUSS.exact({"a": 1}), "'b'"),
         (lambda: GAUSS({"a": np.ones(2)}), "'b'"),
         (lambda: GAUSS.exact({"a": "many", "b": 1}), "record"),
@@ -231,12 +236,12 @@ def test_refusals_name_the_field(build: object, message: str) -> None:
 
 
 def test_deep_nests_are_refused_when_built_and_when_read() -> None:
-    policy: Policy = Constant(1)
+    policy: Policy = ConstantPolicy(1)
     for _ in range(7):
-        policy = Scaled(1, policy)
+        policy = ScaledPolicy(1, policy)
     assert policy_from_spec(json.loads(json.dumps(plain(policy.to_spec())))) == policy
     with pytest.raises(InvalidProblem, match="deep"):
-        Scaled(1, policy)
+        ScaledPolicy(1, policy)
     spec = {"kind": "scaled", "factor": "1", "part": plain(policy.to_spec())}
     with pytest.raises(InvalidSpec, match="deep"):
         policy_from_spec(spec)

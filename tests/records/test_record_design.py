@@ -12,7 +12,7 @@ from designer.records.design import RecordDesign, design_records
 from designer.records.hierarchies import Hierarchy
 from designer.records.targets import COUNT, Accuracy, PriorRecords
 from designer.records.thresholds import SplitDesign, design_thresholds
-from solvers.programs.ceiling_product import Product, ceiling, least_product, relaxed
+from solvers.programs.ceiling_product import CeilingProduct, ceiling, least_product, relaxed
 from solvers.programs.loads import least_load, proven_bound
 
 Z = 1.959963984540054
@@ -181,7 +181,7 @@ def thresholds_case(seed: int) -> tuple[RecordDesign, PriorRecords]:
 def test_sizes_agree_with_brute_force_on_a_fine_grid(steps: object, largest: bool) -> None:
     rng = np.random.default_rng(9)
     points = np.stack(list(prior(rng, 12).values()), axis=1)
-    product = Product(points, rng.uniform(0.5, 2, size=12), np.array([0.3, 0.0004]), 0.2, 0.1, largest, steps)  # type: ignore[arg-type]
+    product = CeilingProduct(points, rng.uniform(0.5, 2, size=12), np.array([0.3, 0.0004]), 0.2, 0.1, largest, steps)  # type: ignore[arg-type]
     high = points.max(axis=0)
     solution = least_product(product, high / 100, high)
     grid = np.array(list(itertools.product(*(np.geomspace(h / 100, h, 300) for h in high))))
@@ -196,7 +196,7 @@ def test_sizes_agree_with_brute_force_on_a_fine_grid(steps: object, largest: boo
 def test_bounds_hold_everywhere_in_their_boxes(largest: bool) -> None:
     rng = np.random.default_rng(13)
     points = np.stack(list(prior(rng, 12).values()), axis=1)
-    product = Product(points, rng.uniform(0.5, 2, size=12), np.array([0.3, 0.0004]), 0.2, 0.1, largest)
+    product = CeilingProduct(points, rng.uniform(0.5, 2, size=12), np.array([0.3, 0.0004]), 0.2, 0.1, largest)
     low = np.exp(rng.uniform(-2, 3, size=(200, 2))) * [1, 40]
     high = low * np.exp(rng.exponential(0.5, size=(200, 2)))
     inside = low * (high / low) ** rng.uniform(size=(300, 200, 2))
@@ -210,7 +210,7 @@ def test_relaxed_sizes_are_the_optimum_of_a_geometric_program() -> None:
 
     rng = np.random.default_rng(10)
     points = np.stack(list(prior(rng, 10).values()), axis=1)
-    product = Product(points, np.full(10, 0.1), np.array([0.3, 0.0004]), 0.5, steps=relaxed)
+    product = CeilingProduct(points, np.full(10, 0.1), np.array([0.3, 0.0004]), 0.5, steps=relaxed)
     high = points.max(axis=0)
     solution = least_product(product, high / 1000, high, tolerance=0.002, max_boxes=60_000)
     sizes, rows = cp.Variable(2, pos=True), cp.Variable(10, pos=True)
@@ -221,7 +221,7 @@ def test_relaxed_sizes_are_the_optimum_of_a_geometric_program() -> None:
     assert solution.lower_bound <= problem.value * (1 + 1e-6)
     assert solution.value == pytest.approx(problem.value, rel=0.003)
     # Without the relaxation nothing gets cheaper.
-    exact = least_product(Product(points, np.full(10, 0.1), np.array([0.3, 0.0004]), 0.5), high / 1000, high)
+    exact = least_product(CeilingProduct(points, np.full(10, 0.1), np.array([0.3, 0.0004]), 0.5), high / 1000, high)
     assert exact.lower_bound >= problem.value * 0.97 and exact.value >= problem.value
 
 

@@ -19,7 +19,7 @@ from designer.records.metrics import (
     policy_min,
     realized_losses,
 )
-from designer.records.policies import Constant, GaussianSums, Splitting
+from designer.records.policies import ConstantPolicy, GaussianSums, Splitting
 
 RNG = np.random.default_rng(5)
 SIZE = 300
@@ -110,7 +110,7 @@ def test_share_of_split_records_at_an_unrepresentable_budget() -> None:
 @pytest.mark.parametrize("public", [False, 1, "yes", None])
 def test_confidential_records_are_refused(public: object) -> None:
     with pytest.raises(InvalidProblem, match="confidential"):
-        policy_losses(Constant(1), TABLE, public=public)  # type: ignore[arg-type]
+        policy_losses(ConstantPolicy(1), TABLE, public=public)  # type: ignore[arg-type]
     with pytest.raises(InvalidProblem, match="confidential"):
         realized_losses(QUERIES, TABLE, public=public)  # type: ignore[arg-type]
 

@@ -102,20 +102,20 @@ def test_group_and_composition_bounds_hold_for_the_noise(notion: str) -> None:
 def test_statement_of_a_composition() -> None:
     first, second = made(LINE), made(OWN)
     told = composed(first, second)
-    assert told.relation == (LINE + OWN).words()
+    assert told.relation == (LINE + OWN).sentence()
     assert (told.parameters["smallest_budget"], told.parameters["largest_finite_budget"]) == (3.25, 3.75)
     assert first.guarantee.mechanism in told.mechanism and second.guarantee.mechanism in told.mechanism
     assert told.notion == NOTIONS["exponential"]
     assert told.fingerprint not in (first.fingerprint, second.fingerprint, composed(second, first).fingerprint)
     assert Guarantee.from_dict(told.to_dict()) == told
     normal = composed(made(LINE, "gaussian"), made(OWN, "gaussian"))
-    assert normal.relation == metrics.root_sum_squares(LINE, OWN).words()
+    assert normal.relation == metrics.root_sum_squares(LINE, OWN).sentence()
 
 
 def test_statements_for_groups_and_after_processing() -> None:
     mechanism = made(LINE)
     group = for_groups(mechanism, 3)
-    assert group.relation == (3.0 * LINE).words()
+    assert group.relation == (3.0 * LINE).sentence()
     assert group.parameters["largest_finite_budget"] == 6.0
     assert group.unit.startswith("The values of 3 records")
     told = post_processing(mechanism.guarantee, "negative counts are set to 0.")

@@ -15,7 +15,9 @@ EXTREME = np.array([0, 1, 2, 2**20, 2**52 + 1, 2**63, 2**64 - 2**12, 2**64 - 2, 
 
 
 def words(count: int, seed: int) -> NDArray[np.uint64]:
-    return np.concatenate([EXTREME, SeededEntropy(seed).words(count) >> np.arange(count, dtype=np.uint64) % np.uint64(50)])
+    return np.concatenate(
+        [EXTREME, SeededEntropy(seed).random_words(count) >> np.arange(count, dtype=np.uint64) % np.uint64(50)]
+    )
 
 
 def uniform(word: int, seed: int) -> LazyUniform:
@@ -46,7 +48,7 @@ def test_normals_stay_within_their_error() -> None:
 
 
 def test_numpy_is_eight_times_better_than_assumed() -> None:
-    u = (SeededEntropy(4).words(5000) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    u = (SeededEntropy(4).random_words(5000) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     logs, cosines, sines = np.log(u), np.cos(2 * np.pi * u), np.sin(2 * np.pi * u)
     with ctx.workprec(200):
         for i, x in enumerate(u):
@@ -61,7 +63,7 @@ def test_below_has_exactly_the_probability_of_its_bound(bits: int) -> None:
     class Ones:
         private = False
 
-        def words(self, count: int) -> NDArray[np.uint64]:
+        def random_words(self, count: int) -> NDArray[np.uint64]:
             return np.full(count, 2**64 - 1, dtype=np.uint64)
 
     # 1/3 = 0.010101... in binary: the head that agrees with it is undecided, then ones put the number above.

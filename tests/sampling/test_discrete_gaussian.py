@@ -87,7 +87,7 @@ def test_ball_arithmetic_decides_as_the_filter_does(
 ) -> None:
     size = discrete_gaussian.BATCH // 4
     noise = DiscreteGaussian([variance], [centre])
-    words = SeededEntropy(4).words(3 * size)
+    words = SeededEntropy(4).random_words(3 * size)
     filtered = noise._propose(np.zeros(size, dtype=np.intp), _Replay(words))
     monkeypatch.setattr(continuous, "CIRCLE_ERROR", 1e9)  # nothing is beyond doubt now
     exact = noise._propose(np.zeros(size, dtype=np.intp), _Replay(words))
@@ -103,11 +103,11 @@ class _Replay:
     def __init__(self, words: NDArray[np.uint64]) -> None:
         self.first, self.later = words, SeededEntropy(5)
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def random_words(self, count: int) -> NDArray[np.uint64]:
         if self.first.size == count:
             taken, self.first = self.first, self.first[:0]
             return taken
-        return self.later.words(count)
+        return self.later.random_words(count)
 
 
 def test_the_law_survives_when_all_is_decided_in_ball_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ class Scripted:
     def __init__(self, *words: int) -> None:
         self.script = list(words)
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def random_words(self, count: int) -> NDArray[np.uint64]:
         assert count <= len(self.script), "more words asked for than the script holds"
         taken, self.script = self.script[:count], self.script[count:]
         return np.array(taken, dtype=np.uint64)
@@ -97,7 +97,7 @@ def test_a_one_sided_error_is_rejected(rate: Fraction) -> None:
 @pytest.mark.parametrize("rate", COARSE)
 def test_zero_counted_under_both_signs_is_rejected(rate: Fraction) -> None:
     draws = column(rate, seed=1)
-    geometric, coin = np.where(draws >= 0, draws, ~draws), SeededEntropy(9).words(DRAWS) >= np.uint64(2**63)
+    geometric, coin = np.where(draws >= 0, draws, ~draws), SeededEntropy(9).random_words(DRAWS) >= np.uint64(2**63)
     assert fit(np.where(coin, geometric, -geometric), rate) < FAILURE_PROBABILITY
 
 
@@ -128,7 +128,7 @@ def test_ball_arithmetic_decides_as_the_filter_does(rate: Fraction, monkeypatch:
 @pytest.mark.parametrize("bits", [1, 3, 8])
 def test_uniforms_of_few_bits_are_refined_without_bias(bits: int) -> None:
     entropy, size, rate = SeededEntropy(5), 20_000, Fraction(1, 2)
-    heads = entropy.words(size) >> np.uint64(64 - bits)
+    heads = entropy.random_words(size) >> np.uint64(64 - bits)
     draws = np.array([discrete_laplace._geometric(LazyUniform(int(head), bits, entropy), rate) for head in heads])
     cells = list(range(12))
     assert p_value_of_integers(draws, lambda g: 1 - math.exp(-rate * (g + 1)), cells) > FAILURE_PROBABILITY

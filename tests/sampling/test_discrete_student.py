@@ -77,7 +77,7 @@ def test_floats_that_are_sure_are_right(scale: Fraction) -> None:
     against the rational floor at both ends of what the word leaves open."""
     noise = DiscreteStudent(scale, 2)
     edge = [int(2**64 * scale / (scale + k)) + d for k in range(1, 40) for d in (-2, -1, 0, 1)]
-    words = [*SeededEntropy(4).words(2000).tolist(), *(w for w in edge if 0 <= w < 2**64), 0, 1, 2**24, 2**64 - 1]
+    words = [*SeededEntropy(4).random_words(2000).tolist(), *(w for w in edge if 0 <= w < 2**64), 0, 1, 2**24, 2**64 - 1]
     k, doubtful = noise._magnitudes(np.array(words, dtype=np.uint64))
     assert (~doubtful).sum() > 0
     for word, value, open_ in zip(words, k.tolist(), doubtful.tolist(), strict=True):
@@ -110,7 +110,7 @@ class Smallest:
 
     private = False
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def random_words(self, count: int) -> NDArray[np.uint64]:
         return np.full(count, 2**63 + 12345, dtype=np.uint64)
 
 

@@ -24,7 +24,7 @@ from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.theta_ratio import ThetaRatio
 from designer.sampling.lattices import zero_sum
 from designer.sampling.lattices.determined_cells import DeterminedLaplace, determinations
-from designer.sampling.lattices.lattice_choice import Ellipsoid, LatticeSampler, Polytope, lattice_sampler_for
+from designer.sampling.lattices.lattice_choice import EllipsoidNorm, LatticeSampler, PolytopeNorm, lattice_sampler_for
 from designer.sampling.lattices.lattice_gaussian import LatticeGaussian
 from designer.sampling.lattices.lattice_norm import LatticeNorm, LatticeShape
 from designer.sampling.lattices.thinned_l1 import ThinnedL1, rate_below_ellipsoid, rate_below_l2, rate_below_polytope
@@ -74,11 +74,11 @@ def fit(name: str, exponent: NDArray[np.float64], draws: Integers) -> float:
     return p_value(counts, np.append(weights / weights.sum() * (1 - 1e-9), 1e-9))
 
 
-def hexagon(lattice: Lattice) -> Polytope:
+def hexagon(lattice: Lattice) -> PolytopeNorm:
     """The hull of the six differences of the coordinate vectors: gauge max |z_i|, the sides of a hexagon."""
     corners = [(1, -1, 0), (1, 0, -1), (0, 1, -1), (-1, 1, 0), (-1, 0, 1), (0, -1, 1)]
     facets = [tuple(sign * int(i == j) for i in range(3)) for sign in (1, -1) for j in range(3)]
-    return Polytope(
+    return PolytopeNorm(
         [[Fraction(x) for x in c] for c in corners],
         [[i, (i + 1) % 6] for i in range(6)],
         [[Fraction(x) for x in f] for f in facets],
@@ -92,7 +92,7 @@ def largest(z: Integers) -> NDArray[np.float64]:
 Case = tuple[str, Callable[[Fraction], LatticeSampler], Callable[[Integers], NDArray[np.float64]]]
 
 
-def chosen(name: str, norm: str | Ellipsoid | Polytope) -> Callable[[Fraction], LatticeSampler]:
+def chosen(name: str, norm: str | EllipsoidNorm | PolytopeNorm) -> Callable[[Fraction], LatticeSampler]:
     def build(rate: Fraction) -> LatticeSampler:
         sampler = lattice_sampler_for(MATRICES[name], norm, rate).sampler
         assert sampler is not None
@@ -101,15 +101,15 @@ def chosen(name: str, norm: str | Ellipsoid | Polytope) -> Callable[[Fraction], 
     return build
 
 
-def thinned(name: str, norm: str | Ellipsoid | Polytope) -> Callable[[Fraction], LatticeSampler]:
+def thinned(name: str, norm: str | EllipsoidNorm | PolytopeNorm) -> Callable[[Fraction], LatticeSampler]:
     """The sampler for narrow noise, at rates that would not choose it."""
 
     def build(rate: Fraction) -> LatticeSampler:
         lattice = integer_kernel(MATRICES[name])
-        if isinstance(norm, Ellipsoid):
+        if isinstance(norm, EllipsoidNorm):
             factor = [[Fraction(x) * rate for x in row] for row in norm.factor]
             shape, least = LatticeShape.ellipsoid(lattice, factor), rate_below_ellipsoid(lattice, factor)
-        elif isinstance(norm, Polytope):
+        elif isinstance(norm, PolytopeNorm):
             vertices, facets = (
                 [[x * r for x in row] for row in rows] for rows, r in ((norm.vertices, 1 / rate), (norm.facets, rate))
             )
@@ -126,12 +126,12 @@ def thinned(name: str, norm: str | Ellipsoid | Polytope) -> Callable[[Fraction],
 CASES: dict[str, Case] = {
     "l2 thinned, skew": ("skew", thinned("skew", "l2"), l2),
     "l2 thinned, table": ("2x3 table", thinned("2x3 table", "l2"), l2),
-    "ellipsoid thinned, total": ("total", thinned("total", Ellipsoid(FACTOR)), skewed),
+    "ellipsoid thinned, total": ("total", thinned("total", EllipsoidNorm(FACTOR)), skewed),
     "hexagon thinned, total": ("total", thinned("total", hexagon(integer_kernel(TOTAL))), largest),
     "l2, total": ("total", chosen("total", "l2"), l2),
     "l2, skew": ("skew", chosen("skew", "l2"), l2),
     "l2, table": ("2x3 table", chosen("2x3 table", "l2"), l2),
-    "ellipsoid, total": ("total", chosen("total", Ellipsoid(FACTOR)), skewed),
+    "ellipsoid, total": ("total", chosen("total", EllipsoidNorm(FACTOR)), skewed),
     "hexagon, total": ("total", chosen("total", hexagon(integer_kernel(TOTAL))), largest),
     "l1, total": ("total", chosen("total", "l1"), l1),
     "l1, skew": ("skew", chosen("skew", "l1"), l1),
@@ -456,9 +456,9 @@ def test_ties_among_random_places_are_drawn_again(monkeypatch: pytest.MonkeyPatc
         private = False
         asked = 0
 
-        def words(self, count: int) -> NDArray[np.uint64]:
+        def random_words(self, count: int) -> NDArray[np.uint64]:
             self.asked += 1
-            return np.zeros(count, dtype=np.uint64) if self.asked == 1 else SeededEntropy(1).words(count)
+            return np.zeros(count, dtype=np.uint64) if self.asked == 1 else SeededEntropy(1).random_words(count)
 
     masks = zero_sum._subsets(np.array([0, 1, 2, 3]), 3, Tied())
     assert masks.sum(axis=1).tolist() == [0, 1, 2, 3]

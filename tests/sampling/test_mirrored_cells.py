@@ -105,9 +105,9 @@ def test_signs_halve_the_marked_places_uniformly():
         def __init__(self) -> None:
             self.calls = 0
 
-        def words(self, count):
+        def random_words(self, count):
             self.calls += 1
-            return np.full(count, 7, dtype=np.uint64) if self.calls == 1 else SeededEntropy(5).words(count)
+            return np.full(count, 7, dtype=np.uint64) if self.calls == 1 else SeededEntropy(5).random_words(count)
 
     source = Repeating()
     assert halved_signs(np.ones((3, 2), dtype=bool), source).sum() == 0 and source.calls == 2

@@ -19,14 +19,14 @@ from designer.sampling import continuous
 from designer.sampling.bodies.box_grid import BoxGrid
 from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.bodies.polytope_grid import PolytopeGrid
-from designer.sampling.bodies.round_and_reject import Falloff, RoundAndReject
+from designer.sampling.bodies.round_and_reject import NormLaw, RoundAndReject
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.lazy_uniform import LazyUniform
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
-Shape = Callable[[Fraction, Falloff], EllipsoidGrid | PolytopeGrid]
+Shape = Callable[[Fraction, NormLaw], EllipsoidGrid | PolytopeGrid]
 ONE = Fraction(1)
 
 
@@ -34,12 +34,12 @@ def ellipsoid(*rows: tuple[int, ...], over: int) -> Shape:
     return lambda scale, falloff: EllipsoidGrid([[Fraction(x, over) * scale for x in row] for row in rows], falloff)
 
 
-def interval(scale: Fraction, falloff: Falloff) -> PolytopeGrid:
+def interval(scale: Fraction, falloff: NormLaw) -> PolytopeGrid:
     """Gauge |z| scale / 2."""
     return PolytopeGrid([[2 / scale], [-2 / scale]], [[0], [1]], [[scale / 2], [-scale / 2]], falloff)
 
 
-def hexagon(scale: Fraction, falloff: Falloff) -> PolytopeGrid:
+def hexagon(scale: Fraction, falloff: NormLaw) -> PolytopeGrid:
     """The hull of +-(3, 0), +-(2, 2), +-(-1, 4) over the scale: six triangles of three different areas."""
     corners = [(Fraction(x), Fraction(y)) for x, y in ((3, 0), (2, 2), (-1, 4), (-3, 0), (-2, -2), (1, -4))]
     facets = []
@@ -48,7 +48,7 @@ def hexagon(scale: Fraction, falloff: Falloff) -> PolytopeGrid:
     return PolytopeGrid([[x / scale, y / scale] for x, y in corners], [[i, (i + 1) % 6] for i in range(6)], facets, falloff)
 
 
-def cube(scale: Fraction, falloff: Falloff) -> PolytopeGrid:
+def cube(scale: Fraction, falloff: NormLaw) -> PolytopeGrid:
     """Gauge max |z_i| / (1, 2, 3) scale: each side of the box in two triangles that share their diagonal."""
     corners = list(itertools.product((-1, 1), repeat=3))
     simplices = []
@@ -89,19 +89,19 @@ def oracle(name: str, z: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 @cache
-def law(name: str, falloff: Falloff) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+def law(name: str, falloff: NormLaw) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """All grid points within reach, their norms and exact probabilities."""
     dimension = 1 if name == "interval" else 2 if name in ("skew ellipse", "hexagon") else 3
     half = [REACH[name]] * dimension if name != "box" else [25, 50, 75]
-    if falloff is Falloff.GAUSSIAN:
+    if falloff is NormLaw.GAUSSIAN:
         half = [math.ceil(h / 3) for h in half]
     points = np.stack([axis.ravel() for axis in np.meshgrid(*(np.arange(-h, h + 1) for h in half), indexing="ij")], axis=1)
     norms = oracle(name, points)
-    weights = np.exp(-norms if falloff is Falloff.EXPONENTIAL else -(norms**2) / 2)
+    weights = np.exp(-norms if falloff is NormLaw.EXPONENTIAL else -(norms**2) / 2)
     return points, norms, weights / weights.sum()
 
 
-def shells(name: str, falloff: Falloff, draws: NDArray[np.int64]) -> float:
+def shells(name: str, falloff: NormLaw, draws: NDArray[np.int64]) -> float:
     """p-value in 24 shells of the norm: sees a wrong scale."""
     _, norms, probabilities = law(name, falloff)
     order = np.argsort(norms)
@@ -112,7 +112,7 @@ def shells(name: str, falloff: Falloff, draws: NDArray[np.int64]) -> float:
     return p_value(counts, masses)
 
 
-def single_points(name: str, falloff: Falloff, draws: NDArray[np.int64]) -> float:
+def single_points(name: str, falloff: NormLaw, draws: NDArray[np.int64]) -> float:
     """p-value over single grid points: sees a wrong shape."""
     grid, _, probabilities = law(name, falloff)
     half = grid[-1]
@@ -125,11 +125,11 @@ def draw(shape: EllipsoidGrid | PolytopeGrid, size: int, seed: int = 1) -> NDArr
     return RoundAndReject(shape).draw(size, SeededEntropy(seed))
 
 
-@pytest.mark.parametrize("falloff", Falloff)
+@pytest.mark.parametrize("falloff", NormLaw)
 @pytest.mark.parametrize("name", SHAPES)
-def test_coarse_grids_follow_the_enumerated_law_and_wrong_scales_do_not(name: str, falloff: Falloff) -> None:
+def test_coarse_grids_follow_the_enumerated_law_and_wrong_scales_do_not(name: str, falloff: NormLaw) -> None:
     # A draw tells s (exponential) or 2 s (Gaussian) times the squared relative error of the scale: 120 in all, 23 degrees.
-    size = 1_200_000 // len(law(name, falloff)[0][0]) // (1 if falloff is Falloff.EXPONENTIAL else 2)
+    size = 1_200_000 // len(law(name, falloff)[0][0]) // (1 if falloff is NormLaw.EXPONENTIAL else 2)
     draws = draw(SHAPES[name](ONE, falloff), size)
     assert shells(name, falloff, draws) > FAILURE_PROBABILITY
     assert single_points(name, falloff, draws) > FAILURE_PROBABILITY
@@ -139,7 +139,7 @@ def test_coarse_grids_follow_the_enumerated_law_and_wrong_scales_do_not(name: st
 
 def test_one_dimension_is_the_discrete_laplace_and_the_discrete_gaussian() -> None:
     laplace, gaussian = DiscreteLaplace([Fraction(1, 2)]), DiscreteGaussian([Fraction(4)])
-    for falloff, pmf in ((Falloff.EXPONENTIAL, laplace.pmf), (Falloff.GAUSSIAN, gaussian.pmf)):
+    for falloff, pmf in ((NormLaw.EXPONENTIAL, laplace.pmf), (NormLaw.GAUSSIAN, gaussian.pmf)):
         for shape in (interval(ONE, falloff), EllipsoidGrid([[0.5]], falloff)):
             counts = np.bincount(np.clip(draw(shape, 300_000, seed=2)[:, 0], -20, 20) + 20, minlength=41)
             inner = [pmf(0, z) for z in range(-19, 20)]
@@ -150,15 +150,15 @@ def test_one_dimension_is_the_discrete_laplace_and_the_discrete_gaussian() -> No
 FINE = Fraction(1, 2**34)
 
 
-@pytest.mark.parametrize("falloff", Falloff)
+@pytest.mark.parametrize("falloff", NormLaw)
 @pytest.mark.parametrize("name", SHAPES)
-def test_fine_grids_have_the_continuous_radius_and_uniform_low_bits(name: str, falloff: Falloff) -> None:
+def test_fine_grids_have_the_continuous_radius_and_uniform_low_bits(name: str, falloff: NormLaw) -> None:
     sampler = RoundAndReject(SHAPES[name](FINE, falloff))
     assert sampler.shifts.min() > 10
     assert sampler.expected_acceptance > 0.99
     draws = sampler.draw(100_000, SeededEntropy(3))
     s, norms = draws.shape[1], oracle(name, draws) * float(FINE)
-    radius = stats.gamma(s) if falloff is Falloff.EXPONENTIAL else stats.chi(s)
+    radius = stats.gamma(s) if falloff is NormLaw.EXPONENTIAL else stats.chi(s)
     assert stats.kstest(norms, radius.cdf).pvalue > FAILURE_PROBABILITY
     low = (draws & 7) @ (8 ** np.arange(s))
     assert p_value(np.bincount(low, minlength=8**s), np.full(8**s, 8.0**-s)) > FAILURE_PROBABILITY
@@ -170,7 +170,7 @@ def test_fine_grids_have_the_continuous_radius_and_uniform_low_bits(name: str, f
 
 def test_fine_ellipsoid_has_its_covariance() -> None:
     factor = np.array([[2, 1, 0], [-1, 2, 1], [0, 1, 2]]) / 3 * float(FINE)
-    for falloff, variance in ((Falloff.EXPONENTIAL, 4.0), (Falloff.GAUSSIAN, 1.0)):  # s + 1, 1
+    for falloff, variance in ((NormLaw.EXPONENTIAL, 4.0), (NormLaw.GAUSSIAN, 1.0)):  # s + 1, 1
         white = draw(SHAPES["ellipsoid"](FINE, falloff), 200_000, seed=4) @ factor.T
         spread = np.array([[(white[:, i] * white[:, j]).std() for i in range(3)] for j in range(3)])
         deviation = np.abs(white.T @ white / len(white) - variance * np.eye(3)) / spread * math.sqrt(len(white))
@@ -185,22 +185,22 @@ class _Replay:
     def __init__(self, words: NDArray[np.uint64]) -> None:
         self.first, self.later = words, SeededEntropy(5)
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def random_words(self, count: int) -> NDArray[np.uint64]:
         if self.first.size == count:
             taken, self.first = self.first, self.first[:0]
             return taken
-        return self.later.words(count)
+        return self.later.random_words(count)
 
 
 @pytest.mark.parametrize("scale", [ONE, FINE])
-@pytest.mark.parametrize("falloff", Falloff)
+@pytest.mark.parametrize("falloff", NormLaw)
 @pytest.mark.parametrize("name", SHAPES)
 def test_ball_arithmetic_decides_as_the_filter_does(
-    name: str, falloff: Falloff, scale: Fraction, monkeypatch: pytest.MonkeyPatch
+    name: str, falloff: NormLaw, scale: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sampler, rows = RoundAndReject(SHAPES[name](scale, falloff)), 300
     s = sampler.shape.dimension
-    words = SeededEntropy(6).words(rows * (sampler.shape.word_count + 1 + (s if scale < 1 else 0)))
+    words = SeededEntropy(6).random_words(rows * (sampler.shape.word_count + 1 + (s if scale < 1 else 0)))
     filtered, kept = sampler._propose(rows, _Replay(words))
     monkeypatch.setattr(continuous, "LOG_ERROR", 1e9)  # nothing is beyond doubt now
     exact, exactly_kept = sampler._propose(rows, _Replay(words))
@@ -208,16 +208,16 @@ def test_ball_arithmetic_decides_as_the_filter_does(
     assert np.array_equal(filtered[kept], exact[kept])
 
 
-def slanted(scale: Fraction, falloff: Falloff) -> EllipsoidGrid:
+def slanted(scale: Fraction, falloff: NormLaw) -> EllipsoidGrid:
     """Twelve dimensions, condition number about 50."""
     return EllipsoidGrid([[Fraction(1 + 7 * (i == j) + (i * j) % 5, 8) * scale for j in range(12)] for i in range(12)], falloff)
 
 
-@pytest.mark.parametrize("falloff", Falloff)
+@pytest.mark.parametrize("falloff", NormLaw)
 @pytest.mark.parametrize("build", [*SHAPES.values(), slanted])
-def test_float_draws_stay_within_their_error(build: Shape, falloff: Falloff) -> None:
+def test_float_draws_stay_within_their_error(build: Shape, falloff: NormLaw) -> None:
     shape = build(FINE, falloff)
-    words = SeededEntropy(8).words(200 * shape.word_count).reshape(200, -1)
+    words = SeededEntropy(8).random_words(200 * shape.word_count).reshape(200, -1)
     words[:50, -1] >>= np.uint64(30)  # long radii and exponentials, where the bits known are few
     drawn, norms, errors = shape.propose(words)
     assert np.isfinite(errors).all()
@@ -240,12 +240,12 @@ def test_float_draws_stay_within_their_error(build: Shape, falloff: Falloff) -> 
 @pytest.mark.parametrize(
     ("name", "falloff", "size"),
     [
-        ("skew ellipse", Falloff.EXPONENTIAL, 300_000),
-        ("skew ellipse", Falloff.GAUSSIAN, 200_000),
-        ("hexagon", Falloff.EXPONENTIAL, 900_000),
+        ("skew ellipse", NormLaw.EXPONENTIAL, 300_000),
+        ("skew ellipse", NormLaw.GAUSSIAN, 200_000),
+        ("hexagon", NormLaw.EXPONENTIAL, 900_000),
     ],
 )
-def test_rounding_without_rejection_is_rejected(name: str, falloff: Falloff, size: int) -> None:
+def test_rounding_without_rejection_is_rejected(name: str, falloff: NormLaw, size: int) -> None:
     everything = RoundAndReject(SHAPES[name](ONE, falloff))._propose(size, SeededEntropy(1))[0]
     assert single_points(name, falloff, everything) < FAILURE_PROBABILITY
 
@@ -254,9 +254,9 @@ def test_rounding_without_rejection_is_rejected(name: str, falloff: Falloff, siz
 @pytest.mark.parametrize("name", ["skew ellipse", "hexagon"])
 def test_the_law_survives_when_all_is_decided_in_ball_arithmetic(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(continuous, "LOG_ERROR", 1e9)
-    draws = draw(SHAPES[name](ONE, Falloff.EXPONENTIAL), 4000)
-    assert shells(name, Falloff.EXPONENTIAL, draws) > FAILURE_PROBABILITY
-    assert single_points(name, Falloff.EXPONENTIAL, draws) > FAILURE_PROBABILITY
+    draws = draw(SHAPES[name](ONE, NormLaw.EXPONENTIAL), 4000)
+    assert shells(name, NormLaw.EXPONENTIAL, draws) > FAILURE_PROBABILITY
+    assert single_points(name, NormLaw.EXPONENTIAL, draws) > FAILURE_PROBABILITY
 
 
 def test_a_word_between_two_simplices_is_refined() -> None:
@@ -281,7 +281,7 @@ class _Constant:
     def __init__(self, word: int) -> None:
         self.word = word
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def random_words(self, count: int) -> NDArray[np.uint64]:
         return np.full(count, self.word, dtype=np.uint64)
 
 
@@ -308,17 +308,17 @@ def test_largest_bounds_the_norm_on_every_corner_of_the_box() -> None:
     corners = np.array(list(itertools.product((-1, 1), repeat=3))) * widths
     for name in ("ellipsoid", "box"):
         attained = oracle(name, corners).max()  # type: ignore[arg-type]
-        bound = SHAPES[name](ONE, Falloff.EXPONENTIAL).largest(widths)
+        bound = SHAPES[name](ONE, NormLaw.EXPONENTIAL).largest(widths)
         assert attained <= bound < 2.1 * attained
         assert name == "ellipsoid" or bound == pytest.approx(attained, rel=1e-8)
 
 
-def disc(scale: Fraction, falloff: Falloff) -> EllipsoidGrid:
+def disc(scale: Fraction, falloff: NormLaw) -> EllipsoidGrid:
     """Equal weights: the corners of a cell are exactly as far as `largest` says."""
     return EllipsoidGrid([[scale / 3, 0], [0, scale / 3]], falloff)
 
 
-def square_box(scale: Fraction, falloff: Falloff) -> BoxGrid:
+def square_box(scale: Fraction, falloff: NormLaw) -> BoxGrid:
     return BoxGrid([scale / 2, scale / 2])
 
 
@@ -326,15 +326,15 @@ def square_box(scale: Fraction, falloff: Falloff) -> BoxGrid:
 @pytest.mark.parametrize(
     ("build", "falloff"),
     [
-        (interval, Falloff.EXPONENTIAL),
-        (cube, Falloff.EXPONENTIAL),
-        (square_box, Falloff.EXPONENTIAL),
-        (disc, Falloff.EXPONENTIAL),
-        (interval, Falloff.GAUSSIAN),
-        (disc, Falloff.GAUSSIAN),
+        (interval, NormLaw.EXPONENTIAL),
+        (cube, NormLaw.EXPONENTIAL),
+        (square_box, NormLaw.EXPONENTIAL),
+        (disc, NormLaw.EXPONENTIAL),
+        (interval, NormLaw.GAUSSIAN),
+        (disc, NormLaw.GAUSSIAN),
     ],
 )
-def test_acceptance_is_at_most_1_and_reaches_it_at_the_worst_corner(build: Any, falloff: Falloff, scale: Fraction) -> None:
+def test_acceptance_is_at_most_1_and_reaches_it_at_the_worst_corner(build: Any, falloff: NormLaw, scale: Fraction) -> None:
     """A draw y is rounded to z from as far outside as a block reaches, `||y|| = ||z|| + reach`: no y has a smaller exponent,
     and below 0 it would stand for a chance above 1, which no draw can have.
     Lowering the bound by any part of itself does that."""
@@ -344,7 +344,7 @@ def test_acceptance_is_at_most_1_and_reaches_it_at_the_worst_corner(build: Any, 
     doubled = sampler.shape.norm((2 * corners).astype(np.int64))[0]
     corner, reach, stretch = corners[doubled.argmax()], float(doubled.max()) / 2, float(sampler.stretch)
     # The points that a block reaches from there: even multiples of the corner of a cell, odd multiples of half that of a block.
-    worst = reach / (stretch**2 - 1) if falloff is Falloff.GAUSSIAN else 0.0
+    worst = reach / (stretch**2 - 1) if falloff is NormLaw.GAUSSIAN else 0.0
     times = 2 * round(worst / reach / 2) if half[0] < 1 else round(worst / reach - 0.5) + 0.5
     z = np.rint(times * corner).astype(np.int64)[None]
     outside, inside = np.array([(times * reach + reach) / stretch]), np.array([(times * reach - reach) / stretch])
@@ -358,12 +358,12 @@ def test_acceptance_is_at_most_1_and_reaches_it_at_the_worst_corner(build: Any, 
 
 def test_volumes_are_those_of_the_bodies() -> None:
     for name, volume in (("hexagon", 2 * (3 + 5 + 6)), ("box", 8 * 6), ("ellipsoid", 4 / 3 * math.pi * 27 / 8)):
-        assert math.exp(SHAPES[name](ONE, Falloff.EXPONENTIAL).log_volume) == pytest.approx(volume, rel=1e-12)
+        assert math.exp(SHAPES[name](ONE, NormLaw.EXPONENTIAL).log_volume) == pytest.approx(volume, rel=1e-12)
 
 
-@pytest.mark.parametrize("falloff", Falloff)
+@pytest.mark.parametrize("falloff", NormLaw)
 @pytest.mark.parametrize("name", SHAPES)
-def test_expected_acceptance_is_the_observed_one(name: str, falloff: Falloff) -> None:
+def test_expected_acceptance_is_the_observed_one(name: str, falloff: NormLaw) -> None:
     sampler = RoundAndReject(SHAPES[name](ONE, falloff))
     kept = sampler._propose(20_000, SeededEntropy(7))[1].mean()
     assert kept == pytest.approx(sampler.expected_acceptance, rel=0.1)
@@ -376,7 +376,7 @@ def test_expected_acceptance_is_the_observed_one(name: str, falloff: Falloff) ->
         (lambda: EllipsoidGrid([]), "factor: 0 rows"),
         (lambda: EllipsoidGrid([[1.0, 2.0], [2.0, 4.0]]), "factor: singular"),
         (lambda: EllipsoidGrid([[Fraction(1, 2**600)]]), "rescale"),
-        (lambda: RoundAndReject(EllipsoidGrid((np.eye(60) / 2).tolist(), Falloff.GAUSSIAN)), "finer grid"),
+        (lambda: RoundAndReject(EllipsoidGrid((np.eye(60) / 2).tolist(), NormLaw.GAUSSIAN)), "finer grid"),
         (lambda: RoundAndReject(EllipsoidGrid([[Fraction(1, 2**60)]])), "coarser grid"),
         (lambda: PolytopeGrid([], [], []), "vertices: empty"),
         (lambda: PolytopeGrid([[ONE], [-ONE]], [[0], [1]], [[ONE, ONE]]), "length 1"),

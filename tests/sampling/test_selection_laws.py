@@ -87,7 +87,7 @@ class Scripted:
     def __init__(self, *words: int) -> None:
         self.script = list(words)
 
-    def words(self, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    def random_words(self, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
         assert count <= len(self.script), "more words asked for than the script holds"
         taken, self.script = self.script[:count], self.script[count:]
         return np.array(taken, dtype=np.uint64)
@@ -115,9 +115,9 @@ def test_the_number_of_words_does_not_depend_on_the_scores(law: str) -> None:
     class Counting(SeededEntropy):
         taken = 0
 
-        def words(self, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        def random_words(self, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
             Counting.taken += count
-            return super().words(count)
+            return super().random_words(count)
 
     used = []
     for scores in ([Fraction(0)] * 40, SCORES["many"], [Fraction(k * 10**9) for k in range(40)]):

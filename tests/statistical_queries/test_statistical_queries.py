@@ -19,7 +19,7 @@ from designer.relations.row_groups import RowGroups
 from designer.statistical_queries import Statistic, StatisticalQueries, Term
 from designer.statistical_queries.averages import average_bounds, separable, worst_row_bias
 from designer.statistical_queries.image_universe import image_of
-from solvers.programs.mcshane import Metric as Limits
+from solvers.programs.mcshane import Distances as Limits
 from solvers.programs.mcshane import defect
 
 DOMAIN = Domain.of({"a": 4, "b": 3, "c": [0, 1, 3], "unused": 2})
@@ -429,7 +429,7 @@ def test_refusals_of_columns_and_tables() -> None:
 def test_queries_are_frozen_and_survive_pickling() -> None:
     asked = queries()
     again = pickle.loads(pickle.dumps(asked))
-    assert again.workload == asked.workload and again.words() == asked.words()
+    assert again.workload == asked.workload and again.sentence() == asked.sentence()
     for array in (asked.statistics[0].terms[0].table, asked.groups[0].columns, asked.groups[0].index):
         assert not array.flags.writeable
 

@@ -12,7 +12,7 @@ from designer import InvalidProblem
 from designer.marginals import MarginalWorkload
 from designer.marginals.tables import tables_of_database
 from designer.question.domain import Domain
-from designer.records.policies import Constant, Piecewise
+from designer.records.policies import ConstantPolicy, Piecewise
 from designer.tables import (
     Condition,
     Count,
@@ -100,7 +100,7 @@ def test_thresholds_by_label_and_cells_are_by_bytes(table: Any) -> None:
 
 
 def test_pieces_of_a_policy_are_by_bytes(table: Any) -> None:
-    policy = Piecewise("k", {"a": Constant(3), "SS": Constant(5)}, Constant(1))
+    policy = Piecewise("k", {"a": ConstantPolicy(3), "SS": ConstantPolicy(5)}, ConstantPolicy(1))
     found = dict(table.select(emp=table.emp, loss=policy.expression(table)).to_pyarrow().to_pandas().itertuples(index=False))
     assert found == {emp: float(policy.exact({"k": k})) for k, emp in ROWS}
 

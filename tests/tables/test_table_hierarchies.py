@@ -72,7 +72,7 @@ def test_children_add_up_to_their_parents_whatever_is_listed(levels: tuple[Group
         assert sum(found[0].values()) == everybody
 
 
-@pytest.mark.parametrize("level", [*LEVELS, *NESTED], ids=lambda level: level.words())
+@pytest.mark.parametrize("level", [*LEVELS, *NESTED], ids=lambda level: level.sentence())
 def test_the_engine_puts_records_where_a_loop_puts_them(level: Groups) -> None:
     table = on_duckdb(ROWS)
     inside: dict[Any, list[Any]] = {}

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem
-from designer.records.policies import Constant, GaussianSums, Piecewise, Splitting
+from designer.records.policies import ConstantPolicy, GaussianSums, Piecewise, Splitting
 from designer.tables import (
     Average,
     Condition,
@@ -225,7 +225,7 @@ def test_keys_are_listed_in_every_type_that_a_column_has() -> None:
 
 
 def test_pieces_refuse_keys_of_another_type_than_theirs() -> None:
-    texts, codes = (Piecewise("k", {key: Constant(3)}, Constant(1)) for key in ("1", 1))
+    texts, codes = (Piecewise("k", {key: ConstantPolicy(3)}, ConstantPolicy(1)) for key in ("1", 1))
     assert [texts.exact({"k": k}) for k in ("1", "x", None, math.nan, pd.NA)] == [3, 1, 1, 1, 1]
     assert [codes.exact({"k": k}) for k in (1, np.int8(1), 2, None)] == [3, 3, 1, 1]
     for policy, key in ((texts, 1), (texts, True), (codes, "1"), (codes, 1.0), (codes, True), (codes, Decimal(1))):

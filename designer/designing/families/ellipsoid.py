@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
+from designer.additive.interface import Falloff
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
@@ -29,8 +29,6 @@ from solvers.ellipsoids.program import Ellipsoid, Separation, minimise_maximum, 
 from solvers.exact.points import unit_exponents
 from solvers.programs.scales import minimise_scales
 from solvers.solution import Solution
-
-Falloff = Literal["exponential", "gaussian"]
 
 # A set of at most this many numbers is handed to the solver as it is; a larger one is scanned for violated pairs.
 WRITTEN_OUT = 4_000_000

@@ -14,7 +14,7 @@ import numpy as np
 
 from designer import metrics
 from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.norms import Norm, Order
+from designer.certified.norms import Norm, NormOrder
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.designing.family import Family
@@ -61,13 +61,13 @@ def single_records(relation: Relation, family: str) -> Relation:
     )
 
 
-def _naive(problem: Problem, family: str, order: Order, falloff: Literal["exponential", "gaussian"]) -> AdditiveMechanism:
+def _naive(problem: Problem, family: str, order: NormOrder, falloff: Literal["exponential", "gaussian"]) -> AdditiveMechanism:
     weights = weights_for_records(problem, single_records(problem.relation, family), order)
     heard = np.isfinite(weights)
     return freeze(problem, family, Coordinates(None, None, heard), 1 / weights, lambda _: Norm(weights, order), falloff)
 
 
-def weights_for_records(problem: Problem, single: Relation, order: Order) -> Floats:
+def weights_for_records(problem: Problem, single: Relation, order: NormOrder) -> Floats:
     """Equal weights w, (K,), with `|w u|_order <= b` for the changes of single records;
     infinite where no record moves the answer."""
     sensitivity = SensitivitySet.of(problem.workload.dense(), single)

@@ -30,7 +30,7 @@ from designer.values.arrays import Floats
 from designer.values.checks import positive, shown
 from solvers.programs.biconvex import ScaledFit, fit_rows_jointly
 from solvers.programs.changes import Changes
-from solvers.programs.lipschitz import ABSOLUTE, EUCLIDEAN, MAXIMUM, SQUARED, SQUARED_MAXIMUM, Loss, fit_jointly
+from solvers.programs.lipschitz import ABSOLUTE, EUCLIDEAN, MAXIMUM, SQUARED, SQUARED_MAXIMUM, ProgramLoss, fit_jointly
 from solvers.programs.scales import minimise_scales
 
 OBJECTIVES = {
@@ -57,7 +57,7 @@ class _Goal:
     """What is minimised: its words, the program of one query, and whether it is the problem's own loss."""
 
     words: str
-    program: Loss
+    program: ProgramLoss
     own: bool
 
 
@@ -143,11 +143,11 @@ def _constant_on_components(rest: Floats, relation: Relation) -> Floats:
     return np.asarray(of_component[:, label[: relation.size]])
 
 
-def _objective(name: str, delta: float) -> tuple[str, Loss]:
+def _objective(name: str, delta: float) -> tuple[str, ProgramLoss]:
     if name == "high_probability":
         if not 0 < delta < 1:
             raise InvalidProblem(f"options.delta: {delta} is not a probability between 0 and 1.")
-        return f"n ||p - q||_inf + ln(1 / {delta}) c, exceeded with probability at most {delta}", Loss(
+        return f"n ||p - q||_inf + ln(1 / {delta}) c, exceeded with probability at most {delta}", ProgramLoss(
             math.inf, 1, math.log(1 / delta)
         )
     if not isinstance(name, str) or name not in OBJECTIVES:
@@ -207,7 +207,7 @@ def _own_loss(problem: Problem, made: AdditiveMechanism) -> float:
     return problem.loss_of(made.query_variances(), absolutes) + problem.bias_of(made.effective)
 
 
-def _achieved(universe: Classes, made: AdditiveMechanism, program: Loss) -> float:
+def _achieved(universe: Classes, made: AdditiveMechanism, program: ProgramLoss) -> float:
     """The objective of DX at the frozen mechanism: rounding and repair included."""
     problem = universe.problem
     root, records = np.sqrt(problem.costs), float(problem.records or 0)

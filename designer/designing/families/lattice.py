@@ -24,7 +24,7 @@ from designer.question.workload import Workload
 from designer.sampling.lattices.lattice_chain import PAIRS, directions, planned
 from solvers.polytopes.facets import HullFailed
 
-Shape = Literal["l1", "l2", "ellipsoid", "hull"]
+BallShape = Literal["l1", "l2", "ellipsoid", "hull"]
 
 
 def lattice_laplace(

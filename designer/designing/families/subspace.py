@@ -16,7 +16,7 @@ import numpy as np
 from designer import metrics
 from designer.additive.interface import Falloff
 from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.norms import Norm, Order
+from designer.certified.norms import Norm, NormOrder
 from designer.designing.families.group_privacy import weights_for_records
 from designer.designing.families.projected import project
 from designer.designing.measured import Coordinates
@@ -40,7 +40,7 @@ def subspace_mechanism(problem: Problem) -> AdditiveMechanism:
     if not isinstance(relation, InvariantChanges) or not relation.invariant.records_public:
         raise DesignFailed("subspace: needs a relation from invariants.<...>.protect(...) whose number of records is public.")
     pure = problem.notion == "pure"
-    order: Order = "l1" if pure else "l2"
+    order: NormOrder = "l1" if pure else "l2"
     weights = weights_for_records(problem, metrics.uniform(relation.size, relation.epsilon), order)
     norm = Norm(weights, order)
     spent = relation.epsilon * problem.sensitivity().worst(norm)[0] * ROOM

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
-from designer.sampling.bodies.round_and_reject import Falloff
+from designer.sampling.bodies.round_and_reject import NormLaw
 from designer.sampling.continuous import Floats
 from solvers.exact.balls import rational_ball
 
@@ -40,7 +40,7 @@ class BoxGrid:
     weights: Sequence[Fraction]
     spread: Floats = field(init=False, repr=False, compare=False)
     _floats: Floats = field(init=False, repr=False, compare=False)
-    falloff = Falloff.EXPONENTIAL
+    falloff = NormLaw.EXPONENTIAL
 
     def __post_init__(self) -> None:
         weights = tuple(Fraction(weight) for weight in self.weights)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
-from designer.sampling.bodies.round_and_reject import Falloff
+from designer.sampling.bodies.round_and_reject import NormLaw
 from designer.sampling.continuous import Floats
 from solvers.exact.bits import precision, working_precision
 
@@ -39,13 +39,13 @@ class EllipsoidGrid:
 
     >>> from designer.sampling.entropy import SeededEntropy
     >>> from designer.sampling.bodies.round_and_reject import RoundAndReject
-    >>> noise = RoundAndReject(EllipsoidGrid([[0.5, 0.25], [0, 0.5]], Falloff.GAUSSIAN))
+    >>> noise = RoundAndReject(EllipsoidGrid([[0.5, 0.25], [0, 0.5]], NormLaw.GAUSSIAN))
     >>> noise.draw(3, SeededEntropy(1)).shape
     (3, 2)
     """
 
     factor: Sequence[Sequence[Fraction | float]]
-    falloff: Falloff = Falloff.EXPONENTIAL
+    falloff: NormLaw = NormLaw.EXPONENTIAL
     spread: Floats = field(init=False, repr=False, compare=False)
     _floats: Floats = field(init=False, repr=False, compare=False)
     _inverse: Floats = field(init=False, repr=False, compare=False)
@@ -74,7 +74,7 @@ class EllipsoidGrid:
     @property
     def word_count(self) -> int:
         """s words for the Gamma radius of an exponential fall-off, and those of s normals."""
-        gamma = self.dimension if self.falloff is Falloff.EXPONENTIAL else 0
+        gamma = self.dimension if self.falloff is NormLaw.EXPONENTIAL else 0
         return gamma + continuous.normal_words(self.dimension)
 
     @property
@@ -104,7 +104,7 @@ class EllipsoidGrid:
         """
         s, gamma = self.dimension, words.shape[1] - continuous.normal_words(self.dimension)
         vector, norm, error = continuous.normal_vectors(words[:, gamma:], s)
-        if self.falloff is Falloff.EXPONENTIAL:
+        if self.falloff is NormLaw.EXPONENTIAL:
             _, radius, radius_error = continuous.exponential_vectors(words[:, :gamma])
             vector, error = continuous.along(radius, radius_error, vector, norm, error)
             norm = radius
@@ -118,7 +118,7 @@ class EllipsoidGrid:
         s, gamma = self.dimension, len(uniforms) - continuous.normal_words(self.dimension)
         normals = continuous.normal_vector_balls(uniforms[gamma:], s)
         norm: arb = sum((x**2 for x in normals), arb(0)).sqrt()
-        if self.falloff is Falloff.EXPONENTIAL:
+        if self.falloff is NormLaw.EXPONENTIAL:
             radius = sum((continuous.exponential_ball(u) for u in uniforms[:gamma]), arb(0))
             normals, norm = [x * radius / norm for x in normals], radius
         return (self._inverse_balls() * arb_mat(s, 1, normals)).entries(), norm

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
-from designer.sampling.bodies.round_and_reject import Falloff
+from designer.sampling.bodies.round_and_reject import NormLaw
 from designer.sampling.bodies.star_triangulation import Rationals, certified_determinants
 from designer.sampling.continuous import Floats
 from solvers.exact.balls import rational_ball
@@ -54,7 +54,7 @@ class PolytopeGrid:
     vertices: Rationals
     simplices: Sequence[Sequence[int]]
     facets: Rationals
-    falloff: Falloff = Falloff.EXPONENTIAL
+    falloff: NormLaw = NormLaw.EXPONENTIAL
     spread: Floats = field(init=False, repr=False, compare=False)
     log_volume: float = field(init=False, repr=False, compare=False)
     _corners: Floats = field(init=False, repr=False, compare=False)
@@ -99,7 +99,7 @@ class PolytopeGrid:
     @property
     def word_count(self) -> int:
         """One word for the simplex, s for the exponentials, and for a Gaussian radius those of s normals."""
-        return 1 + self.dimension + (continuous.normal_words(self.dimension) if self.falloff is Falloff.GAUSSIAN else 0)
+        return 1 + self.dimension + (continuous.normal_words(self.dimension) if self.falloff is NormLaw.GAUSSIAN else 0)
 
     def largest(self, widths: Floats, plane: NearestPlane | None = None) -> float:
         """`max_f sum_i |a_fi| widths_i`: a linear function is largest at a corner of the box.
@@ -118,7 +118,7 @@ class PolytopeGrid:
         index = np.searchsorted(self._thresholds, words[:, 0], side="left")
         open_ = index != np.searchsorted(self._thresholds, words[:, 0], side="right")
         parts, norm, error = continuous.exponential_vectors(words[:, 1 : s + 1])
-        if self.falloff is Falloff.GAUSSIAN:
+        if self.falloff is NormLaw.GAUSSIAN:
             _, radius, radius_error = continuous.normal_vectors(words[:, s + 1 :], s)
             parts, error = continuous.along(radius, radius_error, parts, norm, error)
             norm = radius
@@ -134,7 +134,7 @@ class PolytopeGrid:
             return None
         parts = [continuous.exponential_ball(uniform) for uniform in uniforms[1 : s + 1]]
         total = sum(parts, arb(0))
-        if self.falloff is Falloff.GAUSSIAN:
+        if self.falloff is NormLaw.GAUSSIAN:
             normals = continuous.normal_vector_balls(uniforms[s + 1 :], s)
             radius = sum((x**2 for x in normals), arb(0)).sqrt()
             parts, total = [part * radius / total for part in parts], radius

@@ -33,7 +33,7 @@ BATCH = 2**14
 PLANE_ROWS = 2048
 
 
-class Falloff(Enum):
+class NormLaw(Enum):
     """How the probability falls with the norm: `exp(-||z||)` or `exp(-||z||^2 / 2)`."""
 
     EXPONENTIAL = "exponential"
@@ -48,7 +48,7 @@ class GridNorm(Protocol):
         """s."""
 
     @property
-    def falloff(self) -> Falloff:
+    def falloff(self) -> NormLaw:
         """Which of the two laws."""
 
     @property
@@ -103,7 +103,7 @@ class RoundAndReject:
     def __post_init__(self) -> None:
         shifts, reach = self._cells()
         stretch, bound = Fraction(1), reach
-        if self.shape.falloff is Falloff.GAUSSIAN:
+        if self.shape.falloff is NormLaw.GAUSSIAN:
             stretch = _stretch(reach, self.shape.dimension)
             bound = reach**2 / (2 * (stretch**2 - 1))
         shifts.setflags(write=False)
@@ -136,7 +136,7 @@ class RoundAndReject:
         The masses on the grid and in the continuum agree for fine grids; for coarse ones that of the origin alone is counted.
         """
         s = self.shape.dimension
-        gaussian = self.shape.falloff is Falloff.GAUSSIAN
+        gaussian = self.shape.falloff is NormLaw.GAUSSIAN
         radial = s / 2 * math.log(2) + math.lgamma(s / 2 + 1) if gaussian else math.lgamma(s + 1)
         return math.exp(-float(self.bound) - s * math.log(self.stretch) + max(0.0, -self.shape.log_volume - radial))
 
@@ -174,7 +174,7 @@ class RoundAndReject:
     def _words(self, rows: int, entropy: Entropy) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint64]]:
         """Words of the continuous draws, places within the blocks, and 53 bits for the acceptance."""
         s, count, blocks = self.shape.dimension, self.shape.word_count, bool(self.shifts.any())
-        words = entropy.words(rows * (count + 1 + s * blocks))
+        words = entropy.random_words(rows * (count + 1 + s * blocks))
         drawn, keep, rest = np.split(words, [rows * count, rows * (count + 1)])
         places = (
             rest.view(np.int64).reshape(rows, s) & ((1 << self.shifts) - 1) if blocks else np.zeros((rows, s), dtype=np.int64)
@@ -184,7 +184,7 @@ class RoundAndReject:
     def _largest_exponent(self, norm: Floats, error: Floats) -> tuple[Floats, Floats]:
         """What `_exponent` cannot exceed, because `||z|| <= stretch ||y|| + reach`: spares most draws the norm of z."""
         reach, bound, stretch = float(self.reach), float(self.bound), float(self.stretch)
-        if self.shape.falloff is Falloff.EXPONENTIAL:
+        if self.shape.falloff is NormLaw.EXPONENTIAL:
             return np.full_like(norm, reach + bound), np.full_like(norm, (reach + bound) * 2.0**-50)
         widened = norm + error
         # Here alone the error is one-sided: at the widened norm the bound is larger still.
@@ -195,7 +195,7 @@ class RoundAndReject:
         """y rounded to z is accepted with chance exp(-this): `||z|| - ||y|| + bound` or `(||z||^2 - ||y||^2) / 2 + bound`."""
         rounded, rounded_error = self.shape.norm(z)
         bound = float(self.bound)
-        if self.shape.falloff is Falloff.EXPONENTIAL:
+        if self.shape.falloff is NormLaw.EXPONENTIAL:
             return rounded - norm + bound, error + rounded_error + (rounded + norm + bound) * 2.0**-50
         error = error * (norm + error) + rounded_error * (rounded + rounded_error)
         return (rounded**2 - norm**2) / 2 + bound, error + (rounded**2 + norm**2 + bound) * 2.0**-50
@@ -217,7 +217,7 @@ class RoundAndReject:
             proposed = self.shape.propose_balls(uniforms)
             assert proposed is not None, "decided when the blocks were"
             rounded, norm = self.shape.norm_ball(z), proposed[1]
-            difference = rounded - norm if self.shape.falloff is Falloff.EXPONENTIAL else (rounded**2 - norm**2) / 2
+            difference = rounded - norm if self.shape.falloff is NormLaw.EXPONENTIAL else (rounded**2 - norm**2) / 2
             return keep.is_below((-difference - rational_ball(self.bound)).exp())
 
         return z, resolve([*uniforms, keep], kept)

@@ -74,7 +74,7 @@ class CentredGaussian:
         self, offsets: Floats, errors: Floats, bounds: Floats, exact: Callable[[int], Fraction], entropy: Entropy
     ) -> tuple[Floats, NDArray[np.bool_]]:
         rows, pairs = len(offsets), (len(offsets) + 1) // 2
-        radius, angle, last = np.split(entropy.words(2 * pairs + rows), [pairs, 2 * pairs])
+        radius, angle, last = np.split(entropy.random_words(2 * pairs + rows), [pairs, 2 * pairs])
         cosine, sine, off = normal_pair(radius, angle)
         normal, off = np.concatenate([cosine, sine])[:rows], np.concatenate([off, off])[:rows]
         spread = float(self.variance * self.inflation) ** 0.5

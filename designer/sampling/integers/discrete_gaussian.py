@@ -97,7 +97,7 @@ class DiscreteGaussian:
 
     def _propose(self, k: NDArray[np.intp], entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         pairs = (k.size + 1) // 2
-        words = entropy.words(2 * pairs + k.size)
+        words = entropy.random_words(2 * pairs + k.size)
         radius, angle, last = words[:pairs], words[pairs : 2 * pairs], words[2 * pairs :]
         cosine, sine, error = normal_pair(radius, angle)
         normal, error = np.concatenate([cosine, sine])[: k.size], np.concatenate([error, error])[: k.size]

@@ -89,7 +89,7 @@ class DiscreteLaplace:
         rows = max(1, BLOCK // len(self.rates))
         for start in range(0, size, rows):
             block = counts[start : start + rows]
-            words = entropy.words(block.size).reshape(block.shape)
+            words = entropy.random_words(block.size).reshape(block.shape)
             block[:], doubtful = self._high_digit(words)
             for row, k in np.argwhere(doubtful):
                 block[row, k] = _geometric(LazyUniform(int(words[row, k]), 64, entropy), self.rates[k])
@@ -120,7 +120,7 @@ class DiscreteLaplace:
         return np.array([float(min(rate, Fraction(2**900))) for rate in rates])
 
     def _fill(self, block: NDArray[np.int64], entropy: Entropy) -> None:
-        first, second = entropy.words(2 * block.size).reshape(2, *block.shape)
+        first, second = entropy.random_words(2 * block.size).reshape(2, *block.shape)
         high, doubtful = self._high_digit(first)
         keep = (second >> np.uint64(LOW_BITS)) & np.uint64(2**KEEP_BITS - 1)
         sign = second >> np.uint64(LOW_BITS + KEEP_BITS)
@@ -197,4 +197,4 @@ def _low_part(rate: Fraction, shift: int, word: int, entropy: Entropy) -> int:
     # exp(0) = 1 is not a comparison: no number of bits tells a uniform number from 1.
     if low == 0 or keep.below(lambda: _power(rate, low)):
         return low
-    return _low_part(rate, shift, int(entropy.words(1)[0]), entropy)
+    return _low_part(rate, shift, int(entropy.random_words(1)[0]), entropy)

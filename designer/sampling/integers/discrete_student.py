@@ -110,7 +110,7 @@ class DiscreteStudent:
         return (s + k) * (s + k + 1) / (s * s + k * k) ** self.power
 
     def _propose(self, size: int, entropy: Entropy) -> tuple[Integers, NDArray[np.bool_]]:
-        words = entropy.words(2 * size)
+        words = entropy.random_words(2 * size)
         place, last = words[:size], words[size:]
         k, doubtful = self._magnitudes(place)
         chance, error = self._chance(k)

@@ -92,7 +92,7 @@ class DeterminedLaplace:
             return values, np.ones(rows, dtype=np.bool_)
         values[:, cells.determined] = values @ cells.map.T
         sizes = np.abs(values[:, cells.determined]).sum(axis=1)
-        words, exponent = entropy.words(rows) >> np.uint64(64 - KEEP_BITS), sizes * float(self.rate)
+        words, exponent = entropy.random_words(rows) >> np.uint64(64 - KEEP_BITS), sizes * float(self.rate)
         kept, open_ = accepted(words, KEEP_BITS, exponent, exponent * 2.0**-51)
         for row in np.flatnonzero(open_):
             chance = -self.rate * int(sizes[row])

@@ -18,7 +18,7 @@ from designer.sampling.bodies.star_triangulation import Rationals
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.lattices.determined_cells import Determination, DeterminedLaplace, determinations
-from designer.sampling.lattices.lattice_norm import LatticeNorm, LatticeShape, Rational, combined
+from designer.sampling.lattices.lattice_norm import LatticeNorm, LatticeShape, RationalLike, combined
 from designer.sampling.lattices.mirrored_cells import MirroredLaplace, partners
 from designer.sampling.lattices.thinned_l1 import ThinnedL1, rate_below_ellipsoid, rate_below_l2, rate_below_polytope
 from solvers.exact.hermite import integer_matrix
@@ -42,14 +42,14 @@ class LatticeSampler(Protocol):
 
 
 @dataclass(frozen=True)
-class Ellipsoid:
+class EllipsoidNorm:
     """`||z|| = |F z|_2`, F (K, d) of rationals, injective on the lattice."""
 
-    factor: Sequence[Sequence[Rational]]
+    factor: Sequence[Sequence[RationalLike]]
 
 
 @dataclass(frozen=True)
-class Polytope:
+class PolytopeNorm:
     """The gauge of a polytope in the span of the lattice, given as `PolytopeGrid` wants it, in coordinates of R^d,
     for rate 1."""
 
@@ -98,7 +98,7 @@ class NoNoise:
 
 
 def lattice_sampler_for(
-    matrix: NDArray[np.integer], norm: str | Ellipsoid | Polytope, rate: Rational, lattice: Lattice | None = None
+    matrix: NDArray[np.integer], norm: str | EllipsoidNorm | PolytopeNorm, rate: RationalLike, lattice: Lattice | None = None
 ) -> LatticeChoice:
     """The exact sampler of `P(z)` proportional to `exp(-rate ||z||)` on `{z integer : A z = 0}`;
     `norm` is "l1", "l2" or a body.
@@ -168,7 +168,9 @@ def _sentence(cells: Determination, acceptance: float, mirrored: bool) -> str:
     return f"{parts}: accepts {acceptance:.2g} of the proposals."
 
 
-def _for_norm(matrix: NDArray[np.integer], lattice: Lattice, norm: str | Ellipsoid | Polytope, rate: Fraction) -> LatticeChoice:
+def _for_norm(
+    matrix: NDArray[np.integer], lattice: Lattice, norm: str | EllipsoidNorm | PolytopeNorm, rate: Fraction
+) -> LatticeChoice:
     """Nearest plane where the noise is wide; where it is too narrow for that, l1 noise that is thinned."""
     try:
         shape = _shape(lattice, norm, rate)
@@ -182,10 +184,10 @@ def _for_norm(matrix: NDArray[np.integer], lattice: Lattice, norm: str | Ellipso
     return LatticeChoice("nearest plane", sampler.acceptance, sampler, (sentence,))
 
 
-def _shape(lattice: Lattice, norm: str | Ellipsoid | Polytope, rate: Fraction) -> LatticeShape:
-    if isinstance(norm, Ellipsoid):
+def _shape(lattice: Lattice, norm: str | EllipsoidNorm | PolytopeNorm, rate: Fraction) -> LatticeShape:
+    if isinstance(norm, EllipsoidNorm):
         return LatticeShape.ellipsoid(lattice, [[Fraction(x) * rate for x in row] for row in norm.factor])
-    if isinstance(norm, Polytope):
+    if isinstance(norm, PolytopeNorm):
         vertices = [[Fraction(x) / rate for x in row] for row in norm.vertices]
         facets = [[Fraction(x) * rate for x in row] for row in norm.facets]
         return LatticeShape.polytope(lattice, vertices, norm.simplices, facets)
@@ -195,7 +197,7 @@ def _shape(lattice: Lattice, norm: str | Ellipsoid | Polytope, rate: Fraction) -
 
 
 def _by_thinning(
-    matrix: NDArray[np.integer], shape: LatticeShape, norm: str | Ellipsoid | Polytope, rate: Fraction, refusal: str
+    matrix: NDArray[np.integer], shape: LatticeShape, norm: str | EllipsoidNorm | PolytopeNorm, rate: Fraction, refusal: str
 ) -> LatticeChoice:
     try:
         least = rate * _rate_below(shape.lattice, norm)
@@ -211,8 +213,8 @@ def _by_thinning(
     return LatticeChoice("thinned l1" if found else "none", acceptance, sampler if found else None, said)
 
 
-def _rate_below(lattice: Lattice, norm: str | Ellipsoid | Polytope) -> Fraction:
+def _rate_below(lattice: Lattice, norm: str | EllipsoidNorm | PolytopeNorm) -> Fraction:
     """r with `r |z|_1 <= ||z||` on the lattice."""
-    if isinstance(norm, Ellipsoid):
+    if isinstance(norm, EllipsoidNorm):
         return rate_below_ellipsoid(lattice, norm.factor)
-    return rate_below_polytope(norm.vertices) if isinstance(norm, Polytope) else rate_below_l2(lattice, 1)
+    return rate_below_polytope(norm.vertices) if isinstance(norm, PolytopeNorm) else rate_below_l2(lattice, 1)

@@ -116,7 +116,7 @@ class LatticeGaussian:
             added, off = self._ratios[i].exponent(centre, doubt)
             exponent += added
             error += off
-        words = entropy.words(rows) >> np.uint64(64 - KEEP_BITS)
+        words = entropy.random_words(rows) >> np.uint64(64 - KEEP_BITS)
         kept, open_ = accepted(words, KEEP_BITS, exponent, error + exponent * (m * 2.0**-52))
         for row in np.flatnonzero(open_):
             kept[row] = self._decide(chosen[:, row], LazyUniform(int(words[row]), KEEP_BITS, entropy))

@@ -21,7 +21,7 @@ from solvers.lattices.kernel import Lattice
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy
 
-Rational = Fraction | int | float
+RationalLike = Fraction | int | float
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class LatticeShape:
     plane: NearestPlane
 
     @classmethod
-    def euclidean(cls, lattice: Lattice, rate: Rational) -> LatticeShape:
+    def euclidean(cls, lattice: Lattice, rate: RationalLike) -> LatticeShape:
         """`||z|| = rate |z|_2`."""
         if not rate > 0:
             raise InvalidProblem(f"rate: {rate} is not positive.")
@@ -43,7 +43,7 @@ class LatticeShape:
         return cls(lattice, EllipsoidGrid(factor), NearestPlane(lattice.float_shear.T))
 
     @classmethod
-    def ellipsoid(cls, lattice: Lattice, factor: Sequence[Sequence[Rational]]) -> LatticeShape:
+    def ellipsoid(cls, lattice: Lattice, factor: Sequence[Sequence[RationalLike]]) -> LatticeShape:
         """`||z|| = |F z|_2`, F (K, d) of rationals, injective on the span. The basis is reduced anew, for this norm."""
         _refuse_origin(lattice)
         floats = np.array([[float(x) for x in row] for row in factor])
@@ -92,12 +92,12 @@ class LatticeNorm:
         return cls(shape.lattice, RoundAndReject(shape.shape, shape.plane))
 
     @classmethod
-    def euclidean(cls, lattice: Lattice, rate: Rational) -> LatticeNorm:
+    def euclidean(cls, lattice: Lattice, rate: RationalLike) -> LatticeNorm:
         """`||z|| = rate |z|_2`."""
         return cls.of(LatticeShape.euclidean(lattice, rate))
 
     @classmethod
-    def ellipsoid(cls, lattice: Lattice, factor: Sequence[Sequence[Rational]]) -> LatticeNorm:
+    def ellipsoid(cls, lattice: Lattice, factor: Sequence[Sequence[RationalLike]]) -> LatticeNorm:
         """`||z|| = |F z|_2`: see `LatticeShape.ellipsoid`."""
         return cls.of(LatticeShape.ellipsoid(lattice, factor))
 

@@ -88,7 +88,7 @@ class MirroredLaplace:
 
     def _kept(self, steps: Integers, odd: Integers, up: Integers, entropy: Entropy) -> NDArray[np.bool_]:
         """Acceptance with probability `exp(-rate steps) / kappa(odd, up)`."""
-        words = entropy.words(len(steps)) >> np.uint64(64 - KEEP_BITS)
+        words = entropy.random_words(len(steps)) >> np.uint64(64 - KEEP_BITS)
         exponent = steps * float(self.rate) + self._penalty[odd // 2, up]
         kept, open_ = accepted(words, KEEP_BITS, exponent, (exponent + 1.0) * 2.0**-50)
         for row in np.flatnonzero(open_):
@@ -139,7 +139,7 @@ def halved_signs(marked: NDArray[np.bool_], entropy: Entropy) -> Integers:
     marked: (n, k). Returns (n, k).
     """
     top = np.uint64(1 << 63)
-    words = entropy.words(marked.size).reshape(marked.shape) >> np.uint64(1)
+    words = entropy.random_words(marked.size).reshape(marked.shape) >> np.uint64(1)
     words = np.where(marked, words, top)
     ordered, half = np.sort(words, axis=1), marked.sum(axis=1) // 2
     rows = np.arange(len(marked))

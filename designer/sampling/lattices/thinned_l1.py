@@ -16,7 +16,7 @@ from designer.errors import InvalidProblem
 from designer.sampling.bodies.star_triangulation import Rationals
 from designer.sampling.continuous import accepted
 from designer.sampling.lattices.determined_cells import KEEP_BITS, gathered
-from designer.sampling.lattices.lattice_norm import LatticeShape, Rational
+from designer.sampling.lattices.lattice_norm import LatticeShape, RationalLike
 from designer.sampling.lazy_uniform import LazyUniform
 from solvers.exact.balls import rational_ball
 from solvers.exact.hermite import as_matrix, entries
@@ -57,7 +57,7 @@ class ThinnedL1:
 
     def _propose(self, rows: int, entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         values = self.proposals.draw(rows, entropy)
-        words = entropy.words(rows) >> np.uint64(64 - KEEP_BITS)
+        words = entropy.random_words(rows) >> np.uint64(64 - KEEP_BITS)
         kept = np.ones(rows, dtype=np.bool_)  # at 0 both norms are 0
         moved = np.flatnonzero(values.any(axis=1))
         if not len(moved):
@@ -78,7 +78,7 @@ class ThinnedL1:
         )
 
 
-def rate_below_l2(lattice: Lattice, rate: Rational) -> Fraction:
+def rate_below_l2(lattice: Lattice, rate: RationalLike) -> Fraction:
     """r with `r |z|_1 <= rate |z|_2` on the lattice: `|z|_1 <= root(k) |z|_2` for vectors with k cells other than 0."""
     return Fraction(rate) * root_below(Fraction(1, int(np.count_nonzero(lattice.basis.any(axis=0)))))
 
@@ -88,7 +88,7 @@ def rate_below_polytope(vertices: Rationals) -> Fraction:
     return 1 / max(sum((abs(Fraction(x)) for x in vertex), Fraction(0)) for vertex in vertices)
 
 
-def rate_below_ellipsoid(lattice: Lattice, factor: Sequence[Sequence[Rational]]) -> Fraction:
+def rate_below_ellipsoid(lattice: Lattice, factor: Sequence[Sequence[RationalLike]]) -> Fraction:
     """r with `r |z|_1 <= |F z|_2` on the lattice, by `s |z|_2 <= |F z|_2`: floats propose s, and that `G_F - s^2 G` is positive
     definite, G_F and G the Gram matrices of the basis, is proven by its leading minors. ValueError where no s is proven."""
     below = math.lcm(*(Fraction(x).denominator for row in factor for x in row))

@@ -133,7 +133,7 @@ def _subsets(sizes: Counts, places: int, entropy: Entropy) -> NDArray[np.bool_]:
     Where the smallest are not determined because two of them agree (2^-32), they are drawn again.
     """
     rows, half = np.arange(len(sizes)), (len(sizes) * places + 1) // 2
-    words = entropy.words(half).view(np.uint32)[: len(sizes) * places].reshape(-1, places)
+    words = entropy.random_words(half).view(np.uint32)[: len(sizes) * places].reshape(-1, places)
     ordered = np.sort(words, axis=1)
     last, following = ordered[rows, np.maximum(sizes - 1, 0)], ordered[rows, np.minimum(sizes, places - 1)]
     masks = (words <= last[:, None]) & (sizes > 0)[:, None]

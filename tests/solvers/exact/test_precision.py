@@ -19,19 +19,19 @@ from designer.promises import accounting
 from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.finite_law import FiniteLaw
-from solvers.exact.balls import float_above, fraction_below, sharp
+from solvers.exact.balls import float_above_real, fraction_below, sharp
 from solvers.exact.bits import precision, working_precision
 
 ROOT = Path(__file__).parents[3]
 PLACES = great_circle([[52.5, 13.4], [48.1, 11.6]], 0.05)
 WORK: list[Callable[[], Any]] = [
-    lambda: float_above(lambda: arb(1) / 3),
+    lambda: float_above_real(lambda: arb(1) / 3),
     lambda: str(fraction_below(lambda: arb(2).sqrt(), bits=300)),
     lambda: sharp(lambda: arb(1).exp() - 1, 400).str(60),
     lambda: PLACES.exact_budget(0, 1),
     lambda: accounting.zcdp_epsilon(Fraction(1, 2), Fraction(1, 10**6)),
     lambda: FiniteLaw(lambda: [arb(1), arb(-1).exp(), arb(2).sqrt()]).draw(20, SeededEntropy(5)).tolist(),
-    lambda: float_above(lambda: EllipsoidGrid([[1.0, 0.25], [0.5, 3.0]]).norm_ball([2, 5])),
+    lambda: float_above_real(lambda: EllipsoidGrid([[1.0, 0.25], [0.5, 3.0]]).norm_ball([2, 5])),
 ]
 
 

@@ -19,7 +19,7 @@ from solvers.exact.span import span_coordinates
 from solvers.polytopes.extremes import Push, least_simplices
 from solvers.polytopes.facets import Boundary, HullFailed, candidate_simplices, proven_boundary
 from solvers.polytopes.hull import Polytope, convex_hull, tiled
-from solvers.polytopes.norm_order import Box, CrossPolytope, Ellipsoid, Hull, Order, containment, squared_sensitivity
+from solvers.polytopes.norm_order import Box, Containment, CrossPolytope, EllipsoidBall, Hull, containment, squared_sensitivity
 from solvers.polytopes.triangulation import determinants, open_ridges
 from solvers.polytopes.wrapping import completed
 from solvers.status import Status
@@ -477,16 +477,16 @@ def identity(s: int) -> Points:
 
 
 def test_known_order_of_balls() -> None:
-    one, two, most = CrossPolytope(unit(3)), Ellipsoid(identity(3)), Box(unit(3))
-    assert containment(one, two) is Order.INSIDE and containment(two, most) is Order.INSIDE
-    assert containment(most, one) is Order.AROUND and containment(two, two) is Order.EQUAL
+    one, two, most = CrossPolytope(unit(3)), EllipsoidBall(identity(3)), Box(unit(3))
+    assert containment(one, two) is Containment.INSIDE and containment(two, most) is Containment.INSIDE
+    assert containment(most, one) is Containment.AROUND and containment(two, two) is Containment.EQUAL
     axes = identity(3)  # on the axes all three have sensitivity 1
-    assert containment(one, most, axes) is Order.INSIDE
+    assert containment(one, most, axes) is Containment.INSIDE
     corners = Points.of(itertools.product((-1, 1), repeat=3))  # sensitivities 3, sqrt 3, 1
     assert [squared_sensitivity(ball, corners) for ball in (one, two, most)] == [9, 3, 1]
-    assert containment(most, two, corners) is Order.INSIDE and containment(most, one, corners) is Order.INSIDE
+    assert containment(most, two, corners) is Containment.INSIDE and containment(most, one, corners) is Containment.INSIDE
     mixed = Points.of([[1, 1, 0], [1, 0, 1], [0, 1, 1]])
-    assert containment(one, most, mixed) is Order.INCOMPARABLE
+    assert containment(one, most, mixed) is Containment.INCOMPARABLE
 
 
 def test_hull_of_the_vectors_lies_inside_every_other_ball() -> None:
@@ -497,31 +497,31 @@ def test_hull_of_the_vectors_lies_inside_every_other_ball() -> None:
     gram = Points.of([[2 if i == j else 1 for j in range(4)] for i in range(4)])
     for ball in (
         CrossPolytope(unit(4)),
-        Ellipsoid(identity(4)),
-        Ellipsoid(gram),
+        EllipsoidBall(identity(4)),
+        EllipsoidBall(gram),
         Box(unit(4)),
         Box(tuple(map(Fraction, (1, 2, 3, 4)))),
     ):
-        assert containment(hull, ball, vectors) is Order.INSIDE
-        assert containment(ball, hull, vectors) is Order.AROUND
+        assert containment(hull, ball, vectors) is Containment.INSIDE
+        assert containment(ball, hull, vectors) is Containment.AROUND
 
 
 def test_ellipsoids_are_ordered_by_definiteness() -> None:
-    round_, flat = Ellipsoid(identity(2)), Ellipsoid(Points.of([[4, 0], [0, 1]]))
-    tilted = Ellipsoid(Points.of([["5/2", "3/2"], ["3/2", "5/2"]]))  # eigenvalues 4 and 1
-    assert containment(flat, round_) is Order.INSIDE and containment(tilted, round_) is Order.INSIDE
-    assert containment(flat, tilted) is Order.INCOMPARABLE
+    round_, flat = EllipsoidBall(identity(2)), EllipsoidBall(Points.of([[4, 0], [0, 1]]))
+    tilted = EllipsoidBall(Points.of([["5/2", "3/2"], ["3/2", "5/2"]]))  # eigenvalues 4 and 1
+    assert containment(flat, round_) is Containment.INSIDE and containment(tilted, round_) is Containment.INSIDE
+    assert containment(flat, tilted) is Containment.INCOMPARABLE
     assert tilted.squared_support(Points.of([[1, 1]])) == [Fraction(1, 2)]
     with pytest.raises(ValueError, match="positive definite"):
-        Ellipsoid(Points.of([[1, 1], [1, 1]]))
+        EllipsoidBall(Points.of([[1, 1], [1, 1]]))
     with pytest.raises(ValueError, match="positive definite"):
-        Ellipsoid(Points.of([[1, 2], [2, 1]]))
+        EllipsoidBall(Points.of([[1, 2], [2, 1]]))
     with pytest.raises(ValueError, match="symmetric"):
-        Ellipsoid(Points.of([[1, 2], [0, 1]]))
+        EllipsoidBall(Points.of([[1, 2], [0, 1]]))
     with pytest.raises(ValueError, match="radii"):
         Box((Fraction(0),))
     with pytest.raises(ValueError, match="14"):
-        containment(Box(unit(15)), Ellipsoid(identity(15)))
+        containment(Box(unit(15)), EllipsoidBall(identity(15)))
 
 
 def test_boxes_and_cross_polytopes_agree_with_their_hulls() -> None:
@@ -533,4 +533,4 @@ def test_boxes_and_cross_polytopes_agree_with_their_hulls() -> None:
         hull = Hull(convex_hull(corners))
         assert hull.squared_gauge(z) == ball.squared_gauge(z) and hull.squared_support(z) == ball.squared_support(z)
         assert {abs_row(a) for a in facets.fractions()} == {abs_row(a) for a in hull.body.facets.fractions()}
-        assert containment(hull, ball) is Order.EQUAL
+        assert containment(hull, ball) is Containment.EQUAL

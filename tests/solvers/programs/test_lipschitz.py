@@ -11,11 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solvers.programs.changes import Changes
-from solvers.programs.lipschitz import ABSOLUTE, EUCLIDEAN, MAXIMUM, SQUARED, SQUARED_MAXIMUM, Loss, fit_jointly, fit_uniformly
-from solvers.programs.mcshane import Envelope, LipschitzFit, Metric, defect, least_concave_sum, least_square_sum
+from solvers.programs.lipschitz import (
+    ABSOLUTE,
+    EUCLIDEAN,
+    MAXIMUM,
+    SQUARED,
+    SQUARED_MAXIMUM,
+    ProgramLoss,
+    fit_jointly,
+    fit_uniformly,
+)
+from solvers.programs.mcshane import Distances, Envelope, LipschitzFit, defect, least_concave_sum, least_square_sum
 from solvers.status import Status
 
-HIGH_PROBABILITY = Loss(math.inf, 1, math.log(3 / 0.05))
+HIGH_PROBABILITY = ProgramLoss(math.inf, 1, math.log(3 / 0.05))
 LOSSES = {
     "squared": SQUARED,
     "squared maximum": SQUARED_MAXIMUM,
@@ -32,7 +41,7 @@ def instance(seed: int, n: int, budget: float = 1.0) -> tuple[np.ndarray, np.nda
     return rng.random(n), budget * np.sqrt(np.square(points[:, None] - points[None]).sum(-1))
 
 
-def by_modelling_layer(q: np.ndarray, changes: Changes, count: float, loss: Loss) -> float:
+def by_modelling_layer(q: np.ndarray, changes: Changes, count: float, loss: ProgramLoss) -> float:
     """All limits at once; values of order one, so that the layer's own tolerance (about 1e-8) is relative enough."""
     import cvxpy as cp
 
@@ -75,7 +84,7 @@ def test_joint_fit_is_the_optimum(name: str, count: float, kind: str) -> None:
 def test_two_ways_to_the_uniform_optimum(name: str, count: float) -> None:
     """Closed form (McShane and the envelope) against cutting planes."""
     q, d = instance(11, 60, budget=0.1)
-    exact = fit_uniformly(q, Metric(d), count, LOSSES[name])
+    exact = fit_uniformly(q, Distances(d), count, LOSSES[name])
     generated = fit_jointly(q, Changes.of_metric(d), count, LOSSES[name])
     assert exact.gap <= 1e-12
     assert generated.lower_bound * (1 - 1e-12) <= exact.value <= generated.value * (1 + 1e-12)
@@ -167,7 +176,7 @@ def test_extension_is_feasible_and_attains_the_defect(seed: int, origin: bool, c
     q, d = instance(seed, 6)
     d[0, 3:] = d[3:, 0] = np.inf
     to_origin = np.where(np.arange(6) < 4, 0.3 + q, np.inf) if origin else None
-    metric = Metric(d, to_origin)
+    metric = Distances(d, to_origin)
     p, e = metric.extension(q, c)
     assert np.abs(p - q).max() == pytest.approx(e, abs=1e-12)
     assert metric.constant(p) <= c * (1 + 1e-9) + 1e-9
@@ -191,7 +200,7 @@ def test_envelope_is_the_maximum_of_the_lines(seed: int, origin: bool) -> None:
     rng = np.random.default_rng(seed)
     _, d = instance(seed, 6)
     queries, to_origin = rng.integers(0, 3, (3, 6)).astype(float), 0.2 + rng.random(6)
-    metric = Metric(d, to_origin if origin else None)
+    metric = Distances(d, to_origin if origin else None)
     envelope = defect(queries, metric)
     for c in [0.0, *rng.exponential(2.0, 20), *envelope.breaks]:
         values = [(abs(q[i] - q[j]) - c * metric.distance[i, j]) / 2 for q in queries for i in range(6) for j in range(6)]
@@ -204,7 +213,7 @@ def test_envelope_is_the_maximum_of_the_lines(seed: int, origin: bool) -> None:
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_one_dimensional_programs_against_a_dense_grid(seed: int, bias: float, noise: float) -> None:
     q, d = instance(seed, 8)
-    envelope = defect(np.vstack([q, q[::-1] ** 2]), Metric(d))
+    envelope = defect(np.vstack([q, q[::-1] ** 2]), Distances(d))
     grid = np.concatenate([np.linspace(0.0, 1.1 * envelope.breaks[-1], 20_001), envelope.breaks])
     values = np.interp(grid, envelope.breaks, envelope.values)
     for found, dense in (
@@ -220,14 +229,14 @@ def test_one_dimensional_programs_against_a_dense_grid(seed: int, bias: float, n
 
 def test_single_break_by_hand() -> None:
     """E(c) = (1 - c)_+ / 2 for q = (0, 1) at distance 1; 10 E + c^(1/3) is least at c = 1, 0.1 E + c^(1/3) at c = 0."""
-    envelope = defect([0.0, 1.0], Metric([[0.0, 1.0], [1.0, 0.0]]))
+    envelope = defect([0.0, 1.0], Distances([[0.0, 1.0], [1.0, 0.0]]))
     assert (envelope.breaks.tolist(), envelope.values.tolist()) == ([0.0, 1.0], [0.5, 0.0])
     assert (least_concave_sum(envelope, 10.0, 1.0).point, least_concave_sum(envelope, 10.0, 1.0).value) == (1.0, 1.0)
     assert (least_concave_sum(envelope, 0.1, 1.0).point, least_concave_sum(envelope, 0.1, 1.0).value) == (0.0, 0.05)
 
 
 def test_nothing_to_fit() -> None:
-    envelope = defect(np.ones(3), Metric(1.0 - np.eye(3)))
+    envelope = defect(np.ones(3), Distances(1.0 - np.eye(3)))
     assert (envelope.breaks.tolist(), envelope.values.tolist()) == ([0.0], [0.0])
     assert least_square_sum(envelope, 1.0, 1.0).value == 0.0
 
@@ -235,18 +244,18 @@ def test_nothing_to_fit() -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Metric([[0.0, 1.0], [2.0, 0.0]]), "symmetric"),
-        (lambda: Metric([[0.0, 0.0], [0.0, 0.0]]), "merge points"),
-        (lambda: Metric([[0.0, 1.0], [1.0, 0.0]], [1.0, 0.0]), "merge points"),
+        (lambda: Distances([[0.0, 1.0], [2.0, 0.0]]), "symmetric"),
+        (lambda: Distances([[0.0, 0.0], [0.0, 0.0]]), "merge points"),
+        (lambda: Distances([[0.0, 1.0], [1.0, 0.0]], [1.0, 0.0]), "merge points"),
         (lambda: LipschitzFit(np.ones(2), -1.0), "not negative"),
         (lambda: LipschitzFit(np.array([np.nan]), 1.0), "finite vector"),
-        (lambda: Loss(3.0, 1, 1.0), "order must be"),
-        (lambda: Loss(1.0, 1, 0.0), "weight positive"),
-        (lambda: defect(np.ones(3), Metric([[0.0, 1.0], [1.0, 0.0]])), "must agree"),
+        (lambda: ProgramLoss(3.0, 1, 1.0), "order must be"),
+        (lambda: ProgramLoss(1.0, 1, 0.0), "weight positive"),
+        (lambda: defect(np.ones(3), Distances([[0.0, 1.0], [1.0, 0.0]])), "must agree"),
         (lambda: least_concave_sum(Envelope(np.zeros(1), np.zeros(1)), 1.0, 1.0, power=2.0), "power"),
         (lambda: fit_jointly([1.0], Changes.of_metric(1.0 - np.eye(2)), 1.0), "target has shape"),
         (lambda: fit_jointly([1.0, 2.0], Changes.of_metric(1.0 - np.eye(2)), 0.0), "count"),
-        (lambda: fit_uniformly([1.0, 2.0], Metric(1.0 - np.eye(2)), 1.0, SQUARED), "order inf"),
+        (lambda: fit_uniformly([1.0, 2.0], Distances(1.0 - np.eye(2)), 1.0, SQUARED), "order inf"),
     ],
 )
 def test_every_validator(build, message: str) -> None:  # type: ignore[no-untyped-def]

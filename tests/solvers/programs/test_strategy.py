@@ -23,7 +23,7 @@ from solvers.programs.strategy import (
     with_total,
 )
 from solvers.programs.strategy_search import (
-    descend,
+    descend_by_gradient,
     in_answers,
     optimise_strategy,
     optimise_workload,
@@ -100,7 +100,10 @@ def test_span_is_orthonormal_and_holds_every_change(changes: Changes, rank: int)
         (lambda: Strategy(np.ones(3), "row"), "p x N"),
         (lambda: hierarchical(4, 1), "at least 2"),
         (lambda: Strategy(np.eye(3)[:2], "short").reconstruction(np.eye(3), Changes.units(np.ones(3))), "does not determine"),
-        (lambda: descend(np.eye(3), Changes.units(np.ones(3)), Strategy(np.eye(3)[:2], "short")), "full column rank"),
+        (
+            lambda: descend_by_gradient(np.eye(3), Changes.units(np.ones(3)), Strategy(np.eye(3)[:2], "short")),
+            "full column rank",
+        ),
         (lambda: best_fixed(np.eye(3), Changes.units(np.ones(3)), {"short": np.eye(3)[:2]}), "add the identity"),
         (lambda: optimise_strategy(np.eye(3), Changes.units(np.ones(3)), {"short": np.eye(3)[:2]}), "add the identity"),
     ],
@@ -264,7 +267,7 @@ def test_searches_are_feasible_never_worse_and_above_the_bound(kind: str) -> Non
     start = best_fixed(w, changes, fixed_strategies(n) | {"spectral": spectral(w)})
     before = gram_error(w, start.matrix, changes.span())
     for found in (
-        descend(w, changes, start, 60),
+        descend_by_gradient(w, changes, start, 60),
         reweigh(w, changes, start, 60),
         optimise_strategy(w, changes, fixed_strategies(n), iterations=40, keep=2),
     ):
