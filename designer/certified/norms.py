@@ -39,7 +39,11 @@ if TYPE_CHECKING:
 
 NormOrder = Literal["l1", "l2", "linf"]
 
-_SCIPY_NAME = {"l1": "cityblock", "l2": "euclidean", "linf": "chebyshev"}
+_SCIPY_NAME: dict[NormOrder, Literal["cityblock", "euclidean", "chebyshev"]] = {
+    "l1": "cityblock",
+    "l2": "euclidean",
+    "linf": "chebyshev",
+}
 _WORDS = {
     "l1": "a weighted l1 norm (independent discrete Laplace coordinates)",
     "l2": "a Euclidean norm (ellipsoid)",

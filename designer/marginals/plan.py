@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from designer.values.checks import probability, shown
 from designer.version import VERSION
 from solvers.programs.budget_shares import minimise_cost
 from solvers.solution import Solution
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Loss = Literal["squared", "max"]
 OBJECTIVES = {
@@ -94,7 +97,7 @@ def _planned(workload: MarginalWorkload, protection: Protection, loss: Loss, tol
     )
 
 
-def _scaled_rows(costs: object, weights: Floats) -> object:
+def _scaled_rows(costs: csr_array, weights: Floats) -> csr_array:
     """Rows times weights, without the tables that no protected change moves."""
     from scipy.sparse import csr_array, diags_array
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -100,7 +100,7 @@ class Chebyshev(Metric):
     per_unit: float
     kind = "chebyshev"
     schema = of_kind("relation", kind, COORDINATES, "The largest of the differences of coordinates, two or more.")
-    scipy_name: ClassVar[str] = "chebyshev"
+    scipy_name: ClassVar[Literal["chebyshev", "cityblock"]] = "chebyshev"
     what: ClassVar[str] = "the largest difference at any position of the two series"
 
     def __post_init__(self) -> None:
@@ -146,7 +146,7 @@ class Manhattan(Chebyshev):
 
     kind = "manhattan"
     schema = of_kind("relation", kind, COORDINATES, "The sum of the differences of coordinates, two or more.")
-    scipy_name: ClassVar[str] = "cityblock"
+    scipy_name: ClassVar[Literal["chebyshev", "cityblock"]] = "cityblock"
     what: ClassVar[str] = "the sum of the differences at all positions"
 
     def exact_budget(self, left: int, right: int) -> Fraction:

@@ -157,14 +157,14 @@ def graph_components(blocks: Iterator[Block], points: int) -> Indices:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    label = np.arange(points)
+    label: Indices = np.arange(points)
     for block in blocks:
         rows, columns = finite_pairs(block)
         if len(rows):
             graph = coo_array((np.ones(len(rows)), (label[rows], label[columns])), shape=(points, points))
             merged = connected_components(graph, directed=False)[1]
-            label = merged[label]
-    return np.asarray(label, dtype=np.intp)
+            label = merged[label].astype(np.intp)
+    return label
 
 
 def finite_pairs(block: Block) -> tuple[Indices, Indices]:

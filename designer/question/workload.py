@@ -203,7 +203,7 @@ def sparse_rows(matrix: Any) -> csr_array:
             f"workload.matrix: entries of type {matrix.dtype} are not real numbers; convert them to floats first."
         )
     entries = csr_array(matrix)
-    rows = csr_array(entries, dtype=np.float64, copy=True)
+    rows = entries.astype(np.float64, copy=True)
     if rows.data.size:
         refuse_lossy_integers(entries.data, rows.data, "workload.matrix")
     rows.sum_duplicates()

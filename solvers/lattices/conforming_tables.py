@@ -142,9 +142,11 @@ def integer_minimum(
     prices = np.asarray(cost, dtype=float)
     found = milp(
         prices,
-        integrality=np.ones(len(prices)),
+        integrality=np.ones(len(prices), dtype=np.int64),
         bounds=Bounds(lower, upper),
-        constraints=LinearConstraint(np.asarray(rows, dtype=float), least, most),
+        constraints=LinearConstraint(
+            np.asarray(rows, dtype=float), np.asarray(least, dtype=float), np.asarray(most, dtype=float)
+        ),
         options={"mip_rel_gap": 0.0},  # by default HiGHS may stop within 1e-4 of the minimum
     )
     if found.status == 2:

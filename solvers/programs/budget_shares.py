@@ -122,7 +122,7 @@ def minimise_cost(
     """
     from scipy.sparse import csr_array
 
-    data = ShareData(csr_array(loads, dtype=np.float64), csr_array(costs, dtype=np.float64))
+    data = ShareData(csr_array(loads).astype(np.float64), csr_array(costs).astype(np.float64))
     best, prover, steps = _follow_path(data, tolerance, max_iterations)
     closed = best.value - prover.bound <= tolerance * best.value
     status = Status.OPTIMAL if closed else Status.STALLED

@@ -213,11 +213,13 @@ class _Program:
         linear = cost if self.loss.power == 1 else np.zeros(width)
         one, eye, gap = np.ones((n, 1)), eye_array(n), np.zeros((n, 1))
         if order == 2.0:
-            rows = block_array([[None, gap[:1], -one[:1]], [-eye, gap, gap]])
+            blocks: list[list[Any]] = [[None, gap[:1], -one[:1]], [-eye, gap, gap]]
+            rows = block_array(blocks)
             return csc_matrix(diags_array(squares)), linear, rows, np.zeros(n + 1), [clarabel.SecondOrderConeT(n + 1)]
         if order == math.inf:
-            rows = block_array([[eye, gap, -one], [-eye, gap, -one]])
+            blocks = [[eye, gap, -one], [-eye, gap, -one]]
         else:
-            rows = block_array([[eye, gap, gap, -eye], [-eye, gap, gap, -eye], [None, gap[:1], -one[:1], one.T]])
+            blocks = [[eye, gap, gap, -eye], [-eye, gap, gap, -eye], [None, gap[:1], -one[:1], one.T]]
+        rows = block_array(blocks)
         size = int(rows.shape[0])
         return csc_matrix(diags_array(squares)), linear, rows, np.zeros(size), [clarabel.NonnegativeConeT(size)]

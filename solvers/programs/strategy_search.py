@@ -233,11 +233,17 @@ def _log_worst(matrix: Array, changes: Changes, temperature: float) -> tuple[flo
 
 
 def _minimise(objective: Objective, start: Array, iterations: int, nonnegative: bool = False) -> tuple[Array, int]:
-    from scipy.optimize import minimize
+    from scipy.optimize import Bounds, minimize
 
-    bounds = [(0.0, None)] * start.size if nonnegative else None
-    options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-9}
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    bounds = Bounds(0.0, np.inf) if nonnegative else None
+    found = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-9},
+    )
     return np.asarray(found.x), int(found.nit)
 
 

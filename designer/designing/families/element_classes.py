@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.certified.sensitivity import Pairs, SensitivitySet
 from designer.designing.problem import Problem
@@ -45,18 +47,18 @@ class Classes:
         from scipy.sparse import csr_array
 
         relation = self.problem.relation
+        rows: NDArray[Any]
         if isinstance(relation, ChangeRelation):
-            columns, budgets = csr_array(relation.changes).T, relation.budgets
+            rows, budgets = relation.changes, relation.budgets
         else:
             pairs = SensitivitySet.of(self.member, relation).all_pairs(limit)
             rows, budgets = (pairs.differences, pairs.budgets) if len(self) == relation.size else _distinct(pairs)
-            columns = csr_array(rows).T
         if not (budgets > 0).all():
             raise DesignFailed(
                 "relation: a change of several records has budget 0, which this family cannot build in; use laplace or "
                 "ellipsoid."
             )
-        return Changes(columns, budgets)
+        return Changes(csr_array(rows).T, budgets)
 
 
 def _distinct(pairs: Pairs) -> tuple[Floats, Floats]:
