@@ -34,7 +34,6 @@ def rate_per_row(part: Query | PartitionSelection, splitting: UnitSplitting) -> 
     if not isinstance(part, Sum):
         return 1 / (2 * min(part.grid_variances()))
     columns = [measure.column for measure in splitting.measures]
-    assert part.measure is not None
     if part.measure.column not in columns:
         raise InvalidProblem(f"splitting: has no threshold for {part.measure.column!r}, which {part.name!r} sums; add one.")
     place = columns.index(part.measure.column)

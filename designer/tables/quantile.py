@@ -37,7 +37,7 @@ class Quantile(Query):
     who wants them as zeros fills them in the table.
     """
 
-    measure: Measure | None = None
+    measure: Measure = None  # type: ignore[assignment]  # required; behind `where`, which is not
     q: float = 0.5
     candidates: tuple[Fraction, ...] = ()
     rho: Fraction = Fraction(0)
@@ -99,7 +99,6 @@ class Quantile(Query):
     @property
     def population(self) -> tuple[Condition, ...]:
         """What a record must meet to be in the quantile: the conditions, and to have a value."""
-        assert self.measure is not None
         return with_value(self.where, self.measure)
 
     def rho_policy(self) -> ConstantPolicy:
@@ -110,7 +109,6 @@ class Quantile(Query):
         """The place of a record among the candidates, 0 .. R: a balanced tree of comparisons."""
         import ibis
 
-        assert self.measure is not None
         units = self.measure.expression(table)
         bounds = [int(g / self.measure.step) for g in self.candidates]
 
@@ -123,13 +121,11 @@ class Quantile(Query):
         return place(0, len(bounds))
 
     def sentence(self) -> str:
-        assert self.measure is not None
         return (
             f"{self.name}: quantile {self.q} of the present values of {self.measure.sentence()} {self.condition_words()}, "
             f"among {len(self.candidates)} public candidates, loss {self.rho}"
         )
 
     def to_spec(self) -> dict[str, Any]:
-        assert self.measure is not None
         own = {"q": self.q, "candidates": [str(g) for g in self.candidates], "rho": str(self.rho), "rate": self.rate}
         return {**super().to_spec(), "measure": self.measure.to_spec(), **own}

@@ -211,7 +211,7 @@ class Sum(Additive):
     the split table is not needed (Seeman et al., Lemma 5.3).
     """
 
-    measure: Measure | None = None
+    measure: Measure = None  # type: ignore[assignment]  # required; behind `where`, which is not
     kind = "sum"
     schema = of_kind("query", kind, {**ASKED, "variance": VARIANCE, "measure": Measure.schema})
 
@@ -222,34 +222,28 @@ class Sum(Additive):
 
     @property
     def step(self) -> Fraction:
-        assert self.measure is not None
         return self.measure.step
 
     def amount(self, record: Mapping[str, Any]) -> int:
-        assert self.measure is not None
         return abs(self.measure.units(entry(record, self.measure.column)))
 
     def inputs(self, table: Any) -> list[Any]:
-        assert self.measure is not None
         units, met = self.measure.expression(table), all_met(self.where, table)
         return [units] if met is None else [met.ifelse(units, 0)]
 
     def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
-        assert self.measure is not None
         return [limb.sum() for limb in limbs(inputs[0], max(map(abs, self.measure.bounds)))]
 
     def number(self, found: list[Any]) -> int:
         return total_of_limbs(found)
 
     def sentence(self) -> str:
-        assert self.measure is not None
         return (
             f"{self.name}: SUM {self.measure.sentence()} {self.condition_words()}, loss {self.measure.column}^2 / (2 * "
             f"{self.variance_words()})"
         )
 
     def to_spec(self) -> dict[str, Any]:
-        assert self.measure is not None
         return {**super().to_spec(), "measure": self.measure.to_spec()}
 
 
@@ -260,7 +254,7 @@ class Average(Query):
     Records whose value is missing (NULL, NaN) count in neither, as in SQL, and cost nothing.
     """
 
-    measure: Measure | None = None
+    measure: Measure = None  # type: ignore[assignment]  # required; behind `where`, which is not
     variance: Rationals = Fraction(0)  # type: ignore[assignment]
     count_variance: Rationals = Fraction(0)  # type: ignore[assignment]
     kind = "average"
@@ -282,12 +276,8 @@ class Average(Query):
         """The two noisy numbers it is made of."""
         return (
             Sum(f"{self.name}.sum", self.groups, self.where, self.variance, self.measure),
-            Count(f"{self.name}.count", self.groups, self._counted, self.count_variance),
+            Count(f"{self.name}.count", self.groups, with_value(self.where, self.measure), self.count_variance),
         )
-
-    @property
-    def _counted(self) -> tuple[Condition, ...]:
-        return self.where if self.measure is None else with_value(self.where, self.measure)
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         return sum((part.loss(record) for part in self.parts), Fraction(0))
