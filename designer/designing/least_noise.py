@@ -10,7 +10,7 @@ additive, at databases from which every protected change is possible; with fewer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,15 @@ THEOREMS = {
     "T2": f"every answer alone needs the geometric mechanism ({PAGE}, section 2)",
     "T3": f"every direction needs the geometric mechanism ({PAGE}, section 3)",
     "T4": f"independent geometric noise attains it ({PAGE}, section 4)",
+    "T6": f"linear programs bound the noise on every coset ({PAGE}, section 6)",
     "Hammersley-Chapman-Robbins": "divergences bound every direction (docs/theory/ellipsoid.md, section 7)",
 }
 # Numbers in a chunk of differences.
 CHUNK = 1 << 22
 # Losses are sums of thousands of positive floats, such as the moments of lattice noise.
 LOSS_ROUNDING = 1e-9
+# Half a second of linear programs.
+PROGRAM_ROWS = 40_000
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,13 @@ class Limit:
         return (f"No unbiased mechanism, of any kind, loses less than {self.unbiased:.4g} at {where}.",)
 
 
-def limit(problem: Problem, tolerance: float = 1e-6) -> Limit | None:
+def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -> Limit | None:
     """The limit of a problem; None for absolute loss under a Gaussian promise, for budgets of 0 that would need infinite noise,
     and for budgets per distance.
 
     Of sets of more than `WRITTEN_OUT` numbers the limit sees the worst partner of every point only: true, and less sharp.
+    tolerance: of the ellipsoid program. rows: how many inequalities the linear programs of T6 may have together, where all
+    differences have a common unit and few dimensions; 0 leaves them out.
 
     >>> from designer import Workload, metrics
     >>> found = limit(Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0)))
@@ -108,16 +113,33 @@ def limit(problem: Problem, tolerance: float = 1e-6) -> Limit | None:
     if not (pairs.budgets > 0).all():
         return None
     least = records_for_every_change(problem.relation)
-    if problem.loss == "absolute":
-        value, gap, theorem = _alone(problem, pairs), 0.0, "T2"
-    else:
-        value, gap = _together(problem, coordinates, pairs, tolerance)
-        theorem = "T3" if problem.notion == "pure" else "Hammersley-Chapman-Robbins"
-    if problem.notion == "pure" and pairs.move_one_answer_each(CHUNK):
-        theorem = "T4"
+    first = _alone(problem, pairs) if problem.loss == "absolute" else _together(problem, coordinates, pairs, tolerance)
+    found = _sharpened(problem, pairs, first, rows) if problem.notion == "pure" else first
     part = 2.0 if problem.notion == "pure" else 1.0
     unknown = problem.loss == "absolute" or (not everyone and problem.records < least)  # type: ignore[operator]
-    return Limit(value, gap, least, theorem, everyone, None if unknown else value / part)
+    return Limit(found.value, found.gap, least, found.theorem, everyone, None if unknown else first.value / part)
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A proven value, its gap, and the theorem. weights: (K,), of the answers' losses in the sum that was bounded."""
+
+    value: float
+    gap: float
+    theorem: str
+    weights: Floats
+
+
+def _sharpened(problem: Problem, pairs: ProtectedPairs, first: _Bound, rows: int) -> _Bound:
+    """The same bound with the name of the noise that attains it, or a better one by linear programs."""
+    from designer.designing.coset_limit import bound_by_programs
+
+    if pairs.move_one_answer_each(CHUNK):
+        return replace(first, theorem="T4")
+    found = bound_by_programs(pairs, first.weights, 1 if problem.loss == "absolute" else 2, first.value, rows)
+    if found is None or found.value <= first.value:
+        return first
+    return replace(first, value=found.value, gap=max(0.0, 1 - found.value / found.best), theorem="T6")
 
 
 def part_of_loss(least: Limit, problem: Problem, mechanism: Mechanism, loss: float) -> float:
@@ -129,7 +151,7 @@ def part_of_loss(least: Limit, problem: Problem, mechanism: Mechanism, loss: flo
     return bounded("the loss of the problem", loss, least.value, least.reason, allowed).lower_bound / loss
 
 
-def _alone(problem: Problem, pairs: ProtectedPairs) -> float:
+def _alone(problem: Problem, pairs: ProtectedPairs) -> _Bound:
     """`sum_k v_k max |u_k| / sinh b`, rounded down."""
     reach = np.zeros(len(problem.costs))
     with np.errstate(over="ignore"):
@@ -137,27 +159,27 @@ def _alone(problem: Problem, pairs: ProtectedPairs) -> float:
     for chunk in pairs.chunks(CHUNK):
         moves = np.abs(pairs.differences(chunk)) - pairs.slack
         reach = np.maximum(reach, (moves / lengths[chunk, None]).max(axis=0))
-    return float((problem.costs * reach).sum() * (1 - (len(reach) + 8) * 2.0**-52))
+    value = float((problem.costs * reach).sum() * (1 - (len(reach) + 8) * 2.0**-52))
+    return _Bound(value, 0.0, "T2", problem.costs)
 
 
-def _together(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float) -> tuple[float, float]:
-    """The proven bound of the ellipsoid program, and its gap."""
+def _together(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float) -> _Bound:
+    """The proven bound of the ellipsoid program."""
     from solvers.ellipsoids.program import minimise_maximum, minimise_trace
 
-    lengths = root_of_divergence(pairs.budgets, problem.notion)
-    if problem.notion == "pure":
-        lengths = lengths / np.sqrt(2) * (1 + 1e-15)
+    pure = problem.notion == "pure"
+    lengths = root_of_divergence(pairs.budgets, problem.notion) * (np.sqrt(0.5) * (1 + 1e-15) if pure else 1.0)
     rows = pairs.measured / lengths[:, None]
     answers = coordinates.answers(problem) * np.sqrt(problem.costs)[:, None]
+    weights = problem.costs
     if problem.loss == "max":
         found = minimise_maximum(rows, answers, tolerance=tolerance)
-        weights = np.asarray(found.point.query_weights) / (1 + (len(answers) + 8) * 2.0**-52)
-        answers = answers * np.sqrt(weights)[:, None]
+        weights = weights * found.point.query_weights / (1 + (len(answers) + 8) * 2.0**-52)
     else:
         found = minimise_trace(rows, answers.T @ answers, tolerance=tolerance)
-        weights = np.ones(len(answers))
-    value = _proven(rows, answers, found.point.directions, pairs, np.sqrt(problem.costs * weights), lengths)
-    return value, max(0.0, 1 - value / found.value) if found.value > 0 else 0.0
+    value = _proven(rows, coordinates.answers(problem), found.point.directions, pairs, np.sqrt(weights), lengths)
+    gap = max(0.0, 1 - value / found.value) if found.value > 0 else 0.0
+    return _Bound(value, gap, "T3" if pure else "Hammersley-Chapman-Robbins", weights)
 
 
 def _proven(rows: Floats, answers: Floats, directions: Floats, pairs: ProtectedPairs, scales: Floats, lengths: Floats) -> float:
@@ -166,7 +188,7 @@ def _proven(rows: Floats, answers: Floats, directions: Floats, pairs: ProtectedP
 
     if not len(directions):
         return 0.0
-    left, sizes, right = np.linalg.svd(answers, full_matrices=False)
+    left, sizes, right = np.linalg.svd(answers * scales[:, None], full_matrices=False)
     kept = sizes > 1e-13 * sizes[0]
     frame = left[:, kept]
     turned, _, other = np.linalg.svd((directions @ right[kept].T) / sizes[kept], full_matrices=False)
