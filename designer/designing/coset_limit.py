@@ -13,6 +13,7 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.designing.protected_pairs import ProtectedPairs
 from designer.values.arrays import Floats
@@ -27,7 +28,7 @@ WRITTEN_OUT = 100_000  # entries of the points
 # How far the programs reach, in standard deviations of noise at the first bound (1.5 times as many means for absolute loss),
 # and in steps: as far as leaves room for some cosets, or else for one.
 DEVIATIONS, STEPS = (16.0, 12.0, 8.0), 3.0
-COSETS = 16
+COSETS = 8
 
 
 def bound_by_programs(
@@ -56,26 +57,27 @@ def bound_by_programs(
         return None
     moves = lattice.coordinates(steps).astype(np.int64)
     longest = float((np.abs(moves @ forms.T) ** power).sum(axis=1).max())
-    program = _largest(moves, budgets, forms, power, first, longest, rows)
+    offsets = [] if power == 2 else _whole_cosets(lattice)
+    if power == 1 and not offsets:
+        return None
+    program = _largest(moves, budgets, forms, power, first, longest, rows / max(1, len(offsets)))
     if program is None:
         return None
-    if power == 2:
-        return bound_all_cosets(program, rows)
-    offsets = _whole_cosets(lattice)
-    return bound_some_cosets(program, offsets, rows) if offsets else None
+    return bound_all_cosets(program, rows) if power == 2 else bound_some_cosets(program, offsets, rows)
 
 
 def _largest(
-    moves: Integers, budgets: Floats, forms: Floats, power: Literal[1, 2], first: float, longest: float, rows: int
+    moves: NDArray[np.int64], budgets: Floats, forms: Floats, power: Literal[1, 2], first: float, longest: float, rows: float
 ) -> CosetProgram | None:
-    """The program of the farthest reach of which `COSETS` have at most so many rows, or one of the least reach has."""
-    whole = (Fraction(0),) * forms.shape[1]
+    """The program of the farthest reach that has at most so many rows, `COSETS` times for squared loss; or that of the least
+    reach, once."""
+    cosets = 1 if power == 1 else COSETS
     for deviations in DEVIATIONS:
         reach = max((deviations**2 if power == 2 else 1.5 * deviations) * first, STEPS**power * longest)
         program = CosetProgram(moves, budgets, forms, power, reach)
-        if COSETS * program.size(whole) <= rows:
+        if cosets * program.size <= rows:
             return program
-    return program if program.size(whole) <= rows else None
+    return program if program.size <= rows else None
 
 
 def _distinct(pairs: ProtectedPairs) -> tuple[Integers, Floats, float] | None:

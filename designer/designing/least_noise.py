@@ -11,7 +11,7 @@ additive, at databases from which every protected change is possible; with fewer
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -136,7 +136,12 @@ def _sharpened(problem: Problem, pairs: ProtectedPairs, first: _Bound, rows: int
 
     if pairs.move_one_answer_each(CHUNK):
         return replace(first, theorem="T4")
-    found = bound_by_programs(pairs, first.weights, 1 if problem.loss == "absolute" else 2, first.value, rows)
+    power: Literal[1, 2] = 1 if problem.loss == "absolute" else 2
+    mixtures = [first.weights]
+    if problem.loss == "max":  # the largest error is at least any mean of all errors
+        mixtures.append((first.weights + problem.costs / (len(problem.costs) * (1 + 1e-12))) / 2)
+    tried = [bound_by_programs(pairs, weights, power, first.value, rows // len(mixtures)) for weights in mixtures]
+    found = max((bound for bound in tried if bound is not None), key=lambda bound: bound.value, default=None)
     if found is None or found.value <= first.value:
         return first
     return replace(first, value=found.value, gap=max(0.0, 1 - found.value / found.best), theorem="T6")

@@ -62,9 +62,10 @@ class CosetProgram:
             for width, c in zip(self.widths().tolist(), map(float, offset), strict=True)
         ]
 
-    def size(self, offset: Offset) -> int:
+    @property
+    def size(self) -> float:
         """At most so many inequalities the program of a coset has."""
-        return 2 * len(self.steps) * math.prod(len(axis) for axis in self.box(offset))
+        return 2.0 * len(self.steps) * float(np.prod(2 * self.widths() + 1))
 
     def bound(self, offset: Offset) -> float:
         """The proven bound for laws on `offset + Z^s`; 0 where the program is not solved."""
@@ -215,19 +216,19 @@ class _Solved:
     """Bounds of cosets, each solved once: c and -c are the same up to the sign of all. left: inequalities still allowed."""
 
     program: CosetProgram
-    left: int
+    left: float
     values: dict[Offset, float] = field(default_factory=dict)
 
     def affords(self, offsets: list[Offset]) -> bool:
         """Whether the programs of these cosets are small enough together."""
         new = {_alike(offset) for offset in offsets} - self.values.keys()
-        return sum(map(self.program.size, new)) <= self.left
+        return self.program.size * len(new) <= self.left
 
     def bound(self, offset: Offset) -> float:
         """The bound of a coset."""
         here = _alike(offset)
         if here not in self.values:
-            self.left -= self.program.size(here)
+            self.left -= self.program.size
             self.values[here] = self.program.bound(here)
         return self.values[here]
 
