@@ -24,6 +24,7 @@ from solvers.lattices.kernel import Lattice
 from solvers.programs.coset_bound import CosetProgram, CosetsBound, Offset, bound_all_cosets, bound_some_cosets
 
 LARGEST_DIMENSION, MOST_STEPS, MOST_COSETS = 3, 100, 64
+LARGEST_BUDGET = 40.0  # promises beyond are left out: their factors mean nothing to a program
 WRITTEN_OUT = 100_000  # entries of the points
 # How far the programs reach, in standard deviations of noise at the first bound (1.5 times as many means for absolute loss),
 # and in steps: as far as leaves room for some cosets, or else for one.
@@ -82,7 +83,7 @@ def _largest(
 
 def _distinct(pairs: ProtectedPairs) -> tuple[Integers, Floats, float] | None:
     """The differences as integers in one unit, one of each pair of opposites with the least budget, and the unit; None where
-    they are many."""
+    they are many, or all budgets are large."""
     integers, exponent = dyadic_integers(pairs.points)
     least: dict[tuple[int, ...], float] = {}
     for left, right, budget in zip(pairs.left.tolist(), pairs.right.tolist(), pairs.budgets.tolist(), strict=True):
@@ -91,6 +92,9 @@ def _distinct(pairs: ProtectedPairs) -> tuple[Integers, Floats, float] | None:
         least[step] = min(budget, least.get(step, math.inf))
         if len(least) > MOST_STEPS:
             return None
+    least = {step: budget for step, budget in least.items() if budget <= LARGEST_BUDGET}
+    if not least:
+        return None
     common = math.gcd(*(x for step in least for x in step))
     steps = np.array([[x // common for x in step] for step in least], dtype=object)
     return steps, np.array(list(least.values())), math.ldexp(common, exponent)

@@ -19,6 +19,7 @@ from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.optimality import bounded
 from designer.designing.measured import Coordinates, moving_coordinates
+from designer.designing.near_changes import near_changes
 from designer.designing.problem import Problem
 from designer.designing.protected_pairs import ProtectedPairs
 from designer.designing.repair import rounding_of
@@ -92,9 +93,10 @@ class Limit:
 
 def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -> Limit | None:
     """The limit of a problem; None for absolute loss under a Gaussian promise, for budgets of 0 that would need infinite noise,
-    and for budgets per distance.
+    and for budgets per distance of which many changes of few records bear one.
 
-    Of sets of more than `WRITTEN_OUT` numbers the limit sees the worst partner of every point only: true, and less sharp.
+    Of budgets per distance the limit sees the changes of few records, and it does not speak of unbiased mechanisms. Of sets of
+    more than `WRITTEN_OUT` numbers it sees the worst partner of every point only: true, and less sharp.
     tolerance: of the ellipsoid program. rows: how many inequalities the linear programs of T6 may have together, where all
     differences have a common unit and few dimensions; 0 leaves them out.
 
@@ -103,8 +105,12 @@ def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -
     >>> round(float(found.value * 2 * np.sinh(0.5) ** 2), 6), found.theorem
     (1.0, 'T4')
     """
-    if isinstance(problem.relation, InvariantDistance) or (problem.loss == "absolute" and problem.notion != "pure"):
+    if problem.loss == "absolute" and problem.notion != "pure":
         return None
+    if isinstance(problem.relation, InvariantDistance):
+        near = near_changes(problem.relation)
+        least_near = None if near is None else limit(replace(problem, relation=near), tolerance, rows)
+        return least_near and replace(least_near, unbiased=None)
     coordinates = moving_coordinates(problem)
     everyone = problem.records is None
     if not coordinates.heard.any():

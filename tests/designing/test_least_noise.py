@@ -136,6 +136,16 @@ def test_no_family_beats_the_limit_on_whole_numbers(seed: int) -> None:
         assert made.loss >= found.value * (1 - 1e-9) and made.efficiency is not None and made.efficiency <= 1
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_budgets_of_any_size_have_a_limit(loss: Any) -> None:
+    """Where factors are too large for a program, or for floats, what is left proves less and nothing wrong."""
+    for budgets in ([1e-4, 2e-4], [1.0, 50.0], [60.0, 80.0], [800.0, 2000.0]):
+        problem = Problem(Workload([[1.0, 2.0], [0.0, 1.0]]), metrics.add_remove(2, budgets), loss=loss)
+        found = limit(problem)
+        assert found is not None and 0 <= found.value <= design(problem, "laplace").loss * (1 + 1e-9)
+        assert found.value > 0 or min(budgets) > 700
+
+
 def test_noise_on_the_lattice_of_an_invariant_is_never_below_the_limit() -> None:
     for shape in ((2, 2), (2, 3)):
         problem = Problem(Workload.identity(math.prod(shape)), invariants.margins(shape).protect(2.0, 2))
@@ -143,6 +153,22 @@ def test_noise_on_the_lattice_of_an_invariant_is_never_below_the_limit() -> None
         assert found is not None and found.theorem == ("T6" if shape == (2, 3) else "T3")
         for family in ("lattice_laplace", "laplace", "k_norm"):
             assert design(problem, family).loss >= found.value
+
+
+@pytest.mark.parametrize("distance", ["l1", "l2"])
+def test_budgets_per_distance_have_a_limit_from_changes_of_few_records(distance: Any) -> None:
+    for invariant, few in ((invariants.total(3), 1), (invariants.margins((2, 3)), 2)):
+        problem = Problem(Workload.identity(invariant.size), invariant.protect(1.5, per_distance=distance))
+        made = design(problem, "lattice_laplace", shape=distance)
+        found = made.limit
+        assert found is not None and found.value <= made.loss and found.unbiased is None and len(found.scope) == 2
+        assert made.efficiency == pytest.approx(found.value / made.loss)
+        # the same changes with the budgets written out: distance 2 few, or its root
+        size = 1.5 * (2 * few if distance == "l1" else math.sqrt(2 * few))
+        same = limit(Problem(Workload.identity(invariant.size), invariant.protect(size, few)))
+        assert same is not None and found.value == pytest.approx(same.value, rel=1e-5)
+    many = Problem(Workload.identity(1000), invariants.total(1000).protect(1.0, per_distance=distance))
+    assert limit(many) is None
 
 
 def test_of_sets_that_are_not_written_out_the_limit_sees_some_pairs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,9 +85,9 @@ def test_the_theorem_and_its_scope_are_printed_where_efficiency_is() -> None:
     problem = Problem(Workload([[1.0, 0.3, 0], [0.7, 2, 5]]), metrics.uniform(3, 1.0))
     table, made = compare(problem, ["laplace"]), design(problem, "laplace")
     found = made.limit
-    assert found is not None and table.limit == found and found.theorem == "T3"
+    assert found is not None and table.limit == found and found.theorem == "T6"
     for text in (table.to_markdown(), design_summary("t", made)):
-        assert "T3, every direction needs the geometric mechanism (docs/theory/least_noise.md, section 3)" in text
+        assert "T6, linear programs bound the noise on every coset (docs/theory/least_noise.md, section 6)" in text
         assert all(sentence in text for sentence in found.scope) and len(found.scope) == 3
     assert limit(replace(problem, notion="gaussian", loss="absolute")) is None
     assert limit(replace(problem, notion="gaussian")).theorem == "Hammersley-Chapman-Robbins"  # type: ignore[union-attr]
