@@ -18,8 +18,8 @@ import numpy as np
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.optimality import bounded
+from designer.designing.few_records import changes_of_few_records, lengths_of
 from designer.designing.measured import Coordinates, moving_coordinates
-from designer.designing.near_changes import near_changes
 from designer.designing.problem import Problem
 from designer.designing.protected_pairs import ProtectedPairs
 from designer.designing.repair import rounding_of
@@ -108,14 +108,27 @@ def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -
     if problem.loss == "absolute" and problem.notion != "pure":
         return None
     if isinstance(problem.relation, InvariantDistance):
-        near = near_changes(problem.relation)
-        least_near = None if near is None else limit(replace(problem, relation=near), tolerance, rows)
-        return least_near and replace(least_near, unbiased=None)
+        return _limit_per_distance(problem, problem.relation, tolerance, rows)
     coordinates = moving_coordinates(problem)
+    return _limit_of(problem, coordinates, ProtectedPairs.of(problem, coordinates), tolerance, rows)
+
+
+def _limit_per_distance(problem: Problem, relation: InvariantDistance, tolerance: float, rows: int) -> Limit | None:
+    near = changes_of_few_records(relation)
+    if near is None:
+        return None
+    part = replace(problem, relation=near)
+    coordinates = moving_coordinates(part)
+    pairs = ProtectedPairs.of(part, coordinates)
+    lengths = lengths_of(near, relation.distance)[pairs.left]
+    found = _limit_of(part, coordinates, replace(pairs, budgets=pairs.budgets * lengths), tolerance, rows)
+    return found and replace(found, unbiased=None)
+
+
+def _limit_of(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float, rows: int) -> Limit | None:
     everyone = problem.records is None
     if not coordinates.heard.any():
         return Limit(0.0, 0.0, 0, "T2", everyone, 0.0)
-    pairs = ProtectedPairs.of(problem, coordinates)
     if not (pairs.budgets > 0).all():
         return None
     least = records_for_every_change(problem.relation)
@@ -181,6 +194,8 @@ def _together(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs,
     pure = problem.notion == "pure"
     lengths = root_of_divergence(pairs.budgets, problem.notion) * (np.sqrt(0.5) * (1 + 1e-15) if pure else 1.0)
     rows = pairs.measured / lengths[:, None]
+    unit = float(np.abs(rows).max()) or 1.0  # rows of budgets in the hundreds have squares that are no floats
+    rows = rows / unit
     answers = coordinates.answers(problem) * np.sqrt(problem.costs)[:, None]
     weights = problem.costs
     if problem.loss == "max":
@@ -189,7 +204,8 @@ def _together(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs,
     else:
         found = minimise_trace(rows, answers.T @ answers, tolerance=tolerance)
     value = _proven(rows, coordinates.answers(problem), found.point.directions, pairs, np.sqrt(weights), lengths)
-    gap = max(0.0, 1 - value / found.value) if found.value > 0 else 0.0
+    reached = found.value * unit * unit
+    gap = max(0.0, 1 - value / reached) if reached > 0 else 0.0
     return _Bound(value, gap, "T3" if pure else "Hammersley-Chapman-Robbins", weights)
 
 

@@ -25,7 +25,7 @@ def proven_trace(vectors: Array, errors: Array, frame: Array, directions: Array)
     vectors: (p, K), each within `errors` (p,), in Euclidean length, of the z_m that is meant. frame: E, (K, s). directions: G,
     (p, s). A sum of n products is off by at most n / 2 `UNIT` times the sum of their sizes, in whatever order it is added.
 
-    >>> proven_trace(np.array([[3.0, 0.0], [0.0, 1.0]]), np.zeros(2), np.eye(2), np.eye(2)) > 10 * (1 - 1e-14)
+    >>> proven_trace(np.array([[3.0, 0.0], [0.0, 1.0]]), np.zeros(2), np.eye(2), np.eye(2)) > 10 * (1 - 1e-12)
     True
     """
     count, order = directions.shape
