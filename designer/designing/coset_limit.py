@@ -54,7 +54,7 @@ def bound_by_programs(
     with np.errstate(over="ignore"):
         lattice = lattice.reduced_for(np.diag(scales / scales.max()))
         forms = scales[:, None] * lattice.basis.T.astype(np.float64)
-    if not np.isfinite(forms).all() or not np.linalg.cond(forms) < 1e6:
+    if not np.isfinite(forms).all() or not np.linalg.cond(forms) < 1e4:
         return None
     moves = lattice.coordinates(steps).astype(np.int64)
     longest = float((np.abs(moves @ forms.T) ** power).sum(axis=1).max())

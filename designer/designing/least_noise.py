@@ -21,7 +21,7 @@ from designer.certified.optimality import bounded
 from designer.designing.few_records import changes_of_few_records, lengths_of
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
-from designer.designing.protected_pairs import ProtectedPairs
+from designer.designing.protected_pairs import CHUNK, ProtectedPairs
 from designer.designing.repair import rounding_of
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.question.relation import Block, Indices, Relation, finite_pairs, graph_components
@@ -35,8 +35,6 @@ THEOREMS = {
     "T6": f"linear programs bound the noise on every coset ({PAGE}, section 6)",
     "Hammersley-Chapman-Robbins": "divergences bound every direction (docs/theory/ellipsoid.md, section 7)",
 }
-# Numbers in a chunk of differences.
-CHUNK = 1 << 22
 # Losses are sums of thousands of positive floats, such as the moments of lattice noise.
 LOSS_ROUNDING = 1e-9
 # Half a second of linear programs.
@@ -93,7 +91,8 @@ class Limit:
 
 def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -> Limit | None:
     """The limit of a problem; None for absolute loss under a Gaussian promise, for budgets of 0 that would need infinite noise,
-    and for budgets per distance of which many changes of few records bear one.
+    for budgets per distance of which many changes of few records bear one, and in many dimensions for sets too large to write
+    out.
 
     Of budgets per distance the limit sees the changes of few records, and it does not speak of unbiased mechanisms. Of sets of
     more than `WRITTEN_OUT` numbers it sees the worst partner of every point only: true, and less sharp.
@@ -120,20 +119,26 @@ def _limit_per_distance(problem: Problem, relation: InvariantDistance, tolerance
     part = replace(problem, relation=near)
     coordinates = moving_coordinates(part)
     pairs = ProtectedPairs.of(part, coordinates)
-    lengths = lengths_of(near, relation.distance)[pairs.left]
-    found = _limit_of(part, coordinates, replace(pairs, budgets=pairs.budgets * lengths), tolerance, rows)
+    if pairs is not None:
+        pairs = replace(pairs, budgets=pairs.budgets * lengths_of(near, relation.distance)[pairs.left])
+    found = _limit_of(part, coordinates, pairs, tolerance, rows)
     return found and replace(found, unbiased=None)
 
 
-def _limit_of(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float, rows: int) -> Limit | None:
+def _limit_of(
+    problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs | None, tolerance: float, rows: int
+) -> Limit | None:
     everyone = problem.records is None
     if not coordinates.heard.any():
         return Limit(0.0, 0.0, 0, "T2", everyone, 0.0)
-    if not (pairs.budgets > 0).all():
+    if pairs is None or not (pairs.budgets > 0).all():
         return None
     least = records_for_every_change(problem.relation)
-    first = _alone(problem, pairs) if problem.loss == "absolute" else _together(problem, coordinates, pairs, tolerance)
-    found = _sharpened(problem, pairs, first, rows) if problem.notion == "pure" else first
+    if problem.notion == "pure" and (problem.loss == "absolute" or pairs.move_one_answer_each):
+        first = _alone(problem, pairs)
+    else:
+        first = _together(problem, coordinates, pairs, tolerance)
+    found = _sharpened(problem, pairs, first, rows) if first.theorem in ("T2", "T3") else first
     part = 2.0 if problem.notion == "pure" else 1.0
     unknown = problem.loss == "absolute" or (not everyone and problem.records < least)  # type: ignore[operator]
     return Limit(found.value, found.gap, least, found.theorem, everyone, None if unknown else first.value / part)
@@ -150,11 +155,9 @@ class _Bound:
 
 
 def _sharpened(problem: Problem, pairs: ProtectedPairs, first: _Bound, rows: int) -> _Bound:
-    """The same bound with the name of the noise that attains it, or a better one by linear programs."""
+    """A better bound by linear programs, where there is one."""
     from designer.designing.coset_limit import bound_by_programs
 
-    if pairs.move_one_answer_each(CHUNK):
-        return replace(first, theorem="T4")
     power: Literal[1, 2] = 1 if problem.loss == "absolute" else 2
     mixtures = [first.weights]
     if problem.loss == "max":  # the largest error is at least any mean of all errors
@@ -176,15 +179,17 @@ def part_of_loss(least: Limit, problem: Problem, mechanism: Mechanism, loss: flo
 
 
 def _alone(problem: Problem, pairs: ProtectedPairs) -> _Bound:
-    """`sum_k v_k max |u_k| / sinh b`, rounded down."""
+    """What every answer needs alone, rounded down: `max |u_k| / sinh b`, or the largest `u_k^2 / (2 sinh^2(b/2))`."""
+    absolute = problem.loss == "absolute"
     reach = np.zeros(len(problem.costs))
     with np.errstate(over="ignore"):
-        lengths = np.sinh(pairs.budgets) * (1 + 1e-14)
-    for chunk in pairs.chunks(CHUNK):
+        lengths = (np.sinh(pairs.budgets) if absolute else np.sqrt(2) * np.sinh(pairs.budgets / 2)) * (1 + 1e-14)
+    for chunk in pairs.chunks():
         moves = np.abs(pairs.differences(chunk)) - pairs.slack
         reach = np.maximum(reach, (moves / lengths[chunk, None]).max(axis=0))
-    value = float((problem.costs * reach).sum() * (1 - (len(reach) + 8) * 2.0**-52))
-    return _Bound(value, 0.0, "T2", problem.costs)
+    parts = problem.costs * (reach if absolute else reach**2)
+    value = float(parts.max() if problem.loss == "max" else parts.sum()) * (1 - (len(reach) + 8) * 2.0**-52)
+    return _Bound(value, 0.0, "T4" if pairs.move_one_answer_each else "T2", problem.costs)
 
 
 def _together(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float) -> _Bound:

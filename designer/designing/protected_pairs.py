@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from designer.values.arrays import Floats
 
 # Differences beyond this many numbers are not written out for a bound that only informs.
 WRITTEN_OUT = 20_000_000
+FEW = 500_000  # numbers in the worst partners of all points, which stand for the rest
+CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +40,14 @@ class ProtectedPairs:
     complete: bool
 
     @classmethod
-    def of(cls, problem: Problem, coordinates: Coordinates) -> ProtectedPairs:
-        """All protected pairs, or, of more than `WRITTEN_OUT` numbers, each point's worst partner."""
+    def of(cls, problem: Problem, coordinates: Coordinates) -> ProtectedPairs | None:
+        """All protected pairs, or, of more than `WRITTEN_OUT` numbers, each point's worst partner; None where these are more
+        than `FEW` numbers."""
         moving = coordinates.sensitivity(problem)
         total = sum(int(np.isfinite(block.budgets).sum()) for block in problem.relation.blocks())
         complete = total * (moving.dimension + 3) <= WRITTEN_OUT
+        if not complete and moving.points.size > FEW:
+            return None
         found = moving.all_pairs() if complete else _worst_partners(moving)
         answers = problem.workload.dense()
         points = SensitivitySet.of(answers, problem.relation).points
@@ -53,18 +59,24 @@ class ProtectedPairs:
         """Differences of the answers, (m, K) for m that are chosen (m,)."""
         return np.asarray(self.points[self.left[chosen]] - self.points[self.right[chosen]])
 
-    def chunks(self, numbers: int) -> Iterator[slice]:
-        """Slices of the pairs whose differences have about so many numbers."""
-        step = max(1, numbers // self.points.shape[1])
+    def chunks(self) -> Iterator[slice]:
+        """Slices of the pairs whose differences have about `CHUNK` numbers."""
+        step = max(1, CHUNK // self.points.shape[1])
         return (slice(start, start + step) for start in range(0, len(self.budgets), step))
 
-    def move_one_answer_each(self, numbers: int) -> bool:
+    @cached_property
+    def move_one_answer_each(self) -> bool:
         """Whether every pair moves one answer only, and all that move the same one move it equally far: then independent
-        noise, of its own unit and least budget in each answer, keeps the promise. False where that takes many `numbers`."""
-        if not self.complete or len(self.budgets) * self.points.shape[1] > numbers or self.slack.any():
+        noise, of its own unit and least budget in each answer, keeps the promise."""
+        if not self.complete or self.slack.any():
             return False
-        sizes = np.abs(self.differences(slice(None)))
-        return bool((np.count_nonzero(sizes, axis=1) == 1).all() and ((sizes == 0) | (sizes == sizes.max(axis=0))).all())
+        unit = np.zeros(self.points.shape[1])
+        for chunk in self.chunks():
+            sizes = np.abs(self.differences(chunk))
+            unit = np.maximum(unit, sizes.max(axis=0, initial=0.0))
+            if (np.count_nonzero(sizes, axis=1) != 1).any() or ((sizes != 0) & (sizes != unit)).any():
+                return False
+        return True
 
 
 def _worst_partners(moving: SensitivitySet) -> Pairs:
