@@ -16,6 +16,7 @@ from designer.certified.sensitivity import Pairs, SensitivitySet
 from designer.designing.measured import Coordinates
 from designer.designing.problem import Problem
 from designer.invariants.changes import ChangeRelation
+from designer.metrics.metric import unclipped
 from designer.question.relation import Indices, Relation
 from designer.values.arrays import Floats
 
@@ -42,11 +43,11 @@ class ProtectedPairs:
     @classmethod
     def of(cls, problem: Problem, coordinates: Coordinates) -> ProtectedPairs | None:
         """All protected pairs, or, of more than `WRITTEN_OUT` numbers, each point's worst partner; None where these are more
-        than `FEW` numbers."""
+        than `FEW` numbers, or where float budgets may be far below those that are promised."""
         moving = coordinates.sensitivity(problem)
         total = sum(int(np.isfinite(block.budgets).sum()) for block in problem.relation.blocks())
         complete = total * (moving.dimension + 3) <= WRITTEN_OUT
-        if not complete and moving.points.size > FEW:
+        if (not complete and moving.points.size > FEW) or not unclipped(problem.relation):
             return None
         found = moving.all_pairs() if complete else _worst_partners(moving)
         answers = problem.workload.dense()

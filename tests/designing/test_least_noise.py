@@ -146,6 +146,14 @@ def test_budgets_of_any_size_have_a_limit(loss: Any) -> None:
         assert found.value > 0 or min(budgets) > 700
 
 
+def test_budgets_that_floats_do_not_hold_have_no_limit() -> None:
+    """1e250 times 1e-200 is 1 in floats that are clipped on the way: far below what is promised, so that a limit would be above
+    the truth."""
+    far = metrics.scaled(1e-50, metrics.scaled(1e-75, metrics.scaled(1e-75, metrics.uniform(2, 1e250))))
+    assert far.distances()[0, 1] == pytest.approx(1.0) and limit(Problem(Workload.identity(2), far)) is None
+    assert limit(Problem(Workload.identity(2), metrics.scaled(1e-20, metrics.uniform(2, 1e20)))) is not None
+
+
 def test_noise_on_the_lattice_of_an_invariant_is_never_below_the_limit() -> None:
     for shape in ((2, 2), (2, 3)):
         problem = Problem(Workload.identity(math.prod(shape)), invariants.margins(shape).protect(2.0, 2))
