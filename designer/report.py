@@ -5,7 +5,7 @@ from __future__ import annotations
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified
 from designer.designing.best import Design
-from designer.values.printing import in_markdown, printed
+from designer.values.printing import in_markdown, printed, printed_below
 
 ROWS_SHOWN = 12
 
@@ -45,7 +45,9 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
         )
         lines.append(f"             minimised: {made.optimality.objective}")
     if made.efficiency is not None and made.limit is not None:
-        lines.append(f"Efficiency:  {made.efficiency:.3f}, the part of the loss that is needed by {made.limit.reason}")
+        lines.append(
+            f"Efficiency:  {printed_below(made.efficiency, 3)}, the part of the loss that is needed by {made.limit.reason}"
+        )
         lines += [f"             {sentence}" for sentence in made.limit.scope]
     lines.append(f"Time:        {made.seconds:.2f} s")
     return "\n".join(lines)

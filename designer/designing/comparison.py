@@ -17,7 +17,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.pictures import figure, register_picture, save_picture
 from designer.progress import track
 from designer.values.arrays import Floats
-from designer.values.printing import in_markdown
+from designer.values.printing import in_markdown, printed_below
 
 COLUMNS = {
     "family": "family",
@@ -62,7 +62,8 @@ class Comparison:
         for row in sorted(self.rows, key=lambda r: np.inf if r["loss"] is None else r["loss"]):
             lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
         if self.limit is not None:
-            lines += ["", f"Efficiency: {self.limit.value:.6g} over the loss, by {self.limit.reason}.", *self.limit.scope]
+            value = printed_below(self.limit.value, 6)
+            lines += ["", f"Efficiency: {value} over the loss, by {self.limit.reason}.", *self.limit.scope]
         return "\n".join(lines) + "\n"
 
     def plot(self, path: str | Path, *, kind: str = "families", replace: bool = True) -> Path:

@@ -26,6 +26,7 @@ from designer.designing.repair import rounding_of
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.question.relation import Block, Indices, Relation, finite_pairs, graph_components
 from designer.values.arrays import Floats
+from designer.values.printing import printed_below
 
 PAGE = "docs/theory/least_noise.md"
 THEOREMS = {
@@ -86,7 +87,7 @@ class Limit:
             if self.records
             else "any database"
         )
-        return (f"No unbiased mechanism, of any kind, loses less than {self.unbiased:.4g} at {where}.",)
+        return (f"No unbiased mechanism, of any kind, loses less than {printed_below(self.unbiased)} at {where}.",)
 
 
 def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -> Limit | None:

@@ -16,6 +16,7 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.designing import protected_pairs
 from designer.designing.least_noise import limit
+from solvers.ellipsoids.program import minimise_trace
 from tests.oracles.noise_on_cosets import Floats, Steps, best_loss, best_on, box, extended, loss_of, signed
 from tests.oracles.public_records import least_loss
 
@@ -144,6 +145,18 @@ def test_budgets_of_any_size_have_a_limit(loss: Any) -> None:
         found = limit(problem)
         assert found is not None and 0 <= found.value <= design(problem, "laplace").loss * (1 + 1e-9)
         assert found.value > 0 or min(budgets) > 700
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_limit_is_twice_that_of_hammersley_chapman_and_robbins_or_more(seed: int) -> None:
+    """Their program from its own definition, `4 sinh^2(b/2)`, as the limit was before."""
+    rng = np.random.default_rng(seed)
+    problem = Problem(Workload(rng.normal(size=(3, 8))), metrics.euclidean(rng.random((8, 2)) * 4), weights=[1.0, 3.0, 0.2])
+    found, pairs = limit(problem), problem.sensitivity().all_pairs()
+    before = minimise_trace(pairs.differences / (2 * np.sinh(pairs.budgets / 2))[:, None], problem.costs)
+    assert found is not None and found.theorem == "T3" and found.unbiased is not None
+    assert found.value == pytest.approx(2 * before.value, rel=3e-6) and found.value <= 2 * before.value
+    assert found.unbiased == pytest.approx(before.value, rel=3e-6)
 
 
 def test_budgets_that_floats_do_not_hold_have_no_limit() -> None:

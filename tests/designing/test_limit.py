@@ -4,6 +4,7 @@ means."""
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -89,6 +90,8 @@ def test_the_theorem_and_its_scope_are_printed_where_efficiency_is() -> None:
     for text in (table.to_markdown(), design_summary("t", made)):
         assert "T6, linear programs bound the noise on every coset (docs/theory/least_noise.md, section 6)" in text
         assert all(sentence in text for sentence in found.scope) and len(found.scope) == 3
+    told = re.search(r"loses less than ([0-9.e+]+) at", found.scope[2])
+    assert told is not None and found.unbiased is not None and 0.999 * found.unbiased <= float(told[1]) <= found.unbiased
     assert limit(replace(problem, notion="gaussian", loss="absolute")) is None
     assert limit(replace(problem, notion="gaussian")).theorem == "Hammersley-Chapman-Robbins"  # type: ignore[union-attr]
 
