@@ -203,7 +203,7 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     text = f"{printed(file.title)}\n\n{result.to_markdown()}"
     if options.output:
         text += f"\nDrawn to {printed(result.plot(options.output, replace=options.force))}.\n"
-    return text.rstrip(), {"title": file.title, "rows": result.rows}
+    return text.rstrip(), {"title": file.title, "rows": result.rows, "limit": result.limit and result.limit.to_dict()}
 
 
 def _release(options: argparse.Namespace) -> tuple[str, Any]:

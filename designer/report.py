@@ -5,8 +5,7 @@ from __future__ import annotations
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified
 from designer.designing.best import Design
-from designer.designing.unbiased_limit import Limit
-from designer.values.printing import in_markdown, printed
+from designer.values.printing import in_markdown, printed, printed_below
 
 ROWS_SHOWN = 12
 
@@ -47,15 +46,8 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
         lines.append(f"             minimised: {made.optimality.objective}")
     if made.efficiency is not None and made.limit is not None:
         lines.append(
-            f"Efficiency:  {made.efficiency:.3f}: no unbiased mechanism, of any kind, has less than this part of the loss, "
-            f"{_where(made.limit)}"
+            f"Efficiency:  {printed_below(made.efficiency, 3)}, the part of the loss that is needed by {made.limit.reason}"
         )
+        lines += [f"             {sentence}" for sentence in made.limit.scope]
     lines.append(f"Time:        {made.seconds:.2f} s")
     return "\n".join(lines)
-
-
-def _where(limit: Limit) -> str:
-    """The databases of which a limit speaks."""
-    if not limit.records:
-        return "at any database"
-    return f"at databases from which every protected change is possible; from {limit.records} records on there are some"

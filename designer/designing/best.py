@@ -14,8 +14,8 @@ from designer.certified.certificate import PrivacyCertificate
 from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily
 from designer.certified.optimality import Optimality
 from designer.designing.family import Family
+from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.problem import Problem
-from designer.designing.unbiased_limit import Limit, limit
 from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.values.checks import positive, shown
 from designer.version import VERSION
@@ -67,12 +67,14 @@ class Design(Generic[M]):
 
     @cached_property
     def efficiency(self) -> float | None:
-        """The limit of all unbiased mechanisms, at databases from which every protected change is possible, over the loss,
-        at most 1.
+        """The least loss that any additive noise can have over the loss of this design, at most 1; `limit.theorem` names the
+        proof, and `limit.scope` says which other mechanisms it speaks of.
 
-        None where no limit is known, where fewer records are public than make every change possible, and for biased designs.
+        None where no limit is known, and for biased designs.
         """
-        return None if self.limit is None or not self.loss else self.limit.value / self.loss
+        return (
+            None if self.limit is None or not self.loss else part_of_loss(self.limit, self.problem, self.mechanism, self.loss)
+        )
 
     @cached_property
     def limit(self) -> Limit | None:

@@ -13,7 +13,7 @@ from designer import DesignFailed, NotPrivate, Problem, Workload, compare, desig
 from designer.additive.mechanism import AdditiveMechanism
 from designer.designing.families import FAMILIES, listed
 from designer.designing.families.element_classes import classes
-from designer.designing.unbiased_limit import limit
+from designer.designing.least_noise import limit
 from designer.question.relation import Block
 
 TWINS = np.array([[0, 0, 1, 2], [0, 0, 1, 2], [1, 1, 0, 1], [2, 2, 1, 0.0]])

@@ -172,7 +172,7 @@ def test_titles_paths_and_notes_of_a_comparison_stay_in_their_lines(tmp_path: Pa
     clean(capsys.readouterr().err)
     compared = compare(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), ["laplace"])
     row = {**compared.rows[0], "note": f"x | y\n| {FORGED} |"}
-    assert len(replace(compared, rows=[row]).to_markdown().splitlines()) == 3
+    assert len(replace(compared, rows=[row], limit=None).to_markdown().splitlines()) == 3
 
 
 def test_an_older_spec_whose_statement_holds_raw_names_is_loaded(tmp_path: Path) -> None:
