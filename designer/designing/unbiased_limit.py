@@ -37,8 +37,8 @@ class Limit:
 
 
 def limit(problem: Problem, tolerance: float = 1e-6) -> Limit | None:
-    """The limit of a problem with squared or max loss; None for absolute loss, budgets of 0, sets too large to write out and
-    budgets per distance, and where fewer records are public than make every protected change possible.
+    """The limit of a problem with squared or max loss; None for absolute loss, the notion "approximate", budgets of 0, sets too
+    large to write out and budgets per distance, and where fewer records are public than make every protected change possible.
 
     >>> from designer import Workload, metrics
     >>> found = limit(Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0)))
@@ -47,7 +47,7 @@ def limit(problem: Problem, tolerance: float = 1e-6) -> Limit | None:
     """
     from solvers.ellipsoids.program import minimise_maximum, minimise_trace
 
-    if problem.loss == "absolute" or isinstance(problem.relation, InvariantDistance):
+    if problem.loss == "absolute" or problem.notion == "approximate" or isinstance(problem.relation, InvariantDistance):
         return None
     coordinates = moving_coordinates(problem)
     if not coordinates.heard.any():

@@ -154,6 +154,11 @@ def composed(*mechanisms: Promising) -> Guarantee:
 def for_groups(mechanism: Promising, records: int) -> Guarantee:
     """The statement for groups of `records` records that change together; for each group of changes their budgets add."""
     size, statement = count(records, "records"), mechanism.guarantee
+    if "delta" in statement.parameters:
+        raise InvalidProblem(
+            "mechanism: promises (b, delta), and the budgets of a group do not add up under one delta; ask its privacy_loss "
+            "what the change of the group spends at that delta."
+        )
     if not isinstance(mechanism.relation, Metric):
         raise InvalidProblem("mechanism.relation: records appear in it; state groups by group_budget, change by change.")
     relation = group_privacy(mechanism.relation, size)
@@ -183,7 +188,8 @@ def _notion(statement: Guarantee) -> str:
     known = {NOTIONS["exponential"]: "pure", NOTIONS["gaussian"]: "gaussian"}
     if statement.notion not in known:
         raise InvalidProblem(
-            f"guarantee.notion: {shown(statement.notion)} has no rule of composition here; compose pure or gaussian ones."
+            f"guarantee.notion: {shown(statement.notion)} has no rule of composition here; compose pure or gaussian ones. Of "
+            "(b, delta) the budgets and the deltas add up."
         )
     return known[statement.notion]
 

@@ -1,0 +1,48 @@
+"""A family under the notion of a problem: its own, or (b, delta) for every change, one by one.
+
+Under (b, delta) a family builds for its own notion, with the lengths in the place of the budgets that (b, delta) allows its
+noise. What it hands back is frozen again with the delta: continuous Gaussian noise, rounded to the grid, in the place of
+discrete Gaussian noise. docs/theory/approximate.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from designer.additive.interface import Falloff, Mechanism
+from designer.additive.mechanism import AdditiveMechanism
+from designer.additive.promise import allowed
+from designer.certified.optimality import Optimality
+from designer.designing.family import Family
+from designer.designing.problem import Problem
+from designer.errors import DesignFailed
+
+
+def under_the_notion(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mechanism:
+    """The family's mechanism for a problem of its own notion, or of "approximate"."""
+    if problem.notion != "approximate":
+        return family.build(problem, **options)
+    falloff: Falloff = "exponential" if family.notion == "pure" else "rounded_gaussian"
+    relation = allowed(problem.relation, falloff, problem.delta)
+    made = family.build(replace(problem, relation=relation, notion=family.notion, delta=None), **options)
+    if not isinstance(made, AdditiveMechanism):
+        raise DesignFailed(
+            f"family: {family.name!r} makes no noise on a grid, and no delta is proven for it; use a family such as 'gaussian'."
+        )
+    frozen = replace(made, relation=problem.relation, falloff=falloff, delta=problem.delta, optimality=None)
+    return frozen.annotated(made.provenance, _claim(problem, frozen, made.optimality, relation.budget_error))
+
+
+def _claim(problem: Problem, made: AdditiveMechanism, claim: Optimality | None, error: float) -> Optimality | None:
+    """The claim at the noise that is drawn, of which the rounding is part.
+
+    The program saw lengths that may be too short by a relative `error`, so no design has a loss below its bound for lengths
+    that much longer.
+    """
+    if claim is None:
+        return None
+    value = problem.loss_of(made.query_variances()) if made.falloff == "rounded_gaussian" else claim.value
+    power = 1 if problem.loss == "absolute" else 2
+    return replace(claim, value=value, lower_bound=claim.lower_bound / (1 + 2 * error) ** power)
