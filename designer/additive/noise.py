@@ -185,7 +185,7 @@ def _rounded_vector(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: l
     sampler = RoundedVector(EllipsoidGrid(_in_steps(norm, steps), NormLaw.GAUSSIAN))
     inverse = np.linalg.inv(norm.factor)
     covariance = inverse @ inverse.T
-    deviations = sampler.shape.spread
+    deviations = np.sqrt(covariance.diagonal()) / units[heard]
     np.fill_diagonal(covariance, _in_units(rounded_variances(deviations), units[heard]))
     absolute = _proportional(covariance, math.sqrt(2 / math.pi))
     return Noise(sampler, heard, units, covariance, absolute, rounded_absolutes(deviations) * units[heard])

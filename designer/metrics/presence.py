@@ -127,12 +127,12 @@ class AppearOrChange(Relation):
         yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(presence))
 
     def every_pair(self) -> Iterator[Block]:
-        """All changes at the least that they cost, directly or through the origin; the closure may take either way."""
+        """All changes at what they cost, in the closure directly or through the origin."""
         presence = self._presence_floats
         for rows, columns in rectangles(self.size):
             here, there = np.arange(rows.start, rows.stop), np.arange(columns.start, columns.stop)
             direct, around = self.change.rectangle(rows, columns), presence[rows, None] + presence[None, columns]
-            least = np.minimum(direct, around) if self.closure else np.where(np.isinf(direct), around, direct)
+            least = np.minimum(direct, around) if self.closure else direct
             yield Block(here, there, np.where(here[:, None] < there, least, np.inf))
         yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(presence))
 
