@@ -204,7 +204,7 @@ class AdditiveMechanism(Mechanism):
     @cached_property
     def _told(self) -> Relation:
         """What the norm of a difference may be, pair by pair."""
-        return promise.allowed(self.relation, self.falloff, self.delta)
+        return promise.with_lengths(self.relation, self.falloff, self.delta)
 
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change of the histogram spends, `||u||` of the difference u of the measured answers; under a delta,

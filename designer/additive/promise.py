@@ -108,7 +108,7 @@ def afterwards(delta: float | None) -> str:
     return POST_PROCESSING if delta is None else DELTAS_ADD
 
 
-def allowed(relation: Relation, falloff: Falloff, delta: float | None) -> Relation:
+def with_lengths(relation: Relation, falloff: Falloff, delta: float | None) -> Relation:
     """The relation that a norm is held against: itself, or under a delta the lengths that its budgets allow."""
     return relation if delta is None else Allowed(relation, WITH_DELTA[falloff](Fraction(delta)))
 

@@ -67,15 +67,6 @@ def page_lines(mechanism: Mechanism) -> list[str]:
         f"| {in_markdown(name)} | {f'{s:.6g}' if s else 'none: exact'} |"
         for name, s in zip(mechanism.workload.queries, deviations, strict=True)
     ]
-    witness = (
-        []
-        if certificate.witness is None
-        else [
-            f"The worst pair: {in_markdown(certificate.witness.words)}, "
-            f"{'budget' if mechanism.delta is None else 'a length of at most'} {certificate.witness.budget:.8g}.",
-            *delta_words(mechanism).splitlines(),
-        ]
-    )
     return [
         f"# Mechanism {mechanism.fingerprint[:12]}",
         "",
@@ -97,13 +88,22 @@ def page_lines(mechanism: Mechanism) -> list[str]:
         "",
         f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over "
         f"{certificate.pairs:,} pairs. {certificate.arithmetic}.",
-        *witness,
+        *_worst_pair(mechanism),
         certificate.theorem,
         "",
         "## Optimality",
         "",
         optimality_words(mechanism.optimality),
     ]
+
+
+def _worst_pair(mechanism: Mechanism) -> list[str]:
+    """The worst pair in Markdown, with its budget or, under a delta, the length that it may have."""
+    witness = mechanism.privacy.witness
+    if witness is None:
+        return []
+    told = "budget" if mechanism.delta is None else "a length of at most"
+    return [f"The worst pair: {in_markdown(witness.words)}, {told} {witness.budget:.8g}.", *delta_words(mechanism).splitlines()]
 
 
 def optimality_words(best: Optimality | None) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from designer.additive.interface import Falloff, Mechanism
 from designer.additive.mechanism import AdditiveMechanism
-from designer.additive.promise import allowed
+from designer.additive.promise import with_lengths
 from designer.certified.optimality import Optimality
 from designer.designing.family import Family
 from designer.designing.problem import Problem
@@ -25,7 +25,7 @@ def under_the_notion(family: Family, problem: Problem, options: Mapping[str, Any
     if problem.notion != "approximate":
         return family.build(problem, **options)
     falloff: Falloff = "exponential" if family.notion == "pure" else "rounded_gaussian"
-    relation = allowed(problem.relation, falloff, problem.delta)
+    relation = with_lengths(problem.relation, falloff, problem.delta)
     made = family.build(replace(problem, relation=relation, notion=family.notion, delta=None), **options)
     if not isinstance(made, AdditiveMechanism):
         raise DesignFailed(

@@ -1,4 +1,4 @@
-"""(b, delta)-privacy, one delta for all changes: how long a change of budget b may be in the norm of the noise.
+"""One delta for all changes, (b, delta)-privacy: how long a change of budget b may be in the norm of the noise.
 
 An allowance turns budgets into lengths, rounded down, so that a mechanism keeps (b, delta) for a change when the norm of its
 difference is at most the length allowed. Such promises do not chain: (b, delta) from i to j and from j to k says less than
@@ -61,7 +61,7 @@ class Allowance(ABC):
     error: ClassVar[float]
 
     def exact_on(self, budgets: Floats) -> bool:
-        """Whether these budgets are converted one by one."""
+        """Whether these budgets, of any shape (...,), are converted one by one."""
         return True
 
     @abstractmethod
