@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from designer import InvalidProblem
 from designer.promises.accounting import gdp_mu
+from designer.promises.analytic_gaussian import largest_mu
 from designer.promises.approximate import (
     DISTINCT,
     LARGEST_TOLD,
@@ -18,7 +19,6 @@ from designer.promises.approximate import (
     GaussianAllowance,
     PureAllowance,
     checked_delta,
-    largest_mu,
 )
 
 # b, delta, and the root m of Phi(m/2 - b/m) - e^b Phi(-m/2 - b/m) = delta, bisected by mpmath with 80 digits.
@@ -43,8 +43,7 @@ MILLIONTH = GaussianAllowance(Fraction(1e-6))
 def test_the_length_is_the_float_below_the_root(budget: float, delta: float, root: str) -> None:
     found, exact = largest_mu(Fraction(budget), Fraction(delta)), Fraction(root)
     assert Fraction(found) <= exact < Fraction(math.nextafter(found, math.inf))
-    if budget and delta < 0.5:
-        assert found == gdp_mu(budget, delta)
+    assert found == gdp_mu(budget, delta)
 
 
 @pytest.mark.quick
