@@ -13,9 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.errors import InvalidProblem
+from designer.metrics.metric import Metric
+from designer.metrics.presence import AppearOrChange
+from designer.progress import track
 from designer.promises.approximate import ROUNDING, Allowance
 from designer.question.relation import Block, Indices, Relation
 from designer.values.arrays import Floats
+
+MOST_ELEMENTS = 40_000  # 8 x 10^8 pairs: some minutes a scan
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +33,14 @@ class Allowed(Relation):
     kind = "allowed"
 
     def __post_init__(self) -> None:
+        if isinstance(self.part, (Metric, AppearOrChange)) and self.part.size > MOST_ELEMENTS:
+            raise InvalidProblem(
+                f"relation: (b, delta) has to hold for every pair of {self.part.size} elements by itself, more than can be "
+                f"scanned (at most {MOST_ELEMENTS} elements); merge elements, or use the notion 'pure' or 'gaussian'."
+            )
         # An allowance grows no faster than its budget, relatively: docs/theory/approximate.md, 3.
-        exact = all(self.allowance.exact_on(block.budgets) for block in self.part.every_pair())
+        budgets = (block.budgets for block in track(self.part.every_pair(), "reading budgets"))
+        exact = all(map(self.allowance.exact_on, budgets))
         error = ROUNDING if exact else self.allowance.error
         object.__setattr__(self, "budget_error", self.part.budget_error + 2 * error)
         object.__setattr__(self, "single_records", self.part.single_records)

@@ -357,6 +357,13 @@ def test_what_cannot_be_promised_is_refused_with_a_way_on() -> None:
         )
 
 
+def test_a_graph_with_more_pairs_than_can_be_scanned_is_refused_before_it_starts() -> None:
+    path = metrics.graph([(i, i + 1) for i in range(50_000)], nodes=50_001)
+    asked = approximate(Workload([np.arange(50_001.0)]), path)
+    with pytest.raises(InvalidProblem, match="every pair of 50001 elements"):
+        design(asked, "gaussian")
+
+
 def test_statements_for_groups_and_for_several_releases_do_not_add_budgets_under_one_delta() -> None:
     made = design(approximate(Workload.identity(2), metrics.uniform(2, 1.0)), "gaussian").mechanism
     with pytest.raises(InvalidProblem, match="privacy_loss"):

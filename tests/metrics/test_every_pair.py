@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from designer import InvalidProblem, invariants, metrics
+from designer import InvalidProblem, Problem, Workload, invariants, metrics
 from designer.question.relation import Block, Relation, finite_pairs
 from designer.relations.row_groups import RowGroups
 from tests.oracles.metric_kinds import SPECIMENS, every_metric, with_origin
@@ -69,6 +72,37 @@ def test_records_that_appear_and_changes_of_several_records_list_all_that_they_p
     assert listed(metrics.add_remove(2, [1.0, math.inf]).every_pair()) == {(0, 2): 1.0}
     tables = invariants.margins((2, 2)).protect(0.5, 2)
     assert listed(tables.every_pair()) == listed(tables.blocks()) == {(0, 1): 0.5}
+
+
+class Fixed(metrics.Metric):
+    """A rule of one's own, of which only the rectangle is known."""
+
+    kind = "fixed"
+    size = 3  # type: ignore[assignment]
+
+    def rectangle(self, rows: slice, columns: slice) -> np.ndarray[Any, Any]:
+        return np.array([[0, 1.0, 2.5], [1.0, 0, 2.0], [2.5, 2.0, 0]])[rows, columns]
+
+    def exact_budget(self, left: int, right: int) -> Fraction:
+        return Fraction(float(self.rectangle(slice(0, 3), slice(0, 3))[left, right]))
+
+    def sentence(self) -> str:
+        return "Mine."
+
+    def to_spec(self) -> dict[str, Any]:
+        return {}
+
+
+class Unlisted(Fixed):
+    """A relation that does not say which pairs its blocks leave out."""
+
+    every_pair = Relation.every_pair
+
+
+def test_metrics_of_ones_own_list_their_rectangle_and_other_relations_have_to_say() -> None:
+    assert_complete(dataclass(frozen=True, eq=False)(Fixed)())
+    with pytest.raises(InvalidProblem, match="give it a method every_pair"):
+        Problem(Workload.identity(3), dataclass(frozen=True, eq=False)(Unlisted)(), notion="approximate", delta=0.1)
 
 
 def test_relations_that_cannot_list_every_pair_say_what_to_do() -> None:
