@@ -19,17 +19,24 @@ from designer.designing.family import Family
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed
 
+# The fall-off that families of a notion have, and that of their noise under a delta.
+FALLOFFS: dict[str, tuple[Falloff, Falloff]] = {
+    "pure": ("exponential", "exponential"),
+    "gaussian": ("gaussian", "rounded_gaussian"),
+}
+
 
 def under_the_notion(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mechanism:
     """The family's mechanism for a problem of its own notion, or of "approximate"."""
     if problem.notion != "approximate":
         return family.build(problem, **options)
-    falloff: Falloff = "exponential" if family.notion == "pure" else "rounded_gaussian"
+    own, falloff = FALLOFFS[family.notion]
     relation = with_lengths(problem.relation, falloff, problem.delta)
     made = family.build(replace(problem, relation=relation, notion=family.notion, delta=None), **options)
-    if not isinstance(made, AdditiveMechanism):
+    if not isinstance(made, AdditiveMechanism) or made.falloff != own:
         raise DesignFailed(
-            f"family: {family.name!r} makes no noise on a grid, and no delta is proven for it; use a family such as 'gaussian'."
+            f"family: no delta is proven for the noise of {family.name!r}, which has no {own} fall-off on a grid; use a family "
+            "such as 'gaussian' or 'laplace'."
         )
     frozen = replace(made, relation=problem.relation, falloff=falloff, delta=problem.delta, optimality=None)
     return frozen.annotated(made.provenance, _claim(problem, frozen, made.optimality, relation.budget_error))

@@ -298,6 +298,12 @@ def test_a_family_of_ones_own_serves_under_its_own_notion() -> None:
     finally:
         forget_family("wide")
     assert (made.falloff, made.delta, made.family) == ("rounded_gaussian", 1e-3, "custom")
+    register_family(Family("other", "noise of another kind than its notion says", "pure", build))
+    try:
+        with pytest.raises(DesignFailed, match="no delta is proven for the noise of 'other'"):
+            design(approximate(Workload([[1.0]]), metrics.add_remove(1, 1.0), 1e-3), "other")
+    finally:
+        forget_family("other")
 
 
 def test_biased_and_absolute_and_maximal_losses_are_served() -> None:
