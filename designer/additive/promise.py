@@ -9,7 +9,7 @@ import numpy as np
 
 from designer.additive.interface import Falloff
 from designer.certified.certificate import Witness
-from designer.certified.guarantee import NOTIONS, POST_PROCESSING
+from designer.certified.guarantee import APPROXIMATE, NOTIONS, POST_PROCESSING
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import InvalidProblem
@@ -40,11 +40,6 @@ ROUNDED = (
     "||u|| = m is (b, delta) exactly if Phi(m/2 - b/m) - e^b Phi(-m/2 - b/m) <= delta (Balle and Wang 2018, Theorem 8), which "
     "increases with m. ||u|| is at most the m that this allows at the budget b, rounded down, for every protected pair, those "
     "that others imply among them (docs/theory/approximate.md)."
-)
-APPROXIMATE = (
-    "Approximate dX-privacy: for every protected change with budget b, every set of outputs has probabilities P and P' with "
-    "P <= exp(b) P' + delta, delta = {delta!r}. It holds change by change: the budgets of changes that follow one another do "
-    "not add up under one delta."
 )
 BUDGETS_DO_NOT_ADD = (
     "for groups budgets do not add up under one delta; the privacy loss of a change of several records says what it spends."

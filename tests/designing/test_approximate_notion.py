@@ -370,12 +370,35 @@ def test_a_graph_with_more_pairs_than_can_be_scanned_is_refused_before_it_starts
         design(asked, "gaussian")
 
 
+def test_several_releases_add_budgets_and_deltas_pair_by_pair() -> None:
+    """The product of two rounded laws, enumerated: at most the sum of the deltas at the sum of the budgets."""
+    made = [widest(relation, ROW, "gaussian", 2) for relation in (PATH, metrics.uniform(4, 0.7))]
+    together = composed(*made)
+    assert together.parameters["delta"] == 2 * DELTA and "delta = 0.002" in together.notion
+    assert together.parameters["largest_finite_budget"] == pytest.approx(2.5 * 0.8 + 0.7)
+    laws = [rounded_law(1 / float(np.ravel(one.norm.map)[0])) for one in made]
+    for i, j, budget in pairs_of(PATH):
+        shift = round(2 * abs(ROW[i] - ROW[j]))
+        sides = [(np.pad(law, (shift, 0)), np.pad(law, (0, shift))) for law in laws]
+        one, other = (np.multiply.outer(sides[0][k], sides[1][k]) for k in (0, 1))
+        assert np.maximum(one - math.exp(budget + 0.7) * other, 0).sum() <= 2 * DELTA
+    appears = metrics.add_remove(4, 0.5)
+    alone = design(approximate(Workload([ROW]), appears), "gaussian").mechanism
+    assert composed(alone, alone).relation == "One record may appear or disappear, with budget 1.0000000000000009."
+    with pytest.raises(InvalidProblem, match="says nothing of the second"):
+        composed(alone, made[1])
+
+
 def test_statements_for_groups_and_for_several_releases_do_not_add_budgets_under_one_delta() -> None:
     made = design(approximate(Workload.identity(2), metrics.uniform(2, 1.0)), "gaussian").mechanism
     with pytest.raises(InvalidProblem, match="privacy_loss"):
         for_groups(made, 2)
-    with pytest.raises(InvalidProblem, match="the budgets and the deltas add up"):
-        composed(made, made)
+    plain = design(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), "laplace").mechanism
+    with pytest.raises(InvalidProblem, match="2 notions of privacy"):
+        composed(made, plain)
+    many = design(approximate(Workload.identity(2), metrics.uniform(2, 1.0), 0.6), "gaussian").mechanism
+    with pytest.raises(InvalidProblem, match=r"add up to 1\.2"):
+        composed(many, many)
     text = made.guarantee.to_text()
     for words in ("Approximate dX-privacy", "delta = 0.001", "budgets do not add up under one delta", "the deltas add up"):
         assert words in text
