@@ -107,7 +107,7 @@ def _rounded_up(presences: Sequence[Floats], notion: str) -> Floats:
 
 
 def group_privacy(relation: Metric, records: int) -> Scaled:
-    """The relation kept for a group in which `records` records all change from i to j: `records * d(i, j)`, in both notions.
+    """The relation kept for a group in which `records` records all change from i to j: `records * d(i, j)`, pure or gaussian.
 
     Pure: the ratios multiply along the changes. Gaussian: b-GDP and `b^2/2`-zCDP become those of the sum of the budgets. Groups
     whose records change differently: `group_budget`.
@@ -116,7 +116,7 @@ def group_privacy(relation: Metric, records: int) -> Scaled:
 
 
 def group_budget(relation: Relation, changes: Iterable[tuple[int, int]]) -> Fraction | None:
-    """The budget for records that change together, the m-th from element i_m to j_m: the sum of theirs, in both notions.
+    """The budget for records that change together, the m-th from element i_m to j_m: the sum of theirs, pure or gaussian.
 
     Element number N, one more than the last, stands for an absent record. None where a change is unprotected. Sharper than `k`
     times the largest budget (DX Fact 1, 3). Exact where budgets are rational;
