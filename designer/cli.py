@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from designer import progress
+from designer.additive.interface import Mechanism
 from designer.certified.specified import Released, Specified, save, to_spec
 from designer.designing.best import chosen_families, design
 from designer.designing.comparison import compare
@@ -273,9 +274,16 @@ def _loaded(options: argparse.Namespace) -> Specified:
 
 def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism = _loaded(options)
-    data = {**asdict(mechanism.privacy), "fingerprint": mechanism.fingerprint, **_cautions(mechanism)}
+    data = {**asdict(mechanism.privacy), **_deltas(mechanism), "fingerprint": mechanism.fingerprint, **_cautions(mechanism)}
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
     return "\n".join([*cautions(mechanism), f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"]), data
+
+
+def _deltas(mechanism: Specified) -> dict[str, float | None]:
+    """The delta that is promised, and what the worst pair spends of it; nothing where there is none."""
+    if not isinstance(mechanism, Mechanism) or mechanism.delta is None:
+        return {}
+    return {"delta": mechanism.delta, "spent_delta": mechanism.spent_delta()}
 
 
 def _report(options: argparse.Namespace) -> tuple[str, Any]:
@@ -296,6 +304,8 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
             "queries": queries,
             "elements": elements,
             "relation": file.problem.relation.sentence(),
+            "notion": file.problem.notion,
+            **({} if file.problem.delta is None else {"delta": file.problem.delta}),
             "family": file.family,
         }
         return "\n".join(f"{key:10}{printed(value)}" for key, value in data.items()), data

@@ -4,7 +4,7 @@ or yet to come."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -22,24 +22,25 @@ from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.values.arrays import Floats
 from designer.values.checks import count, shown
 
-Falloff = Literal["exponential", "gaussian"]
-FALLOFFS = ("exponential", "gaussian")
+Falloff = Literal["exponential", "gaussian", "rounded_gaussian"]
 
 
 class Mechanism(TakesCounts):
     """Answers the queries of a workload with noise whose law falls off in a norm; subclasses are frozen dataclasses.
 
     family: a name of the closed lists in `designer.certified.family_names`. workload: what was asked, Q (K, N).
-    relation: what is hidden.
+    relation: what is hidden. delta: that of (b, delta), where the promise is of this kind.
     norm, falloff: the law of the noise. Construction certifies `norm(u) <= b` for every protected difference u of budget b.
     """
 
+    falloffs: ClassVar[tuple[str, ...]] = ("exponential", "gaussian")
     family: str
     workload: Workload
     relation: Relation
     norm: Norm
     falloff: Falloff
     privacy: PrivacyCertificate
+    delta: float | None = None
 
     @abstractmethod
     def release(self, histogram: object) -> Release:
@@ -57,6 +58,10 @@ class Mechanism(TakesCounts):
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change of the histogram, or of the answers, spends;
         infinite where it moves what is published exactly."""
+
+    def spent_delta(self) -> float | None:
+        """The delta that the worst pair spends at its budget, rounded up; None where the promise has no delta."""
+        return None
 
     @property
     @abstractmethod
@@ -112,11 +117,11 @@ class Mechanism(TakesCounts):
 
     def _require_law(self) -> None:
         """A fall-off that is known and proven for the norm, and a relation over the elements of the workload."""
-        if self.falloff not in FALLOFFS:
-            raise InvalidProblem(f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(FALLOFFS)}.")
-        if self.falloff == "gaussian" and self.norm.order != "l2":
+        if self.falloff not in self.falloffs:
+            raise InvalidProblem(f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(self.falloffs)}.")
+        if self.falloff != "exponential" and self.norm.order != "l2":
             raise InvalidProblem(
-                f"falloff: a gaussian fall-off has a proof for l2 norms only, not for {self.norm.order}; use exponential."
+                f"falloff: a {self.falloff} fall-off has a proof for l2 norms only, not for {self.norm.order}; use exponential."
             )
         size, elements = self.relation.size, self.workload.shape[1]
         if size != elements:

@@ -13,6 +13,7 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily
 from designer.certified.optimality import Optimality
+from designer.designing.approximate import under_the_notion
 from designer.designing.family import Family
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.problem import Problem
@@ -124,7 +125,7 @@ def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[
         raise InvalidProblem(
             f"options: {shown(unknown)} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}."
         )
-    if chosen.notion != problem.notion:
+    if not chosen.serves(problem):
         raise DesignFailed(
             f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family."
         )
@@ -144,7 +145,7 @@ def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[
 def built(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mechanism:
     """The family's mechanism; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words."""
     try:
-        return family.build(problem, **options)
+        return under_the_notion(family, problem, options)
     except (Refusal, UntrueBound):
         raise
     except (ArithmeticError, ValueError) as failure:  # overflow, singular matrices, solvers that are handed infinity
@@ -166,7 +167,7 @@ def _of_the_family(family: Family, made: Mechanism) -> Mechanism:
 
 
 def best_of_all(problem: Problem, seconds: float = 60.0) -> Design[Mechanism]:
-    """The design of least loss among the families of the problem's notion, baselines left out;
+    """The design of least loss among the families that serve the problem's notion, baselines left out;
     its provenance lists what was tried.
 
     seconds: once one family has a mechanism, none is started after this time. They come in the order of the list. A family that
@@ -176,7 +177,7 @@ def best_of_all(problem: Problem, seconds: float = 60.0) -> Design[Mechanism]:
     made: list[Design[Mechanism]] = []
     tried: dict[str, str] = {}
     for family in chosen_families():
-        if family.notion != problem.notion or family.baseline or family.on_request or not family.concerns(problem):
+        if not family.serves(problem) or family.baseline or family.on_request or not family.concerns(problem):
             continue
         if made and time.perf_counter() - start > allowed:
             tried[family.name] = f"not started: {allowed:g} s were over"

@@ -86,7 +86,7 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
     row with the reason as its note; a limit or a baseline that fails leaves its column empty, with the reason in every note.
     """
     names = (
-        [f.name for f in chosen_families() if f.notion == problem.notion and f.concerns(problem)]
+        [f.name for f in chosen_families() if f.serves(problem) and f.concerns(problem)]
         if families is None
         else [family.name for family in chosen_families(families)]
     )

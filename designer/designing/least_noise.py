@@ -91,8 +91,8 @@ class Limit:
 
 
 def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -> Limit | None:
-    """The limit of a problem; None for absolute loss under a Gaussian promise, for budgets of 0 that would need infinite noise,
-    for budgets per distance of which many changes of few records bear one, and in many dimensions for sets too large to write
+    """The limit of a problem; None for the notion "approximate", for absolute loss under a Gaussian promise, for budgets of 0
+    that would need infinite noise, for budgets per distance of which many changes of few records bear one, and in many dimensions for sets too large to write
     out.
 
     Of budgets per distance the limit sees the changes of few records, and it does not speak of unbiased mechanisms. Of sets of
@@ -105,7 +105,7 @@ def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -
     >>> round(float(found.value * 2 * np.sinh(0.5) ** 2), 6), found.theorem
     (1.0, 'T4')
     """
-    if problem.loss == "absolute" and problem.notion != "pure":
+    if problem.notion == "approximate" or (problem.loss == "absolute" and problem.notion != "pure"):
         return None
     if isinstance(problem.relation, InvariantDistance):
         return _limit_per_distance(problem, problem.relation, tolerance, rows)

@@ -10,13 +10,14 @@ import numpy as np
 
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import InvalidProblem
+from designer.promises.approximate import checked_delta
 from designer.question.domain import Domain
 from designer.question.relation import Relation
 from designer.question.workload import Workload
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import positive, shown
 
-NOTIONS = ("pure", "gaussian")
+NOTIONS = ("pure", "gaussian", "approximate")
 LOSSES = ("squared", "absolute", "max")
 
 
@@ -24,7 +25,8 @@ LOSSES = ("squared", "absolute", "max")
 class Problem:
     """A workload, a relation, a notion of privacy and a loss.
 
-    notion: "pure" (likelihood ratio at most exp(b)) or "gaussian" (b-GDP, that is b^2/2-zCDP, for a change of budget b).
+    notion: "pure" (likelihood ratio at most exp(b)), "gaussian" (b-GDP, that is b^2/2-zCDP, for a change of budget b) or
+    "approximate" ((b, delta) for a change of budget b, every pair by itself). delta: that of "approximate", between 0 and 1.
     loss: "squared" (sum of expected squared errors), "absolute" (sum of expected absolute errors) or "max" (the largest
     expected squared error of a query). weights: positive, one for each query,
     multiply the queries' losses (for "max": their squared errors).
@@ -36,11 +38,12 @@ class Problem:
 
     workload: Workload
     relation: Relation
-    notion: Literal["pure", "gaussian"] = "pure"
+    notion: Literal["pure", "gaussian", "approximate"] = "pure"
     loss: Literal["squared", "absolute", "max"] = "squared"
     records: float | None = None
     weights: Sequence[float] | Floats | None = None
     allow_vacuous: bool = False
+    delta: float | None = None
     costs: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -62,6 +65,7 @@ class Problem:
         for name, value, known in (("notion", self.notion, NOTIONS), ("loss", self.loss, LOSSES)):
             if value not in known:
                 raise InvalidProblem(f"problem.{name}: {value!r} is unknown; use one of {list(known)}.")
+        object.__setattr__(self, "delta", _checked_notion(self.notion, self.delta, self.relation))
         if self.records is not None:
             object.__setattr__(self, "records", positive(self.records, "problem.records"))
         object.__setattr__(self, "costs", _costs(self.weights, queries))
@@ -98,6 +102,19 @@ class Problem:
     def sensitivity(self) -> SensitivitySet:
         """The differences that must be hidden in the answers of the workload."""
         return SensitivitySet.of(self.workload.dense(), self.relation)
+
+
+def _checked_notion(notion: str, delta: object, relation: Relation) -> float | None:
+    """The delta, which the notion "approximate" has and no other; its relation lists every pair, because (b, delta) does not
+    chain."""
+    if notion != "approximate":
+        if delta is not None:
+            raise InvalidProblem(f'problem.delta: {shown(delta)} goes with notion="approximate" only, not with {notion!r}.')
+        return None
+    if delta is None:
+        raise InvalidProblem('problem.delta: missing; the notion "approximate" needs one between 0 and 1, such as 1e-6.')
+    relation.every_pair()
+    return checked_delta(delta, "problem.delta")
 
 
 def _costs(weights: Sequence[float] | Floats | None, queries: int) -> Floats:

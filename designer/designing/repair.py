@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from designer.additive.grid import Grid
+from designer.additive.interface import Falloff
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm
 from designer.certified.optimality import bounded
@@ -39,7 +39,7 @@ def freeze(
     coordinates: Coordinates,
     scales: Floats,
     shape: Callable[[SensitivitySet], Norm],
-    falloff: Literal["exponential", "gaussian"],
+    falloff: Falloff,
     bound: Bound | None = None,
 ) -> AdditiveMechanism:
     """The certified mechanism whose noise follows `shape(differences on the grid)`, divided by what privacy requires.
@@ -98,12 +98,14 @@ def rounding_of(problem: Problem, made: AdditiveMechanism) -> float:
 
 
 def _beyond_budgets(made: AdditiveMechanism) -> float:
-    """eta: the largest part of a budget that rounding to the grid may hide from the certificate."""
+    """eta: the largest part of a budget that rounding to the grid, and the float budgets of a program, may hide from the
+    certificate."""
     off = np.where(made.norm.silent[:, None], 0.0, made.grid.values(made.integers) - made.target)
+    floats = 2 * made.relation.budget_error
     if not off.any():
-        return 0.0
+        return floats
     longest = float(made.norm(made.relation.points(off.T)).max(initial=0.0))
-    return 2 * longest / _least_budget(made.relation)
+    return floats + 2 * longest / _least_budget(made.relation)
 
 
 def _left_out(problem: Problem, made: AdditiveMechanism) -> float:

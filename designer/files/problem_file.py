@@ -10,7 +10,7 @@
             epsilon alone, or epsilon and per_distance = "l1" | "l2"
 [invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv";
             adjacency (optional)
-[problem]   loss, notion, records, weights                            (optional)
+[problem]   loss, notion, delta, records, weights                     (optional)
 [design]    family and its options                                    (optional)
 """
 

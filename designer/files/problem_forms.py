@@ -6,11 +6,13 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping
+from typing import Any
 
 from designer.designing.problem import LOSSES, NOTIONS
 from designer.values.schema import (
     BOOLEAN,
     COUNT,
+    DELTA,
     POSITIVE,
     Fragment,
     Named,
@@ -104,6 +106,11 @@ DOMAIN: Schema = noted(
     "Attributes: the values of each, or how many.",
     {"type": "object", "minProperties": 1, "additionalProperties": either(SCALARS, COUNT)},
 )
+DELTA_WITH_ITS_NOTION: dict[str, Any] = {
+    "if": {"properties": {"notion": exactly("approximate")}, "required": ["notion"]},
+    "then": {"required": ["delta"]},
+    "else": {"not": {"required": ["delta"]}},
+}
 PROBLEM = record(
     {},
     {
@@ -112,7 +119,9 @@ PROBLEM = record(
         "records": POSITIVE,
         "weights": list_of(POSITIVE),
         "allow_vacuous": BOOLEAN,
+        "delta": DELTA,
     },
+    **DELTA_WITH_ITS_NOTION,
 )
 OPTION_TYPES: Mapping[str, Fragment] = {"float": number(), "int": whole(), "str": text(), "bool": BOOLEAN}
 

@@ -109,6 +109,10 @@ class ChangeRelation(Relation):
         here = np.arange(len(self.changes))
         yield Block(here, np.full(len(here), len(here)), np.array(self.budgets))
 
+    def every_pair(self) -> Iterator[Block]:
+        """All changes are written out, those of several records too."""
+        return self.blocks()
+
     def components(self) -> Indices:
         return np.where(np.append(np.isfinite(self.budgets), True), 0, np.arange(len(self.changes) + 1))
 
@@ -242,6 +246,12 @@ class InvariantDistance(Relation):
         raise DesignFailed(
             "relation: changes of every size are protected, infinitely many; use lattice_laplace or lattice_gaussian, or "
             "state an adjacency."
+        )
+
+    def every_pair(self) -> Iterator[Block]:
+        raise InvalidProblem(
+            "relation: changes of every size are protected, infinitely many, and (b, delta) has to hold for each of them; "
+            "state an adjacency in the place of per_distance, or use the notion 'pure' or 'gaussian'."
         )
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:

@@ -131,6 +131,9 @@ class Metric(Relation):
         raise NotImplementedError
 
     def blocks(self) -> Iterator[Block]:
+        return Metric.every_pair(self)
+
+    def every_pair(self) -> Iterator[Block]:
         for rows, columns in rectangles(self.size):
             budgets = np.array(self.rectangle(rows, columns), dtype=np.float64)
             # Only pairs i < j: the diagonal and the mirrored corner, both in the first columns, say nothing new.

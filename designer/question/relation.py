@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidSpec
+from designer.errors import InvalidProblem, InvalidSpec
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.schema import Named
 
@@ -23,6 +23,7 @@ Read = Callable[[Any], "Relation"]
 
 # Pairs per block: 2^21 float64 distances fill 16 MB, which keeps a scan of 2e8 pairs in cache and far below 1 GB.
 BLOCK_PAIRS = 1 << 21
+BUDGETS_ADD = "nothing is claimed for groups beyond adding budgets."
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,13 @@ class Relation(Immutable, ABC):
     def blocks(self) -> Iterator[Block]:
         """Every protected pair at least once, apart from pairs that others imply exactly."""
 
+    def every_pair(self) -> Iterator[Block]:
+        """Every protected pair at least once, those that others imply among them: for promises that do not chain."""
+        raise InvalidProblem(
+            f"relation: {self.kind!r} does not list the pairs that others imply, and (b, delta) has to hold for each of them; "
+            "give it a method every_pair, or use the notion 'pure' or 'gaussian'."
+        )
+
     @abstractmethod
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         """The budget of a pair as a rational number, rounded down where it is irrational; None when infinite."""
@@ -123,10 +131,7 @@ class Relation(Immutable, ABC):
 
     def protected_unit(self) -> str:
         """What is protected, for the guarantee."""
-        return (
-            "The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond "
-            "adding budgets."
-        )
+        return f"The participation of one record, or its value, as the relation says; {BUDGETS_ADD}"
 
     def unprotected(self) -> tuple[str, ...]:
         """Sentences: what the relation leaves public."""

@@ -64,6 +64,13 @@ class RowGroups(Relation):
             for block in part.blocks():
                 yield Block(block.left + start, block.right + start, block.budgets)
 
+    def every_pair(self) -> Iterator[Block]:
+        raise InvalidProblem(
+            "relation: 'row_groups' lists the changes of one group, and (b, delta) has to hold for changes in several at once "
+            "too; make one element of each combination of values, with a metric on those (metrics.product), or use the notion "
+            "'pure' or 'gaussian'."
+        )
+
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         group, other = (int(np.searchsorted(self.starts, i, side="right")) - 1 for i in (left, right))
         start = int(self.starts[group])

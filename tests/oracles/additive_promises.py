@@ -13,6 +13,8 @@ from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from tests.oracles.promises import INF, Core, measure, table_changes, transport
 
@@ -206,6 +208,20 @@ def answers(workload: Core) -> Matrix:
     return found
 
 
+def told(core: Core, budget: float) -> float:
+    """The length that a budget allows: itself, or under a delta the root of the delta that a length spends."""
+    if "delta" not in core:
+        return budget
+    delta, normal = core["delta"], core["falloff"] == "rounded_gaussian"
+
+    def over(m: float) -> float:
+        if normal:
+            return float(norm.cdf(m / 2 - budget / m) - norm.sf(m / 2 + budget / m) * math.exp(budget)) - delta
+        return (math.exp(m) - math.exp(budget)) / (1 + math.exp(m)) - delta
+
+    return float(brentq(over, 1e-9, 600.0, xtol=1e-15)) if budget < 500 else budget
+
+
 def additive(core: Core) -> float | None:
     """The largest `||u|| / b`."""
     target = answers(core["workload"]) if core["measured"] is None else np.array(core["measured"], dtype=float)
@@ -214,6 +230,6 @@ def additive(core: Core) -> float | None:
         found = changes_and_budgets(core["relation"], np.rint(target / steps) * steps)
         if found is None:
             return None
-        finite = [(length(core["norm"], u), b) for u, b in found if math.isfinite(b)]
+        finite = [(length(core["norm"], u), told(core, b)) for u, b in found if math.isfinite(b)]
         ratios = [0.0 if not moved else moved / b if b else INF for moved, b in finite]
     return max(ratios, default=0.0)

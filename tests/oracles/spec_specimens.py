@@ -120,7 +120,8 @@ def additive() -> dict[str, Specified]:
     kept = Problem(Workload([[1, 0, 0.5, 0]]), invariants.margins((2, 2)).protect(0.5, 2))
     costs = Problem(Workload([[1, 0, 2]]), metrics.from_matrix(TRIANGLE) & invariants.total(3).at(2))
     globe = Problem(Workload([[1, 0, 2]]), metrics.great_circle([[0.0, 1.0], [2.0, 3.0], [5.0, 1.0]], 0.01))
-    others = {"great_circle": globe, "row_groups": sums, "invariant": kept, "metric_and_invariant": costs}
+    told = Problem(Workload([[1, 0, 2, 0]]), metrics.graph([(0, 1), (1, 2), (2, 3)], nodes=4), notion="approximate", delta=0.01)
+    others = {"with delta": told, "great_circle": globe, "row_groups": sums, "invariant": kept, "metric_and_invariant": costs}
     return made | {f"laplace {name}": design(problem, "laplace").mechanism for name, problem in others.items()}
 
 

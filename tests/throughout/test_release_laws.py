@@ -143,6 +143,16 @@ def test_additive_noise(family: Any) -> None:
     follows(radial(made.norm(noise), dimension, made.falloff), 0.005 if made.falloff == "gaussian" else 0.01)
 
 
+def test_rounded_normal_noise_under_a_delta() -> None:
+    """Lengths in units of what (b, delta) allows are those of normal vectors."""
+    size = 50
+    problem = Problem(Workload.identity(size), metrics.add_remove(size, 1.0), notion="approximate", delta=1e-6)
+    made = design(problem, "diagonal_gaussian").mechanism
+    object.__setattr__(made.noise, "sampler", Batched(made.noise.sampler.draw))
+    answers = np.array([made.release(np.zeros(size)).answers for _ in range(math.ceil(2 * DEGREES / size))])
+    follows(radial(made.norm(answers), size, "gaussian"), 0.005)
+
+
 def mean_l1(size: int, rate: float) -> float:
     """`E |z|_1` under `exp(-rate |z|_1)` on sum 0: Z is proportional to `(1 - x)^-(n-1) sum_k C(n-1, k)^2 x^k`,
     x = exp(-2 rate)."""

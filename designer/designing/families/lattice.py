@@ -141,6 +141,7 @@ LATTICE_LAPLACE = Family(
     lattice_laplace,
     on_request=True,
     invariants_only=True,
+    with_delta=False,
 )
 LATTICE_GAUSSIAN = Family(
     "lattice_gaussian",
@@ -149,4 +150,5 @@ LATTICE_GAUSSIAN = Family(
     lattice_gaussian,
     on_request=True,
     invariants_only=True,
+    with_delta=False,
 )
