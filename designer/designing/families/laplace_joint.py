@@ -61,7 +61,7 @@ LOSSES = {
 }
 # Up to so many elements all pairs are written out; beyond, they are scanned and the steep ones kept.
 WRITTEN_OUT = 200
-# So many answers at elements, K times N, are fitted together in a minute or two; twice as many take about four times as long.
+# So many answers at elements, K times N, are fitted together in a minute or two; more take longer than in proportion.
 MOST = 4000
 
 # Relative gap below which the descent of several queries stops; it rarely gets there.
@@ -88,8 +88,8 @@ def design_jointly(
     """The biased design of least loss.
 
     objective: "loss" for that of the problem, worst bias and weights included; "squared" for DX program (6); for one query
-    also "worst_case", "l1", "l2", "linf" and "high_probability", the bound `n ||p - q||_inf + ln(1 / delta) c` of DX
-    Theorem 2.3 that holds with probability 1 - delta. Their norms count elements at distance 0 once. most: several queries over more
+    also "worst_case", "l1", "l2", "linf" and "high_probability", the bound `n ||p - q||_inf + ln(1 / delta) c` of DX Theorem
+    2.3 that holds with probability 1 - delta. Their norms count elements at distance 0 once. most: several queries over more
     answers at elements (K N) are refused; one query takes any number. Needs `problem.records`.
     """
     goal = _goal(problem, objective, delta)
@@ -137,8 +137,8 @@ def _refuse_large(universe: Classes, most: int) -> None:
     queries, unknowns = universe.problem.workload.shape[0], universe.workload.size
     if queries > 1 and unknowns > most:
         raise DesignFailed(
-            f"laplace_joint: {queries} queries of {len(universe)} elements are {unknowns} unknowns, more than {most}; twice as "
-            "many take about four times as long. Ask fewer queries, merge elements, use laplace, or wait with "
+            f"laplace_joint: {queries} queries of {len(universe)} elements are {unknowns} unknowns, more than {most}; so "
+            f"many take a minute or two per {MOST}, or longer. Ask fewer queries, merge elements, use laplace, or wait with "
             f"options.most = {unknowns}."
         )
     if len(universe) > WRITTEN_OUT:
