@@ -133,22 +133,20 @@ class _Descent:
         """
         alone, self.bound = fit_rows_alone(self.targets, self.changes, self.count, self.loss)
         self.still = [self._still(alone, 0.0), self._still(self.targets, 0.0)]
-        if len(self.targets) == 1:
-            return [self.with_scales(alone)]
-        fewer = np.geomspace(1.0, 1.0 / len(self.targets), 3)[1:]
+        fewer = np.geomspace(1.0, 1.0 / len(self.targets), 3)[1:] if len(self.targets) > 1 else []
         choices = [self.targets, alone, self._still(self.targets, NEARLY_STILL)]
         choices += [fit_rows_alone(self.targets, self.changes, self.count * share, self.loss)[0] for share in fewer]
-        apart = 1e-6 * np.ptp(self.targets, axis=1, keepdims=True)
-        choices = [np.where(np.ptp(rows, axis=1, keepdims=True) > apart, rows, choices[2]) for rows in choices]
+        least = 1e-6 * self._needed(self.targets)
+        choices = [np.where((self._needed(rows) > least)[:, None], rows, choices[2]) for rows in choices]
         whole = sorted((self.with_scales(rows) for rows in choices), key=self.value_of)[:TRIALS]
         return [self._exchanged(fit, choices) for fit in whole] if self.loss.power == 1 else whole
 
     def _still(self, rows: Array, part: float) -> Array:
         """The rows shrunk to this part of theirs, around their middle,
         or around 0 where a constant would be told from the origin."""
-        tied = self.changes.steepest(np.ones((1, rows.shape[1])), 1).worst > 0.0
-        ends = rows.min(axis=1, keepdims=True) + rows.max(axis=1, keepdims=True)
-        middle = np.zeros_like(ends) if tied else ends / 2.0
+        middle = self.loss.middle(rows)
+        if self.changes.steepest(np.broadcast_to(middle, rows.shape), 1).worst > 0.0:
+            middle = np.zeros_like(middle)
         return np.asarray(middle + part * (rows - middle))
 
     def stilled(self) -> None:
@@ -161,6 +159,10 @@ class _Descent:
                 fits.append(self.with_scales(values))
             self.best = min(self.best, *fits, key=self.value_of)
         self.value = self.value_of(self.best)
+
+    def _needed(self, rows: Array) -> Array:
+        """The scale that each row needs alone, (K,)."""
+        return np.array([self.changes.steepest(row[None], 1).worst for row in rows])
 
     def _exchanged(self, fit: ScaledFit, choices: list[Array]) -> ScaledFit:
         """Row after row the best of the choices, twice around."""

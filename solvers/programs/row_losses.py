@@ -37,6 +37,10 @@ class RowsLoss(ABC):
 
     power: int
 
+    def middle(self, rows: Array) -> Array:
+        """What rows (K, N) are left at when they stand still: (K, 1) or (K, N), which no change moves."""
+        return np.asarray(rows.min(axis=1, keepdims=True) + rows.max(axis=1, keepdims=True)) / 2.0
+
     @abstractmethod
     def value(self, off: Array, scales: Array, count: float) -> float:
         """The loss of `off = P - Q` (K, N) and scales c (K,) at n = `count`."""
@@ -85,7 +89,7 @@ class TotalSquares(RowByRow):
 
     def shared(self, targets: Array, forces: Array, cost: float, scales: Array, uses: Array, count: float) -> float:
         drags = np.square(forces).sum(axis=1) / (4.0 * count**2)
-        return _best_multiple(np.ones(len(targets)), _gains(targets, forces), drags, cost)
+        return best_multiple(np.ones(len(targets)), gains_of(targets, forces), drags, cost)
 
     def epigraph(self, shares: Array, elements: int) -> Epigraph:
         from scipy.sparse import csc_array
@@ -116,7 +120,7 @@ class WorstSquares(Entangled):
         with np.errstate(divide="ignore", invalid="ignore"):
             parts = np.where(forces == 0.0, 0.0, np.square(forces) / (heavy / heavy.sum()))
         drags = parts.sum(axis=1) / (4.0 * count**2)
-        return _best_multiple(np.ones(len(targets)), _gains(targets, forces), drags, cost)
+        return best_multiple(np.ones(len(targets)), gains_of(targets, forces), drags, cost)
 
     def epigraph(self, shares: Array, elements: int) -> Epigraph:
         """`s >= ||(share_k delta_ki)_k||` for every i, and s^2."""
@@ -148,7 +152,7 @@ class WorstAbsolutes(Entangled):
     def shared(self, targets: Array, forces: Array, cost: float, scales: Array, uses: Array, count: float) -> float:
         """As long as `t <= tau_k = n / (D c_k)`, `D = sum_i max_k |f_ki| / c_k`, no bias gains from the forces t f; what is
         left, `inf over c of c + a min(1/c, tau)`, is `min(a tau, 2 sqrt(a))`."""
-        gains, drag = _gains(targets, forces), float(np.abs(forces / scales[:, None]).max(axis=0).sum())
+        gains, drag = gains_of(targets, forces), float(np.abs(forces / scales[:, None]).max(axis=0).sum())
         if drag == 0.0:
             return 0.0
         times = MULTIPLES[:, None] * gains
@@ -192,7 +196,7 @@ class WorstOfQueries(RowByRow):
         weights = np.maximum(uses / scales**2, 1e-12 * float((uses / scales**2).max()))
         weights = weights / weights.sum()
         drags = np.square(np.abs(forces).sum(axis=1)) / (4.0 * count**2 * weights)
-        return _best_multiple(weights, _gains(targets, forces), drags, cost)
+        return best_multiple(weights, gains_of(targets, forces), drags, cost)
 
     def epigraph(self, shares: Array, elements: int) -> Epigraph:
         """`y_k >= |share_k delta_ki|`, `s - 2 share_k^2 r_k = a_k >= y_k^2`, as `a + 1 >= ||(a - 1, 2 y)||`, and s."""
@@ -214,11 +218,12 @@ class WorstOfQueries(RowByRow):
         return Epigraph(np.zeros(linear.size), linear, ConicBlock(matrix, side, cones))
 
 
-def _gains(targets: Array, forces: Array) -> Array:
+def gains_of(targets: Array, forces: Array) -> Array:
+    """`f_k'q_k` of each row, 0 where it is negative."""
     return np.asarray(np.maximum((forces * targets).sum(axis=1), 0.0))
 
 
-def _best_multiple(weights: Array, gains: Array, drags: Array, cost: float) -> float:
+def best_multiple(weights: Array, gains: Array, drags: Array, cost: float) -> float:
     """The best over multiples t of `sum_k least_of_row(weight_k, t gain_k, t^2 drag_k) - t cost`."""
     values = least_of_row(weights, MULTIPLES[:, None] * gains, np.square(MULTIPLES)[:, None] * drags).sum(axis=1)
     return float(max(0.0, (values - MULTIPLES * cost).max()))
