@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.additive import report_lines
-from designer.additive.accuracy import AccuracyBound, ErrorNorm, accuracy
+from designer.additive.accuracies import AccuracyBound, ErrorNorm, accuracy
 from designer.additive.bounds import ErrorBounds, error_bounds
 from designer.additive.grid import Grid
 from designer.additive.interface import Falloff, Mechanism

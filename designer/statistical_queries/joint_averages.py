@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
@@ -133,7 +134,7 @@ def _frozen(
     return made.annotated({}, bounded(objective, value, bound, method, value * (rows.size + 16) * 2.0**-50))
 
 
-def _without_faint(queries: StatisticalQueries, rows: Floats, heard: Floats) -> Floats:
+def _without_faint(queries: StatisticalQueries, rows: Floats, heard: NDArray[np.bool_]) -> Floats:
     """Rows that are not heard made constant in each group, which no change moves."""
     starts = _starts(queries)
     middles = [(part.min(axis=1) + part.max(axis=1)) / 2 for part in np.split(rows, starts[1:-1], axis=1)]

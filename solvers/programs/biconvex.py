@@ -133,7 +133,7 @@ class _Descent:
         """
         alone, self.bound = fit_rows_alone(self.targets, self.changes, self.count, self.loss)
         self.still = [self._still(alone, 0.0), self._still(self.targets, 0.0)]
-        fewer = np.geomspace(1.0, 1.0 / len(self.targets), 3)[1:] if len(self.targets) > 1 else []
+        fewer = np.geomspace(1.0, 1.0 / len(self.targets), 3)[1 : 3 if len(self.targets) > 1 else 1]
         choices = [self.targets, alone, self._still(self.targets, NEARLY_STILL)]
         choices += [fit_rows_alone(self.targets, self.changes, self.count * share, self.loss)[0] for share in fewer]
         least = 1e-6 * self._needed(self.targets)
