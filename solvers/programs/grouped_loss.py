@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.programs.conic import Cone, ConicBlock, sparse_entries
+from solvers.programs.lipschitz import pulls
 from solvers.programs.row_losses import Entangled, Epigraph, best_multiple, gains_of
 
 Array = NDArray[np.float64]
@@ -59,21 +60,23 @@ class GroupedSquares(Entangled):
         """The middle of each row in each group."""
         return np.asarray(((self._most(rows) - self._most(-rows)) / 2.0)[:, self._group()])
 
-    def _pulls(self, forces: Array) -> Array:
+    def _group_forces(self, forces: Array) -> Array:
         """The largest sum of |forces| of a group, for each row that several groups move: forces of a group add up to 0."""
         return np.asarray(np.add.reduceat(np.abs(forces), self.starts[:-1], axis=1).max(axis=1)[~self._owned])
 
     def alone(self, targets: Array, forces: Array, reach: Array, count: float) -> float:
         """`max over t of t f.q - t^2 (D^2 / (4 n^2) + ||reach||^2 / 8)`, `D^2 = sum_g (sum over i in g of ||f_i||)^2` for rows
         with owners, and the squares of the largest `||f_kg||_1` for others."""
-        gain = float((forces * targets).sum())
+        gain = float(pulls(targets, forces).sum())
         lengths = np.linalg.norm(self._own(forces), axis=0)[None]
-        dual = float(np.square(np.add.reduceat(lengths, self.starts[:-1], axis=1)).sum() + np.square(self._pulls(forces)).sum())
+        dual = float(
+            np.square(np.add.reduceat(lengths, self.starts[:-1], axis=1)).sum() + np.square(self._group_forces(forces)).sum()
+        )
         return gain**2 / (dual / count**2 + float(np.square(reach).sum()) / 2.0) if gain > 0.0 else 0.0
 
     def shared(self, targets: Array, forces: Array, cost: float, scales: Array, uses: Array, count: float) -> float:
         drags = np.zeros(len(targets))
-        drags[~self._owned] = np.square(self._pulls(forces))
+        drags[~self._owned] = np.square(self._group_forces(forces))
         own = self._own(forces)
         heavy = np.linalg.norm(own / scales[self._owned, None], axis=0)
         totals = np.add.reduceat(heavy, self.starts[:-1])[self._group()]

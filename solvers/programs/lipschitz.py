@@ -45,13 +45,22 @@ class ProgramLoss:
         power 1: `t force.q` with the largest t that keeps `t ||force||_* <= n` and `t reach <= weight`;
         power 2: `max over t of t force.q - t^2 (||force||_*^2 / (4 n^2) + reach^2 / (4 weight))`.
         """
-        gain = float(force @ target)
+        gain = float(pulls(target, force))
         dual = float(np.linalg.norm(force, {1.0: math.inf, 2.0: 2.0, math.inf: 1.0}[self.order]))
         if gain <= 0.0:
             return 0.0
         if self.power == 2:
             return gain**2 / (dual**2 / count**2 + reach**2 / self.weight)
         return gain / max(dual / count, reach / self.weight)
+
+
+def pulls(targets: Array, forces: Array) -> Array:
+    """`f'q` along the last axis, less what its rounding may be: forces add up to 0 where targets may be far from it.
+
+    targets, forces: (..., N).
+    """
+    products = forces * targets
+    return np.asarray(products.sum(axis=-1) - (products.shape[-1] + 16) * 2.0**-52 * np.abs(products).sum(axis=-1))
 
 
 SQUARED = ProgramLoss(2.0, 2, 2.0)

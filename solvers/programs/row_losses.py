@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.programs.conic import Cone, ConicBlock, sparse_entries
-from solvers.programs.lipschitz import SQUARED, SQUARED_MAXIMUM, ProgramLoss
+from solvers.programs.lipschitz import SQUARED, SQUARED_MAXIMUM, ProgramLoss, pulls
 
 Array = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ class WorstSquares(Entangled):
 
     def alone(self, targets: Array, forces: Array, reach: Array, count: float) -> float:
         """`max over t of t f.q - t^2 ((sum_i ||f_i||)^2 / (4 n^2) + ||reach||^2 / 8)`."""
-        gain, dual = float((forces * targets).sum()), float(np.linalg.norm(forces, axis=0).sum())
+        gain, dual = float(pulls(targets, forces).sum()), float(np.linalg.norm(forces, axis=0).sum())
         return gain**2 / (dual**2 / count**2 + float(np.square(reach).sum()) / 2.0) if gain > 0.0 else 0.0
 
     def shared(self, targets: Array, forces: Array, cost: float, scales: Array, uses: Array, count: float) -> float:
@@ -146,7 +146,7 @@ class WorstAbsolutes(Entangled):
         return float(count * np.abs(off).sum(axis=0).max(initial=0.0) + scales.sum())
 
     def alone(self, targets: Array, forces: Array, reach: Array, count: float) -> float:
-        gain = float((forces * targets).sum())
+        gain = float(pulls(targets, forces).sum())
         return gain / max(np.abs(forces).max(axis=0).sum() / count, float(reach.max())) if gain > 0.0 else 0.0
 
     def shared(self, targets: Array, forces: Array, cost: float, scales: Array, uses: Array, count: float) -> float:
@@ -219,8 +219,8 @@ class WorstOfQueries(RowByRow):
 
 
 def gains_of(targets: Array, forces: Array) -> Array:
-    """`f_k'q_k` of each row, 0 where it is negative."""
-    return np.asarray(np.maximum((forces * targets).sum(axis=1), 0.0))
+    """`f_k'q_k` of each row, rounded down, 0 where it is negative."""
+    return np.asarray(np.maximum(pulls(targets, forces), 0.0))
 
 
 def best_multiple(weights: Array, gains: Array, drags: Array, cost: float) -> float:

@@ -141,7 +141,7 @@ def _refuse_large(universe: Classes, most: int) -> None:
             f"many take a minute or two per {MOST}, or longer. Ask fewer queries, merge elements, use laplace, or wait with "
             f"options.most = {unknowns}."
         )
-    if len(universe) > WRITTEN_OUT:
+    if unknowns > WRITTEN_OUT:
         announce(f"laplace_joint: fitting {queries} x {len(universe)} answers")
 
 

@@ -194,6 +194,15 @@ def test_rows_alone_are_the_relaxation_by_a_modelling_layer(name: str, count: fl
     assert by_definition(name, rows - q, needed, count) <= least * (1 + 1e-3)
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_bound_of_rows_far_from_0_is_no_higher_than_that_of_the_rows_themselves(name: str) -> None:
+    """Constants move nothing: 2^30 more in every entry leaves the optimum where it is, but not the rounding of f'q."""
+    changes, q = plane(6, 8), np.round(np.random.default_rng(6).random((2, 8)) * 2**20) / 2**20
+    near, far = (fit_rows_jointly(rows, changes, 20.0, LOSSES[name]) for rows in (q, q + 2.0**30))
+    assert far.lower_bound <= near.value * (1 + 1e-12) and near.lower_bound <= far.value * (1 + 1e-12)
+    assert far.lower_bound >= 0.8 * near.lower_bound
+
+
 def test_losses_are_what_their_definitions_say() -> None:
     rng = np.random.default_rng(12)
     off, c = rng.normal(size=(3, 6)), rng.random(3)
