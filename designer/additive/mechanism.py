@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.additive import promise, report_lines
+from designer.additive.accuracies import AccuracyBound, ErrorNorm, accuracy
 from designer.additive.bounds import ErrorBounds, error_bounds
 from designer.additive.grid import Grid
 from designer.additive.interface import Falloff, Mechanism
@@ -253,6 +254,13 @@ class AdditiveMechanism(Mechanism):
         """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity,
         and with probability 1 - delta."""
         return error_bounds(self, positive(n, "n"), delta)
+
+    def accuracy(
+        self, n: float, beta: float | None = None, alpha: float | None = None, norm: ErrorNorm = "l1"
+    ) -> AccuracyBound:
+        """(alpha, beta) of DX Definition 8 at every histogram of n records, in l1 or l-infinity: the least alpha for a `beta`,
+        or the least beta for an `alpha`, as far as it is proven."""
+        return accuracy(self, n, beta, alpha, norm)
 
     @withholding
     def release(self, histogram: object) -> Release:

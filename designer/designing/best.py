@@ -51,10 +51,10 @@ class Design(Generic[M]):
     @property
     def loss(self) -> float:
         """The problem's own loss at the noise that is in fact drawn, weights included,
-        plus the worst bias where records are known."""
+        with the worst bias where records are known."""
         variances = self.mechanism.query_variances()
         absolutes = self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
-        return self.problem.loss_of(variances, absolutes) + self.bias
+        return self.problem.worst_loss(variances, absolutes, self.mechanism.effective)
 
     @property
     def bias(self) -> float:

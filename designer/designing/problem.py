@@ -85,6 +85,18 @@ class Problem:
             return float((self.costs * mean_absolutes).sum())
         return float((self.costs * variances).sum() if self.loss == "squared" else (self.costs * variances).max())
 
+    def worst_loss(self, variances: Floats, mean_absolutes: Floats | None, effective: Floats) -> float:
+        """The loss with what answering P, (K, N), in the place of Q adds to it, at the worst histogram of n records.
+
+        squared and absolute: that of the noise and `bias_of`; max: `max_k v_k (Var_k + n^2 max_i (P - Q)_ki^2)`, which their
+        sum would overstate. What each is exactly: docs/theory/biased.md, section 1.
+        variances, mean_absolutes: (K,).
+        """
+        if self.loss != "max":
+            return self.loss_of(variances, mean_absolutes) + self.bias_of(effective)
+        off = np.abs(effective - self.workload.dense()).max(axis=1)
+        return self.loss_of(variances + (float(self.records or 0) * off) ** 2)
+
     def bias_of(self, effective: Floats) -> float:
         """The largest loss from answering P, (K, N), in the place of Q, over histograms of n records: all of them at the worst
         element; 0 where n is not given.

@@ -73,9 +73,12 @@ RELATION_FORMS: Mapping[str, Schema] = {
     "sum": record(PARTS),
     "maximum": record(PARTS),
     "root_sum_squares": record(PARTS),
+    "restriction": record({"part": METRIC, "size": COUNT, "elements": either(text(), list_of(whole(least=0)))}),
+    "after_noisy_total": record({"change": METRIC, "epsilon": POSITIVE}),
     "appear_or_change": record({"change": METRIC}, {**OWN, **CLOSURE}, oneOf=needs_one_of(*OWN)),
 }
-NO_METRICS = ("add_remove", "appear_or_change")  # records appear in them: they go into no metric, and under no invariant
+# Records appear in them: they go into no metric, and under no invariant.
+NO_METRICS = ("add_remove", "appear_or_change", "after_noisy_total")
 BUDGETED = record(
     {"epsilon": POSITIVE}, {"per_distance": one_of("l1", "l2")}, note="A budget under an invariant, without a metric."
 )

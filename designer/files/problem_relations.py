@@ -17,7 +17,7 @@ from designer.invariants import Invariant
 from designer.metrics.metric import Metric
 from designer.question.relation import Relation
 from designer.values.arrays import Floats
-from designer.values.checks import positive
+from designer.values.checks import count, positive
 
 RELATION_KEYS: Mapping[str, set[str]] = {name: allowed(form) for name, form in RELATION_FORMS.items()}
 INVARIANT_KEYS: Mapping[str, set[str]] = {kind: allowed(form) for kind, form in INVARIANT_FORMS.items()}
@@ -215,6 +215,22 @@ class RelationReader(Sections, ABC):
 
     def _relation_scaled(self) -> Relation:
         return metrics.scaled(self.number("factor"), self.part(self.get("relation", "part", dict), self.size, "part"))
+
+    def _relation_restriction(self) -> Relation:
+        size, given = self.get("relation", "size", int), self.get("relation", "elements", (str, list))
+        part = self.part(self.get("relation", "part", dict), count(size, "[relation] size"), "part")
+        if part.size != size:
+            raise self.refuse("relation", "size", size, f"is not the number of elements of the part, which has {part.size}")
+        return metrics.restriction(part, self.positions() if isinstance(given, str) else given)
+
+    def positions(self) -> list[Any]:
+        """The cells of the column named by `elements`, as whole numbers where they are."""
+        cells = self.cells("relation", "elements")
+        return [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells]
+
+    def _relation_after_noisy_total(self) -> Relation:
+        change = self.part(self.get("relation", "change", dict), self.size, "change")
+        return metrics.after_noisy_total(change, self.number("epsilon"))
 
     def _relation_sum(self) -> Relation:
         return metrics.Sum(tuple(self.parts()))
