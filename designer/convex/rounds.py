@@ -54,6 +54,7 @@ class Answer:
 
     objective, constraints: the terms of the Lagrangian at the answer, in the units of the user. parts: of an objective that is
     a largest entry, the weights of the entries, of sum 1, that their multipliers give. extra: multipliers of these constraints.
+    leeway: what it is worth that the user's constraints count as held up to `OwnConstraint.allowed`.
     """
 
     status: str
@@ -64,6 +65,7 @@ class Answer:
     constraints: tuple[Term, ...] = ()
     parts: Floats | None = None
     extra: tuple[Floats, ...] = ()
+    leeway: float = 0.0
 
     @property
     def usable(self) -> bool:
@@ -140,7 +142,15 @@ class _Posed:
         parts = self._parts()
         objective = Term(self.statement.objective, np.ones(())) if parts is None else Term(self.peak, parts)
         extra = tuple(self._multiplier(constraint) for constraint in self.extra)
-        return Answer(status, worst, rounds, multipliers, objective, self._terms(multipliers, own), parts, extra)
+        return Answer(
+            status, worst, rounds, multipliers, objective, self._terms(multipliers, own), parts, extra, self._leeway(own)
+        )
+
+    def _leeway(self, own: Sequence[Floats]) -> float:
+        allowed = (
+            stated.allowed * np.abs(m / w).sum() for stated, m, w in zip(self.statement.own, own, self.weights, strict=True)
+        )
+        return float(sum(allowed))
 
     def _multiplier(self, constraint: Any) -> Floats:
         dual = constraint.dual_value

@@ -28,7 +28,6 @@ from designer.convex.separation import Separated, WorkingSet
 from designer.designing.families.ellipsoid import OBJECTIVES, heard_set, refuse_flat, shaped
 from designer.designing.problem import Problem
 from designer.designing.programs.mechanism_program import MechanismProgram, question_of
-from designer.designing.repair import Bound
 from designer.errors import DesignFailed
 from designer.values.arrays import Floats
 from solvers.ellipsoids.multiplier_bounds import least_trace, trace_bound
@@ -192,7 +191,7 @@ class EllipsoidProgram(MechanismProgram):
             return None
         return self.inflation * trace_bound(self.working.rows, self._root(self._costs(parts)), multipliers[0])
 
-    def frozen(self, bound: Bound | None) -> AdditiveMechanism:
+    def frozen(self) -> AdditiveMechanism:
         """Noise in this ellipsoid, scaled to what privacy requires."""
         values, vectors = np.linalg.eigh(self._inner())
         if not values[-1] > 0:
@@ -200,7 +199,7 @@ class EllipsoidProgram(MechanismProgram):
         root = np.linalg.solve(self._basis.T, vectors / np.sqrt(np.maximum(values, FLAT * values[-1])))
         covariance = root @ root.T
         refuse_flat(covariance, self.title)
-        return shaped(self.question, self.title, self.coordinates, covariance, self.falloff, bound)
+        return shaped(self.question, self.title, self.coordinates, covariance, self.falloff, None)
 
     def take(self, mechanism: AdditiveMechanism) -> None:
         """X of the norm that is frozen, for the variances that its noise on the grid has."""

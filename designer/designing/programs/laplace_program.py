@@ -24,7 +24,6 @@ from designer.designing.measured import measurable
 from designer.designing.problem import Problem
 from designer.designing.programs.mechanism_program import question_of
 from designer.designing.programs.scales_program import ScalesProgram
-from designer.designing.repair import Bound
 from designer.values.arrays import Floats
 from solvers.programs.scales import dual_bound
 
@@ -77,11 +76,11 @@ class LaplaceProgram(ScalesProgram):
             return float(2 * refuse_infinite(self.moving, weighted_l1(np.sqrt(self.row_costs))) ** 2 * (1 - 1e-12))
         return self.power * dual_bound(self.working.rows, self.row_costs, self.power, multipliers[0])
 
-    def frozen(self, bound: Bound | None) -> AdditiveMechanism:
+    def frozen(self) -> AdditiveMechanism:
         """Laplace noise with these scales, all multiplied by what privacy requires."""
         full = np.full(len(self.heard), np.inf)
         full[self.heard] = self.weights_of_noise()
-        return mechanism(self.question, "laplace", full, bound)
+        return mechanism(self.question, "laplace", full)
 
     def take(self, mechanism: AdditiveMechanism) -> None:
         """`w = sqrt(2 / variance)`."""

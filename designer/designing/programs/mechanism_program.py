@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.optimality import bounded
+from designer.certified.optimality import Optimality, bounded
 from designer.convex.program import Program
 from designer.convex.solving import DEFAULT, Solved
 from designer.designing.made import Design
 from designer.designing.problem import Problem
-from designer.designing.repair import Bound
+from designer.designing.repair import Bound, claimed
 from designer.errors import DesignFailed, InvalidProblem
 from designer.values.checks import positive, shown
 from designer.version import VERSION
@@ -44,13 +44,14 @@ class MechanismProgram(Program):
 
     notion: ClassVar[Literal["pure", "gaussian"]]
     objective_words: str
+    loss_is_exact: ClassVar[bool] = True  # whether `loss` is that of the problem, and not a stand-in for it
 
     def __init__(self, question: Problem) -> None:
         super().__init__()
         self.question = question
 
     @abstractmethod
-    def frozen(self, bound: Bound | None) -> AdditiveMechanism:
+    def frozen(self) -> AdditiveMechanism:
         """The certified mechanism of the variables' values, repaired as every design is."""
 
     @abstractmethod
@@ -78,19 +79,21 @@ class MechanismProgram(Program):
         `DesignFailed` where they contradict each other, or where one does not hold at the frozen noise.
         """
         start = time.perf_counter()
-        mechanism, solved = self.frozen_within(solver, options, self._built, self.take)
+        mechanism, solved = self.frozen_within(solver, options, self.frozen, self.take)
         seconds = time.perf_counter() - start
         made = Design(self.question, mechanism, seconds)
-        claim = mechanism.optimality if self._objective is None else self._own_claim(solved)
+        claim = self._claim(mechanism, solved) if self._objective is None else self._own_claim(solved)
         return Design(self.question, mechanism.annotated(self._provenance(made, solved, options), claim), seconds)
 
-    def _built(self, solved: Solved) -> AdditiveMechanism:
-        if solved.lower_bound is None or self._objective is not None:
-            return self.frozen(None)
+    def _claim(self, mechanism: AdditiveMechanism, solved: Solved) -> Optimality | None:
+        """The loss at the frozen noise, with what the multipliers prove; None where they prove nothing."""
+        if solved.lower_bound is None or not self.loss_is_exact:
+            return None
         words = self.objective_words if self.is_standard else f"{self.objective_words}, under constraints of the user's own"
-        return self.frozen(Bound(words, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}"))
+        bound = Bound(words, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}")
+        return claimed(self.question, mechanism, bound).optimality
 
-    def _own_claim(self, solved: Solved) -> Any:
+    def _own_claim(self, solved: Solved) -> Optimality | None:
         """The user's objective at the frozen noise, with what the multipliers prove; None where a bound is no loss."""
         value = float(self.objective.value)
         if solved.lower_bound is None or solved.lower_bound < 0 or not np.isfinite(value):

@@ -104,10 +104,10 @@ class ScalesProgram(MechanismProgram):
         return {**super().named, "w": (self.w, self.names), "scales": (self.scales, self.names)}
 
     def budget_share(self, rows: Sequence[str | int]) -> Any:
-        """The largest part of a pair's budget that the noise of some rows spends, as a variable of CVXPY between 0 and 1.
+        """What the noise of some rows may spend of every pair's budget, as a variable of CVXPY.
 
-        `max over pairs of sum_i |u_i| w_i / b`, i over the rows. To be bounded from above, as in `share <= 0.3`, or compared
-        with that of other rows.
+        `sum_i |u_i| w_i / b <= share` for every pair, i over the rows: an allowance, to be bounded (`share <= 0.3`) or compared
+        with that of other rows (`one == 2 * other`).
         """
         places = np.array(sorted({self._noisy_row(row) for row in rows}), dtype=np.intp)
         if not len(places):
@@ -140,10 +140,10 @@ class ScalesProgram(MechanismProgram):
         return Separated(worst, added)
 
     def settle(self) -> None:
-        """Shares as they are: a solver leaves them larger where nothing depends on them."""
+        """Allowances no smaller than what is spent: solvers and repair may leave them smaller by a little."""
         for block in self.blocks:
             worst, _ = block.moving.worst(weighted_l1(np.maximum(self.w.value[block.places], 1e-300)))
-            block.share.save_value(np.asarray(worst))
+            block.share.save_value(np.asarray(max(worst, 0.0 if block.share.value is None else float(block.share.value))))
 
     def start(self) -> None:
         """The weights that equal multipliers for all pairs of the working set give, made private for these."""
@@ -194,13 +194,22 @@ class ScalesProgram(MechanismProgram):
     def weights_of_noise(self) -> Floats:
         """The weights at the values of now, (s,); `DesignFailed` where one has vanished."""
         weights = self._weights()
-        if (vanished := weights <= VANISHED * self.alone).any():
+        vanished = (weights <= VANISHED * self.alone) | self._left_out()[self.heard]
+        if vanished.any():
             place = int(np.flatnonzero(self.heard)[np.flatnonzero(vanished)[0]])
             raise DesignFailed(
                 f"{self.title}: the objective leaves {self.names[place]!r} no weight, that is noise without bound; let the "
                 "objective depend on every query, or cap its variance."
             )
         return weights
+
+    def _left_out(self) -> NDArray[np.bool_]:
+        """The rows on whose weights neither the objective nor a constraint of the user's own depends."""
+        slopes = [self.objective.grad, *(own.expr.grad for own in self._own if own.expr is not None)]
+        found = [slope[self.w] for slope in slopes if slope.get(self.w) is not None]
+        if len(found) < len(slopes):
+            return np.zeros(len(self.heard), dtype=bool)
+        return ~np.any([abs(slope).sum(axis=1).ravel() > 0 for slope in found], axis=0)
 
     def _weights(self) -> Floats:
         return np.maximum(np.asarray(self.w.value, dtype=np.float64)[self.heard], 1e-3 * VANISHED * self.alone)

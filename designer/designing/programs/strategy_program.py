@@ -29,7 +29,6 @@ from designer.designing.families.strategy_laplace import frozen_strategy, search
 from designer.designing.problem import Problem
 from designer.designing.programs.mechanism_program import question_of
 from designer.designing.programs.scales_program import ScalesProgram
-from designer.designing.repair import Bound
 from designer.errors import DesignFailed, InvalidProblem
 from designer.progress import announce
 from designer.values.arrays import Floats, real_array
@@ -148,11 +147,11 @@ class StrategyProgram(ScalesProgram):
         weighted = self.universe.workload * np.sqrt(self.question.costs)[:, None]
         return singular_value_bound(weighted.T @ weighted, self.changes), "singular values of the queries, for every strategy"
 
-    def frozen(self, bound: Bound | None) -> AdditiveMechanism:
+    def frozen(self) -> AdditiveMechanism:
         """Laplace noise in these rows, all scales multiplied by what privacy requires."""
         full = np.zeros(len(self.heard))
         full[self.heard] = self.weights_of_noise()
-        return frozen_strategy(self.question, self.universe, self.changes, self._weighted(full), bound)
+        return frozen_strategy(self.question, self.universe, self.changes, self._weighted(full), None)
 
     def take(self, mechanism: AdditiveMechanism) -> None:
         """The weights of the frozen rows, for the largest of the variances over those of the program."""
