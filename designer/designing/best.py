@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
 AUTO_ELEMENTS = 5000
+NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
 M = TypeVar("M", bound=Mechanism, covariant=True)
 
 
@@ -135,6 +136,7 @@ def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[
         "loss": problem.loss,
         "options": options,
         "seconds": round(seconds, 3),
+        **{note: mechanism.provenance[note] for note in NOTED if note in mechanism.provenance},
     }
     return Design(problem, mechanism.annotated(provenance), seconds)
 

@@ -47,6 +47,7 @@ PROVENANCE = Named(
             "options": {"type": "object"},
             "seconds": number(least=0),
             "tried": {"type": "object", "additionalProperties": text()},
+            "hull": text(),
         },
         note="Notes of the maker: loading neither believes nor recomputes them.",
     ),
