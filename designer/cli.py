@@ -25,9 +25,10 @@ from designer import progress
 from designer.certified.specified import Released, Specified, save, to_spec
 from designer.designing.best import chosen_families, design
 from designer.designing.comparison import compare
+from designer.designing.relation_picture import save_relation_picture
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.data_files import read_histogram
-from designer.files.problem_file import read_problem
+from designer.files.problem_file import ProblemFile, read_problem
 from designer.files.spec import load
 from designer.pictures import check_picture
 from designer.report import cautions, design_summary, page, summary
@@ -151,7 +152,8 @@ def parser() -> argparse.ArgumentParser:
     command("verify", _verify, "recompute the guarantee of a spec from its numbers", "spec (JSON)")
     made = command("report", _report, "write a spec as a page to read (Markdown)", "spec (JSON)")
     _add_output(made, "-o", "save the page instead of printing it")
-    command("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
+    made = command("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
+    _add_output(made, "--plot", "also draw what a problem file protects from what to this picture (needs matplotlib)")
     return top
 
 
@@ -291,16 +293,29 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
     if options.file.suffix == ".toml":
         file = read_problem(options.file)
         queries, elements = file.problem.workload.shape
+        drawn = _drawn(file, options)
         data = {
             "title": file.title,
             "queries": queries,
             "elements": elements,
             "relation": file.problem.relation.sentence(),
             "family": file.family,
+            **({"drawn to": str(drawn)} if drawn else {}),
         }
         return "\n".join(f"{key:10}{printed(value)}" for key, value in data.items()), data
+    if options.output:
+        raise InvalidProblem("--plot: draws what a problem file protects; a spec is shown without a picture.")
     mechanism = _loaded(options)
     return summary(mechanism), to_spec(mechanism)
+
+
+def _drawn(file: ProblemFile, options: argparse.Namespace) -> Path | None:
+    """The picture of what a problem file protects, where one is asked for."""
+    if not options.output:
+        return None
+    _check_output(options, file.files)
+    names = file.problem.workload.elements
+    return save_relation_picture(file.problem.relation, options.output, names, replace=options.force)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import numpy as np
 from designer.additive.interface import Mechanism
 from designer.designing.best import Design, chosen_families, design, reason
 from designer.designing.problem import Problem
+from designer.designing.relation_picture import draw_compared_relation
 from designer.designing.unbiased_limit import Limit, limit
 from designer.errors import DesignFailed, InvalidProblem
 from designer.pictures import figure, register_picture, save_picture
@@ -65,7 +66,7 @@ class Comparison:
         """A picture: error of each family, and the standard deviation of the noise for each query.
         Needs matplotlib (extra `plot`).
 
-        kind: another picture of your own, see `designer.pictures.register_picture`.
+        kind: "relation", the graph of what is protected, or a picture of your own: see `designer.pictures.register_picture`.
         replace: may a regular file of that name be replaced?
         """
         return save_picture(kind, self, Path(path), replace=replace)
@@ -183,3 +184,4 @@ def draw_comparison(comparison: Comparison) -> Any:
 
 
 register_picture("families", draw_comparison)
+register_picture("relation", draw_compared_relation)
