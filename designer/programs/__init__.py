@@ -7,6 +7,8 @@
 (True, True)
 """
 
+from designer.designing.programs.ellipsoid_program import EllipsoidProgram as ellipsoid
+from designer.designing.programs.gaussian_program import GaussianProgram as gaussian
 from designer.designing.programs.laplace_program import LaplaceProgram as laplace
 
-__all__ = ["laplace"]
+__all__ = ["ellipsoid", "gaussian", "laplace"]
