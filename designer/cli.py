@@ -139,6 +139,14 @@ def parser() -> argparse.ArgumentParser:
     made = command("design", _design, "design a mechanism for a problem file and save its spec", "problem file (TOML)")
     _add_output(made, "-o", "where to save the spec (JSON)")
     made.add_argument("--family", help=f"override the problem file: auto, {names}")
+    made.add_argument("--solver", help="override the problem file: auto, or a solver of CVXPY such as CLARABEL, SCS, HIGHS")
+    made.add_argument(
+        "--solver-option",
+        action="append",
+        type=_setting,
+        metavar="NAME=VALUE",
+        help="of that solver; may be given several times",
+    )
     made = command("compare", _compare, "design all families for a problem file and compare them", "problem file (TOML)")
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     _add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
@@ -187,13 +195,29 @@ def _check_output(options: argparse.Namespace, inputs: Sequence[Path]) -> None:
 def _design(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_problem(options.file)
     _check_output(options, file.files)
-    # Options in the file belong to the family in the file.
-    made = design(file.problem, options.family) if options.family else design(file.problem, file.family, **file.options)
+    # Options in the file belong to the family in the file, and those of a solver to that solver.
+    chosen = {} if options.family else dict(file.options)
+    if options.solver is not None:
+        chosen = {**chosen, "solver": options.solver, "solver_options": {}}
+    if options.solver_option:
+        chosen["solver_options"] = {**chosen.get("solver_options", {}), **dict(options.solver_option)}
+    made = design(file.problem, options.family or file.family, **chosen)
     saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
     text = design_summary(file.title, made) + (
         f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it."
     )
     return text, to_spec(made.mechanism)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value as JSON writes it, or as a text."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} should be NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:

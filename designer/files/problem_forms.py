@@ -127,9 +127,14 @@ def design_forms() -> list[Schema]:
     """[design] for each family, with the options of its builder; builders are imported, with their solvers."""
     from designer.designing.families import FAMILIES
 
+    solver = {"solver": text(), "solver_options": {"type": "object"}}
+    own = {"solver": exactly("auto")}
     return [
-        record({}, {"family": exactly("auto"), "seconds": POSITIVE}),
-        *(record({"family": exactly(family.name)}, _options(family.build)) for family in FAMILIES),
+        record({}, {"family": exactly("auto"), "seconds": POSITIVE, **solver}),
+        *(
+            record({"family": exactly(family.name)}, {**_options(family.build), **(solver if family.has_program else own)})
+            for family in FAMILIES
+        ),
     ]
 
 
