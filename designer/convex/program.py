@@ -195,7 +195,7 @@ class Program(ABC):
             raise DesignFailed(f"{self.title}: {found or self._advice(answer, solver)}")
         if not answer.usable:
             raise DesignFailed(f"{self.title}: {self._advice(answer, solver)}")
-        bound, words = self._bound(answer)
+        bound, words = self.proven(answer)
         self.settle()
         return Solved(
             status=answer.status,
@@ -213,8 +213,8 @@ class Program(ABC):
     def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
         return Rounds(self, solver, options)
 
-    def _bound(self, answer: Answer) -> tuple[float | None, str]:
-        """The best of the bounds that apply, and how it was found."""
+    def proven(self, answer: Answer) -> tuple[float | None, str]:
+        """The best of the bounds that the multipliers prove, and how it was found; None, and why, where they prove none."""
         closed, partly = None, None
         if self._objective is None:
             closed = self.standard_bound(answer.multipliers, answer.parts)

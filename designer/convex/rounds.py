@@ -14,7 +14,7 @@ from cvxpy.constraints.zero import Equality
 
 from designer.convex.bounds import Term
 from designer.convex.constraints import OwnConstraint
-from designer.convex.separation import NOTICED, Separated
+from designer.convex.separation import Separated
 from designer.convex.solving import USABLE, solve_with
 from designer.progress import announce
 from designer.values.arrays import Floats
@@ -87,7 +87,7 @@ class Rounds:
                 return Answer("without values" if status in USABLE else status, np.inf, count)
             posed.hand_back()
             found = self.program.separate()
-            if not found.added or found.worst <= 1 + NOTICED:
+            if not found.added:
                 return posed.answer(status, found.worst, count)
         return posed.answer("stalled", found.worst, count)
 

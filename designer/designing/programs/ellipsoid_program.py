@@ -27,7 +27,7 @@ from designer.convex.bounds import Slopes
 from designer.convex.separation import Separated, WorkingSet
 from designer.designing.families.ellipsoid import OBJECTIVES, heard_set, refuse_flat, shaped
 from designer.designing.problem import Problem
-from designer.designing.programs.mechanism_program import MechanismProgram
+from designer.designing.programs.mechanism_program import MechanismProgram, question_of
 from designer.designing.repair import Bound
 from designer.errors import DesignFailed
 from designer.values.arrays import Floats
@@ -52,7 +52,7 @@ class EllipsoidProgram(MechanismProgram):
     falloff: ClassVar[Falloff] = "exponential"
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
+        super().__init__(question_of(problem, self.title, self.notion))
         self.coordinates, self.moving = heard_set(problem, self.title)
         if self.order > LARGEST:
             raise DesignFailed(
@@ -168,7 +168,8 @@ class EllipsoidProgram(MechanismProgram):
         factor = (vectors * np.sqrt(np.maximum(values, 0.0))).T @ self._basis.T
         worst, pairs = self.moving.worst(Norm(factor, "l2"), limit=max(200, 4 * self.order))
         rows = _one_sign(pairs.normalised)
-        return Separated(worst**2, self.working.grow(rows, np.square(rows @ factor.T).sum(axis=1)))
+        ratios, known = (np.square(some @ factor.T).sum(axis=1) for some in (rows, self.working.rows))
+        return Separated(worst**2, self.working.grow(rows, ratios, float(known.max())))
 
     def settle(self) -> None:
         """`y_k = 1 / (q_k' X^-1 q_k)`: a solver leaves it smaller where nothing depends on it."""

@@ -21,6 +21,24 @@ from designer.values.checks import positive, shown
 from designer.version import VERSION
 
 
+def question_of(problem: object, title: str, notion: str) -> Problem:
+    """The problem, if it is one and asks for the notion of the program."""
+    if not isinstance(problem, Problem):
+        raise InvalidProblem(f"problem: {shown(problem)} is not a Problem; build one with Problem(workload, relation).")
+    if problem.notion != notion:
+        raise DesignFailed(f"program: {title!r} is {notion}, the problem asks for {problem.notion!r}; choose another program.")
+    return problem
+
+
+def place_in(given: object, names: Sequence[str], field: str) -> int:
+    """The place of what is given by its name, or by its place."""
+    if isinstance(given, str) and given in names:
+        return names.index(given)
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool) and 0 <= given < len(names):
+        return int(given)
+    raise InvalidProblem(f"{field}: {shown(given)} is unknown; use one of {shown(list(names))}, or its place.")
+
+
 class MechanismProgram(Program):
     """A program whose answer is an additive mechanism for `question`, a problem of the same notion."""
 
@@ -29,12 +47,6 @@ class MechanismProgram(Program):
 
     def __init__(self, question: Problem) -> None:
         super().__init__()
-        if not isinstance(question, Problem):
-            raise InvalidProblem(f"problem: {shown(question)} is not a Problem; build one with Problem(workload, relation).")
-        if question.notion != self.notion:
-            raise DesignFailed(
-                f"program: {self.title!r} is {self.notion}, the problem asks for {question.notion!r}; choose another program."
-            )
         self.question = question
 
     @abstractmethod
@@ -52,20 +64,13 @@ class MechanismProgram(Program):
         errors = {"variances": self.variances, "standard_errors": self.standard_errors}
         return {**super().named, **{name: (part, queries) for name, part in errors.items() if part is not None}}
 
-    def place(self, query: str | int) -> int:
-        """The place of a query that is given by its name, or by its place."""
-        queries = self.question.workload.queries
-        if query in queries:
-            return queries.index(str(query))
-        if isinstance(query, (int, np.integer)) and not isinstance(query, bool) and 0 <= query < len(queries):
-            return int(query)
-        raise InvalidProblem(f"query: {shown(query)} is no query of the workload; use one of {shown(list(queries))}.")
-
     def variance_at_most(self, query: str | int, value: float, name: str | None = None) -> Self:
         """Cap the variance of one answer; the program itself is changed and returned."""
         if self.variances is None:
             raise InvalidProblem(f"program: {self.title!r} has no convex expression for variances; constrain its variables.")
-        return self.subject_to(self.variances[self.place(query)] <= positive(value, "value"), name)
+        return self.subject_to(
+            self.variances[place_in(query, self.question.workload.queries, "query")] <= positive(value, "value"), name
+        )
 
     def design(self, solver: str = DEFAULT, **options: Any) -> Design[AdditiveMechanism]:
         """Solve, repair and certify; the user's constraints are checked at the noise that is frozen.
