@@ -19,7 +19,7 @@ from designer.convex.conflicts import NEGLIGIBLE, explain
 from designer.convex.constraints import OwnConstraint
 from designer.convex.rounds import Answer, Rounds, Statement
 from designer.convex.separation import Separated
-from designer.convex.solving import DEFAULT, INFEASIBLE, Solved, known_solver
+from designer.convex.solving import DEFAULT, Solved, known_solver
 from designer.convex.wording import in_words, require_convex
 from designer.errors import DesignFailed, InvalidProblem
 from designer.values.arrays import Floats
@@ -165,7 +165,8 @@ class Program(ABC):
         text = self.text(constraint)
         require_convex(constraint, f"{text!r}", self.named, field)
         called = text if name is None else str(name) if count == 1 else f"{name} ({place + 1})"
-        return OwnConstraint(constraint, called)
+        known = {id(variable) for variable in self.variables.values()}
+        return OwnConstraint(constraint, called, any(id(variable) not in known for variable in constraint.variables()))
 
     def minimise(self, objective: Any) -> Self:
         """Minimise another convex expression, one number; the program itself is changed and returned."""
@@ -189,12 +190,11 @@ class Program(ABC):
     def _solved(self, solver: str, options: Mapping[str, Any], margins: Sequence[float]) -> Solved:
         start = time.perf_counter()
         self.start()
-        answer = self._rounds(solver, options).run(Statement(self.objective, tuple(self._own), tuple(margins)))
-        if answer.status in INFEASIBLE:
-            found = explain(self._rounds(solver, options), self._own, self.text)
-            raise DesignFailed(f"{self.title}: {found or self._advice(answer, solver)}")
+        answer = Rounds(self, solver, options).run(Statement(self.objective, tuple(self._own), tuple(margins)))
         if not answer.usable:
-            raise DesignFailed(f"{self.title}: {self._advice(answer, solver)}")
+            doubted = self._own and not answer.status.startswith("unbounded")
+            found = self._contradiction() if doubted else None
+            raise DesignFailed(f"{self.title}: {found or self._advice(answer, solver)}")
         bound, words = self.proven(answer)
         self.settle()
         return Solved(
@@ -210,8 +210,9 @@ class Program(ABC):
             solver=solver,
         )
 
-    def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
-        return Rounds(self, solver, options)
+    def _contradiction(self) -> str | None:
+        """What contradicts what, found with the default solver, whichever failed: its multipliers must be accurate."""
+        return explain(Rounds(self, DEFAULT, {}), self._own, self.text) if self._own else None
 
     def proven(self, answer: Answer) -> tuple[float | None, str]:
         """The best of the bounds that the multipliers prove, and how it was found; None, and why, where they prove none."""
@@ -260,7 +261,7 @@ class Program(ABC):
             if not any(broken):
                 return made, solved
             margins = [m + 2 * v * b for m, v, b in zip(margins, off, broken, strict=True)]
-        found = explain(self._rounds(name, options), self._own, self.text)
+        found = self._contradiction()
         raise DesignFailed(f"{self.title}: {found or self._still_broken(off, name)}")
 
     def _still_broken(self, off: Sequence[float], solver: str) -> str:

@@ -168,7 +168,7 @@ class EllipsoidProgram(MechanismProgram):
         worst, pairs = self.moving.worst(Norm(factor, "l2"), limit=max(200, 4 * self.order))
         rows = _one_sign(pairs.normalised)
         ratios, known = (np.square(some @ factor.T).sum(axis=1) for some in (rows, self.working.rows))
-        return Separated(worst**2, self.working.grow(rows, ratios, float(known.max())))
+        return Separated(worst, self.working.grow(rows, ratios, float(known.max())))
 
     def settle(self) -> None:
         """`y_k = 1 / (q_k' X^-1 q_k)`: a solver leaves it smaller where nothing depends on it."""
