@@ -11,6 +11,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.pictures import check_picture, figure
+from designer.progress import announce
 from designer.question.graph_view import ABSENT
 from designer.question.relation import Relation
 from designer.values.arrays import Floats
@@ -27,6 +28,7 @@ def draw_relation(relation: Relation, elements: Sequence[object] | None = None) 
         raise InvalidProblem(
             f"plot: {relation.size} elements are more than {MOST_DRAWN}; merge some, or draw relation.to_networkx() elsewhere."
         )
+    announce(f"laying out {relation.size} elements")
     whole, needed = (relation.to_networkx(elements, implied=implied) for implied in (True, False))
     drawing, axes = figure(width=7.0, height=5.5)
     places = _places(whole)

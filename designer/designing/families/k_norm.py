@@ -21,6 +21,7 @@ from designer.designing.measured import moving_coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze, on_heard
 from designer.errors import DesignFailed, InvalidProblem
+from designer.progress import announce
 from designer.values.arrays import Floats
 from designer.values.checks import count, shown
 from solvers.exact.points import unit_exponents
@@ -104,6 +105,7 @@ def spanning_pairs(sensitivity: SensitivitySet, limit: int, backend: Backend) ->
     A set that can be written out is reduced by a float hull; a larger one starts from each point's worst partner and adds what
     lies outside until nothing does. Budgets are the exact ones rounded down.
     """
+    announce(f"the hull of the differences in {sensitivity.dimension} dimensions, by {backend}")
     pairs = sensitivity.all_pairs(PAIRS)
     vectors = np.ldexp(pairs.normalised, -unit_exponents(np.abs(pairs.normalised).max(axis=0)))
     keep, _ = (

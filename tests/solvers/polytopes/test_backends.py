@@ -53,10 +53,11 @@ BODIES: dict[str, Points] = {
 }
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", [*BODIES, pytest.param("tables 3 x 5", marks=pytest.mark.heavy)])
 def test_cdd_and_qhull_give_the_same_proven_body(name: str) -> None:
     pytest.importorskip("cdd")
-    plain, other = convex_hull(BODIES[name]), convex_hull(BODIES[name], backend="cdd")
+    points = tables(3, 5) if name == "tables 3 x 5" else BODIES[name]
+    plain, other = convex_hull(points), convex_hull(points, backend="cdd")
     assert plain.proposer == QHULL and "cdd" in other.proposer
     assert same(plain, other)
 
