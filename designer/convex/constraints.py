@@ -88,7 +88,10 @@ class OwnConstraint:
         return float((off * self.weights()).max(initial=0.0))
 
     def for_solver(self, weights: Floats, margin: float = 0.0) -> Any:
-        """The same constraint in units in which its terms are about 1, an inequality tightened by `margin`."""
+        """The same constraint in units in which its terms are about 1, an inequality tightened by `margin`.
+
+        weights: those of `weights()`, a number for each entry, (...,).
+        """
         if self.kind == "at most":
             return cp.multiply(weights, self.expr) <= -margin
         if self.kind == "equal":
@@ -98,7 +101,10 @@ class OwnConstraint:
         return self.constraint
 
     def relaxed(self, weights: Floats) -> tuple[Any, Any]:
-        """A constraint that gives way, and the nonnegative slack, of the shape of its entries, that says by how much."""
+        """A constraint that gives way, and the nonnegative slack, of the shape of its entries, that says by how much.
+
+        weights: those of `weights()`, (...,).
+        """
         if self.kind == "cone":
             return self.constraint, cp.Constant(0.0)
         if self.kind == "semidefinite":

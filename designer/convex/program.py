@@ -110,12 +110,16 @@ class Program(ABC):
     def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
         """The least `loss + sum <slope, variable>` over a set that contains every private point; None where it is not known.
 
-        parts: of a loss that is the largest of several, weights of sum 1; their weighted mean stands for it.
+        slopes: as in `least_linear`. parts: (K,), of a loss that is the largest of several, weights of sum 1; their weighted
+        mean stands for it. None for another loss.
         """
         return None
 
     def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
-        """A lower bound of the loss from multipliers of `privacy` alone; None where there is none. parts: see `least_loss`."""
+        """A lower bound of the loss from multipliers of `privacy` alone; None where there is none.
+
+        multipliers: an array of its shape, (M,), for each constraint of `privacy`. parts: (K,), or None, as in `least_loss`.
+        """
         return None
 
     @property

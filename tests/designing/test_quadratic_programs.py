@@ -183,5 +183,5 @@ def test_pairs_that_were_left_out_join_in_later_rounds() -> None:
 
 
 def test_sizes_that_semidefinite_solvers_do_not_finish_are_refused_before_they_start() -> None:
-    with pytest.raises(DesignFailed, match=r"61 coordinates, more than the 60 .* use design"):
-        programs.gaussian(Problem(Workload.identity(61), metrics.add_remove(61, [1.0] * 61), "gaussian"))
+    with pytest.raises(DesignFailed, match=r"41 coordinates, more than the 40 .* use design"):
+        programs.gaussian(Problem(Workload.identity(41), metrics.add_remove(41, [1.0] * 41), "gaussian"))
