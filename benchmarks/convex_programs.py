@@ -25,9 +25,14 @@ from designer.designing.programs.listed import PROGRAMS
 
 SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS")
 LINEAR = "laplace, linear"
-# The search for a strategy takes seconds on any size; its programs are small.
-SMALLER = {"strategy_laplace": 4}
-LOSSES = {"laplace": ("squared", "absolute", "max"), LINEAR: ("max",), "strategy_laplace": ("squared",)}
+# The search for a strategy, and descents to biased rows, take seconds on any size; their programs are small.
+SMALLER = {"strategy_laplace": 4, "laplace_joint": 2}
+LOSSES = {
+    "laplace": ("squared", "absolute", "max"),
+    LINEAR: ("max",),
+    "strategy_laplace": ("squared",),
+    "laplace_joint": ("squared",),
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ def drawn(seed: int, name: str, elements: int) -> Problem:
         notion=PROGRAMS[family_of(name)].notion,
         loss=losses[seed % len(losses)],  # type: ignore[arg-type]
         weights=rng.uniform(1, 2, max(2, size // 3)),
+        records=50.0,
     )
 
 
