@@ -265,6 +265,21 @@ def test_what_is_no_constraint_is_refused(given: Any) -> None:
         programs.laplace(ring()).subject_to(given)
 
 
+def test_parameters_without_values_integers_and_other_programs_are_refused() -> None:
+    program, other = programs.laplace(ring()), programs.laplace(ring())
+    cap = cp.Parameter(name="cap")
+    with pytest.raises(InvalidProblem, match="has the parameter 'cap' without a value"):
+        program.subject_to(program.variances[0] <= cap)
+    cap.value = 5.0
+    assert program.subject_to(program.variances[0] <= cap).design().mechanism.query_variances()[0] <= 5.0
+    with pytest.raises(InvalidProblem, match="speaks of 'w' of another program"):
+        program.subject_to(other.variances[0] <= 5)
+    with pytest.raises(InvalidProblem, match=r"objective: .* speaks of 'w' of another program"):
+        program.minimise(other.loss)
+    with pytest.raises(InvalidProblem, match="has the integer variable 'n'"):
+        program.subject_to(program.w[0] <= cp.Variable(integer=True, name="n"))
+
+
 def test_objectives_of_several_numbers_are_refused() -> None:
     program = programs.laplace(ring())
     with pytest.raises(InvalidProblem, match="is no expression of one number"):
