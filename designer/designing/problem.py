@@ -132,8 +132,14 @@ def _require_one_order(workload: Workload, relation: Relation) -> None:
 
 
 def _require_matched(workload: Workload, relation: Relation) -> None:
-    """What was matched with named elements must have been matched with those of the workload, in their order."""
+    """What was matched with named elements must have been matched with those of the workload, in their order.
+
+    A workload whose elements nobody named has no names to compare; then the order that was stated counts.
+    """
+    unnamed = workload.elements == tuple(f"e{i}" for i in range(workload.shape[1]))
     for matched in _matched(relation):
+        if unnamed and set(matched) != set(workload.elements):
+            continue
         for number, (name, element) in enumerate(zip_longest(matched, workload.elements)):
             if name != element:
                 raise InvalidProblem(

@@ -155,6 +155,16 @@ def test_refusals(name: str) -> None:
     assert text in str(refusal.value)
 
 
+def test_elements_that_nobody_named_are_in_the_order_that_is_stated() -> None:
+    """The way on for who wants the order of the nodes."""
+    drawn = nx.path_graph(["Lyon", "Bonn", "Jena"])
+    relation = metrics.graph(drawn, elements=list(drawn.nodes))
+    assert Problem(Workload.identity(3), relation).relation is relation
+    swapped = metrics.graph(nx.path_graph(["e1", "e0", "e2"]), elements=["e1", "e0", "e2"])
+    with pytest.raises(InvalidProblem, match="matched as 'e1'"):
+        Problem(Workload.identity(3), swapped)
+
+
 def test_policies_take_graphs_and_match_labels() -> None:
     roads = nx.path_graph(["Lyon", "Jena", "Köln", "Bonn"])
     within_two = metrics.blowfish(roads, 2, 0.5, elements=COUNTS)
