@@ -102,6 +102,17 @@ def test_shares_of_blocks_can_be_compared_with_each_other() -> None:
     assert 1 / made.mechanism.scales == pytest.approx([1 / 3, 1 / 2, 1 / 2, 1 / 2], rel=1e-3)
 
 
+def test_a_cone_of_cvxpy_is_a_constraint_like_others() -> None:
+    """`|w|_2 <= 0.6`: by symmetry weights are `0.6 / 3^(1/2)`, variances 50/3. A cone adds nothing to the bound."""
+    program = programs.laplace(ring())
+    made = program.subject_to(cp.SOC(cp.Constant(0.6), program.w), name="cone").design()
+    assert made.loss == pytest.approx(50, rel=1e-5) and made.privacy.holds
+    assert made.optimality is not None and 0 < made.optimality.lower_bound <= 24
+    other = programs.laplace(ring())
+    made = other.subject_to(cp.norm(other.w) <= 0.6).design()
+    assert made.loss == pytest.approx(50, rel=1e-5) and made.optimality is not None and made.optimality.gap < 1e-5
+
+
 def test_a_loss_that_is_a_largest_one_keeps_its_bound_under_constraints() -> None:
     problem = scattered(2, "max")
     free = design(problem, "laplace").mechanism.query_variances()
