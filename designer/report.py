@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified
-from designer.designing.best import Design
+from designer.designing.made import Design
 from designer.values.printing import in_markdown, printed, printed_below
 
 ROWS_SHOWN = 12
@@ -49,5 +49,17 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
             f"Efficiency:  {printed_below(made.efficiency, 3)}, the part of the loss that is needed by {made.limit.reason}"
         )
         lines += [f"             {sentence}" for sentence in made.limit.scope]
-    lines.append(f"Time:        {made.seconds:.2f} s")
+    lines += [*_solver_lines(made), f"Time:        {made.seconds:.2f} s"]
     return "\n".join(lines)
+
+
+def _solver_lines(made: Design[Mechanism]) -> list[str]:
+    """The solver of CVXPY that was named, and how far its answer was off before it was repaired."""
+    notes = made.mechanism.provenance
+    if "solver" not in notes:
+        return []
+    off = notes["raw_violation"]
+    broke = f"broke a budget by {off:.2g} of it before repair" if off else "kept every budget"
+    return [
+        f"Solver:      {printed(notes['solver'])}, {printed(notes['status'])} in {notes['rounds']} rounds; its answer {broke}"
+    ]

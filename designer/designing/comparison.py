@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from designer.additive.interface import Mechanism
-from designer.designing.best import Design, chosen_families, design, reason
+from designer.designing.best import chosen_families, design, reason
 from designer.designing.least_noise import Limit, limit, part_of_loss
+from designer.designing.made import Design
 from designer.designing.problem import Problem
+from designer.designing.relation_picture import draw_compared_relation
 from designer.errors import DesignFailed, InvalidProblem
 from designer.pictures import figure, register_picture, save_picture
 from designer.progress import track
@@ -70,7 +72,7 @@ class Comparison:
         """A picture: error of each family, and the standard deviation of the noise for each query.
         Needs matplotlib (extra `plot`).
 
-        kind: another picture of your own, see `designer.pictures.register_picture`.
+        kind: "relation", the graph of what is protected, or a picture of your own: see `designer.pictures.register_picture`.
         replace: may a regular file of that name be replaced?
         """
         return save_picture(kind, self, Path(path), replace=replace)
@@ -188,3 +190,4 @@ def draw_comparison(comparison: Comparison) -> Any:
 
 
 register_picture("families", draw_comparison)
+register_picture("relation", draw_compared_relation)

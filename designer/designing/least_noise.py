@@ -92,8 +92,8 @@ class Limit:
 
 def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -> Limit | None:
     """The limit of a problem; None for the notion "approximate", for absolute loss under a Gaussian promise, for budgets of 0
-    that would need infinite noise, for budgets per distance of which many changes of few records bear one, and in many dimensions for sets too large to write
-    out.
+    that would need infinite noise, for budgets per distance of which many changes of few records bear one, and in many
+    dimensions for sets too large to write out.
 
     Of budgets per distance the limit sees the changes of few records, and it does not speak of unbiased mechanisms. Of sets of
     more than `WRITTEN_OUT` numbers it sees the worst partner of every point only: true, and less sharp.

@@ -32,7 +32,7 @@ from designer.certified.specified import to_spec
 from designer.designing.families import register_family
 from designer.designing.families.listed import forget_family
 from designer.designing.family import Family
-from designer.designing.unbiased_limit import limit
+from designer.designing.least_noise import limit
 from designer.files.problem_file import read_problem
 from designer.promises.accounting import gdp_mu
 from designer.question.relation import Relation
