@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.certificate import PrivacyCertificate
 from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily
-from designer.certified.optimality import Optimality
 from designer.designing.family import Family
+from designer.designing.made import Design
+from designer.designing.meeting import TargetsMissed, design_meeting, remedy
 from designer.designing.problem import Problem
-from designer.designing.unbiased_limit import Limit, limit
 from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
+from designer.question.targets import Targets, require_targets
 from designer.values.checks import positive, shown
 from designer.version import VERSION
 
@@ -25,64 +23,6 @@ if TYPE_CHECKING:
 
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
 AUTO_ELEMENTS = 5000
-M = TypeVar("M", bound=Mechanism, covariant=True)
-
-
-@dataclass(frozen=True)
-class Design(Generic[M]):
-    """A mechanism of kind M with what is known about it: the privacy certificate,
-    and how close it is to the best of its family."""
-
-    problem: Problem
-    mechanism: M
-    seconds: float
-
-    @property
-    def privacy(self) -> PrivacyCertificate:
-        """The certificate, computed from the frozen mechanism."""
-        return self.mechanism.privacy
-
-    @property
-    def optimality(self) -> Optimality | None:
-        """Value, lower bound and gap of the design objective; None for baselines, which claim nothing."""
-        return self.mechanism.optimality
-
-    @property
-    def loss(self) -> float:
-        """The problem's own loss at the noise that is in fact drawn, weights included,
-        plus the worst bias where records are known."""
-        variances = self.mechanism.query_variances()
-        absolutes = self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
-        return self.problem.loss_of(variances, absolutes) + self.bias
-
-    @property
-    def bias(self) -> float:
-        """The largest loss from bias over histograms of n records, see `Problem.bias_of`."""
-        return self.problem.bias_of(self.mechanism.effective)
-
-    @property
-    def is_biased(self) -> bool:
-        """True when the design answers other queries than asked on purpose, beyond rounding to the grid."""
-        return self.mechanism.family == "laplace_joint"
-
-    @cached_property
-    def efficiency(self) -> float | None:
-        """The limit of all unbiased mechanisms, at databases from which every protected change is possible, over the loss,
-        at most 1.
-
-        None where no limit is known, where fewer records are public than make every change possible, and for biased designs.
-        """
-        return None if self.limit is None or not self.loss else self.limit.value / self.loss
-
-    @cached_property
-    def limit(self) -> Limit | None:
-        """The limit behind the efficiency; None for biased designs and where none is known."""
-        return None if self.is_biased else limit(self.problem)
-
-    @property
-    def error(self) -> float:
-        """Expected total squared error of the noise."""
-        return self.mechanism.error("squared")
 
 
 def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
@@ -93,23 +33,33 @@ def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
 
 
 @overload
-def design(problem: Problem, /, family: LatticeFamily, **options: Any) -> Design[LatticeMechanism]: ...
+def design(
+    problem: Problem, /, family: LatticeFamily, *, targets: Targets | None = None, **options: Any
+) -> Design[LatticeMechanism]: ...
 @overload
-def design(problem: Problem, /, family: AdditiveFamily, **options: Any) -> Design[AdditiveMechanism]: ...
+def design(
+    problem: Problem, /, family: AdditiveFamily, *, targets: Targets | None = None, **options: Any
+) -> Design[AdditiveMechanism]: ...
 @overload
-def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[Mechanism]: ...
-def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[Mechanism]:
+def design(
+    problem: Problem, /, family: str = "auto", *, targets: Targets | None = None, **options: Any
+) -> Design[Mechanism]: ...
+def design(problem: Problem, /, family: str = "auto", *, targets: Targets | None = None, **options: Any) -> Design[Mechanism]:
     """The best mechanism of a family for a problem, certified.
 
     family: a name in `designer.designing.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the
-    best that applies (see `best_of_all`). options: those of the builder. Raises `InvalidProblem` for an unknown family or
-    option, `DesignFailed` when the family has no mechanism for the problem.
+    best that applies (see `best_of_all`). targets: accuracy that the answers must have at these budgets, checked at the frozen
+    noise; with "auto" the best of the families that meet them. options: those of the builder. Raises `InvalidProblem` for an
+    unknown family or option, `DesignFailed` when the family has no mechanism for the problem, or none that meets the targets:
+    the message names the queries, what they reach, and the factor on the budgets that `least_budget` finds.
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
     >>> made.privacy.holds, made.mechanism.scales.round(9).tolist()
     (True, [2.0, 2.0, 2.0])
     """
+    if targets is not None:
+        return _meeting(problem, family, require_targets(targets), options)
     if family == "auto":
         if unknown := sorted(set(options) - {"seconds"}):
             raise InvalidProblem(
@@ -139,6 +89,33 @@ def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[
     return Design(problem, mechanism.annotated(provenance), seconds)
 
 
+def _meeting(problem: Problem, family: str, targets: Targets, options: Mapping[str, Any]) -> Design[Mechanism]:
+    """`design` with targets: those of the families that are asked, or a refusal that says what would meet them."""
+    targets.of(problem.workload.queries)
+    missed: list[TargetsMissed] = []
+
+    def make(name: str) -> Design[Mechanism]:
+        try:
+            return design_meeting(problem, targets, name, lambda aimed: design(aimed, name, **_options_of(name)))
+        except TargetsMissed as failure:
+            missed.append(failure)
+            raise
+
+    def _options_of(name: str) -> Mapping[str, Any]:
+        return options if name == family else {}
+
+    try:
+        return best_of_all(problem, make=make, **options) if family == "auto" else make(family)
+    except DesignFailed:
+        if not missed:
+            raise
+        nearest = min(missed, key=lambda one: one.ratio)
+        name = nearest.family
+        words = remedy(problem, targets, nearest, lambda aimed: design(aimed, name, **_options_of(name)))
+        others = f" No other of the {len(missed)} families comes as near." if len(missed) > 1 else ""
+        raise DesignFailed(f"{nearest}{others} {words}") from None
+
+
 def built(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mechanism:
     """The family's mechanism; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words."""
     try:
@@ -163,27 +140,40 @@ def _of_the_family(family: Family, made: Mechanism) -> Mechanism:
     return made
 
 
-def best_of_all(problem: Problem, seconds: float = 60.0) -> Design[Mechanism]:
+def automatic_families(problem: Problem) -> list[Family]:
+    """Those that "auto" tries: of the problem's notion, no baselines, none that serve another end than least loss."""
+    known = chosen_families()
+    return [f for f in known if f.notion == problem.notion and not (f.baseline or f.on_request) and f.concerns(problem)]
+
+
+def not_started(problem: Problem, family: Family, late: bool, allowed: float) -> str:
+    """Why "auto" does not start a family, or an empty text. late: one has a mechanism, and the time allowed is over."""
+    if late:
+        return f"not started: {allowed:g} s were over"
+    if problem.relation.size > AUTO_ELEMENTS and not family.scans_little:
+        return f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
+    return ""
+
+
+def best_of_all(
+    problem: Problem, seconds: float = 60.0, *, make: Callable[[str], Design[Mechanism]] | None = None
+) -> Design[Mechanism]:
     """The design of least loss among the families of the problem's notion, baselines left out;
     its provenance lists what was tried.
 
     seconds: once one family has a mechanism, none is started after this time. They come in the order of the list. A family that
-    fails, in whatever way, is listed with its reason, and the others go on.
+    fails, in whatever way, is listed with its reason, and the others go on. make: from the name of a family to its design,
+    `design` itself unless given.
     """
     allowed, start = positive(seconds, "options.seconds"), time.perf_counter()
     made: list[Design[Mechanism]] = []
     tried: dict[str, str] = {}
-    for family in chosen_families():
-        if family.notion != problem.notion or family.baseline or family.on_request or not family.concerns(problem):
-            continue
-        if made and time.perf_counter() - start > allowed:
-            tried[family.name] = f"not started: {allowed:g} s were over"
-            continue
-        if problem.relation.size > AUTO_ELEMENTS and not family.scans_little:
-            tried[family.name] = f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
+    for family in automatic_families(problem):
+        if why := not_started(problem, family, bool(made) and time.perf_counter() - start > allowed, allowed):
+            tried[family.name] = why
             continue
         try:
-            candidate = design(problem, family.name)
+            candidate = design(problem, family.name) if make is None else make(family.name)
             tried[family.name] = f"loss {candidate.loss:.6g} in {candidate.seconds:.2f} s"
         except Exception as failure:
             tried[family.name] = f"no mechanism: {reason(failure)}"
