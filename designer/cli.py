@@ -1,4 +1,4 @@
-"""The command line: design, compare, release, sample, verify, report, show.
+"""The command line: design, compare, budget, release, sample, verify, report, show.
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 130 interrupted.
@@ -26,13 +26,14 @@ from designer.additive.interface import Mechanism
 from designer.certified.specified import Released, Specified, save, to_spec
 from designer.designing.best import chosen_families, design
 from designer.designing.comparison import compare
+from designer.designing.least import STEP, least_budget
 from designer.designing.relation_picture import save_relation_picture
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.data_files import read_histogram
 from designer.files.problem_file import ProblemFile, read_problem
 from designer.files.spec import load
 from designer.pictures import check_picture
-from designer.report import cautions, design_summary, page, summary
+from designer.report import budget_summary, cautions, design_summary, page, summary
 from designer.tables.csv_rows import Marks
 from designer.tables.opening import open_table
 from designer.values.checks import shown
@@ -47,6 +48,7 @@ UNFORESEEN = 5
 SILENT = "release: failed in a way that nobody foresaw, perhaps over a damaged file; nothing was released."
 FLAGS = {"histogram": "histogram", "records": "table"}  # the option that gives what a mechanism takes
 COUNTED = "counts of the universe elements"
+TOML = "problem file (TOML)"
 CLOSED = "standard output: is closed; open it, or send it to a file or to /dev/null."
 
 
@@ -136,12 +138,13 @@ def parser() -> argparse.ArgumentParser:
             made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
         return made
 
-    made = command("design", _design, "design a mechanism for a problem file and save its spec", "problem file (TOML)")
+    made = command("design", _design, "design a mechanism for a problem file and save its spec", TOML)
     _add_output(made, "-o", "where to save the spec (JSON)")
     _add_choices(made)
-    made = command("compare", _compare, "design all families for a problem file and compare them", "problem file (TOML)")
+    made = command("compare", _compare, "design all families for a problem file and compare them", TOML)
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     _add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
+    _add_budget_options(command("budget", _budget, "find the least factor on all budgets that meets the [targets]", TOML))
     made = command("release", _release, "release noisy answers for confidential data; spends the budget once", "spec (JSON)")
     _add_data_options(made)
     _add_output(made, "-o", "also save the release (JSON)")
@@ -173,6 +176,14 @@ def _add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> Non
     made.add_argument("--force", action="store_true", help="replace a file of that name; inputs are never replaced")
 
 
+def _add_budget_options(made: argparse.ArgumentParser) -> None:
+    """For the least budget: which families, how near, and what to keep of the answer."""
+    made.add_argument("--family", help="override the problem file, and try this family only, or auto for all")
+    made.add_argument("--step", type=float, default=STEP, help=f"relative width of the answer (default {STEP:g})")
+    made.add_argument("--plot", type=Path, help="also draw error against budget to this picture (needs matplotlib)")
+    _add_output(made, "-o", "save the spec of the design at the least factor (JSON)")
+
+
 def _add_data_options(made: argparse.ArgumentParser) -> None:
     """Where confidential data come from: counts or records, and how their file is written."""
     made.add_argument(
@@ -202,7 +213,7 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
         chosen = {**chosen, "solver": options.solver, "solver_options": {}}
     if options.solver_option:
         chosen["solver_options"] = {**chosen.get("solver_options", {}), **dict(options.solver_option)}
-    made = design(file.problem, options.family or file.family, **chosen)
+    made = design(file.problem, options.family or file.family, targets=file.targets, **chosen)
     saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
     text = design_summary(file.title, made) + (
         f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it."
@@ -219,6 +230,24 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except ValueError:
         return name, value
+
+
+def _budget(options: argparse.Namespace) -> tuple[str, Any]:
+    file = read_problem(options.file)
+    _check_output(options, file.files)
+    if file.targets is None:
+        raise InvalidProblem(f"{options.file}: section [targets] is missing; say there how accurate the answers must be.")
+    if options.plot:
+        checked_target(options.plot, inputs=file.files, replace=options.force)
+        check_picture(options.plot)
+    family, chosen = (options.family, {}) if options.family else (file.family, file.options)
+    result = least_budget(file.problem, file.targets, family, step=options.step, **chosen)
+    saved = save(result.design.mechanism, options.output, replace=options.force) if options.output else None
+    text = budget_summary(file.title, result)
+    text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
+    if options.plot:
+        text += f"\nDrawn to {printed(result.plot(options.plot, replace=options.force))}."
+    return text, {"title": file.title, **result.to_dict()}
 
 
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:

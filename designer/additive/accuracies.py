@@ -107,11 +107,12 @@ def _l1_tails(mechanism: AdditiveLaw) -> list[MagnitudeSum | Tail]:
       answers the sum of the rows' dual norms.
     - Gaussian: `E exp(c e'T z) <= exp(c^2 sigma_e^2 / 2)` for every vector of signs e, so `P(||T z||_1 >= t) <= sum over e of
       exp(-t^2 / (2 sigma_e^2))`; above 12 answers each answer stays within `sigma_k sqrt(2 ln(2 K / delta))`, all together.
+      Normal noise y that is rounded to z has the same moments before, and `||T z||_1 <= ||T y||_1 + sum_k a_k`.
     """
     heard, rows = mechanism.noise.heard, mechanism.noise.rows(mechanism.reconstruction)
     if not rows.any():
         return [Tail(lambda _: 0.0)]
-    if mechanism.falloff == "gaussian":
+    if mechanism.falloff != "exponential":
         return [_gaussian_tail(mechanism, rows)]
     if mechanism.norm.order != "l1" or mechanism.norm.map.ndim != 1:
         return [_exponential_tail(mechanism, rows)]
@@ -131,9 +132,10 @@ def _exponential_tail(mechanism: AdditiveLaw, rows: Floats) -> Tail:
 
 def _gaussian_tail(mechanism: AdditiveLaw, rows: Floats) -> Tail:
     total = float(reach(mechanism).sum())
+    rounded = float(cell(mechanism)[1].sum()) if mechanism.falloff == "rounded_gaussian" else 0.0
 
     def apart(delta: float) -> float:
-        return total * math.sqrt(2 * math.log(2 * len(rows) / delta))
+        return total * math.sqrt(2 * math.log(2 * len(rows) / delta)) + rounded
 
     if len(rows) > SIGNED:
         return Tail(apart)
@@ -146,7 +148,7 @@ def _gaussian_tail(mechanism: AdditiveLaw, rows: Floats) -> Tail:
             middle = (low + high) / 2
             within = 2 * float(np.exp(-((middle / sizes) ** 2) / 2).sum()) <= delta  # each e with its negative
             low, high = (low, middle) if within else (middle, high)
-        return min(apart(delta), high)
+        return min(apart(delta), high + rounded)
 
     return Tail(quantile)
 

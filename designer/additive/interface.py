@@ -3,6 +3,7 @@ or yet to come."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import ClassVar, Literal
 
@@ -20,9 +21,10 @@ from designer.question.relation import Relation
 from designer.question.workload import Workload
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.values.arrays import Floats
-from designer.values.checks import count, shown
+from designer.values.checks import count, probability, shown
 
 Falloff = Literal["exponential", "gaussian", "rounded_gaussian"]
+CONFIDENCE = 0.95
 
 
 class Mechanism(TakesCounts):
@@ -83,6 +85,15 @@ class Mechanism(TakesCounts):
     @abstractmethod
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
         """`size` draws of the noise in the K answers, (size, K)."""
+
+    def standard_errors(self) -> Floats:
+        """Standard deviation of the noise in each of the K answers, or a bound above it where no closed form is known."""
+        return np.sqrt(self.query_variances())
+
+    def margins(self, confidence: float = CONFIDENCE) -> Floats:
+        """Numbers t, (K,), with `P(|noise in answer k| <= t_k) >= confidence`: quantiles where the law of the noise gives them,
+        and Chebyshev's bound, on the safe side, where a mechanism knows no better."""
+        return np.asarray(self.standard_errors() / math.sqrt(1 - probability(confidence, "confidence")))
 
     @property
     def universe(self) -> Universe:

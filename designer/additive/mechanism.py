@@ -15,7 +15,8 @@ from designer.additive import promise, report_lines
 from designer.additive.accuracies import AccuracyBound, ErrorNorm, accuracy
 from designer.additive.bounds import ErrorBounds, error_bounds
 from designer.additive.grid import Grid
-from designer.additive.interface import Falloff, Mechanism
+from designer.additive.interface import CONFIDENCE, Falloff, Mechanism
+from designer.additive.margins import answer_margins
 from designer.additive.noise import Noise, noise_for, require_sampler
 from designer.additive.release import Release, nearest_float
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
@@ -33,7 +34,7 @@ from designer.question.workload import WORKLOAD, Workload, workload_from_spec, w
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, SystemEntropy
 from designer.values.arrays import Floats, frozen, real_array
-from designer.values.checks import positive
+from designer.values.checks import positive, probability
 from designer.values.confidential import withholding
 from designer.values.json_text import array, flagged_vacuous
 from designer.values.schema import DELTA, MATRIX, VACUOUS, Named, keys, needs_one_of, one_of, or_null, record
@@ -232,6 +233,10 @@ class AdditiveMechanism(Mechanism):
         """Expected absolute value of the noise in each of the K answers;
         simulated to about 0.3 % where no closed form is known."""
         return self.noise.mean_absolutes(self.reconstruction)
+
+    def margins(self, confidence: float = CONFIDENCE) -> Floats:
+        """Numbers t, (K,), with `P(|noise in answer k| <= t_k) >= confidence`; see the table of `designer.additive.margins`."""
+        return answer_margins(self, probability(confidence, "confidence"))
 
     def covariance(self) -> Floats:
         """Covariance matrix of the noise in the K answers."""

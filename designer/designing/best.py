@@ -11,10 +11,13 @@ from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily
 from designer.designing.approximate import under_the_notion
+from designer.designing.factor_search import Make
 from designer.designing.family import Family
 from designer.designing.made import Design
+from designer.designing.meeting import TargetsMissed, design_meeting, remedy
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
+from designer.question.targets import Targets, require_targets
 from designer.values.checks import positive, shown
 from designer.version import VERSION
 
@@ -39,21 +42,43 @@ Settings = Mapping[str, Any]
 
 @overload
 def design(
-    problem: Problem, /, family: LatticeFamily, *, solver: str = ..., solver_options: Settings | None = ..., **options: Any
+    problem: Problem,
+    /,
+    family: LatticeFamily,
+    *,
+    targets: Targets | None = ...,
+    solver: str = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
 ) -> Design[LatticeMechanism]: ...
 @overload
 def design(
-    problem: Problem, /, family: AdditiveFamily, *, solver: str = ..., solver_options: Settings | None = ..., **options: Any
+    problem: Problem,
+    /,
+    family: AdditiveFamily,
+    *,
+    targets: Targets | None = ...,
+    solver: str = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
 ) -> Design[AdditiveMechanism]: ...
 @overload
 def design(
-    problem: Problem, /, family: str = ..., *, solver: str = ..., solver_options: Settings | None = ..., **options: Any
+    problem: Problem,
+    /,
+    family: str = ...,
+    *,
+    targets: Targets | None = ...,
+    solver: str = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
 ) -> Design[Mechanism]: ...
 def design(
     problem: Problem,
     /,
     family: str = "auto",
     *,
+    targets: Targets | None = None,
     solver: str = "auto",
     solver_options: Settings | None = None,
     **options: Any,
@@ -61,11 +86,14 @@ def design(
     """The best mechanism of a family for a problem, certified.
 
     family: a name in `designer.designing.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the
-    best that applies (see `best_of_all`). options: those of the builder. solver: "auto", the family's own specialised solver;
-    or an installed solver of CVXPY, to which the family's program is given with `solver_options` (see `designer.programs`; with
-    the family "auto", the best of those that have a program). What it answers is repaired and certified like every design, and
-    the provenance says how far it was off. Raises `InvalidProblem` for an unknown family, option or solver and for a family
-    without a program, `DesignFailed` when the family has no mechanism for the problem.
+    best that applies (see `best_of_all`). targets: accuracy that the answers must have at these budgets, checked at the frozen
+    noise; with "auto" the best of the families that meet them. options: those of the builder. solver: "auto", the family's own
+    specialised solver; or an installed solver of CVXPY, to which the family's program is given with `solver_options` (see
+    `designer.programs`; with the family "auto", the best of those that have a program). What it answers is repaired and
+    certified like every design, and the provenance says how far it was off. Raises `InvalidProblem` for an unknown family,
+    option or solver and for a family without a program, `DesignFailed` when the family has no mechanism for the problem, or
+    none that meets the targets: the message names the queries, what they reach, and the factor on the budgets that
+    `least_budget` finds.
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
@@ -73,6 +101,9 @@ def design(
     (True, [2.0, 2.0, 2.0])
     """
     _require_settings(solver, solver_options)
+    if targets is not None:
+        choices = {"solver": solver, "solver_options": solver_options}
+        return _meeting(problem, family, require_targets(targets), choices, options)
     if family == "auto":
         if unknown := sorted(set(options) - {"seconds"}):
             raise InvalidProblem(
@@ -108,6 +139,33 @@ def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mec
         **{note: mechanism.provenance[note] for note in NOTED if note in mechanism.provenance},
     }
     return Design(problem, mechanism.annotated(provenance), seconds)
+
+
+def _meeting(problem: Problem, family: str, targets: Targets, choices: Settings, options: Settings) -> Design[Mechanism]:
+    """`design` with targets: those of the families that are asked, or a refusal that says what would meet them."""
+    targets.of(problem.workload.queries)
+    missed: list[TargetsMissed] = []
+
+    def own(name: str) -> Make:
+        chosen = options if name == family else {}
+        return lambda aimed: design(aimed, name, **choices, **chosen)
+
+    def make(name: str) -> Design[Mechanism]:
+        try:
+            return design_meeting(problem, targets, name, own(name))
+        except TargetsMissed as failure:
+            missed.append(failure)
+            raise
+
+    try:
+        return best_of_all(problem, make=make, **choices, **options) if family == "auto" else make(family)
+    except DesignFailed:
+        if not missed:
+            raise
+        nearest = min(missed, key=lambda one: one.ratio)
+        words = remedy(problem, targets, nearest, own(nearest.family))
+        others = f" No other of the {len(missed)} families comes as near." if len(missed) > 1 else ""
+        raise DesignFailed(f"{nearest}{others} {words}") from None
 
 
 def is_own(solver: str) -> bool:
@@ -174,32 +232,49 @@ def _of_the_family(family: Family, made: Mechanism) -> Mechanism:
     return made
 
 
+def automatic_families(problem: Problem, solver: str = "auto") -> list[Family]:
+    """Those that "auto" tries: of the problem's notion, no baselines, none that serve another end than least loss; with a
+    solver of CVXPY, those that have a program."""
+    stated = [family for family in chosen_families() if is_own(solver) or family.has_program]
+    known = [family for family in stated if family.serves(problem) and family.concerns(problem)]
+    return [family for family in known if not (family.baseline or family.on_request)]
+
+
+def not_started(problem: Problem, family: Family, late: bool, allowed: float) -> str:
+    """Why "auto" does not start a family, or an empty text. late: one has a mechanism, and the time allowed is over."""
+    if late:
+        return f"not started: {allowed:g} s were over"
+    if problem.relation.size > AUTO_ELEMENTS and not family.scans_little:
+        return f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
+    return ""
+
+
 def best_of_all(
-    problem: Problem, seconds: float = 60.0, solver: str = "auto", solver_options: Settings | None = None
+    problem: Problem,
+    seconds: float = 60.0,
+    solver: str = "auto",
+    solver_options: Settings | None = None,
+    *,
+    make: Callable[[str], Design[Mechanism]] | None = None,
 ) -> Design[Mechanism]:
     """The design of least loss among the families that serve the problem's notion, baselines left out;
     its provenance lists what was tried.
 
     seconds: once one family has a mechanism, none is started after this time. They come in the order of the list. A family that
     fails, in whatever way, is listed with its reason, and the others go on.
-    solver, solver_options: of CVXPY, for the families that have a program; the others are then left out.
+    solver, solver_options: of CVXPY, for the families that have a program; the others are then left out. make: from the name of
+    a family to its design, `design` itself unless given.
     """
     allowed, start = positive(seconds, "options.seconds"), time.perf_counter()
     made: list[Design[Mechanism]] = []
     tried: dict[str, str] = {}
-    for family in chosen_families():
-        if not family.serves(problem) or family.baseline or family.on_request or not family.concerns(problem):
-            continue
-        if not (is_own(solver) or family.has_program):
-            continue
-        if made and time.perf_counter() - start > allowed:
-            tried[family.name] = f"not started: {allowed:g} s were over"
-            continue
-        if problem.relation.size > AUTO_ELEMENTS and not family.scans_little:
-            tried[family.name] = f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
+    own = make or (lambda name: design(problem, name, solver=solver, solver_options=solver_options))
+    for family in automatic_families(problem, solver):
+        if why := not_started(problem, family, bool(made) and time.perf_counter() - start > allowed, allowed):
+            tried[family.name] = why
             continue
         try:
-            candidate = design(problem, family.name, solver=solver, solver_options=solver_options)
+            candidate = own(family.name)
             tried[family.name] = f"loss {candidate.loss:.6g} in {candidate.seconds:.2f} s"
         except Exception as failure:
             tried[family.name] = f"no mechanism: {reason(failure)}"

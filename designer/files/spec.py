@@ -47,6 +47,9 @@ PROVENANCE = Named(
             "options": {"type": "object"},
             "seconds": number(least=0),
             "tried": {"type": "object", "additionalProperties": text()},
+            "targets": list_of(text()),
+            "targets_are": text(),
+            "budgets_times": number(above=0),
             "hull": text(),
             **{key: text() for key in ("program", "objective", "solver", "status")},
             **{key: number(least=0) for key in ("raw_violation", "own_violation", "repaired_loss", "rounds", "pairs")},
@@ -182,8 +185,8 @@ def _optimality_from_spec(spec: Any) -> Optimality | None:
 def _provenance_from_spec(spec: Any) -> dict[str, Any]:
     kinds = {key: TYPES[form["type"]] for key, form in PROVENANCE.body["properties"].items()}
     known = isinstance(spec, dict) and all(isinstance(value, kinds.get(key, ())) for key, value in spec.items())
-    texts = [*spec.get("tried", {}).values(), *spec.get("constraints", [])] if known else []
-    if not known or not all(isinstance(note, str) for note in texts):
+    listed = [*spec.get("tried", {}).values(), *spec.get("targets", ()), *spec.get("constraints", ())] if known else []
+    if not known or not all(isinstance(note, str) for note in listed):
         raise InvalidSpec(f"provenance: must hold nothing but {sorted(kinds)}, of the types that this program writes.")
     return dict(spec)
 
