@@ -1,4 +1,4 @@
-"""The command line: design, compare, release, sample, verify, report, show.
+"""The command line: design, compare, budget, release, sample, verify, report, show.
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 130 interrupted.
@@ -25,12 +25,13 @@ from designer import progress
 from designer.certified.specified import Released, Specified, save, to_spec
 from designer.designing.best import chosen_families, design
 from designer.designing.comparison import compare
+from designer.designing.least import STEP, least_budget
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.data_files import read_histogram
 from designer.files.problem_file import read_problem
 from designer.files.spec import load
 from designer.pictures import check_picture
-from designer.report import cautions, design_summary, page, summary
+from designer.report import budget_summary, cautions, design_summary, page, summary
 from designer.tables.csv_rows import Marks
 from designer.tables.opening import open_table
 from designer.values.checks import shown
@@ -45,6 +46,7 @@ UNFORESEEN = 5
 SILENT = "release: failed in a way that nobody foresaw, perhaps over a damaged file; nothing was released."
 FLAGS = {"histogram": "histogram", "records": "table"}  # the option that gives what a mechanism takes
 COUNTED = "counts of the universe elements"
+TOML = "problem file (TOML)"
 CLOSED = "standard output: is closed; open it, or send it to a file or to /dev/null."
 
 
@@ -135,12 +137,17 @@ def parser() -> argparse.ArgumentParser:
         return made
 
     names = ", ".join(family.name for family in chosen_families())
-    made = command("design", _design, "design a mechanism for a problem file and save its spec", "problem file (TOML)")
+    made = command("design", _design, "design a mechanism for a problem file and save its spec", TOML)
     _add_output(made, "-o", "where to save the spec (JSON)")
     made.add_argument("--family", help=f"override the problem file: auto, {names}")
-    made = command("compare", _compare, "design all families for a problem file and compare them", "problem file (TOML)")
+    made = command("compare", _compare, "design all families for a problem file and compare them", TOML)
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     _add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
+    made = command("budget", _budget, "the least factor on all budgets that meets the [targets] of a problem file", TOML)
+    made.add_argument("--family", help="override the problem file, and try this family only, or auto for all")
+    made.add_argument("--step", type=float, default=STEP, help=f"relative width of the answer (default {STEP:g})")
+    made.add_argument("--plot", type=Path, help="also draw error against budget to this picture (needs matplotlib)")
+    _add_output(made, "-o", "save the spec of the design at the least factor (JSON)")
     made = command("release", _release, "release noisy answers for confidential data; spends the budget once", "spec (JSON)")
     _add_data_options(made)
     _add_output(made, "-o", "also save the release (JSON)")
@@ -186,12 +193,31 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_problem(options.file)
     _check_output(options, file.files)
     # Options in the file belong to the family in the file.
-    made = design(file.problem, options.family) if options.family else design(file.problem, file.family, **file.options)
+    family, chosen = (options.family, {}) if options.family else (file.family, file.options)
+    made = design(file.problem, family, targets=file.targets, **chosen)
     saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
     text = design_summary(file.title, made) + (
         f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it."
     )
     return text, to_spec(made.mechanism)
+
+
+def _budget(options: argparse.Namespace) -> tuple[str, Any]:
+    file = read_problem(options.file)
+    _check_output(options, file.files)
+    if file.targets is None:
+        raise InvalidProblem(f"{options.file}: section [targets] is missing; say there how accurate the answers must be.")
+    if options.plot:
+        checked_target(options.plot, inputs=file.files, replace=options.force)
+        check_picture(options.plot)
+    family, chosen = (options.family, {}) if options.family else (file.family, file.options)
+    result = least_budget(file.problem, file.targets, family, step=options.step, **chosen)
+    saved = save(result.design.mechanism, options.output, replace=options.force) if options.output else None
+    text = budget_summary(file.title, result)
+    text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
+    if options.plot:
+        text += f"\nDrawn to {printed(result.plot(options.plot, replace=options.force))}."
+    return text, {"title": file.title, **result.to_dict()}
 
 
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified
+from designer.designing.accuracy import worst_of
+from designer.designing.least import LeastBudget
 from designer.designing.made import Design
 from designer.designing.unbiased_limit import Limit
 from designer.values.printing import in_markdown, printed
@@ -50,8 +52,36 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
             f"Efficiency:  {made.efficiency:.3f}: no unbiased mechanism, of any kind, has less than this part of the loss, "
             f"{_where(made.limit)}"
         )
+    for sentence in made.mechanism.provenance.get("targets", ()):
+        lines.append(f"Target:      {printed(sentence)}")
     lines.append(f"Time:        {made.seconds:.2f} s")
     return "\n".join(lines)
+
+
+def budget_summary(title: str, found: LeastBudget) -> str:
+    """The least factor on the budgets, what shows it, the table by family and the curve."""
+    title, worst, missed = printed(title), worst_of(found.reached), found.best.missed
+    rho = "" if found.rho_factor is None else f", which is {found.rho_factor:.6g} times rho"
+    proven = (
+        "none is proven" if found.lower_bound is None else f"{found.lower_bound:.6g}, for every design of {found.best.family}"
+    )
+    return "\n".join(
+        [
+            title,
+            "=" * len(title),
+            *cautions(found.design.mechanism),
+            f"Least factor: {found.factor:.6g} times all budgets{rho}, with {found.best.family}",
+            f"Met there:    all {len(found.reached)} targets; nearest to missing: {printed(worst.sentence())}",
+            f"Missed at:    {found.missed_at:.6g}, smaller by {found.step:g}: {printed(missed.sentence())}",
+            f"Lower bound:  {proven}",
+            "",
+            found.to_markdown(),
+            "Error against budget",
+            "",
+            found.curve_to_markdown(),
+            *found.design.mechanism.design_lines(),
+        ]
+    )
 
 
 def _where(limit: Limit) -> str:

@@ -251,16 +251,15 @@ def representatives(reached: Sequence[Reached], most: int = 6) -> list[int]:
 
 
 def draw_budget(found: LeastBudget) -> Any:
-    """A line for one query of each target, the farthest from it, with the target as a dashed line of its colour; the least
+    """A line for one query of each target, the farthest from it: its error over the target, met from 1 on downwards; the least
     factor as a vertical line, and a mark where each family first meets all targets."""
     drawing, axes = figure()
     factors = [point.factor for point in found.curve]
     for place in representatives(found.reached):
         target = found.reached[place].target
-        label = f"{printed(target.query)}: {WORDS[target.kind]}"
-        errors = [point.reached[place].in_units for point in found.curve]
-        (line,) = axes.plot(factors, errors, marker="o", markersize=3, linewidth=1, label=label)
-        axes.axhline(target.value, color=line.get_color(), linestyle="--", linewidth=1)
+        label = f"{printed(target.query)}: {WORDS[target.kind]} {target.value:g}"
+        axes.plot(factors, [p.reached[place].ratio for p in found.curve], marker="o", markersize=3, linewidth=1, label=label)
+    axes.axhline(1.0, color="0.3", linestyle="--", linewidth=1)
     axes.axvline(found.factor, color="0.3", linewidth=1)
     for row in sorted((row for row in found.rows if row["factor"] is not None), key=lambda row: row["factor"]):
         marked = {"marker": "^", "markersize": 7, "linestyle": "", "transform": axes.get_xaxis_transform()}
@@ -269,7 +268,7 @@ def draw_budget(found: LeastBudget) -> Any:
     axes.set_yscale("log")
     on_rho = "" if found.rho_factor is None else "; its square is the factor on rho"
     axes.set_xlabel(f"factor on all budgets{on_rho}")
-    axes.set_ylabel(f"error with {found.best.family} (dashed: the target)")
+    axes.set_ylabel(f"error over target, {found.best.family}")
     axes.legend(fontsize=8, loc="upper right")
     return drawing
 

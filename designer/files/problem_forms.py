@@ -114,6 +114,24 @@ PROBLEM = record(
         "allow_vacuous": BOOLEAN,
     },
 )
+FOR_QUERIES = Named(
+    "for_queries",
+    noted(
+        "A number for all queries, or a table of numbers by query.",
+        either(POSITIVE, {"type": "object", "minProperties": 1, "additionalProperties": POSITIVE}),
+    ),
+)
+REFERENCE = either(number(), {"type": "object", "minProperties": 1, "additionalProperties": number()})
+ACCURACY = ("standard_error", "margin", "relative_error")
+TARGETS: Schema = {
+    **record(
+        {},
+        {**dict.fromkeys(ACCURACY, FOR_QUERIES), "reference": REFERENCE},
+        note="How accurate answers must be: each query has at most one target.",
+        anyOf=needs_one_of(*ACCURACY),
+    ),
+    "dependentRequired": {"relative_error": ["reference"], "reference": ["relative_error"]},
+}
 OPTION_TYPES: Mapping[str, Fragment] = {"float": number(), "int": whole(), "str": text(), "bool": BOOLEAN}
 
 
