@@ -22,7 +22,7 @@ from designer.errors import InvalidSpec, NotPrivate
 from designer.values.checks import shown
 from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys
 from designer.values.printing import printed
-from designer.values.schema import HASH, Named, either, exactly, keys, noted, number, one_of, or_null, record, text
+from designer.values.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
 
 # What a file may hold: its format, and the module and class that read it.
 FORMATS = {
@@ -49,7 +49,7 @@ PROVENANCE = Named(
             "tried": {"type": "object", "additionalProperties": text()},
             "targets": list_of(text()),
             "targets_are": text(),
-            "budgets_times": POSITIVE,
+            "budgets_times": number(above=0),
         },
         note="Notes of the maker: loading neither believes nor recomputes them.",
     ),
@@ -67,7 +67,7 @@ FRAME = record(
         "seal": noted("SHA-256 of the whole object without `seal`.", either(HASH)),
     }
 )
-TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "object": dict, "number": (int, float)}
+TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "object": dict, "array": list, "number": (int, float)}
 
 
 S = TypeVar("S", bound=Specified)
@@ -181,7 +181,8 @@ def _optimality_from_spec(spec: Any) -> Optimality | None:
 def _provenance_from_spec(spec: Any) -> dict[str, Any]:
     kinds = {key: TYPES[form["type"]] for key, form in PROVENANCE.body["properties"].items()}
     known = isinstance(spec, dict) and all(isinstance(value, kinds.get(key, ())) for key, value in spec.items())
-    if not known or not all(isinstance(note, str) for note in spec.get("tried", {}).values()):
+    listed = [*spec.get("tried", {}).values(), *spec.get("targets", ())] if known else []
+    if not known or not all(isinstance(note, str) for note in listed):
         raise InvalidSpec(f"provenance: must hold nothing but {sorted(kinds)}, of the types that this program writes.")
     return dict(spec)
 
