@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +20,14 @@ from designer.progress import track
 from designer.question.targets import Targets
 from designer.values.arrays import Floats
 
+if TYPE_CHECKING:
+    from designer.designing.programs.mechanism_program import MechanismProgram  # with CVXPY behind it
+
 OWN = "met by the design of least loss"
 WEIGHED = "met by raising the weights of the queries that missed them, until they are just met"
 AIMED = "met by the design whose loss is the largest (error / target)^2"
+CAPPED = "met by the convex program of the family with variances capped"
+OPEN = 1e-3  # of the loss: what bounds may leave open before the convex program is asked
 ROUNDS, SECONDS = 60, 60.0  # of raising weights; no round is started after this time
 JUST = 1e-4  # how far below its target a query that had to be pressed may stay
 POWER = 2.5  # variances fall about like weights to the power -2/3 (Laplace) or -1/2 (Gaussian), errors like half of that
@@ -43,7 +49,9 @@ def design_meeting(problem: Problem, targets: Targets, family: str, make: Make) 
     """The family's design of least loss subject to the targets, every one of which is checked at the frozen noise.
 
     In turn: the design of least loss, if it meets them; if the one that comes nearest to them does, the designs with weights
-    raised (`_weighed`), or that one itself for families that heed no weights. `TargetsMissed` names what is missed otherwise.
+    raised (`_weighed`), or that one itself for families that heed no weights; where the bound leaves more than `OPEN` of the
+    loss open, and the family has a convex program, that program with the variances capped (`_capped`). Of these the least loss
+    is taken. `TargetsMissed` names what is missed otherwise.
     """
     own = make(problem)
     reached = reached_by(own.mechanism, problem, targets)
@@ -55,11 +63,14 @@ def design_meeting(problem: Problem, targets: Targets, family: str, make: Make) 
         best = min(reached, nearest, key=lambda one: worst_of(one).ratio)
         raise TargetsMissed(family, best, max(own.seconds, aimed.seconds))
     weighed, bound = _weighed(problem, targets, family, make)
-    chosen = Design(problem, aimed.mechanism, aimed.seconds)
-    how = AIMED
+    chosen, how = Design(problem, aimed.mechanism, aimed.seconds), AIMED
     if weighed is not None and weighed.loss <= chosen.loss:
         chosen, how = weighed, WEIGHED
-    return _noted(_claiming(chosen, own, bound), reached_by(chosen.mechanism, problem, targets), how)
+    claimed = _claiming(chosen, own, bound)
+    if claimed.optimality is None or claimed.optimality.gap > OPEN:
+        capped = _capped(problem, targets, family, chosen)
+        claimed, how = (capped, CAPPED) if capped is not None else (claimed, how)
+    return _noted(claimed, reached_by(claimed.mechanism, problem, targets), how)
 
 
 def _weighed(problem: Problem, targets: Targets, family: str, make: Make) -> tuple[Design[Mechanism] | None, float]:
@@ -85,6 +96,47 @@ def _weighed(problem: Problem, targets: Targets, family: str, make: Make) -> tup
         raised = weights[places] * (ratios / (1 - JUST / 2)) ** POWER
         weights[places] = np.maximum(problem.costs[places], raised)
     return met, bound
+
+
+def _capped(problem: Problem, targets: Targets, family: str, known: Design[Mechanism]) -> Design[Mechanism] | None:
+    """The optimum of the family's convex program with variances capped, if its loss is at most that of a design that is known
+    to meet the targets, or proven nearer to the best; None where there is no such program, or no CVXPY, or it does worse."""
+    try:
+        program = _program(problem, family)
+    except ImportError:
+        return None
+    if program is None:
+        return None
+    errors, margins = known.mechanism.standard_errors(), known.mechanism.margins(CONFIDENCE)
+    for target in targets.of(problem.workload.queries):
+        if errors[target.place] > 0:
+            shape = errors[target.place] / margins[target.place] if target.kind == "margin" else 1.0
+            program.variance_at_most(target.place, (target.most * shape) ** 2, target.sentence())
+    try:
+        made = program.design()
+    except DesignFailed:
+        return None
+    notes = {**known.mechanism.provenance, "seconds": made.seconds}
+    found = Design[Mechanism](problem, made.mechanism.annotated(notes), made.seconds)
+    met = worst_of(reached_by(found.mechanism, problem, targets)).ratio <= 1
+    return found if met and found.loss <= known.loss * (1 + JUST) else None
+
+
+def _program(problem: Problem, family: str) -> MechanismProgram | None:
+    """The family's program in CVXPY, where it has one that caps variances."""
+    if family == "laplace":
+        from designer.designing.programs.laplace_program import LaplaceProgram
+
+        return LaplaceProgram(problem)
+    if family == "ellipsoid":
+        from designer.designing.programs.ellipsoid_program import EllipsoidProgram
+
+        return EllipsoidProgram(problem)
+    if family == "gaussian":
+        from designer.designing.programs.gaussian_program import GaussianProgram
+
+        return GaussianProgram(problem)
+    return None
 
 
 def _just_met(ratios: Floats, weights: Floats, problem: Problem, places: list[int]) -> bool:
