@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from designer.additive.bounds import cell
 from designer.additive.interface import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
 from designer.designing.accuracy import Reached, reached_by, towards, worst_of
 from designer.designing.made import Design
 from designer.designing.problem import Problem
@@ -27,6 +29,7 @@ Make = Callable[[Problem], Design[Mechanism]]
 ONE_SHAPE = ("laplace", "gaussian", "ellipsoid")
 # A part of one of their designs that answers fewer queries is a design of the same family.
 PARTS = ("laplace", "gaussian")
+FINE = 1e-5  # half a step in every coordinate, as the norm measures it
 CONTINUOUS = 1 - 1e-9  # noise on a grid has variances below those of the continuous noise that bounds speak of
 
 
@@ -115,12 +118,17 @@ def _nearest(problem: Problem, targets: Targets, make: Make) -> Design[Mechanism
     return own if ratios[0] < ratios[1] else aimed
 
 
+def _fine(mechanism: Mechanism) -> bool:
+    """Whether the grid is so fine that its noise cannot be told from continuous noise by 1e-9 of a variance."""
+    return isinstance(mechanism, AdditiveMechanism) and cell(mechanism)[0] <= FINE
+
+
 def _lower_bound(problem: Problem, targets: Targets, family: str, make: Make, mechanism: Mechanism) -> float | None:
     """From the bound B of the program at the given budgets: with continuous noise errors are inversely proportional to the
     factor, so no factor below root B meets the targets."""
     asked = targets.of(problem.workload.queries)
     part = len(asked) < len(problem.workload.queries)
-    if family not in (PARTS if part else ONE_SHAPE):
+    if family not in (PARTS if part else ONE_SHAPE) or not _fine(mechanism):
         return None
     aimed = towards(problem, targets, mechanism)
     places = [target.place for target in asked]
