@@ -1,8 +1,8 @@
-"""Caps on single queries, on 755 real US cities: what it costs the others when one answer must be twice as accurate.
+"""Caps on single queries, on 755 real US cities: what it costs the others when one answer must be more accurate.
 
-The four queries of `us_cities.toml`, their weights and its metric. In turn the standard error of one query is capped at half of
-what the design of least loss gives it; the budgets stay. Independent Laplace noise has a dual, so the loss under a cap is
-proven to be the least up to 1e-4; and a program in CVXPY, which shares nothing with it but the problem, must find the same.
+The four queries of `us_cities.toml`, their weights and its metric. In turn the standard error of one query is capped at 70 % of
+what the design of least loss gives it; the budgets stay. (Half would be out of reach for `incorporated`: alone, with all the
+budget, it would reach 55 %.) Independent Laplace noise has a dual, so the loss under a cap is proven to be the least up to 1e-4; and a program in CVXPY, which shares nothing with it but the problem, must find the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from designer.values.arrays import Floats
 from examples.reproduction import Result, show
 
 PROBLEM = Path(__file__).parent / "us_cities.toml"
-CAP = 0.5  # of the standard error without caps
+CAP = 0.7  # of the standard error without caps
 DIFFERENCES: dict[str, str] = {}
 
 
@@ -36,7 +36,7 @@ def free() -> Design[Mechanism]:
 
 @cache
 def capped(query: str) -> Design[Mechanism]:
-    """One query at half its standard error, the budgets as they are."""
+    """One query at 70 % of its standard error, the budgets as they are."""
     most = CAP * float(free().mechanism.standard_errors()[problem().workload.queries.index(query)])
     return design(problem(), "laplace", targets=Targets(standard_error={query: most}))
 
@@ -64,7 +64,7 @@ def reproduce(full: bool = False) -> Result:
         computed[f"{query}: over what it was"] = float(costs(query)[place])
         published[f"{query}: over what it was"] = (CAP * (1 - 2e-4), CAP)
         computed[f"{query}: the others, on average"] = float(np.delete(costs(query), place).mean())
-        published[f"{query}: the others, on average"] = (1.0, 2.0)
+        published[f"{query}: the others, on average"] = (1.0, 2.5)
         computed[f"{query}: gap"] = made.optimality.gap if made.optimality else np.inf
         published[f"{query}: gap"] = (0.0, 1e-4)
         if full:
@@ -77,7 +77,7 @@ def draw(folder: Path) -> Path:
     """Standard errors with each cap over those without."""
     drawing, axes = figure()
     queries = problem().workload.queries
-    image = axes.imshow(np.array([costs(query) for query in queries]), cmap="RdYlGn_r", vmin=0.5, vmax=1.5)
+    image = axes.imshow(np.array([costs(query) for query in queries]), cmap="RdYlGn_r", vmin=0.0, vmax=2.0)
     for row, query in enumerate(queries):
         for column, value in enumerate(costs(query)):
             axes.text(column, row, f"{value:.2f}", ha="center", va="center")
@@ -90,4 +90,4 @@ def draw(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    show("Caps at half the standard error, one query at a time", reproduce, DIFFERENCES, draw)
+    show("Caps at 70 % of the standard error, one query at a time", reproduce, DIFFERENCES, draw)

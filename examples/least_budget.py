@@ -1,8 +1,8 @@
 """The least epsilon for standard errors below 50 in a cross table of 48,842 persons whose margins are published exactly.
 
 Race by income: both margins are public, the ten cells are released. `least_budget` finds, family by family, the smallest
-epsilon at which no cell has a standard error above 50. The check knows nothing of it: epsilon is scanned over a fine grid, a mechanism
-is designed from scratch at every value, and its noise is looked at.
+epsilon at which no cell has a standard error above 50. The check knows nothing of it: epsilon is scanned over a fine grid, a
+mechanism is designed from scratch at every value, and its noise is looked at.
 """
 
 from __future__ import annotations
