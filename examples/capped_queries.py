@@ -2,7 +2,8 @@
 
 The four queries of `us_cities.toml`, their weights and its metric. In turn the standard error of one query is capped at 70 % of
 what the design of least loss gives it; the budgets stay. (Half would be out of reach for `incorporated`: alone, with all the
-budget, it would reach 55 %.) Independent Laplace noise has a dual, so the loss under a cap is proven to be the least up to 1e-4; and a program in CVXPY, which shares nothing with it but the problem, must find the same.
+budget, it would reach 55 %.) Independent Laplace noise has a dual, so the loss under a cap is proven to be the least up to
+1e-4; and a program in CVXPY, which shares nothing with it but the problem, must find the same.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ all at once.
 | law of the answer | margin |
 | --- | --- |
 | one Laplace or Gaussian coordinate | the quantile of the discrete law, to a step of the grid |
-| a sum of Laplace coordinates, an ellipsoid, a gauge | the quantile of the continuous law from its characteristic function, an upper bound within 1e-6 of it, and what the grid adds |
+| a sum of Laplace coordinates, an ellipsoid, a gauge | the quantile of the continuous law from its characteristic function, an upper bound with a tail within 2e-6 of the one asked for, and what the grid adds |
 | a box, one coordinate | the quantile of the continuous law, closed, and what the grid adds |
 | jointly Gaussian | the quantile of the continuous law, and what the grid adds |
 | anything else: several coordinates of a box, gauges of very many simplices, grids as coarse as the noise | a bound on the safe side: the dual norm times a Gamma quantile, Chernoff, or Chebyshev |
@@ -26,6 +26,7 @@ from designer.sampling.integers.margins import gaussian_margin, laplace_margin
 from designer.values.arrays import Floats
 
 MOST_FACTORS = 2 * 10**8  # complex numbers in the characteristic functions of a gauge: about 5 s
+ROUGH = 1e-6  # of the tail of a gauge: a tenth of the terms
 FINE = 1e-6  # of a norm: cells this small add nothing worth a second bound
 TERMS = 2**12  # of a characteristic function, as far as cost is foreseen
 
@@ -145,4 +146,4 @@ def _of_gauge(norm: Gauge) -> Callable[[Floats, float], float]:
 
     vertices = norm.scale * norm.body.vertices.floats
     signed = np.concatenate([vertices, -vertices])[norm.body.simplices]
-    return lambda row, beyond: symmetric_margin(ConeLaw(norm.body.weights, signed @ row), beyond)
+    return lambda row, beyond: symmetric_margin(ConeLaw(norm.body.weights, signed @ row), beyond, ROUGH)

@@ -26,11 +26,11 @@ from solvers.programs.least_factor import LARGEST, LEAST, least_factor
 Make = Callable[[Problem], Design[Mechanism]]
 
 # One standard error is the same multiple of a margin in all designs of these families, whatever their scales.
-ONE_SHAPE = ("laplace", "gaussian", "ellipsoid")
+ONE_SHAPE = ("laplace", "gaussian", "diagonal_gaussian", "ellipsoid")
 # A part of one of their designs that answers fewer queries is a design of the same family.
 PARTS = ("laplace", "gaussian")
 FINE = 1e-5  # half a step in every coordinate, as the norm measures it
-CONTINUOUS = 1 - 1e-9  # noise on a grid has variances below those of the continuous noise that bounds speak of
+CONTINUOUS = 1 - 1e-6  # bounds speak of continuous noise and exact queries; grids keep 30 bits of these where noise is wide
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,8 @@ def factor_of_family(problem: Problem, targets: Targets, family: str, make: Make
     announce(f"{family}: searching for the least factor on the budgets")
     base = _nearest(problem, targets, make)
     found: dict[float, tuple[Design[Mechanism], tuple[Reached, ...]]] = {}
+    if stretches(base) and not worst_of(reached_by(base.mechanism, problem, targets)).value:
+        raise DesignFailed(_no_bracket(family, 0.0))
 
     def ratio(factor: float) -> float:
         made = made_at(factor, base, make)
@@ -101,7 +103,7 @@ def factor_of_family(problem: Problem, targets: Targets, family: str, make: Make
 def _no_bracket(family: str, ratio: float) -> str:
     if ratio <= 1:
         return (
-            f"{family}: meets the targets at every budget down to {LEAST:g} times the given ones, so that none is least: no "
+            f"{family}: meets the targets at every budget, down to {LEAST:g} times the given ones, so that none is least: no "
             "protected change moves the queries that have targets. Ask for the accuracy of others."
         )
     return f"{family}: misses the targets even at {LARGEST:g} times the budgets; ask for less."

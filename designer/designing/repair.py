@@ -49,7 +49,7 @@ def freeze(
     matrix = coordinates.matrix(problem)
     grid = Grid.for_scales(matrix, scales)
     on_grid = grid.values(grid.integers(matrix))
-    _refuse_swallowed(problem.relation, matrix, on_grid, scales)
+    refuse_swallowed(problem.relation, matrix, on_grid, scales)
     rounded = SensitivitySet.of(on_grid, problem.relation)
     norm = shape(rounded)
     norm = norm.divided(scale_up_to_private(rounded, norm))
@@ -123,7 +123,7 @@ def _left_out(problem: Problem, made: AdditiveMechanism) -> float:
     return 6 * share if share < 0.1 else np.inf
 
 
-def _refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scales: Floats) -> None:
+def refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scales: Floats) -> None:
     """A coordinate whose differences are lost in the grid would be noise around another query."""
     spread = np.ptp(relation.points(matrix.T), axis=0)
     lost = (np.abs(on_grid - matrix).max(axis=1) > 1e-3 * spread) & (scales > 0)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from designer.additive.grid import Grid
+from designer.additive.grid import ENTRY_FINENESS, FINENESS, FINEST, Grid
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.optimality import Optimality, bounded
@@ -14,6 +14,7 @@ from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
 from designer.designing.made import Design
 from designer.designing.problem import Problem
+from designer.designing.repair import refuse_swallowed
 
 HOMOGENEOUS = 1 - 1e-12  # a bound of the program with other budgets: they were multiplied in floats
 
@@ -34,7 +35,9 @@ def stretched(made: Design[Mechanism], factor: float, there: Problem) -> Design[
     assert isinstance(old, AdditiveMechanism)
     grid = _finer(old, math.floor(math.log2(factor)))
     norm = old.norm.divided(1 / factor)
-    rounded = SensitivitySet.of(grid.values(grid.integers(old.target)), there.relation)
+    on_grid = grid.values(grid.integers(old.target))
+    refuse_swallowed(there.relation, old.target, on_grid, np.where(old.norm.silent, 0.0, 1.0))
+    rounded = SensitivitySet.of(on_grid, there.relation)
     new = AdditiveMechanism(
         old.family,
         old.workload,
@@ -52,15 +55,15 @@ def stretched(made: Design[Mechanism], factor: float, there: Problem) -> Design[
 
 
 def _finer(old: AdditiveMechanism, exponent: int) -> Grid:
-    """Steps divided by a power of two where there is noise, as far as the entries of the matrix stay below 2^52 steps."""
-    largest = np.frexp(np.abs(old.target).max(axis=1))[1]
-    silent = old.norm.silent
-    return Grid(
-        tuple(
-            e if quiet else max(e - exponent, int(top) - 52)
-            for e, quiet, top in zip(old.grid.exponents, silent, largest, strict=True)
-        )
-    )
+    """Steps divided by a power of two where there is noise; the entries of the matrix keep their digits, and stay below 2^52
+    steps, as in `Grid.for_scales`."""
+    tops = np.frexp(np.abs(old.target).max(axis=1))[1].tolist()
+
+    def moved(step: int, top: int) -> int:
+        return max(top - 52, min(step, max(top - 1 - ENTRY_FINENESS, step - (FINEST - FINENESS))))
+
+    steps = zip(old.grid.exponents, old.norm.silent, tops, strict=True)
+    return Grid(tuple(e if quiet else moved(e - exponent, top) for e, quiet, top in steps))
 
 
 def _claim(known: Optimality | None, found: Design[Mechanism], factor: float) -> Optimality | None:

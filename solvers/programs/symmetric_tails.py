@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 FEWEST, MOST = 2**9, 2**14  # terms
-ENOUGH = 1e-9  # of the allowed probability: what is left out of the sum
+ENOUGH = 1e-9  # of the allowed probability: what may be left out of the sum
 WRAPPED = 1e-13
 ROUNDING = 1e-12  # of 2^14 terms, generously
 AT_ONCE = 2**21
@@ -97,8 +97,8 @@ class ConeLaw:
         return float(((sums - np.log(share)) / theta).min())
 
 
-def symmetric_margin(law: SymmetricLaw, beyond: float) -> float:
-    """A t with `P(|X| > t) <= beyond`, the least one up to about 1e-8 of it where the law is smooth.
+def symmetric_margin(law: SymmetricLaw, beyond: float, enough: float = ENOUGH) -> float:
+    """A t with `P(|X| > t) <= beyond`, at which the tail is that up to about `enough` of it where the law is smooth.
 
     >>> round(symmetric_margin(LaplaceLaw(np.array([1.0])), 0.05), 5), round(float(np.log(20)), 5)
     (2.99573, 2.99573)
@@ -106,7 +106,7 @@ def symmetric_margin(law: SymmetricLaw, beyond: float) -> float:
     farthest = law.beyond_all_but(beyond / 4)
     step = 2 * np.pi / (law.beyond_all_but(WRAPPED) + farthest)
     terms = FEWEST
-    while law.left_out((terms + 0.5) * step, terms) > ENOUGH * beyond and terms < MOST:
+    while law.left_out((terms + 0.5) * step, terms) > enough * beyond and terms < MOST:
         terms *= 2
     u: Floats = np.asarray((np.arange(terms) + 0.5) * step)
     shares = law.characteristic(u) / (np.pi * (np.arange(terms) + 0.5))
