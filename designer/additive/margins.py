@@ -141,9 +141,20 @@ def _continuous(mechanism: AdditiveLaw, rows: Floats) -> Callable[[Floats, float
 
 
 def _of_gauge(norm: Gauge) -> Callable[[Floats, float], float]:
-    """On the cone of a simplex the noise is a sum of its vertices with independent standard exponentials."""
+    """On the cone of a simplex the noise is a sum of its vertices with independent standard exponentials. Simplices of the same
+    heights are one, and so are those of the opposite ones; heights that differ by 1e-12 of the largest are the same."""
     from solvers.programs.symmetric_tails import ConeLaw, symmetric_margin
 
     vertices = norm.scale * norm.body.vertices.floats
     signed = np.concatenate([vertices, -vertices])[norm.body.simplices]
-    return lambda row, beyond: symmetric_margin(ConeLaw(norm.body.weights, signed @ row), beyond, ROUGH)
+
+    def of_row(row: Floats, beyond: float) -> float:
+        heights = np.sort(signed @ row, axis=1)
+        largest = np.abs(heights).max()
+        whole = np.rint(heights / largest * 1e12)
+        up = np.where((whole.sum(axis=1) >= 0)[:, None], whole, -whole[:, ::-1])
+        kinds, which = np.unique(up, axis=0, return_inverse=True)
+        weights = np.bincount(which.ravel(), weights=norm.body.weights)
+        return symmetric_margin(ConeLaw(weights, kinds * 1e-12), beyond, ROUGH) * float(largest) * (1 + 1e-9)
+
+    return of_row

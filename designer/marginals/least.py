@@ -27,6 +27,10 @@ from solvers.programs.least_factor import LARGEST, LEAST, least_factor
 
 BEYOND = 0.05  # of margins
 CONTINUOUS = 1 - 1e-9
+NONE = (
+    f"marginals: the targets are met, or missed, at every factor from {LEAST:g} to {LARGEST:g}: no protected change moves these "
+    "tables, or too much is asked."
+)
 LITTLE = 1e-8  # of the largest loss of a table with a target: what those without one may have
 
 
@@ -84,6 +88,8 @@ def least_marginal_budget(
     asked, relative = require_targets(targets).of(table_names(workload)), positive(step, "step")
     announce("marginals: searching for the least factor on the budgets")
     base = _nearest(workload, protection, asked, allow_vacuous)
+    if not _reached(base, asked).any():
+        raise DesignFailed(NONE)
     found: dict[float, tuple[MarginalMechanism, Floats]] = {}
 
     def ratio(factor: float) -> float:
@@ -93,10 +99,7 @@ def least_marginal_budget(
 
     bracket = least_factor(ratio, relative)
     if bracket is None:
-        raise DesignFailed(
-            f"marginals: the targets are met, or missed, at every factor from {LEAST:g} to {LARGEST:g}: no protected change "
-            "moves these tables, or too much is asked."
-        )
+        raise DesignFailed(NONE)
     made, values = found[bracket.met]
     missed = asked[int(np.argmax(found[bracket.missed][1] / [target.most for target in asked]))]
     units = [value / abs(t.reference or 1.0) for t, value in zip(asked, values.tolist(), strict=True)]
