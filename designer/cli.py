@@ -143,11 +143,7 @@ def parser() -> argparse.ArgumentParser:
     made = command("compare", _compare, "design all families for a problem file and compare them", TOML)
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     _add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
-    made = command("budget", _budget, "the least factor on all budgets that meets the [targets] of a problem file", TOML)
-    made.add_argument("--family", help="override the problem file, and try this family only, or auto for all")
-    made.add_argument("--step", type=float, default=STEP, help=f"relative width of the answer (default {STEP:g})")
-    made.add_argument("--plot", type=Path, help="also draw error against budget to this picture (needs matplotlib)")
-    _add_output(made, "-o", "save the spec of the design at the least factor (JSON)")
+    _add_budget_options(command("budget", _budget, "find the least factor on all budgets that meets the [targets]", TOML))
     made = command("release", _release, "release noisy answers for confidential data; spends the budget once", "spec (JSON)")
     _add_data_options(made)
     _add_output(made, "-o", "also save the release (JSON)")
@@ -167,6 +163,14 @@ def _add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> Non
     flags = ["-o", "--output"] if flag == "-o" else [flag]
     made.add_argument(*flags, dest="output", type=Path, help=help_text)
     made.add_argument("--force", action="store_true", help="replace a file of that name; inputs are never replaced")
+
+
+def _add_budget_options(made: argparse.ArgumentParser) -> None:
+    """For the least budget: which families, how near, and what to keep of the answer."""
+    made.add_argument("--family", help="override the problem file, and try this family only, or auto for all")
+    made.add_argument("--step", type=float, default=STEP, help=f"relative width of the answer (default {STEP:g})")
+    made.add_argument("--plot", type=Path, help="also draw error against budget to this picture (needs matplotlib)")
+    _add_output(made, "-o", "save the spec of the design at the least factor (JSON)")
 
 
 def _add_data_options(made: argparse.ArgumentParser) -> None:

@@ -154,7 +154,7 @@ def _of_gauge(norm: Gauge) -> Callable[[Floats, float], float]:
         whole = np.rint(heights / largest * 1e12)
         up = np.where((whole.sum(axis=1) >= 0)[:, None], whole, -whole[:, ::-1])
         kinds, which = np.unique(up, axis=0, return_inverse=True)
-        weights = np.bincount(which.ravel(), weights=norm.body.weights)
+        weights: Floats = np.asarray(np.bincount(which.ravel(), weights=norm.body.weights), dtype=np.float64)
         return symmetric_margin(ConeLaw(weights, kinds * 1e-12), beyond, ROUGH) * float(largest) * (1 + 1e-9)
 
     return of_row

@@ -21,7 +21,7 @@ from designer.progress import announce
 from designer.question.targets import Targets
 from designer.question.workload import Workload
 from designer.relations.budget_factor import with_budgets_times
-from solvers.programs.least_factor import LARGEST, LEAST, least_factor
+from solvers.programs.factor_bracket import LARGEST, LEAST, least_factor
 
 Make = Callable[[Problem], Design[Mechanism]]
 

@@ -124,7 +124,10 @@ def _left_out(problem: Problem, made: AdditiveMechanism) -> float:
 
 
 def refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scales: Floats) -> None:
-    """A coordinate whose differences are lost in the grid would be noise around another query."""
+    """A coordinate whose differences are lost in the grid would be noise around another query: `DesignFailed`.
+
+    matrix: (R, N), the measured queries. on_grid: (R, N), rounded. scales: (R,), 0 where there is no noise.
+    """
     spread = np.ptp(relation.points(matrix.T), axis=0)
     lost = (np.abs(on_grid - matrix).max(axis=1) > 1e-3 * spread) & (scales > 0)
     if lost.any():

@@ -13,23 +13,55 @@ For other norms, and for chains, nothing is proven, and the bounds are refused.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from designer.certified.norms import Gauge
+from designer.certified.norms import Gauge, Norm
 from designer.errors import DesignFailed
+from designer.question.workload import Workload
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
 from designer.values.arrays import Floats
 
 if TYPE_CHECKING:
-    from designer.lattice.mechanism import LatticeMechanism
+    from designer.invariants.changes import ChangeRelation, InvariantDistance
+    from solvers.lattices.kernel import Lattice
+
+
+class LatticeNoise(Protocol):
+    """What the bounds need to know of a mechanism: the law of its noise, and the answers that it reaches."""
+
+    @property
+    def family(self) -> str: ...
+    @property
+    def workload(self) -> Workload: ...
+    @property
+    def relation(self) -> ChangeRelation | InvariantDistance: ...
+    @property
+    def norm(self) -> Norm: ...
+    @property
+    def falloff(self) -> str: ...
+    @property
+    def cells(self) -> tuple[int, ...] | None: ...
+    @property
+    def chain(self) -> object: ...
+    @property
+    def columns(self) -> NDArray[np.intp]: ...
+    @property
+    def lattice(self) -> Lattice: ...
+    @property
+    def dimension(self) -> int: ...
+
 
 SLICES = 4000  # of the law of the scale of a mixture
 ROOMY = 1 + 1e-9  # for the floats that added a bound up
 
 
-def error_bounds_of_answers(mechanism: LatticeMechanism) -> Floats:
+def error_bounds_of_answers(mechanism: LatticeNoise) -> Floats:
     """Upper bounds of the standard deviation of the noise in each answer, (K,); exact for rank 1."""
     if mechanism.dimension == 1:
         steps, weight = _one_direction(mechanism)
@@ -40,7 +72,7 @@ def error_bounds_of_answers(mechanism: LatticeMechanism) -> Floats:
     return _reach(mechanism) * math.sqrt(_mean_square_of_norm(mechanism.dimension))
 
 
-def margin_bounds_of_answers(mechanism: LatticeMechanism, beyond: float) -> Floats:
+def margin_bounds_of_answers(mechanism: LatticeNoise, beyond: float) -> Floats:
     """Numbers t, (K,), with `P(|noise in answer k| > t_k) <= beyond`; the least ones for rank 1."""
     if mechanism.dimension == 1:
         steps, weight = _one_direction(mechanism)
@@ -53,7 +85,7 @@ def margin_bounds_of_answers(mechanism: LatticeMechanism, beyond: float) -> Floa
     return _reach(mechanism) * _tail_of_norm(mechanism.dimension, beyond)
 
 
-def _one_direction(mechanism: LatticeMechanism) -> tuple[Floats, float]:
+def _one_direction(mechanism: LatticeNoise) -> tuple[Floats, float]:
     """A lattice of rank 1: what one step of it adds to each answer, (K,), and the norm of a step."""
     _require_known(mechanism)
     step = mechanism.lattice.basis.astype(np.float64)
@@ -61,17 +93,12 @@ def _one_direction(mechanism: LatticeMechanism) -> tuple[Floats, float]:
 
 
 def _variance_of_one(falloff: str, weight: float) -> float:
-    from fractions import Fraction
-
-    from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
-    from designer.sampling.integers.discrete_laplace import DiscreteLaplace
-
     rate = Fraction(weight)
     law = DiscreteLaplace([rate]) if falloff == "exponential" else DiscreteGaussian([1 / rate**2])
     return float(law.variance()[0])
 
 
-def _along(mechanism: LatticeMechanism) -> Floats:
+def _along(mechanism: LatticeNoise) -> Floats:
     """`q' (B (B' P B)^-1 B') q` for each query q, (K,): the variances of the continuous Gaussian with the norm's precision."""
     basis = mechanism.lattice.basis.astype(np.float64)
     image = np.atleast_2d(mechanism.norm.factor) @ basis[:, mechanism.columns].T
@@ -92,7 +119,7 @@ def _mixture_margin(dimension: int, beyond: float) -> float:
     return high
 
 
-def _reach(mechanism: LatticeMechanism) -> Floats:
+def _reach(mechanism: LatticeNoise) -> Floats:
     """`max |<q, z>| / ||z||_1` over the lattice, (K,), in units of the weight: a query and its shifts by the statistics that
     are kept give the same answers, and the shift of least largest entry gives the bound."""
     from scipy.optimize import linprog
@@ -109,7 +136,7 @@ def _reach(mechanism: LatticeMechanism) -> Floats:
     return np.array(found) * ROOMY / float(mechanism.norm.map[0])
 
 
-def _require_known(mechanism: LatticeMechanism) -> None:
+def _require_known(mechanism: LatticeNoise) -> None:
     norm = mechanism.norm
     equal = mechanism.cells is None and norm.map.ndim == 1 and len(set(norm.map.tolist())) == 1
     rank_1 = mechanism.dimension == 1

@@ -23,13 +23,13 @@ from designer.progress import announce
 from designer.question.targets import Target, Targets, require_targets
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import positive
-from solvers.programs.least_factor import LARGEST, LEAST, least_factor
+from solvers.programs.factor_bracket import LARGEST, LEAST, least_factor
 
 BEYOND = 0.05  # of margins
 CONTINUOUS = 1 - 1e-9
 NONE = (
-    f"marginals: the targets are met, or missed, at every factor from {LEAST:g} to {LARGEST:g}: no protected change moves these "
-    "tables, or too much is asked."
+    f"marginals: the targets are met, or missed, at every factor from {LEAST:g} to {LARGEST:g}: no protected change moves "
+    "these tables, or too much is asked."
 )
 LITTLE = 1e-8  # of the largest loss of a table with a target: what those without one may have
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -35,9 +36,10 @@ def variance_meeting(*, standard_error: float | None = None, margin: float | Non
         raise InvalidProblem("standard_error, margin: give one of the two, and a step above 0.")
     if standard_error is not None:
         most = Fraction(positive(standard_error, "standard_error")) / unit
-        return min(most**2 if most**2 >= WIDE else _widest(lambda v: _deviation(v) <= most), LARGEST_VARIANCE) * unit**2
+        square: Fraction = most**2 if most**2 >= WIDE else _widest(lambda v: _deviation(v) <= most)
+        return min(square, Fraction(LARGEST_VARIANCE)) * unit * unit
     reach = Fraction(positive(margin, "margin")) / unit
-    return _widest(lambda v: gaussian_margin(v, BEYOND) <= reach) * unit**2
+    return _widest(lambda v: gaussian_margin(v, BEYOND) <= reach) * unit * unit
 
 
 def least_plan(queries: Sequence[Query], targets: Targets, splitting: UnitSplitting | None = None) -> TablePlan:
@@ -78,7 +80,7 @@ def _allowed(part: Additive, target: Target) -> Fraction:
 
 
 def _deviation(variance: float) -> float:
-    return float(DiscreteGaussian([Fraction(variance)]).variance()[0]) ** 0.5
+    return math.sqrt(float(DiscreteGaussian([Fraction(variance)]).variance()[0]))
 
 
 def _widest(allowed: Callable[[float], bool]) -> Fraction:

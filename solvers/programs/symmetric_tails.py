@@ -30,7 +30,7 @@ class SymmetricLaw(Protocol):
     """A law that is symmetric around 0, with exponential tails."""
 
     def characteristic(self, u: Floats) -> Floats:
-        """phi at u, (n,)."""
+        """phi at u, (n,). Returns (n,)."""
 
     def left_out(self, last: float, terms: int) -> float:
         """A bound of `sum over k >= terms of |phi(u_k)| / (pi (k + 1/2))`, `last = u_terms`."""
@@ -48,9 +48,11 @@ class LaplaceLaw:
     power: float = 1.0
 
     def characteristic(self, u: Floats) -> Floats:
+        """phi at u, (n,). Returns (n,)."""
         return np.asarray(np.exp(-self.power * np.log1p(np.square(np.outer(self.scales, u))).sum(axis=0)))
 
     def left_out(self, last: float, terms: int) -> float:
+        """phi falls at least like the power of u that it falls by at `last`, so the terms add up to an integral at most."""
         squares = (self.scales * last) ** 2
         falls = self.power * float((2 * squares / (1 + squares)).sum())
         return float(self.characteristic(np.array([last]))[0]) / np.pi * (1 / (terms + 0.5) + 1 / falls)
@@ -74,6 +76,7 @@ class ConeLaw:
     heights: Floats
 
     def characteristic(self, u: Floats) -> Floats:
+        """phi at u, (n,). Returns (n,)."""
         found = np.empty(len(u))
         size = max(1, AT_ONCE // self.heights.size)
         for start in range(0, len(u), size):
@@ -83,12 +86,14 @@ class ConeLaw:
         return found
 
     def left_out(self, last: float, terms: int) -> float:
+        """phi falls at least like the power of u that it falls by at `last`, so the terms add up to an integral at most."""
         squares = (self.heights * last) ** 2
         sizes = self.weights * np.exp(-0.5 * np.log1p(squares).sum(axis=1))
         falls = (squares / (1 + squares)).sum(axis=1)
         return float((sizes * (1 / (terms + 0.5) + 1 / np.maximum(falls, 1e-300))).sum() / np.pi)
 
     def beyond_all_but(self, share: float) -> float:
+        """Chernoff, with the moments of the mixture."""
         theta = np.linspace(0.1, 0.95, 18) / np.abs(self.heights).max()
         turned = theta[:, None, None] * self.heights
         logs = np.logaddexp(-np.log1p(-turned).sum(axis=2), -np.log1p(turned).sum(axis=2)) - np.log(2)

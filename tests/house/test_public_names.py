@@ -58,7 +58,7 @@ MEMBERS: dict[Any, str] = {
     Invariant: "protect at",
     Design: "privacy optimality error",
     designer.Comparison: "to_markdown plot",
-    designer.LeastBudget: "factor rho_factor design reached missed_at lower_bound rows curve to_markdown plot",
+    designer.LeastBudget: "factor rho_factor design reached missed_at lower_bound to_markdown plot",
     Mechanism: "release sample_noise privacy_loss error standard_errors margins save verify",
 }
 
