@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Self, TypeVar
 import cvxpy as cp
 
 from designer.convex.bounds import Slopes, lagrangian_bound
-from designer.convex.conflicts import explain
+from designer.convex.conflicts import NEGLIGIBLE, explain
 from designer.convex.constraints import OwnConstraint
 from designer.convex.rounds import Answer, Rounds, Statement
 from designer.convex.separation import Separated
-from designer.convex.solving import DEFAULT, INFEASIBLE, Solved, known_solver
+from designer.convex.solving import DEFAULT, Solved, known_solver
 from designer.convex.wording import in_words, require_convex
 from designer.errors import DesignFailed, InvalidProblem
 from designer.values.arrays import Floats
@@ -110,12 +110,16 @@ class Program(ABC):
     def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
         """The least `loss + sum <slope, variable>` over a set that contains every private point; None where it is not known.
 
-        parts: of a loss that is the largest of several, weights of sum 1; their weighted mean stands for it.
+        slopes: as in `least_linear`. parts: (K,), of a loss that is the largest of several, weights of sum 1; their weighted
+        mean stands for it. None for another loss.
         """
         return None
 
     def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
-        """A lower bound of the loss from multipliers of `privacy` alone; None where there is none. parts: see `least_loss`."""
+        """A lower bound of the loss from multipliers of `privacy` alone; None where there is none.
+
+        multipliers: an array of its shape, (M,), for each constraint of `privacy`. parts: (K,), or None, as in `least_loss`.
+        """
         return None
 
     @property
@@ -149,7 +153,7 @@ class Program(ABC):
         """Add a constraint of CVXPY, or several; the program itself is changed and returned.
 
         name: what messages call it; several under one name are numbered. `InvalidProblem` for what is no constraint, is not
-        convex (DCP), or speaks of a variable without a value.
+        convex (DCP), has a parameter without a value, or speaks of another program.
         """
         given = list(constraints) if isinstance(constraints, Iterable) else [constraints]
         added = [self._checked(constraint, name, place, len(given)) for place, constraint in enumerate(given)]
@@ -164,8 +168,25 @@ class Program(ABC):
             )
         text = self.text(constraint)
         require_convex(constraint, f"{text!r}", self.named, field)
+        self._require_own(constraint, text, field)
         called = text if name is None else str(name) if count == 1 else f"{name} ({place + 1})"
-        return OwnConstraint(constraint, called)
+        known = {id(variable) for variable in self.variables.values()}
+        return OwnConstraint(constraint, called, any(id(variable) not in known for variable in constraint.variables()))
+
+    def _require_own(self, thing: Any, text: str, field: str) -> None:
+        """Parameters must have values, and variables be real, and the program's own where they bear the names of its own."""
+        unset = [parameter.name() for parameter in thing.parameters() if parameter.value is None]
+        if unset:
+            raise InvalidProblem(f"{field}: {text!r} has the parameter {unset[0]!r} without a value; set its value first.")
+        for variable in thing.variables():
+            if variable.attributes["boolean"] or variable.attributes["integer"]:
+                raise InvalidProblem(
+                    f"{field}: {text!r} has the integer variable {variable.name()!r}; only real ones are convex."
+                )
+            if self.variables.get(variable.name(), variable) is not variable:
+                raise InvalidProblem(
+                    f"{field}: {text!r} speaks of {variable.name()!r} of another program; use the expressions of this one."
+                )
 
     def minimise(self, objective: Any) -> Self:
         """Minimise another convex expression, one number; the program itself is changed and returned."""
@@ -174,7 +195,9 @@ class Program(ABC):
             raise InvalidProblem(
                 f"objective: {shown(objective)} is no expression of one number; build it from the program's expressions."
             )
-        require_convex(cp.Minimize(expression), f"{self.text(expression)!r}", self.named, "objective")
+        text = self.text(expression)
+        require_convex(cp.Minimize(expression), f"{text!r}", self.named, "objective")
+        self._require_own(expression, text, "objective")
         self._objective = expression
         return self
 
@@ -189,13 +212,12 @@ class Program(ABC):
     def _solved(self, solver: str, options: Mapping[str, Any], margins: Sequence[float]) -> Solved:
         start = time.perf_counter()
         self.start()
-        answer = self._rounds(solver, options).run(Statement(self.objective, tuple(self._own), tuple(margins)))
-        if answer.status in INFEASIBLE:
-            found = explain(self._rounds(solver, options), self._own, self.text)
-            raise DesignFailed(f"{self.title}: {found or self._advice(answer, solver)}")
+        answer = Rounds(self, solver, options).run(Statement(self.objective, tuple(self._own), tuple(margins)))
         if not answer.usable:
-            raise DesignFailed(f"{self.title}: {self._advice(answer, solver)}")
-        bound, words = self._bound(answer)
+            doubted = self._own and not answer.status.startswith("unbounded")
+            found = self._contradiction() if doubted else None
+            raise DesignFailed(f"{self.title}: {found or self._advice(answer, solver)}")
+        bound, words = self.proven(answer)
         self.settle()
         return Solved(
             status=answer.status,
@@ -210,11 +232,12 @@ class Program(ABC):
             solver=solver,
         )
 
-    def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
-        return Rounds(self, solver, options)
+    def _contradiction(self) -> str | None:
+        """What contradicts what, found with the default solver, whichever failed: its multipliers must be accurate."""
+        return explain(Rounds(self, DEFAULT, {}), self._own, self.text) if self._own else None
 
-    def _bound(self, answer: Answer) -> tuple[float | None, str]:
-        """The best of the bounds that apply, and how it was found."""
+    def proven(self, answer: Answer) -> tuple[float | None, str]:
+        """The best of the bounds that the multipliers prove, and how it was found; None, and why, where they prove none."""
         closed, partly = None, None
         if self._objective is None:
             closed = self.standard_bound(answer.multipliers, answer.parts)
@@ -225,7 +248,7 @@ class Program(ABC):
             "multipliers of all constraints, these linearised": partly,
             "multipliers of all constraints, Lagrangian linearised": lagrangian_bound(terms, self.variables, self.least_linear),
         }
-        proven = {words: bound for words, bound in found.items() if bound is not None}
+        proven = {words: bound - answer.leeway for words, bound in found.items() if bound is not None}
         if not proven:
             return None, "none: the multipliers prove none"
         words = max(proven, key=lambda key: proven[key])
@@ -237,11 +260,11 @@ class Program(ABC):
         return f"{solver} ended with {answer.status!r}; try another solver, or other options of it."
 
     def frozen_within(
-        self, solver: str, options: Mapping[str, Any], build: Callable[[Solved], Made], take: Callable[[Made], None]
+        self, solver: str, options: Mapping[str, Any], build: Callable[[], Made], take: Callable[[Made], None]
     ) -> tuple[Made, Solved]:
         """Solve, build, and check the user's constraints at what was built; what is broken is tightened and solved again.
 
-        build(solved) makes the frozen object of the variables' values, take(made) gives the variables the values that it
+        build() makes the frozen object of the variables' values, take(made) gives the variables the values that it
         really has. `DesignFailed` where a constraint still does not hold after `ATTEMPTS` solves.
         """
         name, margins = known_solver(solver), [0.0] * len(self._own)
@@ -252,7 +275,7 @@ class Program(ABC):
                 if not attempt:
                     raise
                 break
-            made = build(solved)
+            made = build()
             take(made)
             self._refit()
             off = [own.violation() for own in self._own]
@@ -260,7 +283,7 @@ class Program(ABC):
             if not any(broken):
                 return made, solved
             margins = [m + 2 * v * b for m, v, b in zip(margins, off, broken, strict=True)]
-        found = explain(self._rounds(name, options), self._own, self.text)
+        found = self._contradiction()
         raise DesignFailed(f"{self.title}: {found or self._still_broken(off, name)}")
 
     def _still_broken(self, off: Sequence[float], solver: str) -> str:
@@ -274,11 +297,15 @@ class Program(ABC):
         """Give variables that the user brought along the values that suit the program's best."""
         known = (*self.variables.values(), *(variable for part in self.definitions for variable in part.variables()))
         values = {id(variable): cp.Constant(variable.value) for variable in known if variable.value is not None}
+        if all(id(variable) in values for variable in self.problem.variables()):
+            return
         slacks, fitted = [], []
         for own in self._own:
             if any(id(variable) not in values for variable in own.constraint.variables()):
                 relaxed, slack = own.relaxed(own.weights())
                 fitted.append(relaxed.tree_copy(values))
                 slacks.append(cp.sum(slack))
-        if fitted:
-            cp.Problem(cp.Minimize(sum(slacks)), fitted).solve(solver=DEFAULT)
+        total = sum(slacks, start=cp.Constant(0.0))
+        least = max(0.0, float(cp.Problem(cp.Minimize(total), fitted).solve(solver=DEFAULT)))
+        goal = self.objective.tree_copy(values)
+        cp.Problem(cp.Minimize(goal), [*fitted, total <= least + NEGLIGIBLE]).solve(solver=DEFAULT)

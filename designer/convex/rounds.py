@@ -14,7 +14,7 @@ from cvxpy.constraints.zero import Equality
 
 from designer.convex.bounds import Term
 from designer.convex.constraints import OwnConstraint
-from designer.convex.separation import NOTICED, Separated
+from designer.convex.separation import Separated
 from designer.convex.solving import USABLE, solve_with
 from designer.progress import announce
 from designer.values.arrays import Floats
@@ -36,6 +36,7 @@ class Separable(Protocol):
     @property
     def in_units(self) -> Mapping[Any, Any]: ...
     def separate(self) -> Separated: ...
+    def start(self) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +51,13 @@ class Statement:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """How the rounds ended. worst: the largest ratio of a pair at the answer. multipliers: of each constraint of `privacy`.
+    """How the rounds ended. worst: the largest ratio of a pair at the answer.
 
+    multipliers: of each constraint of `privacy`, (M,).
     objective, constraints: the terms of the Lagrangian at the answer, in the units of the user. parts: of an objective that is
-    a largest entry, the weights of the entries, of sum 1, that their multipliers give. extra: multipliers of these constraints.
+    a largest entry, the weights of the entries, (K,), of sum 1, that their multipliers give. extra: multipliers of these
+    constraints, each of its shape, (...,).
+    leeway: what it is worth that the user's constraints count as held up to `OwnConstraint.allowed`.
     """
 
     status: str
@@ -64,6 +68,7 @@ class Answer:
     constraints: tuple[Term, ...] = ()
     parts: Floats | None = None
     extra: tuple[Floats, ...] = ()
+    leeway: float = 0.0
 
     @property
     def usable(self) -> bool:
@@ -87,7 +92,7 @@ class Rounds:
                 return Answer("without values" if status in USABLE else status, np.inf, count)
             posed.hand_back()
             found = self.program.separate()
-            if not found.added or found.worst <= 1 + NOTICED:
+            if not found.added:
                 return posed.answer(status, found.worst, count)
         return posed.answer("stalled", found.worst, count)
 
@@ -140,9 +145,19 @@ class _Posed:
         parts = self._parts()
         objective = Term(self.statement.objective, np.ones(())) if parts is None else Term(self.peak, parts)
         extra = tuple(self._multiplier(constraint) for constraint in self.extra)
-        return Answer(status, worst, rounds, multipliers, objective, self._terms(multipliers, own), parts, extra)
+        return Answer(
+            status, worst, rounds, multipliers, objective, self._terms(multipliers, own), parts, extra, self._leeway(own)
+        )
+
+    def _leeway(self, own: Sequence[Floats]) -> float:
+        allowed = (
+            stated.allowed * np.abs(m / w).sum() for stated, m, w in zip(self.statement.own, own, self.weights, strict=True)
+        )
+        return float(sum(allowed))
 
     def _multiplier(self, constraint: Any) -> Floats:
+        if OwnConstraint(constraint, "").kind == "cone":
+            return np.zeros(())
         dual = constraint.dual_value
         dual = np.zeros(constraint.shape) if dual is None else np.asarray(dual, dtype=np.float64)
         if isinstance(constraint, PSD):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily
+from designer.designing.factor_search import Make
 from designer.designing.family import Family
 from designer.designing.made import Design
 from designer.designing.meeting import TargetsMissed, design_meeting, remedy
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
 AUTO_ELEMENTS = 5000
+T = TypeVar("T")
+NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
 
 
 def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
@@ -32,40 +36,79 @@ def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
     return known_families() if names is None else tuple(map(family_named, names))
 
 
+Settings = Mapping[str, Any]
+
+
 @overload
 def design(
-    problem: Problem, /, family: LatticeFamily, *, targets: Targets | None = None, **options: Any
+    problem: Problem,
+    /,
+    family: LatticeFamily,
+    *,
+    targets: Targets | None = ...,
+    solver: str = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
 ) -> Design[LatticeMechanism]: ...
 @overload
 def design(
-    problem: Problem, /, family: AdditiveFamily, *, targets: Targets | None = None, **options: Any
+    problem: Problem,
+    /,
+    family: AdditiveFamily,
+    *,
+    targets: Targets | None = ...,
+    solver: str = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
 ) -> Design[AdditiveMechanism]: ...
 @overload
 def design(
-    problem: Problem, /, family: str = "auto", *, targets: Targets | None = None, **options: Any
+    problem: Problem,
+    /,
+    family: str = ...,
+    *,
+    targets: Targets | None = ...,
+    solver: str = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
 ) -> Design[Mechanism]: ...
-def design(problem: Problem, /, family: str = "auto", *, targets: Targets | None = None, **options: Any) -> Design[Mechanism]:
+def design(
+    problem: Problem,
+    /,
+    family: str = "auto",
+    *,
+    targets: Targets | None = None,
+    solver: str = "auto",
+    solver_options: Settings | None = None,
+    **options: Any,
+) -> Design[Mechanism]:
     """The best mechanism of a family for a problem, certified.
 
     family: a name in `designer.designing.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the
     best that applies (see `best_of_all`). targets: accuracy that the answers must have at these budgets, checked at the frozen
-    noise; with "auto" the best of the families that meet them. options: those of the builder. Raises `InvalidProblem` for an
-    unknown family or option, `DesignFailed` when the family has no mechanism for the problem, or none that meets the targets:
-    the message names the queries, what they reach, and the factor on the budgets that `least_budget` finds.
+    noise; with "auto" the best of the families that meet them. options: those of the builder. solver: "auto", the family's own
+    specialised solver; or an installed solver of CVXPY, to which the family's program is given with `solver_options` (see
+    `designer.programs`; with the family "auto", the best of those that have a program). What it answers is repaired and
+    certified like every design, and the provenance says how far it was off. Raises `InvalidProblem` for an unknown family,
+    option or solver and for a family without a program, `DesignFailed` when the family has no mechanism for the problem, or
+    none that meets the targets: the message names the queries, what they reach, and the factor on the budgets that
+    `least_budget` finds.
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
     >>> made.privacy.holds, made.mechanism.scales.round(9).tolist()
     (True, [2.0, 2.0, 2.0])
     """
+    _require_settings(solver, solver_options)
     if targets is not None:
-        return _meeting(problem, family, require_targets(targets), options)
+        choices = {"solver": solver, "solver_options": solver_options}
+        return _meeting(problem, family, require_targets(targets), choices, options)
     if family == "auto":
         if unknown := sorted(set(options) - {"seconds"}):
             raise InvalidProblem(
                 f"options: {shown(unknown)} unknown to 'auto', which takes ['seconds']; name a family beside them."
             )
-        return best_of_all(problem, **options)
+        return best_of_all(problem, solver=solver, solver_options=solver_options, **options)
     (chosen,) = chosen_families([family])
     unknown = sorted(set(options) - set(chosen.options()))
     if unknown:
@@ -76,8 +119,15 @@ def design(problem: Problem, /, family: str = "auto", *, targets: Targets | None
         raise DesignFailed(
             f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family."
         )
+    if not is_own(solver):
+        return designed_by(solver, chosen, problem, solver_options or {}, options)
+    return _designed(chosen, problem, options)
+
+
+def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
+    """The design of a family by its own solver."""
     start = time.perf_counter()
-    mechanism = _of_the_family(chosen, built(chosen, problem, options))
+    mechanism = _of_the_family(chosen, refusing(chosen, lambda: chosen.build(problem, **options)))
     seconds = time.perf_counter() - start
     provenance = {
         "software": f"dp-designer {VERSION}",
@@ -85,41 +135,82 @@ def design(problem: Problem, /, family: str = "auto", *, targets: Targets | None
         "loss": problem.loss,
         "options": options,
         "seconds": round(seconds, 3),
+        **{note: mechanism.provenance[note] for note in NOTED if note in mechanism.provenance},
     }
     return Design(problem, mechanism.annotated(provenance), seconds)
 
 
-def _meeting(problem: Problem, family: str, targets: Targets, options: Mapping[str, Any]) -> Design[Mechanism]:
+def _meeting(problem: Problem, family: str, targets: Targets, choices: Settings, options: Settings) -> Design[Mechanism]:
     """`design` with targets: those of the families that are asked, or a refusal that says what would meet them."""
     targets.of(problem.workload.queries)
     missed: list[TargetsMissed] = []
 
+    def own(name: str) -> Make:
+        chosen = options if name == family else {}
+        return lambda aimed: design(aimed, name, **choices, **chosen)
+
     def make(name: str) -> Design[Mechanism]:
         try:
-            return design_meeting(problem, targets, name, lambda aimed: design(aimed, name, **_options_of(name)))
+            return design_meeting(problem, targets, name, own(name))
         except TargetsMissed as failure:
             missed.append(failure)
             raise
 
-    def _options_of(name: str) -> Mapping[str, Any]:
-        return options if name == family else {}
-
     try:
-        return best_of_all(problem, make=make, **options) if family == "auto" else make(family)
+        return best_of_all(problem, make=make, **choices, **options) if family == "auto" else make(family)
     except DesignFailed:
         if not missed:
             raise
         nearest = min(missed, key=lambda one: one.ratio)
-        name = nearest.family
-        words = remedy(problem, targets, nearest, lambda aimed: design(aimed, name, **_options_of(name)))
+        words = remedy(problem, targets, nearest, own(nearest.family))
         others = f" No other of the {len(missed)} families comes as near." if len(missed) > 1 else ""
         raise DesignFailed(f"{nearest}{others} {words}") from None
 
 
-def built(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mechanism:
-    """The family's mechanism; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words."""
+def is_own(solver: str) -> bool:
+    """Whether a family's own solver is meant, and none of CVXPY's."""
+    return solver.lower() == "auto"
+
+
+def _require_settings(solver: object, settings: object) -> None:
+    """A solver is named by a text, its options in a mapping, and only where it is named."""
+    if not isinstance(solver, str):
+        raise InvalidProblem(f"solver: {shown(solver)} is no name; give 'auto', or the name of a solver of CVXPY.")
+    if settings is not None and not isinstance(settings, Mapping):
+        raise InvalidProblem(f"solver_options: {shown(settings)} is no mapping; give {{name: value}}.")
+    if not is_own(solver):
+        from designer.convex.solving import known_solver
+
+        known_solver(solver)
+    elif settings:
+        raise InvalidProblem("solver_options: belong to a solver of CVXPY; name it as solver.")
+
+
+def designed_by(
+    solver: str, family: Family, problem: Problem, settings: Settings, options: Settings
+) -> Design[AdditiveMechanism]:
+    """The design of a family whose program a solver of CVXPY solves."""
+    if not family.has_program:
+        stated = [known.name for known in chosen_families() if known.has_program]
+        raise InvalidProblem(
+            f"solver: {shown(solver)} is named, but no program states family {family.name!r}; leave solver out, or use one of "
+            f"{stated}."
+        )
+    if options:
+        raise InvalidProblem(
+            f"options: {shown(sorted(options))} are of the family's own solver; leave them out beside solver = "
+            f"{shown(solver)}, whose options are solver_options."
+        )
+    from designer.designing.programs.listed import PROGRAMS
+
+    made = refusing(family, lambda: PROGRAMS[family.name](problem).design(solver, **settings))
+    return replace(made, mechanism=made.mechanism.annotated({**made.mechanism.provenance, "family": family.title}))
+
+
+def refusing(family: Family, make: Callable[[], T]) -> T:
+    """What is made; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words."""
     try:
-        return family.build(problem, **options)
+        return make()
     except (Refusal, UntrueBound):
         raise
     except (ArithmeticError, ValueError) as failure:  # overflow, singular matrices, solvers that are handed infinity
@@ -140,10 +231,12 @@ def _of_the_family(family: Family, made: Mechanism) -> Mechanism:
     return made
 
 
-def automatic_families(problem: Problem) -> list[Family]:
-    """Those that "auto" tries: of the problem's notion, no baselines, none that serve another end than least loss."""
-    known = chosen_families()
-    return [f for f in known if f.notion == problem.notion and not (f.baseline or f.on_request) and f.concerns(problem)]
+def automatic_families(problem: Problem, solver: str = "auto") -> list[Family]:
+    """Those that "auto" tries: of the problem's notion, no baselines, none that serve another end than least loss; with a
+    solver of CVXPY, those that have a program."""
+    stated = [family for family in chosen_families() if is_own(solver) or family.has_program]
+    known = [family for family in stated if family.notion == problem.notion and family.concerns(problem)]
+    return [family for family in known if not (family.baseline or family.on_request)]
 
 
 def not_started(problem: Problem, family: Family, late: bool, allowed: float) -> str:
@@ -156,24 +249,31 @@ def not_started(problem: Problem, family: Family, late: bool, allowed: float) ->
 
 
 def best_of_all(
-    problem: Problem, seconds: float = 60.0, *, make: Callable[[str], Design[Mechanism]] | None = None
+    problem: Problem,
+    seconds: float = 60.0,
+    solver: str = "auto",
+    solver_options: Settings | None = None,
+    *,
+    make: Callable[[str], Design[Mechanism]] | None = None,
 ) -> Design[Mechanism]:
     """The design of least loss among the families of the problem's notion, baselines left out;
     its provenance lists what was tried.
 
     seconds: once one family has a mechanism, none is started after this time. They come in the order of the list. A family that
-    fails, in whatever way, is listed with its reason, and the others go on. make: from the name of a family to its design,
-    `design` itself unless given.
+    fails, in whatever way, is listed with its reason, and the others go on.
+    solver, solver_options: of CVXPY, for the families that have a program; the others are then left out. make: from the name of
+    a family to its design, `design` itself unless given.
     """
     allowed, start = positive(seconds, "options.seconds"), time.perf_counter()
     made: list[Design[Mechanism]] = []
     tried: dict[str, str] = {}
-    for family in automatic_families(problem):
+    own = make or (lambda name: design(problem, name, solver=solver, solver_options=solver_options))
+    for family in automatic_families(problem, solver):
         if why := not_started(problem, family, bool(made) and time.perf_counter() - start > allowed, allowed):
             tried[family.name] = why
             continue
         try:
-            candidate = design(problem, family.name) if make is None else make(family.name)
+            candidate = own(family.name)
             tried[family.name] = f"loss {candidate.loss:.6g} in {candidate.seconds:.2f} s"
         except Exception as failure:
             tried[family.name] = f"no mechanism: {reason(failure)}"

@@ -123,20 +123,10 @@ def _capped(problem: Problem, targets: Targets, family: str, known: Design[Mecha
 
 
 def _program(problem: Problem, family: str) -> MechanismProgram | None:
-    """The family's program in CVXPY, where it has one that caps variances."""
-    if family == "laplace":
-        from designer.designing.programs.laplace_program import LaplaceProgram
+    """The family's program in CVXPY, where it has one that caps variances and margins alike."""
+    from designer.designing.programs.listed import PROGRAMS
 
-        return LaplaceProgram(problem)
-    if family == "ellipsoid":
-        from designer.designing.programs.ellipsoid_program import EllipsoidProgram
-
-        return EllipsoidProgram(problem)
-    if family == "gaussian":
-        from designer.designing.programs.gaussian_program import GaussianProgram
-
-        return GaussianProgram(problem)
-    return None
+    return PROGRAMS[family](problem) if family in PROGRAMS and family in ONE_SHAPE else None
 
 
 def _just_met(ratios: Floats, weights: Floats, problem: Problem, places: list[int]) -> bool:

@@ -50,6 +50,10 @@ PROVENANCE = Named(
             "targets": list_of(text()),
             "targets_are": text(),
             "budgets_times": number(above=0),
+            "hull": text(),
+            **{key: text() for key in ("program", "objective", "solver", "status")},
+            **{key: number(least=0) for key in ("raw_violation", "own_violation", "repaired_loss", "rounds", "pairs")},
+            "constraints": list_of(text(), least=0),
         },
         note="Notes of the maker: loading neither believes nor recomputes them.",
     ),
@@ -67,7 +71,7 @@ FRAME = record(
         "seal": noted("SHA-256 of the whole object without `seal`.", either(HASH)),
     }
 )
-TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "object": dict, "array": list, "number": (int, float)}
+TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "object": dict, "number": (int, float), "array": list}
 
 
 S = TypeVar("S", bound=Specified)
@@ -181,7 +185,7 @@ def _optimality_from_spec(spec: Any) -> Optimality | None:
 def _provenance_from_spec(spec: Any) -> dict[str, Any]:
     kinds = {key: TYPES[form["type"]] for key, form in PROVENANCE.body["properties"].items()}
     known = isinstance(spec, dict) and all(isinstance(value, kinds.get(key, ())) for key, value in spec.items())
-    listed = [*spec.get("tried", {}).values(), *spec.get("targets", ())] if known else []
+    listed = [*spec.get("tried", {}).values(), *spec.get("targets", ()), *spec.get("constraints", ())] if known else []
     if not known or not all(isinstance(note, str) for note in listed):
         raise InvalidSpec(f"provenance: must hold nothing but {sorted(kinds)}, of the types that this program writes.")
     return dict(spec)

@@ -10,5 +10,6 @@
 from designer.designing.programs.ellipsoid_program import EllipsoidProgram as ellipsoid
 from designer.designing.programs.gaussian_program import GaussianProgram as gaussian
 from designer.designing.programs.laplace_program import LaplaceProgram as laplace
+from designer.designing.programs.strategy_program import StrategyProgram as strategy
 
-__all__ = ["ellipsoid", "gaussian", "laplace"]
+__all__ = ["ellipsoid", "gaussian", "laplace", "strategy"]

@@ -31,10 +31,10 @@ NAMES = {
         NotPrivate Optimality PrivacyCertificate Problem Release Targets Workload __version__ compare design invariants least_budget load
         metrics read_problem""",
     "designer.metrics": """AddRemove AppearOrChange Chebyshev Euclidean Graph GreatCircle Hamming Instance Line Manhattan Matrix Maximum
-        Metric Ordered Partition PerElement Product Restricted RootSumSquares Scaled SmoothThreshold Sum Threshold Uniform add_remove
+        Metric Ordered Partition PerElement Product Restricted RootSumSquares Scaled SmoothThreshold Sum Taxonomy Threshold Uniform add_remove
         after_noisy_total appear_or_change attribute_values blowfish blowfish_attribute blowfish_full_domain blowfish_graph
         blowfish_partition chebyshev euclidean from_matrix graph great_circle hamming instance line manhattan maximum number_of_records
-        partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of uniform""",
+        partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of taxonomy uniform""",
     "designer.invariants": "Invariant Statistics linear margins partition total",
     "designer.tables": """OTHERS Answer Average Condition Count CountDistinct Groups Key Measure PartitionSelection PolicyCertificate
         Quantile Sum TablePlan TableRelease UnitSplitting hierarchy least_plan nested_codes tree variance_for variance_meeting""",
@@ -42,7 +42,7 @@ NAMES = {
         least_marginal_budget""",
     "designer.selection": "Choice Selection largest_rate",
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
-    "designer.programs": "laplace",
+    "designer.programs": "ellipsoid gaussian laplace strategy",
 }
 # Rooms that the README sends its readers to, whose names are not gathered in one place.
 DEEPER = {

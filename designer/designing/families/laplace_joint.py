@@ -83,7 +83,7 @@ def design_jointly(
         fit, bound, method = _fit(universe, goal, positive(tolerance, "options.tolerance"))
     except ImportError as missing:
         raise DesignFailed(
-            f"laplace_joint: needs the convex solver clarabel ({missing}); install dp-designer[convex], or use laplace."
+            f"laplace_joint: needs the convex solver clarabel ({missing}); install clarabel, or use laplace."
         ) from None
     made = _frozen(problem, universe.spread(fit.values), fit.scales)
     achieved = _own_loss(problem, made) if goal.own else _achieved(universe, made, goal.program)

@@ -27,8 +27,7 @@ from designer.convex.bounds import Slopes
 from designer.convex.separation import Separated, WorkingSet
 from designer.designing.families.ellipsoid import OBJECTIVES, heard_set, refuse_flat, shaped
 from designer.designing.problem import Problem
-from designer.designing.programs.mechanism_program import MechanismProgram
-from designer.designing.repair import Bound
+from designer.designing.programs.mechanism_program import MechanismProgram, question_of
 from designer.errors import DesignFailed
 from designer.values.arrays import Floats
 from solvers.ellipsoids.multiplier_bounds import least_trace, trace_bound
@@ -36,7 +35,7 @@ from solvers.ellipsoids.multiplier_bounds import least_trace, trace_bound
 # Of the largest cost of a direction, and of the largest eigenvalue of an answer: what the others have at least.
 FAINT, FLAT = 1e-12, 1e-10
 # A semidefinite program of a larger order takes CVXPY's solvers minutes; the family's own solver takes seconds.
-LARGEST = 60
+LARGEST = 40
 WORDS = {**OBJECTIVES, "absolute": "sum_k v_k E|noise_k|, the weighted absolute error"}
 
 
@@ -52,7 +51,7 @@ class EllipsoidProgram(MechanismProgram):
     falloff: ClassVar[Falloff] = "exponential"
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
+        super().__init__(question_of(problem, self.title, self.notion))
         self.coordinates, self.moving = heard_set(problem, self.title)
         if self.order > LARGEST:
             raise DesignFailed(
@@ -168,7 +167,8 @@ class EllipsoidProgram(MechanismProgram):
         factor = (vectors * np.sqrt(np.maximum(values, 0.0))).T @ self._basis.T
         worst, pairs = self.moving.worst(Norm(factor, "l2"), limit=max(200, 4 * self.order))
         rows = _one_sign(pairs.normalised)
-        return Separated(worst**2, self.working.grow(rows, np.square(rows @ factor.T).sum(axis=1)))
+        ratios, known = (np.square(some @ factor.T).sum(axis=1) for some in (rows, self.working.rows))
+        return Separated(worst, self.working.grow(rows, ratios, float(known.max())))
 
     def settle(self) -> None:
         """`y_k = 1 / (q_k' X^-1 q_k)`: a solver leaves it smaller where nothing depends on it."""
@@ -180,18 +180,24 @@ class EllipsoidProgram(MechanismProgram):
         return self._least(slopes, np.zeros((self.order, 0)))
 
     def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
-        """The least `(s + 1) tr(C X^-1) + <slope, X>`; None for the absolute loss, which has no closed form."""
+        """The least `(s + 1) tr(C X^-1) + <slope, X>`; None for the absolute loss, which has no closed form.
+
+        parts: (K,), or None.
+        """
         if self.question.loss == "absolute":
             return None
         return self._least(slopes, math.sqrt(self.inflation) * self._turned(self._root(self._costs(parts))))
 
     def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
-        """The dual of the ellipsoid in closed form (docs/theory/ellipsoid.md); None for the absolute loss."""
+        """The dual of the ellipsoid in closed form (docs/theory/ellipsoid.md); None for the absolute loss.
+
+        multipliers: one array, (M,). parts: (K,), or None.
+        """
         if self.question.loss == "absolute":
             return None
         return self.inflation * trace_bound(self.working.rows, self._root(self._costs(parts)), multipliers[0])
 
-    def frozen(self, bound: Bound | None) -> AdditiveMechanism:
+    def frozen(self) -> AdditiveMechanism:
         """Noise in this ellipsoid, scaled to what privacy requires."""
         values, vectors = np.linalg.eigh(self._inner())
         if not values[-1] > 0:
@@ -199,7 +205,7 @@ class EllipsoidProgram(MechanismProgram):
         root = np.linalg.solve(self._basis.T, vectors / np.sqrt(np.maximum(values, FLAT * values[-1])))
         covariance = root @ root.T
         refuse_flat(covariance, self.title)
-        return shaped(self.question, self.title, self.coordinates, covariance, self.falloff, bound)
+        return shaped(self.question, self.title, self.coordinates, covariance, self.falloff, None)
 
     def take(self, mechanism: AdditiveMechanism) -> None:
         """X of the norm that is frozen, for the variances that its noise on the grid has."""
