@@ -6,12 +6,13 @@ import copy
 import math
 import pickle
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from designer import DesignFailed, InvalidProblem, Problem, Targets, Workload, design, invariants, metrics
+from designer import DesignFailed, InvalidProblem, Problem, Targets, Workload, design, invariants, load, metrics
 from designer.designing.accuracy import reached_by, worst_of
 from designer.designing.best import best_of_all
 
@@ -190,3 +191,19 @@ def test_invariants_and_lattices_are_checked_at_proven_bounds() -> None:
     assert met.mechanism.fingerprint == made.mechanism.fingerprint
     with pytest.raises(DesignFailed, match="no bound of the noise in an answer is proven"):
         design(problem, "lattice_laplace", shape="hull", targets=Targets(standard_error=5))
+
+
+def test_a_solver_of_cvxpy_meets_the_same_targets() -> None:
+    errors = design(CITIES, "laplace").mechanism.standard_errors()
+    targets = Targets(standard_error={"q0": float(errors[0] * 0.9)})
+    own, named = design(CITIES, "laplace", targets=targets), design(CITIES, "laplace", targets=targets, solver="CLARABEL")
+    assert named.loss == pytest.approx(own.loss, rel=2e-4)
+    assert named.mechanism.standard_errors()[0] <= errors[0] * 0.9
+    assert named.mechanism.provenance["solver"] == "CLARABEL"
+
+
+def test_designs_with_targets_are_saved_and_loaded(tmp_path: Path) -> None:
+    made = design(CITIES, "laplace", targets=Targets(margin={"q0": 1e6}))
+    again = load(made.mechanism.save(tmp_path / "s.json"))
+    assert again.provenance["targets"] == made.mechanism.provenance["targets"]
+    assert again.fingerprint == made.mechanism.fingerprint
