@@ -27,17 +27,16 @@ FALLOFFS = ("exponential", "gaussian")
 
 
 class Mechanism(TakesCounts):
-    """Answers the queries of a workload with noise whose law falls off in a norm; subclasses are frozen dataclasses.
+    """Answers the queries of a workload with noise of some law; subclasses are frozen dataclasses.
 
     family: a name of the closed lists in `designer.certified.family_names`. workload: what was asked, Q (K, N).
     relation: what is hidden.
-    norm, falloff: the law of the noise. Construction certifies `norm(u) <= b` for every protected difference u of budget b.
+    falloff: of the law of the noise. Construction certifies that no protected difference spends more than its budget.
     """
 
     family: str
     workload: Workload
     relation: Relation
-    norm: Norm
     falloff: Falloff
     privacy: PrivacyCertificate
 
@@ -110,14 +109,18 @@ class Mechanism(TakesCounts):
         """The summary with the expected error, for the terminal."""
         return [*self.summary_lines(), f"Error:       expected total squared error {self.error():.6g} of the answers"]
 
-    def _require_law(self) -> None:
+    def _require_law(self, norm: Norm) -> None:
         """A fall-off that is known and proven for the norm, and a relation over the elements of the workload."""
         if self.falloff not in FALLOFFS:
             raise InvalidProblem(f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(FALLOFFS)}.")
-        if self.falloff == "gaussian" and self.norm.order != "l2":
+        if self.falloff == "gaussian" and norm.order != "l2":
             raise InvalidProblem(
-                f"falloff: a gaussian fall-off has a proof for l2 norms only, not for {self.norm.order}; use exponential."
+                f"falloff: a gaussian fall-off has a proof for l2 norms only, not for {norm.order}; use exponential."
             )
+        self._require_elements()
+
+    def _require_elements(self) -> None:
+        """A relation over the elements of the workload."""
         size, elements = self.relation.size, self.workload.shape[1]
         if size != elements:
             raise InvalidProblem(f"relation: speaks of {size} elements, the workload of {elements}.")

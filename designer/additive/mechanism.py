@@ -103,7 +103,7 @@ class AdditiveMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         require_family(self.family, ADDITIVE_FAMILIES)
-        self._require_law()
+        self._require_law(self.norm)
         require_sampler(self.norm, self.falloff)
         rows = self.workload.shape[0] if self.measured is None else len(self.measured)
         if not rows == len(self.grid.exponents) == self.norm.dimension:
@@ -261,7 +261,7 @@ class AdditiveMechanism(Mechanism):
         exact = exact_answers(self.integers, counts(histogram, self.universe))
         noise = self.noise.draw(1, SystemEntropy())[0]
         noisy = [int(a) + int(z) for a, z in zip(exact, noise, strict=True)]
-        answers = np.array([_nearest_float(v * self.grid.step(k)) for k, v in enumerate(noisy)])
+        answers = np.array([nearest_float(v * self.grid.step(k)) for k, v in enumerate(noisy)])
         if self.reconstruction is not None:
             answers = self.reconstruction @ answers
         return Release(frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, kept=self._kept())
@@ -379,7 +379,7 @@ class AdditiveMechanism(Mechanism):
         return (*statements, *self.relation.unprotected())
 
 
-def _nearest_float(value: Fraction) -> float:
+def nearest_float(value: Fraction) -> float:
     """Post-processing of one noisy answer; beyond the floats it is infinite, because a refusal would depend on the data."""
     try:
         return float(value)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.certificate import PrivacyCertificate
-from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily
+from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
 from designer.certified.optimality import Optimality
 from designer.designing.family import Family
 from designer.designing.problem import Problem
@@ -22,6 +22,7 @@ from designer.version import VERSION
 
 if TYPE_CHECKING:
     from designer.lattice.mechanism import LatticeMechanism  # with FLINT behind it
+    from designer.staircase.mechanism import StaircaseMechanism
 
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
 AUTO_ELEMENTS = 5000
@@ -94,6 +95,8 @@ def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
 
 @overload
 def design(problem: Problem, /, family: LatticeFamily, **options: Any) -> Design[LatticeMechanism]: ...
+@overload
+def design(problem: Problem, /, family: StaircaseFamily, **options: Any) -> Design[StaircaseMechanism]: ...
 @overload
 def design(problem: Problem, /, family: AdditiveFamily, **options: Any) -> Design[AdditiveMechanism]: ...
 @overload

@@ -85,7 +85,7 @@ class LatticeMechanism(Mechanism):
         require_family(self.family, LATTICE_FAMILIES)
         if not isinstance(self.relation, (ChangeRelation, InvariantDistance)):
             raise InvalidProblem("relation: integer noise on a lattice keeps an invariant; use one of designer.invariants.")
-        self._require_law()
+        self._require_law(self.norm)
         size = self.relation.size
         here = tuple(range(size)) if self.cells is None else self.cells
         if (
