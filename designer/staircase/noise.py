@@ -27,7 +27,7 @@ from solvers.lattices.steps import Points, Shells, Steps, Walks
 
 MOST_DIMENSIONS = 4
 MOST_STEPS = 800  # of the lattice, both signs counted
-LARGEST_COST = 2**40  # in units
+LARGEST_COST = 2**44  # in units
 LARGEST_BASIS = 2**45  # in steps of the grid: noise then fits 64 bits
 MOST_PEAKS = 100_000
 LARGEST_COORDINATE = 10**6
@@ -160,7 +160,7 @@ class Peaks:
         if not (len(self.levels) == len(self.peaks) == len(known) <= MOST_PEAKS and list(self.peaks) == sorted(self.peaks)):
             raise InvalidProblem("noise.peaks: must be distinct and in order, with a level for each.")
         if min(self.levels) != 0 or max(self.levels) > LARGEST_COST:
-            raise InvalidProblem("noise.levels: must be whole numbers up to 2^40, the least of them 0.")
+            raise InvalidProblem("noise.levels: must be whole numbers up to 2^44, the least of them 0.")
         if max(abs(x) for peak in self.peaks for x in peak) > LARGEST_COORDINATE:
             raise InvalidProblem(f"noise.peaks: coordinates are beyond {LARGEST_COORDINATE}.")
         if any(known.get(tuple(-x for x in peak)) != level for peak, level in known.items()):
@@ -178,7 +178,7 @@ class Peaks:
                 f"noise: {2 * len(paid)} protected differences, more than {MOST_STEPS}; use laplace or k_norm."
             )
         if not paid or min(paid) < 1 or max(paid) > LARGEST_COST:
-            raise InvalidProblem(f"noise.unit: {float(self.unit)} does not go into every budget 1 to 2^40 times.")
+            raise InvalidProblem(f"noise.unit: {float(self.unit)} does not go into every budget 1 to 2^44 times.")
         walks = lattice_walks(coordinates([u.steps for u in moved], self.basis), paid, self.halves)
         law = PeakedLaw(walks, self.unit, np.array(self.peaks, dtype=np.int64), np.array(self.levels, dtype=np.int64))
         sampler = PeakedSampler(law)

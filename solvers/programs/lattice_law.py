@@ -11,13 +11,13 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
-from solvers.lattices.steps import Points, Walks, moves
+from solvers.lattices.steps import FAR, Points, Walks, moves
 from solvers.lattices.symmetries import Matrix, keeps_form, keeps_rows, symmetries
 from solvers.solution import Solution
 from solvers.status import Status
@@ -25,7 +25,9 @@ from solvers.status import Status
 DOMAINS = ((1000, 12), (3500, 18))  # orbits, and how faint their points may be, exp(-10): until the gap is closed
 MOST_ROWS = 120_000
 WORKING_PLACES = 1_000_000  # of the box in which the program counts what lies outside its domain
+COUNTED_TAIL = 1e-9  # what lies outside it may be left out of the bound
 ROUNDS = 3
+FINER = 2**20  # of a unit, where the largest of several losses leaves heights that are no whole units
 TIGHT = 1e-7  # of a ratio of neighbouring probabilities
 
 
@@ -97,20 +99,16 @@ def least_law(walks: Walks, unit: Fraction, loss: LinearLoss, tolerance: float =
     for orbits, faint in DOMAINS:
         domain, law = program.domain(orbits, faint), best.point if best else program.start
         counted = program.counted(domain, law)
-        for _ in range(ROUNDS):
-            rounds, before = rounds + 1, law
+        for further in range(ROUNDS):
+            if further:  # a chain for half of what is counted keeps rounds from cycling
+                counted = (counted + program.counted(domain, law)) / 2
             law, lower = program.solved(domain, counted)
-            counted = (
-                counted + program.counted(domain, law)
-            ) / 2  # a chain for half of what is counted keeps rounds from cycling
-            bound, value = max(bound, lower), expected_loss(law, loss)
+            bound, value, rounds = max(bound, lower), expected_loss(law, loss), rounds + 1
             if best is None or value < best.value:
                 best = Solution(Status.STALLED, law, value, bound, rounds, "linear program (HiGHS), dual evaluated anew")
             best = replace(best, lower_bound=min(bound, best.value), iterations=rounds)
             if best.gap <= tolerance:
                 return replace(best, status=Status.OPTIMAL)
-            if np.array_equal(law.peaks, before.peaks) and np.array_equal(law.levels, before.levels):
-                break  # the chains of the next round would be those of this one
     assert best is not None
     return best
 
@@ -154,7 +152,7 @@ class _Program:
     def shells(self) -> int:
         """How far the working box reaches: until the tail is negligible, or as far as its places go."""
         k = self.start.first_shell
-        while self.start.tail(k, self.loss.power) > 1e-12 and self.walks.places(k + 1) <= WORKING_PLACES:
+        while self.start.tail(k, self.loss.power) > COUNTED_TAIL and self.walks.places(k + 1) <= WORKING_PLACES:
             k += 1
         if not math.isfinite(self.start.tail(k)) or self.walks.places(k) > WORKING_PLACES:
             raise LawTooWide(f"a table of more than {WORKING_PLACES} points")
@@ -205,7 +203,7 @@ class _Program:
         values = np.vstack([np.ones(len(self.base)), self.parts.T])
         inside = np.zeros(len(self.base), dtype=bool)
         inside[domain.places] = True
-        target, source, left = self._links(known.table(self.shells), inside)
+        target, source, left = self._links(known, inside)
         ties = np.bincount(target, minlength=len(inside))
         back = coo_array((left / ties[target], (source, target)), (len(inside), len(inside))).tocsr()
         found, moving = values[:, inside], np.where(inside, 0.0, values)
@@ -217,15 +215,16 @@ class _Program:
         return np.stack([np.bincount(domain.orbits, row) * scale for row in found])
 
     def _links(
-        self, heights: NDArray[np.int64], inside: NDArray[np.bool_]
+        self, known: PeakedLaw, inside: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """The last steps of all chains: places outside the domain, where they come from, and what is left of a probability."""
         shape = self.walks.shells.shape(self.shells)
-        places, grid, free = np.arange(len(heights)).reshape(shape), heights.reshape(shape), ~inside.reshape(shape)
+        places, free = np.arange(len(inside)).reshape(shape), ~inside.reshape(shape)
+        grid = known.table(self.shells).reshape(shape)
         found = []
-        for source, target, cost in moves(self.walks.steps, shape):
+        for source, target, cost in moves(known.walks.steps, shape):
             last = (grid[target] == grid[source] + cost) & free[target]
-            left = np.full(int(last.sum()), math.exp(-float(self.unit * cost)))
+            left = np.full(int(last.sum()), math.exp(-float(known.unit * cost)))
             found.append((places[target][last], places[source][last], left))
         to, origin, left = (np.concatenate(part) for part in zip(*found, strict=True))
         return to, origin, left
@@ -257,19 +256,19 @@ class _Program:
 
     def _law(self, domain: _Domain, rows: _Rows, unknowns: NDArray[np.float64]) -> PeakedLaw:
         """The smallest extension of the solution, with heights that are whole by a tree of tight rows."""
-        known, heights = _tree(rows, unknowns)
-        reached = known[domain.orbits]
+        heights, parts = _tree(rows, unknowns, self.base[domain.representatives], float(self.unit))
+        reached = heights[domain.orbits] < FAR
         places, values = domain.places[reached], heights[domain.orbits[reached]]
-        full = PeakedLaw(self.walks, self.unit, self.points[places], values - values.min())
-        table = full.table(self.shells)
-        shape = self.walks.shells.shape(self.shells)
+        walks = self.walks if parts == 1 else replace(self.walks, steps=self.walks.steps.divided(parts))
+        full = PeakedLaw(walks, self.unit / parts, self.points[places], values - values.min())
+        table, shape = full.table(self.shells), walks.shells.shape(self.shells)
         peak = np.zeros(len(table), dtype=bool)
         peak[places] = True
         grid, peaks = table.reshape(shape), peak.reshape(shape)
-        for source, target, cost in moves(self.walks.steps, shape):
+        for source, target, cost in moves(walks.steps, shape):
             peaks[target] &= grid[target] != grid[source] + cost
         chosen = np.flatnonzero(peaks.ravel())
-        return PeakedLaw(self.walks, self.unit, self.points[chosen], table[chosen])
+        return PeakedLaw(walks, self.unit / parts, self.points[chosen], table[chosen])
 
 
 @dataclass(frozen=True)
@@ -329,22 +328,34 @@ def _bound(rows: _Rows, costs: NDArray[np.float64], mass: NDArray[np.float64], f
     return float(((own + given - spent - 1e-13 * (own + given + spent)) / mass).min()) * (1 - 1e-13)
 
 
-def _tree(rows: _Rows, unknowns: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Which orbits tight rows join to the highest one, and their heights, sums of costs along a tree of such rows."""
+def _tree(rows: _Rows, unknowns: NDArray[np.float64], base: NDArray[np.int64], unit: float) -> tuple[NDArray[Any], int]:
+    """The heights of the orbits, sums of costs along trees of tight rows, and of how many parts of a unit they are multiples.
+
+    At a vertex of the program one tree joins all orbits, and heights are whole units. Where the largest of several losses counts,
+    there may be a few trees, whose highest points differ by any number.
+    """
     from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import breadth_first_order
+    from scipy.sparse.csgraph import breadth_first_order, connected_components
 
     n = len(unknowns)
-    left, right = unknowns[rows.left], unknowns[rows.right] * rows.factor
-    tight = np.flatnonzero(np.abs(left - right) <= TIGHT * right)
-    i, j, cost = rows.left[tight], rows.right[tight], rows.cost[tight]
-    graph = coo_array((np.ones(len(tight)), (i, j)), (n, n)).tocsr()
-    order, previous = breadth_first_order(graph, int(unknowns.argmax()), directed=False)
-    rises = {**dict(zip(zip(j.tolist(), i.tolist(), strict=True), (-cost).tolist(), strict=True))}
-    rises.update(zip(zip(i.tolist(), j.tolist(), strict=True), cost.tolist(), strict=True))
-    heights = np.zeros(n, dtype=np.int64)
-    for place in order[1:].tolist():
-        heights[place] = heights[previous[place]] + rises[int(previous[place]), place]
-    known = np.zeros(n, dtype=bool)
-    known[order] = True
-    return known, heights
+    tight = np.abs(unknowns[rows.left] - unknowns[rows.right] * rows.factor) <= TIGHT * unknowns[rows.left]
+    i, j, cost = rows.left[tight].tolist(), rows.right[tight].tolist(), rows.cost[tight].tolist()
+    graph = coo_array((np.ones(len(i)), (i, j)), (n, n)).tocsr()
+    rises = {
+        **dict(zip(zip(j, i, strict=True), (-c for c in cost), strict=True)),
+        **dict(zip(zip(i, j, strict=True), cost, strict=True)),
+    }
+    with np.errstate(divide="ignore"):
+        rough = base - np.log(unknowns) / unit
+    trees = connected_components(graph, directed=False)[1]
+    parts = 1 if (trees == trees[rough.argmin()]).all() else FINER
+    heights = np.full(n, FAR, dtype=np.int64)
+    for tree in np.unique(trees).tolist():
+        root = int(np.where(trees == tree, rough, np.inf).argmin())
+        if not np.isfinite(rough[root]):
+            continue
+        order, previous = breadth_first_order(graph, root, directed=False)
+        heights[root] = round(float(rough[root] - rough.min()) * parts)
+        for place in order[1:].tolist():
+            heights[place] = heights[previous[place]] + parts * rises[int(previous[place]), place]
+    return heights, parts

@@ -36,7 +36,7 @@ LARGEST_WHOLE = 2**20  # entries of rows that count as whole numbers of a common
 DENOMINATORS = 1000  # of that unit
 LONGEST_STEP = 40  # of one number on a lattice; longer ones are stairs
 SHARED_UNIT = 2**20  # budgets that are at most so many times their common measure are whole multiples of the unit
-FINE_UNIT = 40  # else the unit is 2^-40 of the least budget
+FINE_UNIT = 30  # else the unit is 2^-30 of the least budget
 LEVELS = 16  # of stairs within the least budget
 
 
@@ -208,7 +208,7 @@ def _on_lattice(frame: _Frame, offset: str, tolerance: float) -> StaircaseMechan
         except TooFewSymmetries as few:
             raise DesignFailed(f"staircase: {few}; use k_norm.") from None
     halves, best = min(solved.items(), key=lambda item: item[1].value)
-    return _claimed(frame, _frozen(unit, basis, halves, best.point), best, len(cosets))
+    return _claimed(frame, _frozen(basis, halves, best.point), best, len(cosets))
 
 
 def _basis(moved: tuple[Difference, ...]) -> tuple[tuple[int, ...], ...]:
@@ -234,9 +234,9 @@ def _excess(budgets: list[Fraction]) -> int:
     return max(0, (max(budgets) / min(budgets)).__ceil__().bit_length() - 10)
 
 
-def _frozen(unit: Fraction, basis: tuple[tuple[int, ...], ...], halves: tuple[int, ...], law: PeakedLaw) -> Peaks:
+def _frozen(basis: tuple[tuple[int, ...], ...], halves: tuple[int, ...], law: PeakedLaw) -> Peaks:
     listed = sorted(zip(map(tuple, law.peaks.tolist()), law.levels.tolist(), strict=True))
-    return Peaks(unit, basis, halves, tuple(peak for peak, _ in listed), tuple(level for _, level in listed))
+    return Peaks(law.unit, basis, halves, tuple(peak for peak, _ in listed), tuple(level for _, level in listed))
 
 
 def _claimed(frame: _Frame, noise: Peaks, best: Solution[PeakedLaw], cosets: int) -> StaircaseMechanism:
