@@ -26,7 +26,9 @@ class Difference:
     right: int
 
 
-def differences(sensitivity: SensitivitySet, heard: NDArray[np.bool_], steps: NDArray[np.float64]) -> tuple[Difference, ...]:
+def protected_differences(
+    sensitivity: SensitivitySet, heard: NDArray[np.bool_], steps: NDArray[np.float64]
+) -> tuple[Difference, ...]:
     """Every difference that is not 0, up to its sign, in the order of its steps.
 
     heard: (R,), the coordinates that get noise. steps: (R,), powers of two of which all differences are multiples.
@@ -51,16 +53,16 @@ def differences(sensitivity: SensitivitySet, heard: NDArray[np.bool_], steps: ND
 
 def coordinates(steps: Sequence[Sequence[int]], basis: Sequence[Sequence[int]]) -> list[list[int]]:
     """The coordinates of vectors in a basis of s rows, whole numbers; `InvalidProblem` where they are not."""
-    from flint import fmpz_mat
+    from flint import fmpq_mat, fmpz_mat
 
     square = fmpz_mat([list(row) for row in basis])
     if square.det() == 0:
         raise InvalidProblem("noise.basis: its rows are dependent; give a basis of the lattice of all protected differences.")
-    solved = fmpz_mat([list(row) for row in steps]) * square.inv()
+    solved = fmpq_mat(fmpz_mat([list(row) for row in steps])) * fmpq_mat(square).inv()
     whole = [[(int(x.p), int(x.q)) for x in row] for row in solved.tolist()]
     if any(q != 1 for row in whole for _, q in row):
         raise InvalidProblem(
-            "noise.basis: some protected difference is no whole combination of its rows; give a basis of the lattice that all of "
-            "them generate."
+            "noise.basis: some protected difference is no whole combination of its rows; give a basis of the lattice that "
+            "all of them generate."
         )
     return [[p for p, _ in row] for row in whole]

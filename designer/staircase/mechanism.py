@@ -32,7 +32,7 @@ from designer.question.relation import Relation
 from designer.question.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, SystemEntropy
-from designer.staircase.differences import Difference, coordinates, differences
+from designer.staircase.differences import Difference, coordinates, protected_differences
 from designer.staircase.noise import DrawnNoise, Peaks, Stairs, noise_from_spec
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.confidential import withholding
@@ -41,9 +41,9 @@ from designer.values.schema import MATRIX, Named, either, keys, needs_one_of, on
 
 UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
 THEOREM = (
-    "P(z) is proportional to exp(-unit h(z)) on a coset of the lattice of all protected differences, and h(z + u) <= h(z) + c(u) "
-    "for all z, because every way to z goes on to z + u at the cost c(u); so a shift by u changes P by at most exp(unit c(u)) <= "
-    "exp(b), in the tails as well (docs/theory/staircase.md)."
+    "P(z) is proportional to exp(-unit h(z)) on a coset of the lattice of all protected differences, and h(z + u) <= h(z) + "
+    "c(u) for all z, because every way to z goes on to z + u at the cost c(u); so a shift by u changes P by at most "
+    "exp(unit c(u)) <= exp(b), in the tails as well (docs/theory/staircase.md)."
 )
 ARITHMETIC = "exact rationals for all {pairs} pairs: whole units of the budgets, the cheapest ways tabulated in integers"
 
@@ -53,7 +53,8 @@ class StaircaseMechanism(Mechanism):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise of a tabulated or stepped law.
 
     family: "staircase", or "custom". workload: what was asked, Q (K, N). relation: what is hidden. noise: the law, in steps of
-    the grid, on the s measured coordinates that protected changes move. grid: the steps of M, in which all differences are whole.
+    the grid, on the s measured coordinates that protected changes move. grid: the steps of M, in which all differences are
+    whole.
     measured: M (R, N), on the grid; None for Q itself. reconstruction: (K, R), None for the identity.
     Construction proves that no protected difference changes any probability by more than its budget, and raises `NotPrivate`
     otherwise.
@@ -137,7 +138,7 @@ class StaircaseMechanism(Mechanism):
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
         """The protected differences of the heard answers, in steps of the grid, with their exact budgets."""
-        return differences(self.sensitivity(), self.heard, self.grid.steps)
+        return protected_differences(self.sensitivity(), self.heard, self.grid.steps)
 
     @cached_property
     def drawn(self) -> DrawnNoise:
@@ -170,11 +171,11 @@ class StaircaseMechanism(Mechanism):
         return SensitivitySet.of(values, self.relation)
 
     def verify(self) -> PrivacyCertificate:
-        """The privacy certificate, recomputed from the frozen numbers: for each protected difference u of budget b the cost c(u)
-        in whole units, and the ratio `unit c(u) / b`; no `log P(z) - log P(z + u)` is beyond `unit c(u)`."""
+        """The privacy certificate, recomputed from the frozen numbers: for each protected difference u of budget b the cost
+        c(u) in whole units, and the ratio `unit c(u) / b`; no `log P(z) - log P(z + u)` is beyond `unit c(u)`."""
         sensitivity = self.sensitivity()
         pairs = sum(int(np.isfinite(block.budgets).sum()) for block in self.relation.blocks())
-        found = differences(sensitivity, self.heard, self.grid.steps)
+        found = protected_differences(sensitivity, self.heard, self.grid.steps)
         if not found:
             raise InvalidProblem(f"relation: {NOTHING_MOVES}; a staircase needs a change that moves an answer.")
         free = next((u for u in found if u.budget <= 0), None)
@@ -190,8 +191,8 @@ class StaircaseMechanism(Mechanism):
         return [self.noise.unit * cost / u.budget for cost, u in zip(costs, found, strict=True)]
 
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
-        """The budget that a change of the histogram spends, `unit c(u)`, c(u) the cost of its difference u of the measured answers
-        in units of the law.
+        """The budget that a change of the histogram spends, `unit c(u)`, c(u) the cost of its difference u of the measured
+        answers in units of the law.
 
         change: (N,) or (M, N). answers: a difference of the answers instead, (K,) or (M, K), where it determines u.
         Infinite where the change moves what is published exactly, or leads off the lattice of the noise.

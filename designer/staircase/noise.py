@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class DrawnNoise(ABC):
 
     @abstractmethod
     def mean_absolutes(self, rows: Floats) -> Floats:
-        """`E |r . z|`, as `variances`."""
+        """`E |r . z|` for rows r, (K, s), as `variances`."""
 
 
 def whole_units(budget: Fraction, unit: Fraction) -> int:
@@ -89,12 +89,14 @@ class Stairs:
 
     @property
     def sentence(self) -> str:
+        """The law in words."""
         return (
-            f"P(z) proportional to exp(-{float(self.unit)!r} k), k = 0 for |z| <= {self.top} steps and ceil((|z| - {self.top}) / "
-            f"{self.width}) beyond"
+            f"P(z) proportional to exp(-{float(self.unit)!r} k), k = 0 for |z| <= {self.top} steps and ceil((|z| - "
+            f"{self.top}) / {self.width}) beyond"
         )
 
     def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
         return {"kind": self.kind, "unit": self.unit, "width": self.width, "top": self.top}
 
     @classmethod
@@ -168,6 +170,7 @@ class Peaks:
 
     @property
     def dimension(self) -> int:
+        """s."""
         return len(self.basis)
 
     def over(self, moved: Sequence[Difference]) -> DrawnPeaks:
@@ -188,13 +191,15 @@ class Peaks:
 
     @property
     def sentence(self) -> str:
+        """The law in words."""
         return (
-            f"P(z) proportional to exp(-{float(self.unit)!r} h(z)) on a lattice of {self.dimension} dimensions, h(z) the least of "
-            f"the level of one of {len(self.peaks)} peaks and the budgets, in whole units, of protected differences that lead "
-            "from it to z"
+            f"P(z) proportional to exp(-{float(self.unit)!r} h(z)) on a lattice of {self.dimension} dimensions, h(z) the least "
+            f"of the level of one of {len(self.peaks)} peaks and the budgets, in whole units, of protected differences that "
+            "lead from it to z"
         )
 
     def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
         listed = {"basis": self.basis, "halves": self.halves, "peaks": self.peaks, "levels": self.levels}
         return {"kind": self.kind, "unit": self.unit, **{key: _lists(value) for key, value in listed.items()}}
 

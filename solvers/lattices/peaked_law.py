@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -43,6 +43,7 @@ class PeakedLaw:
     unit: Fraction
     peaks: Points
     levels: NDArray[np.int64]
+    kept: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def lead(self) -> Fraction:
@@ -77,10 +78,13 @@ class PeakedLaw:
         return math.exp(log) * (1 + 1e-9) if log < 700 else math.inf
 
     def table(self, k: int) -> NDArray[np.int64]:
-        """The heights up to shell k, flat; `LawTooWide` where that takes too many places."""
+        """The heights up to shell k, flat, the last one kept; `LawTooWide` where that takes too many places."""
         if (places := self.walks.places(k)) > MOST_PLACES:
             raise LawTooWide(f"a table of {places:.3g} points, more than {MOST_PLACES}")
-        return self.walks.heights(k, self.peaks, self.levels).ravel()
+        if k not in self.kept:
+            self.kept.clear()
+            self.kept[k] = self.walks.heights(k, self.peaks, self.levels).ravel()
+        return self.kept[k]
 
     def enough(self, tail: float, power: int = 0) -> int:
         """The least shell beyond which the tail is at most `tail` of the peaks' mass, or the widest that can be tabulated."""
@@ -93,9 +97,14 @@ class PeakedLaw:
     def expectation(self, parts: Callable[[Points], NDArray[Any]], growth: NDArray[np.float64], power: int) -> Expectation:
         """`E f_j` for functions f of doubled points, (n, s) -> (n, J), with `|f_j(z)| <= growth_j k^power` in shell k."""
         k = self.enough(FINE_TAIL, power)
+        sums, mass = self.sums(k, parts, len(growth))
+        rounding = 1e-13 * sums
+        return Expectation((sums - rounding) / (mass + self.tail(k)), (sums + rounding + growth * self.tail(k, power)) / mass)
+
+    def sums(self, k: int, parts: Callable[[Points], NDArray[Any]], functions: int) -> tuple[NDArray[np.float64], float]:
+        """`sum f_j exp(-unit h)`, (J,), and the mass, up to shell k."""
         masses, points = np.exp(-float(self.unit) * self.table(k)), self.walks.shells.points(k)
-        sums = np.zeros(len(growth))
+        sums = np.zeros(functions)
         for start in range(0, len(points), AT_ONCE):
             sums += masses[start : start + AT_ONCE] @ parts(points[start : start + AT_ONCE])
-        mass, rounding = float(masses.sum()), 1e-13 * sums
-        return Expectation((sums - rounding) / (mass + self.tail(k)), (sums + rounding + growth * self.tail(k, power)) / mass)
+        return sums, float(masses.sum())

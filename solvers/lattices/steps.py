@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Points = NDArray[np.int64]
 FAR = 2**61
-MULTIPLES = (8, 4, 2, 1)  # of a step that a sweep takes at once
+MULTIPLES = (32, 16, 8, 4, 2, 1)  # of a step that the first sweep takes at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Steps:
 
     @classmethod
     def of(cls, vectors: ArrayLike, costs: ArrayLike) -> Steps:
-        """The steps and their opposites, each at its least cost, without those that two others replace."""
+        """The steps, (n, s), and their opposites, each at its least cost, (n,), without those that two others replace."""
         given = np.asarray(vectors, dtype=np.int64)
         paid = np.asarray(costs, dtype=np.int64)
         least: dict[tuple[int, ...], int] = {}
@@ -171,14 +171,19 @@ class Walks:
 
 
 def _settled(table: NDArray[np.int64], steps: Steps) -> NDArray[np.int64]:
-    """The table when no step lowers any place any more."""
-    pairs = moves(steps, table.shape, MULTIPLES)
+    """The table when no step lowers any place any more. Multiples of steps come first: together they lead nearly everywhere."""
+    _lower(table, moves(steps, table.shape, MULTIPLES))
+    single = moves(steps, table.shape)
     while True:
         before = table.copy()
-        for source, target, cost in pairs:
-            np.minimum(table[target], table[source] + cost, out=table[target])
+        _lower(table, single)
         if np.array_equal(table, before):
             return table
+
+
+def _lower(table: NDArray[np.int64], ways: list[tuple[Window, Window, int]]) -> None:
+    for source, target, cost in ways:
+        np.minimum(table[target], table[source] + cost, out=table[target])
 
 
 Window = tuple[slice, ...]

@@ -14,13 +14,13 @@ MOST_TRIALS = 20_000  # of images for a basis of steps: a second
 Matrix = NDArray[np.int64]
 
 
-def symmetries(steps: Steps, keeps: Callable[[Matrix], bool]) -> list[Matrix]:
+def symmetries_of(steps: Steps, keeps: Callable[[Matrix], bool]) -> list[Matrix]:
     """Matrices g (s, s) of integers, `z -> z g`, that permute the steps with their costs and that `keeps` accepts.
 
     They form a group with plus and minus the identity in it; if the search is too long, it is these two alone.
 
     >>> square = Steps.of([[1, 0], [0, 1]], [1, 1])
-    >>> len(symmetries(square, lambda g: True))
+    >>> len(symmetries_of(square, lambda g: True))
     8
     """
     one = np.eye(steps.dimension, dtype=np.int64)

@@ -1,8 +1,9 @@
 """The law on a coset of `Z^s` of least expected loss, no step of cost c changing it by more than a factor `exp(unit c)`.
 
-A linear program on a finite domain, one unknown for each orbit of the symmetries. What lies outside is counted at the least that
-a chain of steps from the domain allows: so the value of the program is a bound for all laws on the coset, whatever the domain,
-and the smallest extension of its solution is a law whose loss is next to it. docs/theory/staircase.md, sections 1 and 2.
+A linear program on a finite domain, one unknown for each orbit of the symmetries. What lies outside is counted at the least
+that a chain of steps from the domain allows: so the value of the program is a bound for all laws on the coset, whatever the
+domain, and the smallest extension of its solution is a law whose loss is next to it. docs/theory/staircase.md, sections 1
+and 2.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.exact.rational import float_above
 from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
 from solvers.lattices.steps import FAR, Points, Walks, moves
-from solvers.lattices.symmetries import Matrix, keeps_form, keeps_rows, symmetries
-from solvers.solution import Solution
+from solvers.lattices.symmetries import Matrix, keeps_form, keeps_rows, symmetries_of
+from solvers.solution import Solution, relative_gap
 from solvers.status import Status
 
-DOMAINS = ((1000, 12), (3500, 18))  # orbits, and how faint their points may be, exp(-10): until the gap is closed
+DOMAINS = ((1000, 12), (3500, 18))  # orbits, and how faint their points may be, exp(-12): until the gap is closed
 MOST_ROWS = 120_000
 WORKING_PLACES = 1_000_000  # of the box in which the program counts what lies outside its domain
 COUNTED_TAIL = 1e-9  # what lies outside it may be left out of the bound
@@ -33,6 +35,10 @@ TIGHT = 1e-7  # of a ratio of neighbouring probabilities
 
 class TooFewSymmetries(ValueError):
     """Four dimensions are solved where symmetries leave few orbits; the message says how many there are."""
+
+
+class NoSolution(ArithmeticError):
+    """The linear solver gave up; the message is its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +78,7 @@ class LinearLoss:
         return keeps_form(g, exact.T @ (np.array(weights, dtype=object)[:, None] * exact))
 
     def least_beyond(self, k: int, widths: tuple[int, ...], shares: NDArray[np.float64]) -> float:
-        """A lower bound of `shares . parts` beyond shell k, by the least eigenvalue of a form."""
+        """A lower bound of `shares . parts`, shares (J,), beyond shell k, by the least eigenvalue of a form."""
         weights = self.weights * shares if self.kind == "max" else self.weights
         scaled = self.rows * (weights[:, None] if self.kind == "absolute" else np.sqrt(weights)[:, None])
         least = max(0.0, float(np.linalg.eigvalsh(scaled.T @ scaled)[0]) * (1 - 1e-9))
@@ -84,33 +90,43 @@ def expected_loss(law: PeakedLaw, loss: LinearLoss) -> float:
     return float(law.expectation(loss.parts, loss.growth(law.walks.shells.widths), loss.power).high.max())
 
 
-def least_law(walks: Walks, unit: Fraction, loss: LinearLoss, tolerance: float = 1e-4) -> Solution[PeakedLaw]:
+def least_law(
+    walks: Walks, unit: Fraction, loss: LinearLoss, tolerance: float = 1e-4, ample: Fraction = Fraction(1)
+) -> Solution[PeakedLaw]:
     """The law of least loss, as peaks, with a lower bound for every law on the coset of `walks`.
+
+    ample: at least 1; the bound holds for all laws that no step of cost c changes by more than `exp(ample unit c)`.
 
     Domains grow until the gap is at most `tolerance`, or their limits are met. `LawTooWide` before anything is solved where no
     table of the law fits, `TooFewSymmetries` in four dimensions with fewer than 8.
     """
-    group = symmetries(walks.steps, lambda g: loss.keeps(g) and _keeps_coset(g, walks.shells.halves))
+    group = symmetries_of(walks.steps, lambda g: loss.keeps(g) and _keeps_coset(g, walks.shells.halves))
     if walks.steps.dimension > 3 and len(group) < 8:
         raise TooFewSymmetries(f"{walks.steps.dimension} dimensions with {len(group)} symmetries, fewer than 8")
-    program = _Program(walks, unit, loss, group)
-    best: Solution[PeakedLaw] | None = None
-    bound, rounds = 0.0, 0
+    program = _Program(walks, unit, loss, group, float_above(ample))
+    best, least, bound, rounds = program.start, math.inf, 0.0, 0
     for orbits, faint in DOMAINS:
-        domain, law = program.domain(orbits, faint), best.point if best else program.start
+        domain, law = program.domain(orbits, faint), best
         counted = program.counted(domain, law)
         for further in range(ROUNDS):
             if further:  # a chain for half of what is counted keeps rounds from cycling
                 counted = (counted + program.counted(domain, law)) / 2
-            law, lower = program.solved(domain, counted)
-            bound, value, rounds = max(bound, lower), expected_loss(law, loss), rounds + 1
-            if best is None or value < best.value:
-                best = Solution(Status.STALLED, law, value, bound, rounds, "linear program (HiGHS), dual evaluated anew")
-            best = replace(best, lower_bound=min(bound, best.value), iterations=rounds)
-            if best.gap <= tolerance:
-                return replace(best, status=Status.OPTIMAL)
-    assert best is not None
-    return best
+            try:
+                law, lower = program.solved(domain, counted)
+            except NoSolution:
+                return _reached(best, loss, bound, rounds, tolerance)  # what is known is a law with its bound
+            bound, value, rounds = max(bound, lower), program.value(law), rounds + 1
+            if value < least:
+                best, least = law, value
+            if relative_gap(least, bound) <= tolerance:
+                return _reached(best, loss, bound, rounds, tolerance)
+    return _reached(best, loss, bound, rounds, tolerance)
+
+
+def _reached(law: PeakedLaw, loss: LinearLoss, bound: float, rounds: int, tolerance: float) -> Solution[PeakedLaw]:
+    value = expected_loss(law, loss)
+    status = Status.OPTIMAL if relative_gap(value, bound) <= tolerance else Status.STALLED
+    return Solution(status, law, value, min(bound, value), rounds, "linear program (HiGHS), dual evaluated anew")
 
 
 def _keeps_coset(g: Matrix, halves: tuple[int, ...]) -> bool:
@@ -121,13 +137,12 @@ def _keeps_coset(g: Matrix, halves: tuple[int, ...]) -> bool:
 class _Domain:
     """The points whose height from the middle is at most `height`, by orbits.
 
-    places: (n,), in the flat table of the working box. orbits: (n,), the orbit of each. whole: is it the whole box?
+    places: (n,), in the flat table of the working box. orbits: (n,), the orbit of each. representatives: (o,), places.
     """
 
     places: NDArray[np.int64]
     orbits: NDArray[np.int64]
     representatives: NDArray[np.int64]
-    whole: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +151,7 @@ class _Program:
     unit: Fraction
     loss: LinearLoss
     group: list[Matrix]
+    ample: float
 
     @cached_property
     def start(self) -> PeakedLaw:
@@ -175,6 +191,11 @@ class _Program:
     def parts(self) -> NDArray[np.float64]:
         return self.loss.parts(self.points)
 
+    def value(self, law: PeakedLaw) -> float:
+        """The loss of a law without what lies outside the working box."""
+        sums, mass = law.sums(self.shells, self.loss.parts, self.parts.shape[1])
+        return float(sums.max()) / mass
+
     def domain(self, orbits: int, faint: int) -> _Domain:
         """The points of least height with about so many orbits; all of a height, or none."""
         # Whatever is lower than this lies in the box; what is less likely than this, the program cannot tell from nothing.
@@ -186,7 +207,7 @@ class _Program:
         places = np.flatnonzero(self.base <= heights[last])
         images = np.stack([self.walks.shells.flat(self.points[places] @ g, self.shells) for g in self.group])
         representatives, numbers = np.unique(images.min(axis=0), return_inverse=True)
-        return _Domain(places, numbers.ravel(), representatives, last == len(heights) - 1)
+        return _Domain(places, numbers.ravel(), representatives)
 
     def solved(self, domain: _Domain, counted: NDArray[np.float64]) -> tuple[PeakedLaw, float]:
         """The law that the program proposes, what lies outside counted by chains of `known`, and the bound."""
@@ -224,7 +245,7 @@ class _Program:
         found = []
         for source, target, cost in moves(known.walks.steps, shape):
             last = (grid[target] == grid[source] + cost) & free[target]
-            left = np.full(int(last.sum()), math.exp(-float(known.unit * cost)))
+            left = np.full(int(last.sum()), math.exp(-float(known.unit * cost) * self.ample))
             found.append((places[target][last], places[source][last], left))
         to, origin, left = (np.concatenate(part) for part in zip(*found, strict=True))
         return to, origin, left
@@ -233,19 +254,20 @@ class _Program:
         """`y_left <= factor y_right`, one for each two orbits that a step joins, y relative to the start."""
         orbit = np.full(len(self.base), -1)
         orbit[domain.places] = domain.orbits
-        left, right, paid = [], [], []
+        found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
         for vector, cost in zip(self.walks.steps.vectors, self.walks.steps.costs.tolist(), strict=True):
             places = self.walks.shells.flat(self.points[domain.representatives] + 2 * vector, self.shells)
             ends = np.where(places >= 0, orbit[places], -1)
             here = np.flatnonzero((ends >= 0) & (ends != np.arange(len(ends))))
-            left, right, paid = [*left, here], [*right, ends[here]], [*paid, np.full(len(here), cost)]
-        order = np.lexsort((np.concatenate(paid), np.concatenate(right), np.concatenate(left)))
-        i, j, cost = (np.concatenate(part)[order] for part in (left, right, paid))
+            found.append((here, ends[here], np.full(len(here), cost)))
+        left, right, paid = (np.concatenate(part) for part in zip(*found, strict=True))
+        order = np.lexsort((paid, right, left))
+        i, j, cost = left[order], right[order], paid[order]
         first = np.ones(len(i), dtype=bool)
         first[1:] = (i[1:] != i[:-1]) | (j[1:] != j[:-1])
         i, j, cost = i[first], j[first], cost[first]
         height = self.base[domain.representatives]
-        return _Rows(i, j, cost, np.exp(float(self.unit) * (cost - height[j] + height[i])))
+        return _Rows(i, j, cost, np.exp(float(self.unit) * (self.ample * cost - height[j] + height[i])))
 
     def _least_outside(self, domain: _Domain, shares: NDArray[np.float64]) -> float:
         """No point outside the domain has a loss below this."""
@@ -268,7 +290,7 @@ class _Program:
         for source, target, cost in moves(walks.steps, shape):
             peaks[target] &= grid[target] != grid[source] + cost
         chosen = np.flatnonzero(peaks.ravel())
-        return PeakedLaw(walks, self.unit / parts, self.points[chosen], table[chosen])
+        return PeakedLaw(walks, self.unit / parts, self.points[chosen], table[chosen], {self.shells: table})
 
 
 @dataclass(frozen=True)
@@ -292,31 +314,45 @@ class _Optimum:
 
 def _optimum(rows: _Rows, costs: NDArray[np.float64], mass: NDArray[np.float64]) -> _Optimum:
     """Minimise the largest of `costs y` over `y >= 0` with `mass y = 1` under the rows."""
-    from scipy.optimize import linprog
-    from scipy.sparse import block_array, coo_array
-
     n, m, sums = len(mass), len(rows.left), len(costs)
-    index = np.arange(m)
-    below = coo_array(
-        (np.concatenate([np.ones(m), -rows.factor]), (np.tile(index, 2), np.concatenate([rows.left, rows.right]))), (m, n)
-    )
     middle = float((costs.sum(axis=1) / mass.sum()).max())
-    matrix = block_array([[below, None], [coo_array(costs / middle), coo_array(-np.ones((sums, 1)))]])
-    done = linprog(
-        np.eye(n + 1)[n],
-        A_ub=matrix.tocsr(),
-        b_ub=np.zeros(m + sums),
-        A_eq=np.append(mass, 0.0)[None],
-        b_eq=[1.0],
-        bounds=(0, None),
-        method="highs-ipm",  # with a crossover to a vertex; several times faster here than the simplex method
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    if done.x is None:
-        raise ArithmeticError(f"the linear program of the law has no solution: {done.message}")
-    duals = np.maximum(-done.ineqlin.marginals, 0.0)
+    unknowns, marginals = _minimised(_matrix(rows, costs / middle), np.append(mass, 0.0))
+    duals = np.maximum(-marginals, 0.0)
     shares = duals[m:] / duals[m:].sum() if duals[m:].any() else np.full(sums, 1 / sums)
-    return _Optimum(done.x[:n], duals[:m] * middle, shares)
+    return _Optimum(unknowns[:n], duals[:m] * middle, shares)
+
+
+def _matrix(rows: _Rows, costs: NDArray[np.float64]) -> Any:
+    """The program's inequalities `<= 0` in y and the largest cost: sparse, (m + J, n + 1)."""
+    from scipy.sparse import coo_array
+
+    (sums, n), m = costs.shape, len(rows.left)
+    index, last = np.arange(m), np.arange(m, m + sums)
+    values = np.concatenate([np.ones(m), -rows.factor, costs.ravel(), -np.ones(sums)])
+    lines = np.concatenate([index, index, np.repeat(last, n), last])
+    columns = np.concatenate([rows.left, rows.right, np.tile(np.arange(n), sums), np.full(sums, n)])
+    return coo_array((values, (lines, columns)), (m + sums, n + 1)).tocsr()
+
+
+def _minimised(matrix: Any, mass: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The least last unknown of all x >= 0 with `matrix x <= 0` and `mass x = 1`: x, and the marginals of the inequalities."""
+    from scipy.optimize import linprog
+
+    done: Any = None
+    for method in ("highs-ipm", "highs-ds"):  # the first, with a crossover to a vertex, is several times faster here
+        done = linprog(
+            np.eye(len(mass))[-1],
+            A_ub=matrix,
+            b_ub=np.zeros(matrix.shape[0]),
+            A_eq=mass[None],
+            b_eq=[1.0],
+            bounds=(0, None),
+            method=method,
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if done.status == 0:
+            return done.x, done.ineqlin.marginals
+    raise NoSolution(f"the linear program of the law found no solution: {done.message}")
 
 
 def _bound(rows: _Rows, costs: NDArray[np.float64], mass: NDArray[np.float64], found: _Optimum) -> float:
@@ -331,8 +367,8 @@ def _bound(rows: _Rows, costs: NDArray[np.float64], mass: NDArray[np.float64], f
 def _tree(rows: _Rows, unknowns: NDArray[np.float64], base: NDArray[np.int64], unit: float) -> tuple[NDArray[Any], int]:
     """The heights of the orbits, sums of costs along trees of tight rows, and of how many parts of a unit they are multiples.
 
-    At a vertex of the program one tree joins all orbits, and heights are whole units. Where the largest of several losses counts,
-    there may be a few trees, whose highest points differ by any number.
+    At a vertex of the program one tree joins all orbits, and heights are whole units. Where the largest of several losses
+    counts, there may be a few trees, whose highest points differ by any number.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order, connected_components
@@ -348,7 +384,8 @@ def _tree(rows: _Rows, unknowns: NDArray[np.float64], base: NDArray[np.int64], u
     with np.errstate(divide="ignore"):
         rough = base - np.log(unknowns) / unit
     trees = connected_components(graph, directed=False)[1]
-    parts = 1 if (trees == trees[rough.argmin()]).all() else FINER
+    one = (trees == trees[rough.argmin()]).all()
+    parts = 1 if one or rows.cost.max() > FINER else FINER
     heights = np.full(n, FAR, dtype=np.int64)
     for tree in np.unique(trees).tolist():
         root = int(np.where(trees == tree, rough, np.inf).argmin())

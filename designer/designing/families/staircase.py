@@ -4,12 +4,11 @@ laws, or the stairs of Geng and Viswanath for one real number (docs/theory/stair
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designer.additive.grid import Grid, coarsest_exponent
 from designer.certified.optimality import bounded
@@ -20,7 +19,7 @@ from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem
 from designer.progress import announce
 from designer.sampling.integers.discrete_stairs import LEAST_UNIT, stair_sums
-from designer.staircase.differences import Difference, coordinates, differences
+from designer.staircase.differences import Difference, coordinates, protected_differences
 from designer.staircase.mechanism import StaircaseMechanism
 from designer.staircase.noise import MOST_DIMENSIONS, MOST_STEPS, Peaks, Stairs, lattice_walks, whole_units
 from designer.values.arrays import Floats
@@ -60,9 +59,9 @@ def design_staircase(problem: Problem, offset: str = "whole", tolerance: float =
     """The noise of least loss, on the lattice that all protected differences generate.
 
     offset: "whole" keeps noise on the lattice itself, so that whole answers stay whole; "best" also tries its cosets by halves.
-    tolerance: the relative gap to the best law of the coset at which the program stops. One real number, or one whole number that
-    moves far, gets stairs instead of a program. Raises `DesignFailed` before any long work where dimensions, differences or the
-    width of the noise are beyond what is tabulated.
+    tolerance: the relative gap to the best law of the coset at which the program stops. One real number, or one whole
+    number that moves far, gets stairs instead of a program. Raises `DesignFailed` before any long work where dimensions,
+    differences or the width of the noise are beyond what is tabulated.
     """
     if offset not in OFFSETS:
         raise InvalidProblem(f"options.offset: {shown(offset)} is unknown; use one of {list(OFFSETS)}.")
@@ -73,7 +72,8 @@ def design_staircase(problem: Problem, offset: str = "whole", tolerance: float =
         raise DesignFailed("staircase: no protected change moves an answer, so there is nothing to shape; use laplace.")
     if dimension > MOST_DIMENSIONS:
         raise DesignFailed(
-            f"staircase: protected changes move {dimension} dimensions, more than {MOST_DIMENSIONS}; use k_norm (up to 12) or laplace."
+            f"staircase: protected changes move {dimension} dimensions, more than {MOST_DIMENSIONS}; use k_norm (up to 12) or "
+            "laplace."
         )
     frame = _framed(problem, coordinates_)
     if any(u.budget <= 0 for u in frame.moved):
@@ -110,7 +110,7 @@ def _framed(problem: Problem, given: Coordinates) -> _Frame:
     else:
         grid = Grid(tuple(exponents))
     rounded = SensitivitySet.of(grid.values(grid.integers(matrix)), problem.relation)
-    return _Frame(problem, given, grid, differences(rounded, given.heard, grid.steps))
+    return _Frame(problem, given, grid, protected_differences(rounded, given.heard, grid.steps))
 
 
 def _unit(row: Floats) -> Fraction:
@@ -157,7 +157,7 @@ def _with_stairs(frame: _Frame) -> StaircaseMechanism:
     best: tuple[float, Stairs] | None = None
     for levels in range(1, LEVELS + 1):
         unit = least / levels
-        if not LEAST_UNIT <= unit:
+        if not unit >= LEAST_UNIT:
             break
         width = max(-(-abs(u.steps[0]) // whole_units(u.budget, unit)) for u in frame.moved)
         top, value = _best_top(float(unit), width, power)
@@ -191,6 +191,7 @@ def _on_lattice(frame: _Frame, offset: str, tolerance: float) -> StaircaseMechan
     unit = _common_unit([u.budget for u in frame.moved])
     led = coordinates([u.steps for u in frame.moved], basis)
     paid = [whole_units(u.budget, unit) for u in frame.moved]
+    ample = max(u.budget / (unit * cost) for u, cost in zip(frame.moved, paid, strict=True))
     rows = frame.rows @ np.array(basis, dtype=np.float64).T
     counted = np.abs(rows).max(axis=1) > 0
     loss = LinearLoss(rows[counted], frame.problem.costs[counted], frame.problem.loss)
@@ -199,11 +200,11 @@ def _on_lattice(frame: _Frame, offset: str, tolerance: float) -> StaircaseMechan
     for halves in cosets:
         announce(f"staircase: solving for the law of least loss in {len(basis)} dimensions, {len(led)} differences")
         try:
-            solved[halves] = least_law(lattice_walks(led, paid, halves), unit, loss, tolerance)
+            solved[halves] = least_law(lattice_walks(led, paid, halves), unit, loss, tolerance, ample)
         except LawTooWide as wide:
             raise DesignFailed(
-                f"staircase: the noise is too wide for a table ({wide}); raise the budgets, or use laplace or k_norm, which come "
-                "close where noise is wide."
+                f"staircase: the noise is too wide for a table ({wide}); raise the budgets, or use laplace or k_norm, which "
+                "come close where noise is wide."
             ) from None
         except TooFewSymmetries as few:
             raise DesignFailed(f"staircase: {few}; use k_norm.") from None

@@ -1,7 +1,7 @@
 """The staircase law of Geng and Viswanath on the integers: exact draws and closed moments.
 
-`P(z)` is proportional to `exp(-unit k(z))`, k = 0 for |z| <= top and `ceil((|z| - top) / width)` elsewhere. docs/theory/staircase.md,
-section 6.
+`P(z)` is proportional to `exp(-unit k(z))`, k = 0 for |z| <= top and `ceil((|z| - top) / width)` elsewhere: see
+docs/theory/staircase.md, section 6.
 """
 
 from __future__ import annotations
