@@ -177,7 +177,8 @@ def best_of_all(problem: Problem, seconds: float = 60.0) -> Design[Mechanism]:
     made: list[Design[Mechanism]] = []
     tried: dict[str, str] = {}
     for family in chosen_families():
-        if family.notion != problem.notion or family.baseline or family.on_request or not family.concerns(problem):
+        unasked = family.baseline or family.on_request or family.by_name
+        if family.notion != problem.notion or unasked or not family.concerns(problem):
             continue
         if made and time.perf_counter() - start > allowed:
             tried[family.name] = f"not started: {allowed:g} s were over"

@@ -24,11 +24,11 @@ from solvers.lattices.symmetries import Matrix, keeps_form, keeps_rows, symmetri
 from solvers.solution import Solution, relative_gap
 from solvers.status import Status
 
-DOMAINS = ((1000, 12), (3500, 18))  # orbits, and how faint their points may be, exp(-12): until the gap is closed
-MOST_ROWS = 120_000
-WORKING_PLACES = 1_000_000  # of the box in which the program counts what lies outside its domain
+DOMAINS = ((800, 12), (2500, 16))  # orbits, and how faint their points may be, exp(-12): until the gap is closed
+MOST_ROWS = 60_000
+WORKING_PLACES = 500_000  # of the box in which the program counts what lies outside its domain
 COUNTED_TAIL = 1e-9  # what lies outside it may be left out of the bound
-ROUNDS = 3
+ROUNDS = 2
 FINER = 2**20  # of a unit, where the largest of several losses leaves heights that are no whole units
 TIGHT = 1e-7  # of a ratio of neighbouring probabilities
 

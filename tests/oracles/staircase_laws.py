@@ -59,7 +59,9 @@ def stair_height(noise: Core, z: int) -> int:
 
 def largest_loss(core: Core, count: int = 1500) -> float | None:
     """The largest `|log P(z) - log P(z + u)| / b` over what is enumerated."""
-    if changes_and_budgets(core["relation"], answers(core["workload"])) is None:
+    with np.errstate(all="ignore"):
+        found = changes_and_budgets(core["relation"], answers(core["workload"]))
+    if found is None:
         return None
     noise, least = core["noise"], moved_steps(core)
     unit = Fraction(noise["unit"])

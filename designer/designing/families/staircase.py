@@ -255,5 +255,5 @@ STAIRCASE = Family(
     "staircase: least noise on the lattice of the differences, up to 3 or 4 dimensions",
     "pure",
     design_staircase,
-    on_request=True,
+    by_name=True,
 )
