@@ -20,8 +20,9 @@ class Family:
 
     build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`.
     scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least
-    loss (integer tables), so "auto" leaves it out. by_name: takes long where it serves, so that neither "auto" nor a comparison of all families starts it. invariants_only: serves or compares relations under an invariant; "auto" and
-    `compare` leave it out elsewhere.
+    loss (integer tables), so "auto" leaves it out. by_name: takes long where it serves, so that neither "auto" nor a comparison
+    of all families starts it. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave it
+    out elsewhere.
     """
 
     name: str

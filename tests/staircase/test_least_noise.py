@@ -40,7 +40,7 @@ def steps_up_to(delta: int, budget: float, **rest: Any) -> Problem:
 def test_one_count_has_the_geometric_law(budget: float, told: float) -> None:
     made = design(counts(1, budget), "staircase")
     assert made.loss == pytest.approx(1 / (2 * math.sinh(budget / 2) ** 2), rel=1e-9)
-    assert made.loss == pytest.approx(told, rel=2e-3)
+    assert made.loss == pytest.approx(told, rel=3e-3)
     assert made.optimality is not None and made.optimality.gap < 1e-6
     assert made.mechanism.noise.to_spec()["peaks"] == [[0]]
 
@@ -76,11 +76,11 @@ def test_absolute_and_largest_losses_of_counts() -> None:
 )
 def test_one_number_against_the_program_of_its_coset(problem: Problem, offset: str, told: float | None) -> None:
     made = design(problem, "staircase", offset=offset)
-    assert told is None or made.loss == pytest.approx(told, rel=2e-4)
+    assert told is None or made.loss == pytest.approx(told, rel=3e-4)
     assert made.optimality is not None and made.optimality.gap < 1e-4
     whole = made.mechanism.noise
     assert isinstance(whole, Peaks)
-    assert made.loss == pytest.approx(enumerated_program(made.mechanism, 60), rel=1e-6)
+    assert made.loss == pytest.approx(enumerated_program(made.mechanism, 110), rel=1e-6)
 
 
 def enumerated_program(made: StaircaseMechanism, reach: int) -> float:
@@ -88,7 +88,7 @@ def enumerated_program(made: StaircaseMechanism, reach: int) -> float:
     nothing, which matters less than 1e-7 where the box is wide."""
     noise = made.noise
     assert isinstance(noise, Peaks)
-    least = {u: b for u, b in moved_steps(to_plain(made)).items()}
+    least = moved_steps(to_plain(made))
     half = [sum(h * x for h, x in zip(noise.halves, column, strict=True)) // 2 for column in zip(*noise.basis, strict=True)]
     points = [
         tuple(
@@ -123,9 +123,9 @@ def to_plain(made: StaircaseMechanism) -> Any:
 @pytest.mark.parametrize(
     ("relation", "queries", "reach"),
     [
-        (metrics.uniform(4, 3.0), [[0.0, 1, 2, 2], [0, 2, 1, 2]], 9),
+        (metrics.uniform(4, 3.0), [[0.0, 1, 2, 2], [0, 2, 1, 2]], 13),
         (metrics.from_matrix([[0, 2.5, 4], [2.5, 0, 3], [4, 3, 0]]), [[0.0, 1, 2], [1, 0, 1]], 9),
-        (metrics.uniform(4, 4.0), np.eye(4).tolist(), 5),
+        (metrics.uniform(4, 5.0), np.eye(4).tolist(), 3),
     ],
 )
 def test_two_and_three_dimensions_against_a_program_with_cvxpy(relation: Any, queries: Any, reach: int) -> None:
@@ -135,10 +135,10 @@ def test_two_and_three_dimensions_against_a_program_with_cvxpy(relation: Any, qu
 
 
 def test_a_small_table_that_keeps_its_margins() -> None:
-    """2 x 3, two records: noise by the number of moves, against a program; and every release keeps the margins."""
-    problem = Problem(Workload.identity(6), invariants.margins((2, 3)).protect(2.0, 2))
-    made = design(problem, "staircase")
-    assert made.loss == pytest.approx(enumerated_program(made.mechanism, 9), rel=1e-5)
+    """Three counts of a public total, against a program; and every release of a 2 x 3 table keeps its margins."""
+    total = design(Problem(Workload.identity(3), invariants.total(3).protect(2.0, 1)), "staircase")
+    assert total.loss == pytest.approx(enumerated_program(total.mechanism, 11), rel=1e-6)
+    made = design(Problem(Workload.identity(6), invariants.margins((2, 3)).protect(2.0, 2)), "staircase")
     noise = np.asarray(made.mechanism.sample_noise(50, seed=1)).reshape(50, 2, 3)
     assert not noise.sum(axis=1).any() and not noise.sum(axis=2).any() and noise.any()
 
@@ -163,9 +163,11 @@ def test_stairs_are_drawn_as_their_moments_say_and_keep_unequal_budgets() -> Non
     assert isinstance(made.noise, Stairs) and made.privacy.holds
     assert (largest_loss(to_plain(made)) or 9) <= float(made.privacy.worst_ratio or 0) * (1 + 1e-9)
     drawn = Stairs(Fraction(1, 2), 5, 2).over(()).draw(400_000, SeededEntropy(3))[:, 0]
-    values = np.arange(-150, 151)
-    masses = np.exp(-0.5 * np.maximum(0, -(-(np.abs(values) - 2) // 5)))
-    assert fits(drawn + 150, masses) and not fits(drawn + 150, masses * np.exp(0.01 * np.abs(values) / 7))
+    values, levels = np.arange(-150, 151), np.arange(31)
+    assert fits(drawn + 150, np.exp(-0.5 * np.maximum(0, -(-(np.abs(values) - 2) // 5))))
+    reached = np.maximum(0, -(-(np.abs(drawn) - 2) // 5))
+    crowds = np.where(levels == 0, 5, 10)
+    assert fits(reached, crowds * np.exp(-0.5 * levels)) and not fits(reached, crowds * np.exp(-0.5 * levels / 1.01))
 
 
 def fits(places: Any, masses: Any) -> bool:
@@ -196,7 +198,7 @@ def test_draws_follow_the_law_by_definition(name: str) -> None:
     """Against Dijkstra's heights; a law that is 1 % wider is rejected."""
     made = design(LAWS[name], "staircase").mechanism
     heights = lowest_heights(to_plain(made)["noise"], moved_steps(to_plain(made)), 12_000)
-    drawn = made.drawn.draw(600_000, SeededEntropy(5))
+    drawn = made.drawn.draw(400_000, SeededEntropy(5))
     place = {z: i for i, z in enumerate(heights)}
     kinds, counted = np.unique(drawn, axis=0, return_counts=True)
     found = np.zeros(len(heights), dtype=np.int64)
@@ -204,9 +206,13 @@ def test_draws_follow_the_law_by_definition(name: str) -> None:
         if z in place:
             found[place[z]] = n
     exponents = float(made.noise.unit) * np.array(list(heights.values()), dtype=float)
+    masses = np.exp(-exponents)
+    assert p_value(found, masses / masses.sum()) > FAILURE_PROBABILITY
+    level = np.floor(exponents).astype(int)
     for wider, right in ((1.0, True), (1.01, False)):
-        masses = np.exp(-exponents / wider)
-        assert (p_value(found, masses / masses.sum()) > FAILURE_PROBABILITY) == right
+        pooled = np.bincount(level, np.exp(-exponents / wider))
+        seen = np.bincount(level, found).astype(np.int64)
+        assert (p_value(seen, pooled / pooled.sum()) > FAILURE_PROBABILITY) == right
 
 
 def test_draws_outside_the_table_follow_the_law_too() -> None:
