@@ -28,18 +28,17 @@ CONFIDENCE = 0.95
 
 
 class Mechanism(TakesCounts):
-    """Answers the queries of a workload with noise whose law falls off in a norm; subclasses are frozen dataclasses.
+    """Answers the queries of a workload with noise of some law; subclasses are frozen dataclasses.
 
     family: a name of the closed lists in `designer.certified.family_names`. workload: what was asked, Q (K, N).
     relation: what is hidden. delta: that of (b, delta), where the promise is of this kind.
-    norm, falloff: the law of the noise. Construction certifies `norm(u) <= b` for every protected difference u of budget b.
+    falloff: of the law of the noise. Construction certifies that no protected difference spends more than its budget.
     """
 
     falloffs: ClassVar[tuple[str, ...]] = ("exponential", "gaussian")
     family: str
     workload: Workload
     relation: Relation
-    norm: Norm
     falloff: Falloff
     privacy: PrivacyCertificate
     delta: float | None = None
@@ -122,19 +121,28 @@ class Mechanism(TakesCounts):
         noise = self.sample_noise(size, seed)
         return Simulation(noise.stamp, self.workload.queries, np.sqrt(self.query_variances()), np.asarray(noise))
 
+    @property
+    def ball_words(self) -> str:
+        """Who proposed the ball of the norm that the noise follows, and what proves it; empty where there is nothing to say."""
+        return ""
+
     def design_lines(self) -> list[str]:
         """The summary with the expected error, for the terminal."""
-        ball = [f"Norm ball:   {self.norm.proof_words}"] if self.norm.proof_words else []
+        ball = [f"Norm ball:   {self.ball_words}"] if self.ball_words else []
         return [*self.summary_lines(), *ball, f"Error:       expected total squared error {self.error():.6g} of the answers"]
 
-    def _require_law(self) -> None:
+    def _require_law(self, norm: Norm) -> None:
         """A fall-off that is known and proven for the norm, and a relation over the elements of the workload."""
         if self.falloff not in self.falloffs:
             raise InvalidProblem(f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(self.falloffs)}.")
-        if self.falloff != "exponential" and self.norm.order != "l2":
+        if self.falloff != "exponential" and norm.order != "l2":
             raise InvalidProblem(
-                f"falloff: a {self.falloff} fall-off has a proof for l2 norms only, not for {self.norm.order}; use exponential."
+                f"falloff: a {self.falloff} fall-off has a proof for l2 norms only, not for {norm.order}; use exponential."
             )
+        self._require_elements()
+
+    def _require_elements(self) -> None:
+        """A relation over the elements of the workload."""
         size, elements = self.relation.size, self.workload.shape[1]
         if size != elements:
             raise InvalidProblem(f"relation: speaks of {size} elements, the workload of {elements}.")

@@ -17,7 +17,7 @@ from designer.additive.bounds import ErrorBounds, error_bounds
 from designer.additive.grid import Grid
 from designer.additive.interface import CONFIDENCE, Falloff, Mechanism
 from designer.additive.margins import answer_margins
-from designer.additive.noise import Noise, noise_for, require_sampler
+from designer.additive.noise import Noise, noise_for, require_sampler, require_weights
 from designer.additive.release import Release, nearest_float
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.certified.claims import settled_claim
@@ -39,7 +39,6 @@ from designer.values.confidential import withholding
 from designer.values.json_text import array, flagged_vacuous
 from designer.values.schema import DELTA, MATRIX, VACUOUS, Named, keys, needs_one_of, one_of, or_null, record
 
-SMALLEST_WEIGHT = 1e-140
 UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
 NO_NOISE = "no answer gets any noise, so every one is published exactly"
 
@@ -97,7 +96,7 @@ class AdditiveMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         require_family(self.family, ADDITIVE_FAMILIES)
-        self._require_law()
+        self._require_law(self.norm)
         object.__setattr__(self, "delta", promise.checked_notion(self.relation, self.falloff, self.delta))
         require_sampler(self.norm, self.falloff)
         rows = self.workload.shape[0] if self.measured is None else len(self.measured)
@@ -141,12 +140,7 @@ class AdditiveMechanism(Mechanism):
             raise InvalidProblem(
                 f"reconstruction: missing, but {rows} measured answers do not name {queries} queries; give it."
             )
-        heard = np.abs(np.atleast_2d(self.norm.map)[:, ~self.norm.silent]).max(axis=0, initial=0.0)
-        if heard.size and not SMALLEST_WEIGHT <= heard.min() <= heard.max() <= 1 / SMALLEST_WEIGHT:
-            raise InvalidProblem(
-                f"norm.map: weights from {heard.min()} to {heard.max()}; choose units in which noise scales lie between "
-                f"{SMALLEST_WEIGHT} and {1 / SMALLEST_WEIGHT}, so that their squares are floats."
-            )
+        require_weights(self.norm)
 
     integers: NDArray[np.int64] = field(init=False, repr=False)
     privacy: PrivacyCertificate = field(init=False, repr=False)
@@ -243,6 +237,10 @@ class AdditiveMechanism(Mechanism):
         full = np.zeros((self.norm.dimension, self.norm.dimension))
         full[np.ix_(self.noise.heard, self.noise.heard)] = self.noise.heard_covariance
         return full if self.reconstruction is None else self.reconstruction @ full @ self.reconstruction.T
+
+    @property
+    def ball_words(self) -> str:
+        return self.norm.proof_words
 
     @property
     def noise_words(self) -> str:

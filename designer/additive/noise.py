@@ -37,6 +37,7 @@ from solvers.programs.absolute_moments import mean_absolute
 LONGEST_RECURSION = 128
 SIMULATED_DRAWS = 100_000
 PROVEN_AT_ONCE = 2048  # indices in the triangulation of a gauge: 0.1 s
+SMALLEST_WEIGHT = 1e-140
 
 
 class Sampler(Protocol):
@@ -118,6 +119,16 @@ def require_sampler(norm: Norm, falloff: str) -> tuple[str, str, str]:
     if kind not in _makers():
         raise InvalidProblem(f"norm: no exact sampler for a {kind[1]} norm of order {kind[0]} with {falloff} fall-off.")
     return kind
+
+
+def require_weights(norm: Norm) -> None:
+    """Refuse weights whose squares, or whose inverses' squares, would be no floats."""
+    heard = np.abs(np.atleast_2d(norm.map)[:, ~norm.silent]).max(axis=0, initial=0.0)
+    if heard.size and not SMALLEST_WEIGHT <= heard.min() <= heard.max() <= 1 / SMALLEST_WEIGHT:
+        raise InvalidProblem(
+            f"norm.map: weights from {heard.min()} to {heard.max()}; choose units in which noise scales lie between "
+            f"{SMALLEST_WEIGHT} and {1 / SMALLEST_WEIGHT}, so that their squares are floats."
+        )
 
 
 def _makers() -> dict[tuple[str, str, str], Maker]:

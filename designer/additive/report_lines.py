@@ -38,7 +38,7 @@ def summary_lines(mechanism: Mechanism) -> list[str]:
         f"Relation:    {printed(mechanism.relation.sentence())}",
         f"Mechanism:   {mechanism.family}; expected total squared error {mechanism.error():.6g}",
         *_noise_lines(mechanism),
-        *([f"Norm ball:   {mechanism.norm.proof_words}"] if mechanism.norm.proof_words else []),
+        *([f"Norm ball:   {mechanism.ball_words}"] if mechanism.ball_words else []),
         f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget "
         f"{float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {worst}",
         f"             {certificate.arithmetic}",
@@ -108,7 +108,7 @@ def _worst_pair(mechanism: Mechanism) -> list[str]:
 
 def _proof_lines(mechanism: Mechanism) -> list[str]:
     """Who proposed the norm ball, where somebody did, above what proves the mechanism."""
-    words = mechanism.norm.proof_words
+    words = mechanism.ball_words
     return [*([f"Norm ball: {words}.", ""] if words else []), "## Privacy certificate", ""]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily
+from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
 from designer.designing.approximate import under_the_notion
 from designer.designing.factor_search import Make
 from designer.designing.family import Family
@@ -23,6 +23,7 @@ from designer.version import VERSION
 
 if TYPE_CHECKING:
     from designer.lattice.mechanism import LatticeMechanism  # with FLINT behind it
+    from designer.staircase.mechanism import StaircaseMechanism
 
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
 AUTO_ELEMENTS = 5000
@@ -51,6 +52,17 @@ def design(
     solver_options: Settings | None = ...,
     **options: Any,
 ) -> Design[LatticeMechanism]: ...
+@overload
+def design(
+    problem: Problem,
+    /,
+    family: StaircaseFamily,
+    *,
+    targets: Targets | None = ...,
+    solver: str = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
+) -> Design[StaircaseMechanism]: ...
 @overload
 def design(
     problem: Problem,
@@ -237,7 +249,7 @@ def automatic_families(problem: Problem, solver: str = "auto") -> list[Family]:
     solver of CVXPY, those that have a program."""
     stated = [family for family in chosen_families() if is_own(solver) or family.has_program]
     known = [family for family in stated if family.serves(problem) and family.concerns(problem)]
-    return [family for family in known if not (family.baseline or family.on_request)]
+    return [family for family in known if not (family.baseline or family.on_request or family.by_name)]
 
 
 def not_started(problem: Problem, family: Family, late: bool, allowed: float) -> str:

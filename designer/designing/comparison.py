@@ -79,7 +79,7 @@ class Comparison:
 
 
 def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparison:
-    """Design every applicable family and baseline (or the named ones) for one problem.
+    """Design every applicable family and baseline (or the named ones; "staircase" only where it is named) for one problem.
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
     query; IF(Q) of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of
@@ -88,7 +88,7 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
     row with the reason as its note; a limit or a baseline that fails leaves its column empty, with the reason in every note.
     """
     names = (
-        [f.name for f in chosen_families() if f.serves(problem) and f.concerns(problem)]
+        [f.name for f in chosen_families() if f.serves(problem) and f.concerns(problem) and not f.by_name]
         if families is None
         else [family.name for family in chosen_families(families)]
     )

@@ -23,8 +23,9 @@ class Family:
     build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`.
     has_program: a program of CVXPY states it (`designing/programs/listed.py`), so that `solver` may be named.
     scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least
-    loss (integer tables), so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and
-    `compare` leave it out elsewhere. with_delta: serves the notion "approximate" too, under its own one with other budgets.
+    loss (integer tables), so "auto" leaves it out. by_name: takes long where it serves, so that neither "auto" nor a comparison
+    of all families starts it. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave it
+    out elsewhere. with_delta: serves the notion "approximate" too, under its own one with other budgets.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Family:
     baseline: bool = False
     scans_little: bool = False
     on_request: bool = False
+    by_name: bool = False
     invariants_only: bool = False
     with_delta: bool = True
     has_program: bool = False

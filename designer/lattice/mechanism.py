@@ -86,7 +86,7 @@ class LatticeMechanism(Mechanism):
         require_family(self.family, LATTICE_FAMILIES)
         if not isinstance(self.relation, (ChangeRelation, InvariantDistance)):
             raise InvalidProblem("relation: integer noise on a lattice keeps an invariant; use one of designer.invariants.")
-        self._require_law()
+        self._require_law(self.norm)
         size = self.relation.size
         here = tuple(range(size)) if self.cells is None else self.cells
         if (
@@ -312,6 +312,10 @@ class LatticeMechanism(Mechanism):
     def covariance(self) -> Floats:
         """Covariance of the noise in the K answers, simulated by `simulated_draws`: 20,000 give variances to about 1 %."""
         return self._moments[0]
+
+    @property
+    def ball_words(self) -> str:
+        return self.norm.proof_words
 
     def query_variances(self) -> Floats:
         """Variance of each answer, simulated as `covariance` is;

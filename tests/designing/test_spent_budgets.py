@@ -18,7 +18,7 @@ BUDGETS = (1e-3, 0.05, 1.0, 8.0, 30.0, 1e3)
 SPENT = Fraction(999, 1000)
 SHAPES = [("lattice_laplace", shape) for shape in ("l1", "l2", "ellipsoid", "hull")]
 SHAPES += [("lattice_gaussian", shape) for shape in ("l2", "ellipsoid")]
-OPTIMISING = [family for family in FAMILIES if not (family.baseline or family.on_request)]
+OPTIMISING = [family for family in FAMILIES if not (family.baseline or family.on_request or family.by_name)]
 
 
 def distances(seed: int, epsilon: float) -> metrics.Relation:

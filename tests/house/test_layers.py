@@ -19,7 +19,7 @@ LAYERS = (
     {"invariants", "records", "marginals", "odds_ratio"},
     {"relations"},
     {"additive"},
-    {"lattice"},
+    {"lattice", "staircase"},
     {"designing"},
     {"selection", "synthetic", "statistical_queries", "files", "report"},
     {"tables"},

@@ -57,6 +57,19 @@ def lattices() -> dict[str, Specified]:
     }
 
 
+def staircases() -> dict[str, Specified]:
+    """Noise of least loss: on a lattice with unequal budgets, on a coset, on a kernel, and stairs of one real number."""
+    costs = metrics.from_matrix(TRIANGLE)
+    far = Problem(Workload([[0, 5, 2]]), metrics.uniform(3, 4.0))
+    kept = Problem(Workload.identity(3), invariants.total(3).protect(1.5, 2))
+    return {
+        "staircase metric": design(Problem(Workload([[0, 1, 2], [1, 0, 1]]), costs), "staircase").mechanism,
+        "staircase coset": design(far, "staircase", offset="best").mechanism,
+        "staircase total": design(kept, "staircase").mechanism,
+        "staircase real": design(Problem(Workload([[0, 0.3, 2.7182818]]), metrics.uniform(3, 2.0)), "staircase").mechanism,
+    }
+
+
 def marginals() -> dict[str, Specified]:
     """Marginals with a budget per attribute, one of them unprotected, and with a budget for the presence of a record."""
     domain = Domain.of({"sex": ["F", "M"], "age": 3, "place": ["here", "there"]})
@@ -131,6 +144,7 @@ def specimens() -> dict[str, Specified]:
     return {
         "table plan": full_plan(),
         **lattices(),
+        **staircases(),
         **marginals(),
         **odds_ratio_tests(),
         **synthetic(),
