@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.additive.interface import CONFIDENCE, Falloff, Mechanism, simulation_entropy
-from designer.additive.mechanism import SMALLEST_WEIGHT
+from designer.additive.noise import SMALLEST_WEIGHT
 from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import LATTICE_FAMILIES, require_family

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Points = NDArray[np.int64]
 FAR = 2**61
+MOST_SHELLS = 4000  # of a table, margin included: walks of so many steps settle in a second
 MULTIPLES = (32, 16, 8, 4, 2, 1)  # of a step that the first sweep takes at once
 
 
@@ -154,8 +155,9 @@ class Walks:
         return math.ceil(self.steps.dimension * self.steps.reach(self.shells.widths))
 
     def places(self, k: int) -> int:
-        """How many places a table up to shell k takes while it is made."""
-        return self.shells.volume(k + self.margin)
+        """How many places a table up to shell k takes while it is made; `FAR` beyond `MOST_SHELLS`."""
+        wide = k + self.margin
+        return self.shells.volume(wide) if wide <= MOST_SHELLS else FAR
 
     def heights(self, k: int, sources: Points, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """`min_a values_a + cost of the cheapest walk from a to z`, for all z up to shell k, as a table of `shape(k)`.

@@ -41,7 +41,7 @@ def test_one_count_has_the_geometric_law(budget: float, told: float) -> None:
     made = design(counts(1, budget), "staircase")
     assert made.loss == pytest.approx(1 / (2 * math.sinh(budget / 2) ** 2), rel=1e-9)
     assert made.loss == pytest.approx(told, rel=3e-3)
-    assert made.optimality is not None and made.optimality.gap < 1e-6
+    assert made.optimality is not None and made.optimality.gap < 1e-4
     assert made.mechanism.noise.to_spec()["peaks"] == [[0]]
 
 
@@ -98,8 +98,10 @@ def enumerated_program(made: StaircaseMechanism, reach: int) -> float:
         for row in product(range(-reach, reach + 1), repeat=len(half))
     ]
     place = {z: i for i, z in enumerate(points)}
-    p = cp.Variable(len(points), nonneg=True)
-    rules = [cp.sum(p) == 1]
+    y = cp.Variable(len(points), nonneg=True)  # relative to s, which falls off about as fast: probabilities far out are tiny
+    pace = min(budget / max(map(abs, u)) for u, budget in least.items())
+    s = np.exp(-pace * np.abs(np.array(points)).max(axis=1))
+    rules = [s @ y == 1]
     for u, budget in least.items():
         ends = [
             (i, place[further])
@@ -107,9 +109,9 @@ def enumerated_program(made: StaircaseMechanism, reach: int) -> float:
             if (further := tuple(a + b for a, b in zip(z, u, strict=True))) in place
         ]
         i, j = (list(part) for part in zip(*ends, strict=True))
-        rules.append(p[i] <= math.exp(budget) * p[j])
+        rules.append(y[i] <= cp.multiply(math.exp(budget) * s[j] / s[i], y[j]))
     losses = ((np.array(points) @ made.rows.T) ** 2).sum(axis=1)
-    program = cp.Problem(cp.Minimize(losses @ p), rules)
+    program = cp.Problem(cp.Minimize((losses * s) @ y), rules)
     program.solve(solver=cp.CLARABEL, tol_gap_rel=1e-10, tol_gap_abs=1e-12, tol_feas=1e-11)
     return float(program.value)
 
@@ -123,9 +125,9 @@ def to_plain(made: StaircaseMechanism) -> Any:
 @pytest.mark.parametrize(
     ("relation", "queries", "reach"),
     [
-        (metrics.uniform(4, 3.0), [[0.0, 1, 2, 2], [0, 2, 1, 2]], 13),
+        (metrics.uniform(4, 3.0), [[0.0, 1, 2, 2], [0, 2, 1, 2]], 17),
         (metrics.from_matrix([[0, 2.5, 4], [2.5, 0, 3], [4, 3, 0]]), [[0.0, 1, 2], [1, 0, 1]], 9),
-        (metrics.uniform(4, 5.0), np.eye(4).tolist(), 3),
+        (metrics.uniform(4, 5.0), np.eye(4).tolist(), 4),
     ],
 )
 def test_two_and_three_dimensions_against_a_program_with_cvxpy(relation: Any, queries: Any, reach: int) -> None:
@@ -162,7 +164,7 @@ def test_stairs_are_drawn_as_their_moments_say_and_keep_unequal_budgets() -> Non
     made = design(Problem(Workload([[0.0, 0.31, 2.9]]), metrics.from_matrix(TRIANGLE)), "staircase").mechanism
     assert isinstance(made.noise, Stairs) and made.privacy.holds
     assert (largest_loss(to_plain(made)) or 9) <= float(made.privacy.worst_ratio or 0) * (1 + 1e-9)
-    drawn = Stairs(Fraction(1, 2), 5, 2).over(()).draw(400_000, SeededEntropy(3))[:, 0]
+    drawn = Stairs(Fraction(1, 2), 5, 2).over(()).draw(2_000_000, SeededEntropy(3))[:, 0]
     values, levels = np.arange(-150, 151), np.arange(31)
     assert fits(drawn + 150, np.exp(-0.5 * np.maximum(0, -(-(np.abs(values) - 2) // 5))))
     reached = np.maximum(0, -(-(np.abs(drawn) - 2) // 5))

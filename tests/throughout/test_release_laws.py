@@ -156,9 +156,9 @@ def test_rounded_normal_noise_under_a_delta() -> None:
     follows(radial(made.norm(answers), size, "gaussian"), 0.005)
 
 
-@pytest.mark.parametrize("budget", [0.5, 3.0])
+@pytest.mark.parametrize("budget", [0.3, 0.6])
 def test_noise_of_least_loss(budget: float) -> None:
-    """Of two queries: mean absolute values, by the law that the design states; at budget 3 most noise is 0 or near it."""
+    """Of two queries: mean absolute values, by the law that the design states."""
     problem = Problem(Workload([[0.0, 1, 2], [1, 0, 1]]), metrics.uniform(3, budget))
     made = design(problem, "staircase").mechanism
     made.__dict__["drawn"] = SimpleNamespace(draw=Batched(made.drawn.draw).draw, mean_absolutes=made.drawn.mean_absolutes)
