@@ -15,7 +15,7 @@ def trace_bound(rows: Array, root: Array, multipliers: Array) -> float:
 
     rows R: (M, s). root L: (s, k). multipliers lambda: (M,), nonnegative; 0 where they vanish.
 
-    >>> trace_bound(np.diag([3.0, 1.0]), np.eye(2), np.array([3.0, 1.0])).__round__(9)
+    >>> trace_bound(np.diag([3.0, 1.0]), np.eye(2), np.array([9.0, 1.0])).__round__(9)
     10.0
     """
     total = float(multipliers.sum())
