@@ -21,9 +21,7 @@ def analytic(budget: float) -> float:
 
 
 def problem(budget: float = 1.0) -> Problem:
-    return Problem(
-        Workload([[1.0, 1, 0], [0, 1, 1], [2, 0, 1]]), metrics.uniform(3, budget), notion="approximate", delta=1e-6
-    )
+    return Problem(Workload([[1.0, 1, 0], [0, 1, 1], [2, 0, 1]]), metrics.uniform(3, budget), notion="approximate", delta=1e-6)
 
 
 @pytest.mark.parametrize("family", ["gaussian", "diagonal_gaussian", "laplace", "ellipsoid"])
@@ -37,7 +35,9 @@ def test_margins_hold_and_are_met_by_draws(family: str, confidence: float) -> No
 
 
 def test_the_margin_of_one_count_is_that_of_the_normal_law() -> None:
-    made = design(Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0), notion="approximate", delta=1e-6), "gaussian").mechanism
+    made = design(
+        Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0), notion="approximate", delta=1e-6), "gaussian"
+    ).mechanism
     deviation = 1 / analytic(1.0)
     assert made.margins(0.95)[0] == pytest.approx(norm.isf(0.025) * deviation, rel=1e-9)
 

@@ -11,7 +11,9 @@ from itertools import product
 import numpy as np
 
 from designer.additive.grid import Grid, coarsest_exponent
+from designer.certified.norms import weighted_l1
 from designer.certified.optimality import bounded
+from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates, moving_coordinates
@@ -75,9 +77,8 @@ def design_staircase(problem: Problem, offset: str = "whole", tolerance: float =
             f"staircase: protected changes move {dimension} dimensions, more than {MOST_DIMENSIONS}; use k_norm (up to 12) or "
             "laplace."
         )
+    refuse_infinite(coordinates_.sensitivity(problem), weighted_l1(np.ones(dimension)))
     frame = _framed(problem, coordinates_)
-    if any(u.budget <= 0 for u in frame.moved):
-        raise DesignFailed("staircase: a change without any budget moves an answer; give it one, or drop the query.")
     if frame.grid.exponents and dimension == 1 and _far(frame):
         return _with_stairs(frame)
     return _on_lattice(frame, offset, limit)
