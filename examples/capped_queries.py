@@ -76,17 +76,17 @@ def reproduce(full: bool = False) -> Result:
 
 def draw(folder: Path) -> Path:
     """Standard errors with each cap over those without."""
-    drawing, axes = figure()
+    drawing, axes = figure(width=8.5)
     queries = problem().workload.queries
     image = axes.imshow(np.array([costs(query) for query in queries]), cmap="RdYlGn_r", vmin=0.0, vmax=2.0)
     for row, query in enumerate(queries):
         for column, value in enumerate(costs(query)):
-            axes.text(column, row, f"{value:.2f}", ha="center", va="center")
+            axes.text(column, row, f"{value:.2f}", ha="center", va="center", color="white" if abs(value - 1) > 0.7 else "black")
     axes.set_xticks(range(len(queries)), queries)
     axes.set_yticks(range(len(queries)), [f"{query} capped" for query in queries])
     drawing.colorbar(image, label="standard error over that without caps")
     path = folder / "capped_queries.png"
-    drawing.savefig(path, dpi=150)
+    drawing.savefig(path, dpi=150, bbox_inches="tight")
     return path
 
 
