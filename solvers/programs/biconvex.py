@@ -8,6 +8,7 @@ Q is the best P for its own scales and they are the best for it. Derivations in 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -132,6 +133,31 @@ def multiplier_bound(targets: Array, changes: Changes, count: float, multipliers
     factors = np.geomspace(0.25, 4.0, 33)
     values = [sum(map(_least_of_row, t * gain, t**2 * drag)) - t * cost for t in factors]
     return float(max(0.0, *values))
+
+
+def uniform_bound(targets: Array, changes: Changes, count: float, multipliers: Array, signs: Array, power: int) -> float:
+    """The same for the loss `sum_k (n max_i |P_ki - Q_ki|)^power + weight c_k^power`, weight 2 for power 2 and 1 for power 1.
+
+    The dual of the supremum norm replaces that of the Euclidean one: `e = ||f||_1^2 / (4 n^2)`; for power 1, t is at most
+    `n / ||f||_1` and `inf over c of c + min(1/c, n / ||f||_1) a` is the smaller of both ends (docs/theory/biased.md, 4).
+    """
+    load = np.maximum(multipliers, 0.0)
+    force = np.asarray((changes.matrix @ (np.clip(signs, -1.0, 1.0) * load).T).T)
+    gain, size = np.maximum((force * targets).sum(axis=1), 0.0), np.abs(force).sum(axis=1)
+    cost, best = float(load @ changes.budget), 0.0
+    for t in np.geomspace(0.25, 4.0, 33):
+        if power == 2:
+            rows = map(_least_of_row, t * gain, t**2 * size**2 / (4.0 * count**2))
+        else:
+            reach = np.divide(count, size, out=np.zeros_like(size), where=size > 0.0)
+            rows = map(_least_absolute, t * gain, reach / t)
+        best = max(best, sum(rows) - t * cost)
+    return float(best)
+
+
+def _least_absolute(a: float, most: float) -> float:
+    """`inf over c > 0 of c + a min(1 / c, most)`: at c = 0, or where `c = sqrt(a)` if `1 / c` is at most `most` there."""
+    return min(a * most, 2.0 * math.sqrt(a)) if a * most**2 >= 1.0 else a * most
 
 
 def _least_of_row(a: float, e: float) -> float:

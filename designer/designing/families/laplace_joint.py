@@ -53,7 +53,7 @@ FAINT = 1e-8
 
 
 @dataclass(frozen=True)
-class _Goal:
+class JointGoal:
     """What is minimised: its words, the program of one query, and whether it is the problem's own loss."""
 
     words: str
@@ -71,7 +71,7 @@ def design_jointly(
     `n ||p - q||_inf + ln(1 / delta) c` of DX Theorem 2.3 that holds with probability 1 - delta. Their norms count elements at
     distance 0 once. Needs `problem.records`.
     """
-    goal = _goal(problem, objective, delta)
+    goal = joint_goal(problem, objective, delta)
     queries = problem.workload.shape[0]
     sensitivity = measurable(problem)
     if refuse_infinite(sensitivity, weighted_l1(np.ones(queries))) == 0:
@@ -85,15 +85,15 @@ def design_jointly(
         raise DesignFailed(
             f"laplace_joint: needs the convex solver clarabel ({missing}); install dp-designer[convex], or use laplace."
         ) from None
-    made = _frozen(problem, universe.spread(fit.values), fit.scales)
-    achieved = _own_loss(problem, made) if goal.own else _achieved(universe, made, goal.program)
+    made = frozen_fit(problem, universe.spread(fit.values), fit.scales, float(problem.records or 0))
+    achieved = loss_with_bias(problem, made) if goal.own else joint_objective(universe, made, goal.program)
     # The frozen rows and scales are a feasible point of DX's program itself: only floats separate its value from the bound. The
     # problem's own loss counts the noise on the grid, which is narrower than the continuous noise of the program.
     rounding = achieved * (fit.values.size + 16) * 2.0**-50 + (rounding_of(problem, made) if goal.own else 0.0)
     return made.annotated({}, bounded(goal.words, achieved, bound, method, rounding))
 
 
-def _goal(problem: Problem, objective: str, delta: float) -> _Goal:
+def joint_goal(problem: Problem, objective: str, delta: float) -> JointGoal:
     """The objective, refused where the family cannot minimise it."""
     if problem.records is None:
         raise DesignFailed("laplace_joint: the bias grows with the number of records; give problem.records.")
@@ -106,26 +106,28 @@ def _goal(problem: Problem, objective: str, delta: float) -> _Goal:
                 f"laplace_joint: minimises the loss {problem.loss!r} for one query only, the workload has "
                 f"{problem.workload.shape[0]}; ask for the loss 'squared', for the objective 'squared', or use laplace."
             )
-        return _Goal(*LOSSES[problem.loss], own=True)
+        return JointGoal(*LOSSES[problem.loss], own=True)
     words, program = _objective(objective, delta)
     if several and objective != "squared":
         raise DesignFailed(
             f"laplace_joint: objective {objective!r} is for one query, the workload has {problem.workload.shape[0]}; use "
             "'loss' or 'squared'."
         )
-    return _Goal(words, program, own=False)
+    return JointGoal(words, program, own=False)
 
 
-def _frozen(problem: Problem, fitted: Floats, scales: Floats) -> AdditiveMechanism:
-    """The certified mechanism; a row that hardly varies is published as a constant on each component."""
+def frozen_fit(
+    problem: Problem, fitted: Floats, scales: Floats, records: float, family: str = "laplace_joint"
+) -> AdditiveMechanism:
+    """The certified mechanism of rows (K, N) with scales (K,); a row that hardly varies, or whose scale is 0, is published as a
+    constant on each component."""
     variation, root = _variation(problem, fitted), np.sqrt(problem.costs)
-    heard = (variation > FAINT * scales) & (float(problem.records or 0) * variation * root > FAINT * (scales * root).max())
+    heard = (scales > 0) & (variation > FAINT * scales)
+    heard &= records * variation * root > FAINT * (scales * root).max()
     fitted = np.where(heard[:, None], fitted, _constant_on_components(fitted, problem.relation))
     scales = np.where(heard, scales, 0.0)
     weights = np.where(heard, 1 / np.where(heard, scales, 1.0), np.inf)
-    return freeze(
-        problem, "laplace_joint", Coordinates(fitted, None, heard), scales, lambda _: weighted_l1(weights), "exponential"
-    )
+    return freeze(problem, family, Coordinates(fitted, None, heard), scales, lambda _: weighted_l1(weights), "exponential")
 
 
 def _variation(problem: Problem, rows: Floats) -> Floats:
@@ -157,7 +159,7 @@ def _objective(name: str, delta: float) -> tuple[str, ProgramLoss]:
     return OBJECTIVES[name]
 
 
-def _fit(universe: Classes, goal: _Goal, tolerance: float) -> tuple[ScaledFit, float, str]:
+def _fit(universe: Classes, goal: JointGoal, tolerance: float) -> tuple[ScaledFit, float, str]:
     """Fitted rows over the classes with their scales, lower bound and method;
     weights of queries enter as factors of rows and scales."""
     problem, changes = universe.problem, universe.changes(PAIRS)
@@ -201,13 +203,13 @@ def _least_worst(targets: Floats, changes: Changes, records: float) -> tuple[Sca
     return best, found[0].lower_bound, f"best of 3 trades of bias for noise; {found[0].method}"
 
 
-def _own_loss(problem: Problem, made: AdditiveMechanism) -> float:
+def loss_with_bias(problem: Problem, made: AdditiveMechanism) -> float:
     """The problem's own loss at the frozen mechanism: rounding and repair included."""
     absolutes = made.query_mean_absolutes() if problem.loss == "absolute" else None
     return problem.loss_of(made.query_variances(), absolutes) + problem.bias_of(made.effective)
 
 
-def _achieved(universe: Classes, made: AdditiveMechanism, program: ProgramLoss) -> float:
+def joint_objective(universe: Classes, made: AdditiveMechanism, program: ProgramLoss) -> float:
     """The objective of DX at the frozen mechanism: rounding and repair included."""
     problem = universe.problem
     root, records = np.sqrt(problem.costs), float(problem.records or 0)
