@@ -12,8 +12,9 @@ from designer.additive.release import Release
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
-from designer.designing.best import Design, design
+from designer.designing.best import design
 from designer.designing.comparison import Comparison, compare
+from designer.designing.made import Design
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.problem_file import read_problem

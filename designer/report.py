@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified
-from designer.designing.best import Design
+from designer.designing.made import Design
 from designer.designing.unbiased_limit import Limit
 from designer.values.printing import in_markdown, printed
 

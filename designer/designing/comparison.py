@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from designer.additive.interface import Mechanism
-from designer.designing.best import Design, chosen_families, design, reason
+from designer.designing.best import chosen_families, design, reason
+from designer.designing.made import Design
 from designer.designing.problem import Problem
 from designer.designing.unbiased_limit import Limit, limit
 from designer.errors import DesignFailed, InvalidProblem

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = (
     {"errors", "version", "progress"},
     {"values"},
-    {"question", "promises", "sampling", "pictures"},
+    {"question", "promises", "sampling", "pictures", "convex"},
     {"certified", "metrics"},
     {"engines"},
     {"invariants", "records", "marginals", "odds_ratio"},
@@ -23,6 +23,7 @@ LAYERS = (
     {"designing"},
     {"selection", "synthetic", "statistical_queries", "files", "report"},
     {"tables"},
+    {"programs"},
     {"designer", "cli"},
     {"__main__"},
 )

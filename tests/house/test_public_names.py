@@ -40,6 +40,7 @@ NAMES = {
     "designer.marginals": "MarginalMechanism MarginalRelease MarginalWorkload Presence design_marginals",
     "designer.selection": "Choice Selection largest_rate",
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
+    "designer.programs": "laplace",
 }
 # Rooms that the README sends its readers to, whose names are not gathered in one place.
 DEEPER = {

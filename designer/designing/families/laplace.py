@@ -37,14 +37,14 @@ def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechani
     sensitivity = measurable(problem)
     heard = ~sensitivity.silent_coordinates()
     if not heard.any():
-        return mechanism(problem, "laplace", np.full(len(heard), np.inf), bound=0.0)
+        return mechanism(problem, "laplace", np.full(len(heard), np.inf), Bound(OBJECTIVES[problem.loss], 0.0, ""))
     moving = SensitivitySet(sensitivity.relation, sensitivity.points[:, heard])
     solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance)
     if not solution.status.usable:
         raise DesignFailed(f"laplace: {solution.status.value}")
     weights = np.full(len(heard), np.inf)
     weights[heard] = solution.point
-    return mechanism(problem, "laplace", weights, bound=solution.lower_bound, method=solution.method)
+    return mechanism(problem, "laplace", weights, Bound(OBJECTIVES[problem.loss], solution.lower_bound, solution.method))
 
 
 def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, tolerance: float) -> Solution[Floats]:
@@ -52,7 +52,6 @@ def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, toleranc
 
     costs: (K,), positive. Weights (K,). docs/theory/scales.md.
     """
-    spread = np.ptp(sensitivity.points, axis=0)
     if loss == "max":
         # max_k 2 v_k c_k^2 is least when all v_k c_k^2 are equal: one worst-case scan gives the optimum in closed form.
         direction = np.sqrt(costs)
@@ -60,14 +59,7 @@ def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, toleranc
         return Solution(
             Status.OPTIMAL, direction / scale, 2 * scale**2, 2 * scale**2 * (1 - 1e-12), 1, "closed form: one worst pair"
         )
-    refuse_infinite(sensitivity, weighted_l1(1 / spread))
-    _, start = sensitivity.worst(weighted_l1(1 / spread), limit=max(1000, 4 * len(costs)))
-    rows = np.abs(start.normalised)
-    for k in np.flatnonzero(rows.max(axis=0) == 0):
-        single = SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]).worst(weighted_l1([1.0]))[1]
-        rows = np.concatenate([rows, np.abs(sensitivity.pairs(single.left, single.right, single.budgets).normalised)])
-
-    refuse_extreme(rows.max(axis=0))
+    rows = starting_weights(sensitivity)
 
     def separate(weights: Floats) -> tuple[float, Floats]:
         worst, pairs = sensitivity.worst(weighted_l1(weights), limit=max(200, 4 * len(costs)))
@@ -76,6 +68,22 @@ def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, toleranc
     power, unit = (2, 2.0) if loss == "squared" else (1, 1.0)
     found = minimise_scales(rows, costs, power, separate, tolerance=tolerance)
     return Solution(found.status, found.point, unit * found.value, unit * found.lower_bound, found.iterations, found.method)
+
+
+def starting_weights(sensitivity: SensitivitySet) -> Floats:
+    """Rows |u| / b, (M, K), of pairs that are long in units in which all coordinates vary alike, none of which is zero in all.
+
+    `DesignFailed` for a pair of budget 0 that moves an answer, and where the floats do not hold the numbers.
+    """
+    spread = np.ptp(sensitivity.points, axis=0)
+    refuse_infinite(sensitivity, weighted_l1(1 / spread))
+    _, start = sensitivity.worst(weighted_l1(1 / spread), limit=max(1000, 4 * len(spread)))
+    rows = np.abs(start.normalised)
+    for k in np.flatnonzero(rows.max(axis=0) == 0):
+        single = SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]).worst(weighted_l1([1.0]))[1]
+        rows = np.concatenate([rows, np.abs(sensitivity.pairs(single.left, single.right, single.budgets).normalised)])
+    refuse_extreme(rows.max(axis=0))
+    return rows
 
 
 def strategy_1(problem: Problem) -> AdditiveMechanism:
@@ -168,16 +176,13 @@ def smallest_budget(problem: Problem) -> float:
     return least
 
 
-def mechanism(
-    problem: Problem, family: str, weights: Floats, bound: float | None = None, method: str = ""
-) -> AdditiveMechanism:
+def mechanism(problem: Problem, family: str, weights: Floats, bound: Bound | None = None) -> AdditiveMechanism:
     """The frozen mechanism with these weights on the queries themselves.
 
     weights: (K,), infinite for an answer without noise.
     """
     plain = Coordinates(None, None, np.isfinite(weights))
-    proven = None if bound is None else Bound(OBJECTIVES[problem.loss], bound, method)
-    return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", proven)
+    return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound)
 
 
 LAPLACE = Family("laplace", "independent Laplace noise, optimal scales", "pure", design_laplace, scans_little=True)

@@ -1,0 +1,73 @@
+"""Lower bounds that multipliers prove, whoever found them.
+
+For a convex objective f, constraints `g_j <= 0` (convex) and `h_j = 0` (affine), and multipliers mu >= 0, nu, the Lagrangian
+`L = f + sum mu_j g_j + sum nu_j h_j` is at most f at every feasible point, and it is convex: with any subgradient s at any
+point y, `f(x) >= L(y) + <s, x - y>`. So L(y) - <s, y> plus the least value of `<s, x>` over a bounded set that contains every
+feasible x is a lower bound. At the optimal multipliers s vanishes, and nothing is lost. See docs/programs.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from designer.values.arrays import Floats
+
+# What is taken off for the rounding of sums and gradients, of the sum of the terms' sizes.
+ALLOWANCE = 1e-11
+Slopes = Mapping[str, Floats]
+
+
+@dataclass(frozen=True)
+class Term:
+    """An expression of the Lagrangian with its multiplier of the same shape, nonnegative but for equalities."""
+
+    expression: Any
+    multiplier: Floats
+
+    def value(self) -> float:
+        """`<multiplier, expression>`."""
+        return float(np.vdot(self.multiplier, self.expression.value))
+
+    def slopes(self) -> dict[Any, Floats] | None:
+        """A subgradient of the value by variable; None where there is none at the present values."""
+        found = {}
+        for variable, jacobian in self.expression.grad.items():
+            if jacobian is None:
+                return None
+            matrix = jacobian.toarray() if hasattr(jacobian, "toarray") else np.asarray(jacobian)
+            flat = matrix.reshape(variable.size, -1) @ np.ravel(self.multiplier, order="F")
+            found[variable] = flat.reshape(variable.shape, order="F")
+        return found
+
+
+def lagrangian_bound(
+    terms: Sequence[Term], variables: Mapping[str, Any], least_linear: Callable[[Slopes], float | None]
+) -> float | None:
+    """The bound of these terms at the present values of the variables; None where the multipliers prove none.
+
+    variables: the program's own, by name; one that is not among them may be anything, so its slope must vanish.
+    least_linear(s): the least `sum <s, x>` over a bounded set that contains every feasible point, None where there is no such
+    set.
+    """
+    total, size = 0.0, 0.0
+    slopes: dict[Any, Floats] = {variable: np.zeros(variable.shape) for variable in variables.values()}
+    for term in terms:
+        parts = term.slopes()
+        if parts is None or any(variable not in slopes and np.abs(slope).max() > 0 for variable, slope in parts.items()):
+            return None
+        for variable in set(parts) & set(slopes):
+            slopes[variable] += parts[variable]
+            size += float(np.abs(parts[variable] * variable.value).sum())
+        total += term.value()
+        size += abs(term.value())
+    named = {name: slopes[variable] for name, variable in variables.items()}
+    least = least_linear(named)
+    if least is None:
+        return None
+    here = sum(float(np.vdot(slope, variables[name].value)) for name, slope in named.items())
+    bound = total - here + least - ALLOWANCE * size
+    return bound if np.isfinite(bound) else None

@@ -1,0 +1,12 @@
+"""Convex programs of the field in CVXPY, to read, to change and to solve: `programs.laplace(problem)` and the others.
+
+>>> from designer import Problem, Workload, metrics, programs
+>>> program = programs.laplace(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)))
+>>> made = program.subject_to(program.variances[0] <= 6.0, name="cap on the first").design()
+>>> made.privacy.holds, bool(made.mechanism.query_variances()[0] <= 6.0)
+(True, True)
+"""
+
+from designer.designing.programs.laplace_program import LaplaceProgram as laplace
+
+__all__ = ["laplace"]
