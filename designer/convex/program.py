@@ -21,7 +21,7 @@ from designer.convex.constraints import OwnConstraint
 from designer.convex.rounds import Answer, Rounds, Statement
 from designer.convex.separation import Separated
 from designer.convex.solving import DEFAULT, INFEASIBLE, Solved, known_solver
-from designer.convex.wording import in_words, require_convex
+from designer.convex.wording import Named, in_words, require_convex
 from designer.errors import DesignFailed, InvalidProblem
 from designer.values.arrays import Floats
 from designer.values.checks import shown
@@ -92,8 +92,8 @@ class Program(ABC):
         return {}
 
     @property
-    def named(self) -> Mapping[str, tuple[Any, Sequence[str]]]:
-        """What texts call by name: expressions, and the names along their first axis."""
+    def named(self) -> Named:
+        """What texts call by name: expressions, and the names along their axes."""
         return {name: (variable, ()) for name, variable in self.variables.items()}
 
     def least_linear(self, slopes: Slopes) -> float | None:

@@ -7,6 +7,7 @@
 (True, True)
 """
 
+from designer.designing.programs.laplace_joint_program import LaplaceJointProgram as laplace_joint
 from designer.designing.programs.laplace_program import LaplaceProgram as laplace
 
-__all__ = ["laplace"]
+__all__ = ["laplace", "laplace_joint"]

@@ -15,7 +15,7 @@ solves. No solve makes the objective worse; where it stops, the first-order cond
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.convex.rounds import Answer, Rounds, Statement
 from designer.convex.separation import NOTICED, Separated
+from designer.convex.wording import Named
 from designer.designing.families.element_classes import classes
 from designer.designing.families.laplace import best_weights
 from designer.designing.measured import measurable
@@ -70,6 +71,7 @@ class BiasedProgram(MechanismProgram):
         self._sizes = cp.Variable(len(self.query), nonneg=True)
         self.active = ActivePairs(question.relation)
         self.splits: Floats | None = None
+        self._stand_ins: dict[Any, Any] | None = None
         self.base, self.still = self.query, ~self.heard
         self.shares = np.ones(len(self.query))
         self.proven = 0.0
@@ -96,16 +98,16 @@ class BiasedProgram(MechanismProgram):
         return {"Q": self.Q, "c": self.c}
 
     @property
-    def named(self) -> Mapping[str, tuple[Any, Sequence[str]]]:
-        queries = self.question.workload.queries
-        return {**super().named, "Q": (self.Q, queries), "c": (self.c, queries)}
+    def named(self) -> Named:
+        queries, elements = self.question.workload.queries, self.question.workload.elements
+        return {**super().named, "Q": (self.Q, (queries, elements)), "c": (self.c, queries)}
 
-    @property
+    @cached_property
     def variances(self) -> Any:
         """`2 c^2`, (K,)."""
         return 2 * cp.square(self.c)
 
-    @property
+    @cached_property
     def standard_errors(self) -> Any:
         """`sqrt(2) c`, (K,)."""
         return np.sqrt(2) * self.c
@@ -136,13 +138,27 @@ class BiasedProgram(MechanismProgram):
     @property
     def in_units(self) -> Mapping[Any, Any]:
         """Entries in units of what n records make of them, scales in units of the last ones."""
-        spread = self.universe.spread(np.eye(len(self.universe)))
-        units = np.where(self.free, self.lengths[:, None] / self.records, 0.0)
-        loud = cp.multiply(np.where(self.still[:, None], 0.0, units), self._rows)
-        still = cp.multiply(np.where(self.still[:, None], units, 0.0), self._rows) @ self._leaders
-        rows = self.base[:, self.universe.first] + (loud + still if self.still.any() else loud)
-        scaled = {self.Q: rows @ spread, self.c: cp.multiply(self.anchor / self.gain, self._sizes)}
-        return {**scaled, self.loss: self.loss_in_units(scaled)}
+        if self._stand_ins is None:
+            units = np.where(self.free, self.lengths[:, None] / self.records, 0.0)
+            loud = cp.multiply(np.where(self.still[:, None], 0.0, units), self._rows)
+            still = cp.multiply(np.where(self.still[:, None], units, 0.0), self._rows)
+            rows = self.base[:, self.universe.first] + (loud + still @ self._leaders if self.still.any() else loud)
+            sizes = cp.multiply(self.anchor / self.gain, self._sizes)
+            self._stand_ins = {self.Q: rows if self._spread is None else rows @ self._spread, self.c: sizes}
+            self._stand_ins[self.loss] = self.loss_in_units(self._stand_ins)
+        return self._stand_ins
+
+    @cached_property
+    def _spread(self) -> Any:
+        """(C, N), what makes columns of elements from those of classes; None where these are the same."""
+        from scipy.sparse import csc_array
+
+        apart = len(self.universe) == self.question.relation.size
+        return None if apart else csc_array(self.universe.spread(np.eye(len(self.universe))))
+
+    def on_classes(self, columns: Any) -> Any:
+        """Sums over the elements of every class, (N, ...) to (C, ...)."""
+        return columns if self._spread is None else self._spread @ columns
 
     @cached_property
     def _leaders(self) -> Floats:
@@ -161,7 +177,7 @@ class BiasedProgram(MechanismProgram):
     def start(self) -> None:
         """P = Q, and scales that are large enough for it."""
         self.splits, self.shares, self.proven = None, self._first_shares(), 0.0
-        self.base, self.still = self.query, ~self.heard
+        self.base, self.still, self._stand_ins = self.query, ~self.heard, None
         self.lengths = self.anchor = np.where(self.heard, self.alone / self.shares, 0.0)
         self.set_values(self.query, self.anchor)
         if not len(self.active):
@@ -219,11 +235,12 @@ class BiasedProgram(MechanismProgram):
         shrunk = bool((self.anchor[self.heard] > SHRUNK * lengths[self.heard]).any())
         if shrunk:
             self.lengths = self.anchor = lengths
+            self._stand_ins = None
         return shrunk
 
     def restrict(self, rows: Floats, noise: Floats) -> None:
         """State the convex restriction at this point; rows without noise stay constants."""
-        self.still = noise == 0
+        self.still, self._stand_ins = noise == 0, None
         self.base = np.where(self.still[:, None], self._constant(rows), self.query)
         self.anchor, self.splits = noise, rows
         self.lengths = np.full(len(noise), float((self.records * np.abs(rows - self.query).max(axis=1) + noise).max()))
@@ -271,6 +288,11 @@ class BiasedProgram(MechanismProgram):
         if self._objective is not None:
             return None, "none: the program is not convex, and the objective not its own"
         return max(self.proven, self.rows_alone()), "multipliers of the restrictions, Lagrangian in closed form"
+
+    def _why_infeasible(self, solver: str, options: Mapping[str, Any]) -> str:
+        shown = super()._why_infeasible(solver, options)
+        split = " This is so for fixed shares of every budget among the queries, where the search starts; others may do."
+        return shown if self.is_convex else shown + split
 
     def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
         return Descent(self, solver, options)

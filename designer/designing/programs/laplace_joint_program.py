@@ -26,7 +26,6 @@ from designer.designing.families.laplace_joint import LOSSES, frozen_fit, joint_
 from designer.designing.problem import Problem
 from designer.designing.programs.biased_program import BiasedProgram
 from designer.designing.repair import Bound, rounding_of
-from designer.errors import DesignFailed
 from designer.values.arrays import Floats
 from solvers.programs.biconvex import multiplier_bound, rows_alone, uniform_bound
 from solvers.programs.changes import Changes
@@ -60,7 +59,8 @@ class LaplaceJointProgram(BiasedProgram):
 
     @property
     def in_units(self) -> Mapping[Any, Any]:
-        return {**super().in_units, self.e: self._size_of_bias**self._power * self._bias}
+        units = super().in_units
+        return {**units, self.e: self._size_of_bias**self._power * self._bias}
 
     def loss_in_units(self, scaled: Mapping[Any, Any]) -> Any:
         if self.own:
@@ -136,16 +136,12 @@ class LaplaceJointProgram(BiasedProgram):
         if len(self.query) > 1:
             return None
         above, below = (part[0] / (self.anchor[0] * self.active.budgets) for part in multipliers)
-        loads, force = above + below, self._on_classes(self.active.columns @ (above - below))
+        loads, force = above + below, self.on_classes(self.active.columns @ (above - below))
         return self.form.bound(self._targets[0], force, float(loads @ self.active.budgets), self.records)
-
-    def _on_classes(self, columns: Floats) -> Floats:
-        """Sums over the elements of every class."""
-        return np.asarray(self.universe.spread(np.eye(len(self.universe))) @ columns)
 
     def descent_bound(self, multipliers: Floats, signs: Floats) -> float:
         """Lagrangians in closed form. The largest bias of an element is at least the mean over elements, and over queries."""
-        changes = Changes(self._on_classes(self.active.columns.toarray()), self.active.budgets)
+        changes = Changes(self.on_classes(self.active.columns), self.active.budgets)
         bounds = [uniform_bound(targets, changes, count, multipliers, signs, self._power) for targets, count in self._sharp()]
         if self.question.loss == "squared":
             count = self.records / math.sqrt(len(self.universe)) if self.own else self.records
@@ -153,7 +149,7 @@ class LaplaceJointProgram(BiasedProgram):
         return max(bounds)
 
     def rows_alone(self) -> float:
-        changes = Changes(self._on_classes(self.active.columns.toarray()), self.active.budgets)
+        changes = Changes(self.on_classes(self.active.columns), self.active.budgets)
         if not self.own:
             return rows_alone(self._targets, changes, self.records)
         form = MAXIMUM if self._power == 1 else SQUARED_MAXIMUM
@@ -198,7 +194,3 @@ class LaplaceJointProgram(BiasedProgram):
     def take(self, mechanism: AdditiveMechanism) -> None:
         self.set_values(mechanism.effective, np.sqrt(mechanism.query_variances() / 2))
 
-
-def laplace_joint_program(problem: Problem, objective: str = "loss", delta: float = 0.05) -> LaplaceJointProgram:
-    """Program (6) for a problem with a public number of records; objective and delta as for the family `laplace_joint`."""
-    return LaplaceJointProgram(problem, objective, delta)

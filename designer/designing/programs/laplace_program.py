@@ -21,6 +21,7 @@ from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.convex.bounds import Slopes
 from designer.convex.separation import Separated, WorkingSet
+from designer.convex.wording import Named
 from designer.designing.families.laplace import OBJECTIVES, mechanism, starting_weights
 from designer.designing.measured import measurable
 from designer.designing.problem import Problem
@@ -90,7 +91,7 @@ class LaplaceProgram(MechanismProgram):
         return cp.sum(weighted) if self.question.loss == "squared" else cp.max(weighted)
 
     @property
-    def named(self) -> Mapping[str, tuple[Any, Sequence[str]]]:
+    def named(self) -> Named:
         """w, scales, variances and standard errors, by query."""
         queries = self.question.workload.queries
         return {**super().named, "w": (self.w, queries), "scales": (self.scales, queries)}
