@@ -9,5 +9,6 @@
 
 from designer.designing.programs.laplace_joint_program import LaplaceJointProgram as laplace_joint
 from designer.designing.programs.laplace_program import LaplaceProgram as laplace
+from designer.statistical_queries.statistical_program import StatisticalProgram as statistical
 
-__all__ = ["laplace", "laplace_joint"]
+__all__ = ["laplace", "laplace_joint", "statistical"]

@@ -87,9 +87,11 @@ class LaplaceJointProgram(BiasedProgram):
             return ()
         size = self._size_of_bias
         off = cp.multiply(self._factor[:, None] / size, self.off)
+        bound = self.e / size**self._power
+        if self._power == 1 and len(self.query) == 1:  # linear, so that multipliers prove a bound where nothing is biased
+            return off[0] <= bound, -off[0] <= bound
         parts = cp.abs(off) if self._power == 1 else cp.square(off)
-        bias = cp.max(parts, axis=0) if self.question.loss == "max" else cp.sum(parts, axis=0)
-        return (bias <= self.e / size**self._power,)
+        return ((cp.max(parts, axis=0) if self.question.loss == "max" else cp.sum(parts, axis=0)) <= bound,)
 
     @cached_property
     def loss(self) -> Any:
