@@ -30,7 +30,7 @@ def explain(rounds: Rounds, own: Sequence[OwnConstraint], text: Callable[[Any], 
     if max(float(slack.max(initial=0.0)) for slack in slacks) < NEGLIGIBLE:
         return "the solver calls the constraints infeasible, but they give way by less than 1e-6; try another solver."
     conflict = _needed(rounds, own)
-    whose = "even without privacy" if _contradict(rounds, conflict, private=False) else "while every pair keeps its budget"
+    whose = rounds.program.promise[1 if _contradict(rounds, conflict, private=False) else 0]
     listed = " and ".join(_called(stated, text) for stated in conflict)
     remedies = [remedy for stated in conflict if (remedy := _remedy(rounds, stated, conflict, text))]
     relax = " or ".join(remedies) or "one of them"

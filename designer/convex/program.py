@@ -34,6 +34,7 @@ class Program(ABC):
     """A convex program in CVXPY over named variables, with the user's own constraints and objective."""
 
     title: str  # what messages call it
+    promise = "while every pair keeps its budget", "even without privacy"  # how constraints that contradict it are told
 
     def __init__(self) -> None:
         self._own: list[OwnConstraint] = []

@@ -25,6 +25,7 @@ class Separable(Protocol):
     """What a program tells the rounds."""
 
     title: str
+    promise: tuple[str, str]
 
     @property
     def variables(self) -> dict[str, Any]: ...
