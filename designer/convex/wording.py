@@ -13,7 +13,6 @@ from cvxpy.constraints.zero import Equality
 
 from designer.errors import InvalidProblem
 
-
 # The names along every axis, or, where axes have names of their own, those of each.
 Places = Sequence[str] | Sequence[Sequence[str]]
 Named = Mapping[str, tuple[Any, Places]]

@@ -1,14 +1,15 @@
-"""Precisions of noise for per-record zCDP as a program in CVXPY (docs/programs.md; Seeman et al., docs/theory/record_design.md).
+"""Precisions of noise for per-record zCDP as a program in CVXPY (docs/programs.md; docs/theory/record_design.md).
 
-Measure a has precision `s_af = 1 / sigma^2` for each family f of groups. A is the 0/1 matrix of groups over finest groups, w_q its
-row of group q, r a public record, path(r) the groups that it is counted in:
+Measure a has precision `s_af = 1 / sigma^2` for each family f of groups. A is the 0/1 matrix of groups over finest groups, w_q
+its row of group q, r a public record, path(r) the groups that it is counted in:
 
     minimise    sum_r weight_r P(r)  or  max_r weight_r P(r),     P(r) = sum_a r_a^2 / 2 * sum of s_af over path(r)
     subject to  h_aq >= 1 / target_aq^2                           for every group with a target
                 sum_i g_i^2 / s_a(i) <= h_aq,   A' g = h_aq w_q   for some g, one number for each noisy answer i
 
-g / h are the weights of a linear estimate of group q without bias, 1 / h a bound of its variance; at the best g it is the variance
-of the consistent answer. So h is concave in s, and `1 / h` and `1 / sqrt(h)` are convex. Groups join as their targets are missed.
+g / h are the weights of a linear estimate of group q without bias, 1 / h a bound of its variance; at the best g it is the
+variance of the consistent answer. So h is concave in s, `1 / h` and `1 / sqrt(h)` are convex. Groups join as their targets are
+missed. Source of the setting: Seeman et al., per-record zCDP.
 """
 
 from __future__ import annotations
@@ -69,9 +70,10 @@ class RecordsProgram(Program):
         self.measures, groups = len(accuracies), hierarchy.size
         self.s = cp.Variable(self.numbers.shape, nonneg=True, name="s")
         self.h = cp.Variable((self.measures, groups), nonneg=True, name="h")
+        self._stand_ins: dict[Any, Any] | None = None
+        self.scale, self.size = self.numbers.direct, self._information(self.numbers.scaled(self.numbers.direct))
         self._shares = cp.Variable(self.numbers.shape, nonneg=True)
         self._known = cp.Variable((self.measures, groups), nonneg=True)
-        self._take_units(self.numbers.direct)
         self.asked: list[set[int]] = [set() for _ in accuracies]
 
     @property
@@ -166,7 +168,7 @@ class RecordsProgram(Program):
         """A, (groups, finest groups), 1 where a finest group belongs to a group."""
         tree = self.numbers.hierarchy
         leaves = np.flatnonzero(~tree.inner)
-        return np.stack([tree.totals(row) for row in np.eye(len(leaves))], axis=1)
+        return np.asarray(np.stack([tree.totals(row) for row in np.eye(len(leaves))], axis=1), dtype=np.float64)
 
     def _targets(self, a: int, places: Sequence[int]) -> list[int]:
         return [place for place in places if self.numbers.weights[a][place] > 0]

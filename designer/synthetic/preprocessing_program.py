@@ -4,8 +4,8 @@
     subject to  |Q'_ki - Q'_kj| <= c d(i, j)   for every query k and protected pair (i, j)
                 |Q'_ki - Q_ki| <= e            for every query k and element i
 
-The limits are linear in (Q', c, e); the price of a mechanism is concave in c. **Between two values of c a concave price is above
-its chord**, so the program with the chord is linear and bounds the optimum there from below, and where its answer is an end of
+The limits are linear in (Q', c, e); the price of a mechanism is concave in c. **Between two values of c it is above its
+chord**, so the program with the chord is linear and bounds the optimum there from below, and where its answer is an end of
 the part, it is exact. The range of c is divided at the answers until no part can hold a better point: the global optimum, also
 under constraints of the user's own. A convex objective given to `minimise` is minimised in one program.
 """
@@ -107,7 +107,9 @@ class PreprocessingProgram(Program):
         self.range = float(np.ptp(self.query, axis=1).max())
         self.alone = float(problem.sensitivity().worst_coordinates().max())
         if not 0 < self.alone < math.inf:
-            raise DesignFailed(f"{self.title}: no protected change moves an answer, or one of budget 0 does; nothing to prepare.")
+            raise DesignFailed(
+                f"{self.title}: no protected change moves an answer, or one of budget 0 does; nothing to prepare."
+            )
         self.Q = cp.Variable(self.query.shape, name="Q")
         self.c, self.e = cp.Variable(nonneg=True, name="c"), cp.Variable(nonneg=True, name="e")
         self._units = {
@@ -115,7 +117,12 @@ class PreprocessingProgram(Program):
             self.c: self.alone * cp.Variable(nonneg=True),
             self.e: self.range * cp.Variable(nonneg=True),
         }
-        self.active, self.part, self.worth, self.proven = ActivePairs(problem.relation), self.chord(0.0, self.alone), math.inf, 0.0
+        self.active, self.part, self.worth, self.proven = (
+            ActivePairs(problem.relation),
+            self.chord(0.0, self.alone),
+            math.inf,
+            0.0,
+        )
 
     def chord(self, low: float, high: float) -> Part:
         """The part of c's range between two values."""
@@ -230,8 +237,8 @@ class PreprocessingProgram(Program):
         rows, constant = np.array(self.Q.value), self.constant
         if constant == 0:
             raise DesignFailed(
-                f"{self.title}: the objective is least for constant answers without noise (c = 0), which is no mechanism; raise "
-                "the budgets or the number of records, or add a constraint that keeps c away from 0."
+                f"{self.title}: the objective is least for constant answers without noise (c = 0), which is no mechanism; "
+                "raise the budgets or the number of records, or add a constraint that keeps c away from 0."
             )
         same = np.abs(rows - self.query) <= CLOSED * self.range
         queries = on_grid(self.question, np.where(same, self.query, rows), constant, self.exponent)

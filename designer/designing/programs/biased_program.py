@@ -8,8 +8,8 @@ the program is not convex.** Then convex restrictions are solved one after the o
 
     |x| / c <= x^2 / (2 t) + t / (2 c^2),   with equality at t = |x| c,
 
-so fixing t at the last point leaves a program that is convex in (Q', c), whose points keep every budget, and that the last point
-solves. No solve makes the objective worse; where it stops, the first-order conditions hold (docs/theory/biased.md, 4).
+so fixing t at the last point leaves a program that is convex in (Q', c), whose points keep every budget, the last point among
+them. No solve makes the objective worse; where it stops, the first-order conditions hold (docs/theory/biased.md, 4).
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class BiasedProgram(MechanismProgram):
         self.records, self.gain = records, gain
         sensitivity = measurable(question)
         if refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension))) == 0:
-            raise DesignFailed(f"{self.title}: no protected change moves an answer, so nothing is to be gained by bias; use laplace.")
+            raise DesignFailed(
+                f"{self.title}: no protected change moves an answer, so nothing is to be gained by bias; use laplace."
+            )
         self.universe = classes(question)
         self.query = question.workload.dense()
         self.free = free[:, self.universe.first]
@@ -87,7 +89,7 @@ class BiasedProgram(MechanismProgram):
 
     @abstractmethod
     def descent_bound(self, multipliers: Floats, signs: Floats) -> float:
-        """What multipliers (M,) of the active pairs, with signs (K, M), prove of a program that is not convex; 0 for nothing."""
+        """What multipliers (M,) of the active pairs, with signs (K, M), prove of a program that is not convex."""
 
     @abstractmethod
     def rows_alone(self) -> float:

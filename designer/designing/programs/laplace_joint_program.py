@@ -39,9 +39,11 @@ class LaplaceJointProgram(BiasedProgram):
     notion = "pure"
 
     def __init__(self, problem: Problem, objective: str = "loss", delta: float = 0.05) -> None:
-        """objective, delta: see `designer.designing.families.laplace_joint.design_jointly`; "loss" for any number of queries."""
+        """objective, delta: as for the family `laplace_joint`, but that "loss" may be of any number of queries."""
         self.own = objective == "loss"
-        one_query = Problem(problem.workload, problem.relation, loss="squared", records=problem.records) if self.own else problem
+        one_query = (
+            Problem(problem.workload, problem.relation, loss="squared", records=problem.records) if self.own else problem
+        )
         goal = joint_goal(one_query, objective, delta)
         words, self.form = LOSSES[problem.loss] if self.own else (goal.words, goal.program)
         self.objective_words = words
@@ -195,4 +197,3 @@ class LaplaceJointProgram(BiasedProgram):
 
     def take(self, mechanism: AdditiveMechanism) -> None:
         self.set_values(mechanism.effective, np.sqrt(mechanism.query_variances() / 2))
-
