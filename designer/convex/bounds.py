@@ -3,7 +3,8 @@
 For a convex objective f, constraints `g_j <= 0` (convex) and `h_j = 0` (affine), and multipliers mu >= 0, nu, the Lagrangian
 `L = f + sum mu_j g_j + sum nu_j h_j` is at most f at every feasible point, and it is convex: with any subgradient s at any
 point y, `f(x) >= L(y) + <s, x - y>`. So L(y) - <s, y> plus the least value of `<s, x>` over a bounded set that contains every
-feasible x is a lower bound. At the optimal multipliers s vanishes, and nothing is lost. See docs/programs.md.
+feasible x is a lower bound. At the optimal multipliers s vanishes, and nothing is lost. Where the least value of `f + <s, x>`
+is known in closed form, f is left as it is, and only the constraints are linearised. See docs/programs.md.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ class Term:
 
 
 def lagrangian_bound(
-    terms: Sequence[Term], variables: Mapping[str, Any], least_linear: Callable[[Slopes], float | None]
+    terms: Sequence[Term], variables: Mapping[str, Any], least: Callable[[Slopes], float | None]
 ) -> float | None:
     """The bound of these terms at the present values of the variables; None where the multipliers prove none.
 
     variables: the program's own, by name; one that is not among them may be anything, so its slope must vanish.
-    least_linear(s): the least `sum <s, x>` over a bounded set that contains every feasible point, None where there is no such
-    set.
+    least(s): the least `sum <s, x>`, plus what of the Lagrangian is not among the terms, over a set that contains every
+    feasible point; None where none is known.
     """
     total, size = 0.0, 0.0
     slopes: dict[Any, Floats] = {variable: np.zeros(variable.shape) for variable in variables.values()}
@@ -65,9 +66,9 @@ def lagrangian_bound(
         total += term.value()
         size += abs(term.value())
     named = {name: slopes[variable] for name, variable in variables.items()}
-    least = least_linear(named)
-    if least is None:
+    rest = least(named)
+    if rest is None:
         return None
     here = sum(float(np.vdot(slope, variables[name].value)) for name, slope in named.items())
-    bound = total - here + least - ALLOWANCE * size
+    bound = total - here + rest - ALLOWANCE * (size + abs(rest))
     return bound if np.isfinite(bound) else None

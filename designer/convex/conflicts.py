@@ -1,69 +1,87 @@
 """Why nothing is feasible: which of the user's constraints contradict each other and privacy, and how far each must give way.
 
 All constraints are allowed to give way, at a price of one for each part of their size, and the least total is found. Its
-multipliers are a certificate of Farkas: those constraints with a positive one cannot hold together. Constraints that are not
-needed for the contradiction are dropped one by one; then each of the rest is relaxed alone.
+multipliers are a certificate of Farkas: the constraints with a positive one cannot hold together. Those that are not needed for
+the contradiction are dropped one by one; then each of the rest is relaxed alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
 from designer.convex.constraints import OwnConstraint
-from designer.convex.rounds import Answer, Rounds, Statement
+from designer.convex.rounds import Rounds, Statement
 from designer.values.arrays import Floats
 
 # Of the size of a constraint: less than this is the inaccuracy of a solver, and no contradiction.
 NEGLIGIBLE = 1e-6
+# Constraints that are tried one by one, and entries of one constraint that are listed.
 SINGLED_OUT, ENTRIES = 12, 4
 
 
-def explain(rounds: Rounds, own: Sequence[OwnConstraint], text: Callable[[Any], str]) -> str:
-    """One or two sentences: the constraints that cannot hold together, and what each alone would have to be."""
-    slacks = _give_way(rounds, (), own)
-    if slacks is None or not own:
-        return "nothing is feasible, and the solver found no reason; try another solver."
-    if max(float(slack.max(initial=0.0)) for slack in slacks) < NEGLIGIBLE:
-        return "the solver calls the constraints infeasible, but they give way by less than 1e-6; try another solver."
-    conflict = _needed(rounds, own)
-    whose = rounds.program.promise[1 if _contradict(rounds, conflict, private=False) else 0]
+@dataclass(frozen=True)
+class _Given:
+    """How far each soft constraint gave way, relative to its size, entry by entry; the multipliers; those of the pairs."""
+
+    slacks: list[Floats]
+    multipliers: list[Floats]
+    private: float
+
+    @property
+    def total(self) -> float:
+        return float(sum(slack.sum() for slack in self.slacks))
+
+    def blamed(self, place: int) -> Any:
+        """The entries of one constraint that the certificate needs."""
+        largest = max(float(np.abs(m).max(initial=0.0)) for m in self.multipliers)
+        return np.abs(self.multipliers[place]) > 1e-5 * largest
+
+
+def explain(rounds: Rounds, own: Sequence[OwnConstraint], text: Callable[[Any], str]) -> str | None:
+    """Two sentences: the constraints that cannot hold together, and what each alone would have to be.
+
+    None where no contradiction is found: all hold, up to the accuracy of the solver, or it has no answer.
+    """
+    given = _give_way(rounds, (), own) if own else None
+    if given is None or given.total < NEGLIGIBLE:
+        return None
+    conflict = _needed(rounds, [stated for place, stated in enumerate(own) if given.blamed(place).any()])
+    last = _give_way(rounds, (), conflict)
+    whose = rounds.program.promise[1 if last and last.private < NEGLIGIBLE * last.total else 0]
     listed = " and ".join(_called(stated, text) for stated in conflict)
     remedies = [remedy for stated in conflict if (remedy := _remedy(rounds, stated, conflict, text))]
-    relax = " or ".join(remedies) or "one of them"
-    return f"{listed} cannot hold {'together ' if len(conflict) > 1 else ''}{whose}. Relax {relax}."
+    together = "together " if len(conflict) > 1 else ""
+    return f"{listed} cannot hold {together}{whose}. Relax {', or '.join(remedies) or 'one of them'}."
 
 
 def _called(stated: OwnConstraint, text: Callable[[Any], str]) -> str:
     words = text(stated.constraint)
-    return f"{words!r}" if stated.text == words else f"{stated.text!r} ({words})"
+    return words if stated.text == words else f"{stated.text!r} ({words})"
 
 
-def _give_way(
-    rounds: Rounds, firm: Sequence[OwnConstraint], soft: Sequence[OwnConstraint], private: bool = True
-) -> list[Floats] | None:
-    """The slacks, relative to the size of each constraint, of least sum with which all hold; None where there are none."""
+def _give_way(rounds: Rounds, firm: Sequence[OwnConstraint], soft: Sequence[OwnConstraint]) -> _Given | None:
+    """The slacks of least sum with which all hold; None where a solver finds none."""
     relaxed = [stated.relaxed(stated.weights()) for stated in soft]
     total = sum((cp.sum(slack) for _, slack in relaxed), start=cp.Constant(0.0))
-    statement = Statement(total, tuple(firm), extra=tuple(constraint for constraint, _ in relaxed))
-    answer: Answer = rounds.run(statement, private)
-    return [np.asarray(slack.value) for _, slack in relaxed] if answer.usable else None
+    answer = rounds.run(Statement(total, tuple(firm), extra=tuple(constraint for constraint, _ in relaxed)))
+    if not answer.usable:
+        return None
+    pairs = float(sum(np.abs(multiplier).sum() for multiplier in answer.multipliers))
+    return _Given([np.asarray(slack.value) for _, slack in relaxed], list(answer.extra), pairs)
 
 
-def _contradict(rounds: Rounds, some: Sequence[OwnConstraint], private: bool = True) -> bool:
-    slacks = _give_way(rounds, (), some, private)
-    return slacks is not None and max((float(slack.max(initial=0.0)) for slack in slacks), default=0.0) > NEGLIGIBLE
-
-
-def _needed(rounds: Rounds, own: Sequence[OwnConstraint]) -> list[OwnConstraint]:
-    """Constraints that contradict each other, such that any one fewer would not; of very many, those that contradict at all."""
-    kept = list(own)
-    for stated in own if len(own) <= SINGLED_OUT else ():
+def _needed(rounds: Rounds, some: Sequence[OwnConstraint]) -> list[OwnConstraint]:
+    """Constraints that contradict each other, such that any one fewer would not; of very many, those that were given."""
+    kept = list(some)
+    for stated in some if len(some) <= SINGLED_OUT else ():
         rest = [other for other in kept if other is not stated]
-        if rest and _contradict(rounds, rest):
+        given = _give_way(rounds, (), rest) if rest else None
+        if given is not None and given.total > NEGLIGIBLE:
             kept = rest
     return kept
 
@@ -71,21 +89,30 @@ def _needed(rounds: Rounds, own: Sequence[OwnConstraint]) -> list[OwnConstraint]
 def _remedy(rounds: Rounds, stated: OwnConstraint, conflict: Sequence[OwnConstraint], text: Callable[[Any], str]) -> str | None:
     """How far one constraint must give way while the others of the conflict stay as they are; None where that does not help."""
     weights = stated.weights()
-    slacks = _give_way(rounds, [other for other in conflict if other is not stated], [stated])
-    if slacks is None or stated.kind == "cone":
+    given = _give_way(rounds, [other for other in conflict if other is not stated], [stated])
+    if given is None or stated.kind == "cone":
         return None
-    amount = slacks[0] / weights * (1 + 1e-5)
-    return f"{stated.text!r} {_by(stated, amount)}"
+    amount = given.slacks[0] / weights * (1 + 1e-5)
+    if not amount.ndim:
+        return f"{stated.text!r} {_by(stated, amount)}"
+    worst = [place for place in np.argsort(-given.slacks[0], axis=None)[:ENTRIES] if given.slacks[0].flat[place] > NEGLIGIBLE]
+    entries = (f"{_entry(stated, place, text)} by {amount.flat[place]:.6g}" for place in worst)
+    return f"{stated.text!r}: {', '.join(entries)}"
+
+
+def _entry(stated: OwnConstraint, place: int, text: Callable[[Any], str]) -> str:
+    """One entry of a constraint on a vector by the text of its varying side; of a larger one its place."""
+    for side in stated.constraint.args:
+        if not side.is_constant() and side.ndim == 1:
+            return text(side[int(place)])
+    return f"entry {place}"
 
 
 def _by(stated: OwnConstraint, amount: Floats) -> str:
     """A bound that is a number as the number that it must become; the amount otherwise."""
-    if amount.ndim:
-        worst = [place for place in np.argsort(-amount, axis=None)[:ENTRIES] if amount.flat[place] > 0]
-        return "by " + ", ".join(f"{amount.flat[place]:.6g} in entry {place}" for place in worst)
     left, right = [*stated.constraint.args, None][:2]
     if stated.kind == "at most" and right is not None and right.is_constant():
         return f"to at most {float(right.value) + float(amount):.6g}"
-    if stated.kind == "at most" and left.is_constant():
+    if stated.kind == "at most" and right is not None and left.is_constant():
         return f"to at least {float(left.value) - float(amount):.6g}"
     return f"by {float(amount):.6g}"

@@ -10,12 +10,11 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import cvxpy as cp
 
-from designer.convex.bounds import Slopes
+from designer.convex.bounds import Slopes, lagrangian_bound
 from designer.convex.conflicts import explain
 from designer.convex.constraints import OwnConstraint
 from designer.convex.rounds import Answer, Rounds, Statement
@@ -33,8 +32,9 @@ ATTEMPTS = 4  # solves of one design: each tightens what repair, or the solver, 
 class Program(ABC):
     """A convex program in CVXPY over named variables, with the user's own constraints and objective."""
 
-    title: str  # what messages call it
-    promise = "while every pair keeps its budget", "even without privacy"  # how constraints that contradict it are told
+    title: ClassVar[str]  # what messages call it
+    # How constraints that contradict it, and others that contradict each other without it, are told.
+    promise: tuple[str, str] = ("while every pair keeps its budget", "even without privacy")
 
     def __init__(self) -> None:
         self._own: list[OwnConstraint] = []
@@ -73,6 +73,10 @@ class Program(ABC):
     def start(self) -> None:
         """Give the variables values of the right size, from which the units of constraints are read."""
 
+    def settle(self) -> None:
+        """Give auxiliary variables the values that the others imply; called when the solver is done."""
+        return
+
     @property
     def pairs(self) -> int:
         """The size of the working set."""
@@ -105,8 +109,15 @@ class Program(ABC):
         """
         return None
 
-    def standard_bound(self, multipliers: Sequence[Floats]) -> float | None:
-        """A lower bound of the loss from multipliers of `privacy`, better than the general one; None where there is none."""
+    def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
+        """The least `loss + sum <slope, variable>` over a set that contains every private point; None where it is not known.
+
+        parts: of a loss that is the largest of several, weights of sum 1; their weighted mean stands for it.
+        """
+        return None
+
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
+        """A lower bound of the loss from multipliers of `privacy` alone; None where there is none. parts: see `least_loss`."""
         return None
 
     @property
@@ -182,10 +193,12 @@ class Program(ABC):
         self.start()
         answer = self._rounds(solver, options).run(Statement(self.objective, tuple(self._own), tuple(margins)))
         if answer.status in INFEASIBLE:
-            raise DesignFailed(self._why_infeasible(solver, options))
+            found = explain(self._rounds(solver, options), self._own, self.text)
+            raise DesignFailed(f"{self.title}: {found or self._advice(answer, solver)}")
         if not answer.usable:
             raise DesignFailed(f"{self.title}: {self._advice(answer, solver)}")
         bound, words = self._bound(answer)
+        self.settle()
         return Solved(
             status=answer.status,
             value=float(self.objective.value),
@@ -203,21 +216,27 @@ class Program(ABC):
         return Rounds(self, solver, options)
 
     def _bound(self, answer: Answer) -> tuple[float | None, str]:
-        standard = None if self._objective is not None else self.standard_bound(answer.multipliers)
-        general = None if self.is_standard and standard is not None else answer.bound(self.variables, self.least_linear)
-        if general is None and standard is None:
+        """The best of the bounds that apply, and how it was found."""
+        closed, partly = None, None
+        if self._objective is None:
+            closed = self.standard_bound(answer.multipliers, answer.parts)
+            partly = lagrangian_bound(answer.constraints, self.variables, lambda slopes: self.least_loss(slopes, answer.parts))
+        terms = () if answer.objective is None else (answer.objective, *answer.constraints)
+        found = {
+            "multipliers of the pairs, dual in closed form": closed,
+            "multipliers of all constraints, these linearised": partly,
+            "multipliers of all constraints, Lagrangian linearised": lagrangian_bound(terms, self.variables, self.least_linear),
+        }
+        proven = {words: bound for words, bound in found.items() if bound is not None}
+        if not proven:
             return None, "none: the multipliers prove none"
-        if general is None or (standard is not None and standard >= general):
-            return standard, "multipliers of the pairs, dual in closed form"
-        return general, "multipliers of all constraints, linearised"
+        words = max(proven, key=lambda key: proven[key])
+        return proven[words], words
 
     def _advice(self, answer: Answer, solver: str) -> str:
         if answer.status.startswith("unbounded"):
             return "the objective has no least value; add a constraint that bounds it."
         return f"{solver} ended with {answer.status!r}; try another solver, or other options of it."
-
-    def _why_infeasible(self, solver: str, options: Mapping[str, Any]) -> str:
-        return f"{self.title}: {explain(self._rounds(solver, options), self._own, self.text)}"
 
     def frozen_within(
         self, solver: str, options: Mapping[str, Any], build: Callable[[Solved], Made], take: Callable[[Made], None]
@@ -243,7 +262,8 @@ class Program(ABC):
             if not any(broken):
                 return made, solved
             margins = [m + 2 * v * b for m, v, b in zip(margins, off, broken, strict=True)]
-        raise DesignFailed(f"{self.title}: {self._still_broken(off, name)}")
+        found = explain(self._rounds(name, options), self._own, self.text)
+        raise DesignFailed(f"{self.title}: {found or self._still_broken(off, name)}")
 
     def _still_broken(self, off: Sequence[float], solver: str) -> str:
         said = [f"{own.text!r} by {v:.2g} of its terms" for own, v in zip(self._own, off, strict=True) if v > own.allowed]
@@ -254,7 +274,8 @@ class Program(ABC):
 
     def _refit(self) -> None:
         """Give variables that the user brought along the values that suit the program's best."""
-        values = {id(v): cp.Constant(v.value) for v in (*self.variables.values(), *self._auxiliary) if v.value is not None}
+        known = (*self.variables.values(), *(variable for part in self.definitions for variable in part.variables()))
+        values = {id(variable): cp.Constant(variable.value) for variable in known if variable.value is not None}
         slacks, fitted = [], []
         for own in self._own:
             if any(id(variable) not in values for variable in own.constraint.variables()):
@@ -263,7 +284,3 @@ class Program(ABC):
                 slacks.append(cp.sum(slack))
         if fitted:
             cp.Problem(cp.Minimize(sum(slacks)), fitted).solve(solver=DEFAULT)
-
-    @cached_property
-    def _auxiliary(self) -> tuple[Any, ...]:
-        return tuple({variable.id: variable for part in self.definitions for variable in part.variables()}.values())

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 import cvxpy as cp
 import numpy as np
 from cvxpy.atoms.max import max as MaxEntries
+from cvxpy.constraints.psd import PSD
 from cvxpy.constraints.zero import Equality
 
-from designer.convex.bounds import Slopes, Term, lagrangian_bound
+from designer.convex.bounds import Term
 from designer.convex.constraints import OwnConstraint
 from designer.convex.separation import NOTICED, Separated
 from designer.convex.solving import USABLE, solve_with
@@ -24,7 +25,7 @@ ROUNDS = 60
 class Separable(Protocol):
     """What a program tells the rounds."""
 
-    title: str
+    title: ClassVar[str]
     promise: tuple[str, str]
 
     @property
@@ -52,24 +53,23 @@ class Statement:
 class Answer:
     """How the rounds ended. worst: the largest ratio of a pair at the answer. multipliers: of each constraint of `privacy`.
 
-    terms: the Lagrangian at the answer, in the units of the user.
+    objective, constraints: the terms of the Lagrangian at the answer, in the units of the user. parts: of an objective that is
+    a largest entry, the weights of the entries, of sum 1, that their multipliers give. extra: multipliers of these constraints.
     """
 
     status: str
     worst: float
     rounds: int
     multipliers: tuple[Floats, ...] = ()
-    own_multipliers: tuple[Floats, ...] = ()
-    terms: tuple[Term, ...] = field(default=())
+    objective: Term | None = None
+    constraints: tuple[Term, ...] = ()
+    parts: Floats | None = None
+    extra: tuple[Floats, ...] = ()
 
     @property
     def usable(self) -> bool:
         """Whether there are values."""
         return self.status in (*USABLE, "stalled")
-
-    def bound(self, variables: Mapping[str, Any], least_linear: Callable[[Slopes], float | None]) -> float | None:
-        """What the multipliers prove; see `designer.convex.bounds`."""
-        return lagrangian_bound(self.terms, variables, least_linear) if self.terms else None
 
 
 class Rounds:
@@ -78,16 +78,16 @@ class Rounds:
     def __init__(self, program: Separable, solver: str, options: Mapping[str, Any]) -> None:
         self.program, self.solver, self.options = program, solver, options
 
-    def run(self, statement: Statement, private: bool = True) -> Answer:
-        """Solve until every pair holds; without privacy where `private` is False. The answer is left in the variables."""
+    def run(self, statement: Statement) -> Answer:
+        """Solve until every pair holds. The answer is left in the variables."""
         announce(f"{self.title}: {self.solver}")
         for count in range(1, ROUNDS + 1):
-            posed = _Posed(self.program, statement, private)
+            posed = _Posed(self.program, statement)
             status = solve_with(posed.problem, self.solver, self.options)
             if status not in USABLE or not posed.has_values():
                 return Answer("without values" if status in USABLE else status, np.inf, count)
             posed.hand_back()
-            found = self.program.separate() if private else Separated(1.0, 0)
+            found = self.program.separate()
             if not found.added or found.worst <= 1 + NOTICED:
                 return posed.answer(status, found.worst, count)
         return posed.answer("stalled", found.worst, count)
@@ -101,10 +101,10 @@ class Rounds:
 class _Posed:
     """The program as a solver sees it: dimensionless variables, terms of constraints of size 1, an objective of size 1."""
 
-    def __init__(self, program: Separable, statement: Statement, private: bool) -> None:
+    def __init__(self, program: Separable, statement: Statement) -> None:
         self.program, self.statement = program, statement
         self.units = {id(variable): stand_in for variable, stand_in in program.in_units.items()}
-        self.privacy, self.definitions = (program.privacy, program.definitions) if private else ((), program.definitions)
+        self.privacy, self.definitions = program.privacy, program.definitions
         self.weights = [own.weights() for own in statement.own]
         margins = statement.margins or (0.0,) * len(statement.own)
         self.own = [
@@ -117,8 +117,8 @@ class _Posed:
         self.size = _size(statement.objective)
         self.above = [] if self.peak is None else [self._inner(self.peak) / self.size <= above]
         scaled = self._inner(minimised) / self.size if self.peak is None else above
-        extra = [self._inner(constraint) for constraint in statement.extra]
-        self.problem = cp.Problem(cp.Minimize(scaled), [*self.above, *self.inner, *self.meant, *self.own, *extra])
+        self.extra = [self._inner(constraint) for constraint in statement.extra]
+        self.problem = cp.Problem(cp.Minimize(scaled), [*self.above, *self.inner, *self.meant, *self.own, *self.extra])
 
     def _inner(self, thing: Any) -> Any:
         return thing.tree_copy(self.units) if self.units else thing
@@ -138,32 +138,37 @@ class _Posed:
     def answer(self, status: str, worst: float, rounds: int) -> Answer:
         multipliers = tuple(self._multiplier(constraint) for constraint in self.inner)
         own = tuple(self._multiplier(constraint) * weights for constraint, weights in zip(self.own, self.weights, strict=True))
-        return Answer(status, worst, rounds, multipliers, own, self._terms(multipliers, own))
+        parts = self._parts()
+        objective = Term(self.statement.objective, np.ones(())) if parts is None else Term(self.peak, parts)
+        extra = tuple(self._multiplier(constraint) for constraint in self.extra)
+        return Answer(status, worst, rounds, multipliers, objective, self._terms(multipliers, own), parts, extra)
 
     def _multiplier(self, constraint: Any) -> Floats:
         dual = constraint.dual_value
         dual = np.zeros(constraint.shape) if dual is None else np.asarray(dual, dtype=np.float64)
+        if isinstance(constraint, PSD):
+            return self.size * _semidefinite(dual)
         free = isinstance(constraint, Equality)
         return self.size * (dual if free else np.maximum(dual, 0.0))
 
     def _terms(self, multipliers: Sequence[Floats], own: Sequence[Floats]) -> tuple[Term, ...]:
-        """None at all where a constraint is of a kind without terms: a bound would leave it out."""
+        """Those of all but other cones; a bound without these holds as well."""
         meant = [self._multiplier(constraint) for constraint in self.meant]
         parts = [_term(c, m) for c, m in zip((*self.privacy, *self.definitions), (*multipliers, *meant), strict=True)]
         parts += [
-            Term(stated.expr, multiplier)
+            Term(stated.expr, _signed(stated, multiplier))
             for stated, multiplier in zip(self.statement.own, own, strict=True)
-            if stated.kind in ("at most", "equal")
+            if stated.kind != "cone"
         ]
-        return (self._objective_term(), *(part for part in parts if part is not None))
+        return tuple(part for part in parts if part is not None)
 
-    def _objective_term(self) -> Term:
-        """The objective; of a maximum, the mean of its parts by their multipliers, which is never above it."""
+    def _parts(self) -> Floats | None:
+        """Weights of the entries of a maximum: their weighted mean is never above it."""
         if self.peak is None:
-            return Term(self.statement.objective, np.ones(()))
+            return None
         weights = np.maximum(np.asarray(self.above[0].dual_value, dtype=np.float64), 0.0)
         total = weights.sum()
-        return Term(self.peak, weights / total if total > 0 else np.full(self.peak.shape, 1 / self.peak.size))
+        return np.asarray(weights / total if total > 0 else np.full(self.peak.shape, 1 / self.peak.size))
 
 
 def _size(objective: Any) -> float:
@@ -182,4 +187,15 @@ def _epigraph(objective: Any) -> tuple[Any, Any, Any]:
 
 def _term(constraint: Any, multiplier: Floats) -> Term | None:
     stated = OwnConstraint(constraint, "")
-    return Term(stated.expr, multiplier) if stated.kind in ("at most", "equal") else None
+    return None if stated.kind == "cone" else Term(stated.expr, _signed(stated, multiplier))
+
+
+def _signed(stated: OwnConstraint, multiplier: Floats) -> Floats:
+    """What makes the term at most 0 where the constraint holds: of a semidefinite expression a negative semidefinite matrix."""
+    return -multiplier if stated.kind == "semidefinite" else multiplier
+
+
+def _semidefinite(matrix: Floats) -> Floats:
+    """The nearest positive semidefinite matrix."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

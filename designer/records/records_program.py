@@ -235,8 +235,8 @@ class RecordsProgram(Program):
                 added += self._ask(a, [place for place in first if errors[place] > limit])
         return Separated(worst, added)
 
-    def settle(self) -> bool:
-        """Units of the present precisions; says whether some are so much smaller that it is worth to solve again."""
+    def rescale(self) -> bool:
+        """Take the units of the present precisions; says whether some are so much smaller that it is worth to solve again."""
         scale = np.maximum(self.point(), 1e-6 * self.numbers.direct)
         smaller = bool((self.scale > SHRUNK * scale).any())
         if smaller:
@@ -317,14 +317,14 @@ class Settled(Rounds):
 
     program: RecordsProgram
 
-    def run(self, statement: Statement, private: bool = True) -> Answer:
-        if statement.extra or not private:
-            return super().run(statement, private)
+    def run(self, statement: Statement) -> Answer:
+        if statement.extra:
+            return super().run(statement)
         for _ in range(SOLVES):
             answer = super().run(statement)
             if not answer.usable:
                 return answer
-            if not self.program.settle():
+            if not self.program.rescale():
                 break
         self.program.set_values(np.array(self.program.s.value))
         return answer

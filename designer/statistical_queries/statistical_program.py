@@ -53,11 +53,10 @@ class StatisticalProgram(BiasedProgram):
         self.queries, self.power = queries, 1 if loss == "absolute" else 2
         ends = np.cumsum([group.metric.size for group in queries.groups])
         self.members = [np.arange(end - group.metric.size, end) for group, end in zip(queries.groups, ends, strict=True)]
-        decided = np.array([np.ptp(group.columns, axis=1) > 0 for group in queries.groups])
-        self.apart = bool((decided.sum(axis=0) <= 1).all())
-        free = np.repeat(decided, [len(group) for group in self.members], axis=0).T
+        self.decided = np.array([np.ptp(group.columns, axis=1) > 0 for group in queries.groups])
+        self.apart = bool((self.decided.sum(axis=0) <= 1).all())
+        free = np.repeat(self.decided, [len(group) for group in self.members], axis=0).T
         super().__init__(queries.problem(loss=loss), n, free, gain=n)
-        self.alone_in_groups = bool((decided[:, self.heard].sum(axis=1) <= 1).all())
         self.e = cp.Variable(len(self.members), nonneg=True, name="e")
         self._biases = cp.Variable(len(self.members), nonneg=True)
         self.objective_words = self._words()
@@ -69,7 +68,7 @@ class StatisticalProgram(BiasedProgram):
 
     @property
     def is_convex(self) -> bool:
-        return self.alone_in_groups
+        return bool((self.decided[:, self.heard].sum(axis=1) <= 1).all())
 
     @property
     def variables(self) -> dict[str, Any]:

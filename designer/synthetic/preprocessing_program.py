@@ -25,6 +25,7 @@ import numpy as np
 from designer.certified.norms import Norm
 from designer.certified.optimality import bounded
 from designer.certified.sensitivity import SensitivitySet
+from designer.convex.bounds import lagrangian_bound
 from designer.convex.program import Program
 from designer.convex.rounds import Answer, Rounds, Statement
 from designer.convex.separation import NOTICED, Separated
@@ -270,9 +271,9 @@ class Parts(Rounds):
         super().__init__(program, solver, options)
         self.convex = convex
 
-    def run(self, statement: Statement, private: bool = True) -> Answer:
-        if self.convex or statement.extra or not private:
-            return super().run(statement, private)
+    def run(self, statement: Statement) -> Answer:
+        if self.convex or statement.extra:
+            return super().run(statement)
         self.program.worth = math.inf
         answer = super().run(statement)
         if not answer.usable:
@@ -297,7 +298,8 @@ class Parts(Rounds):
             self.proven = min(self.proven, waiting.proven)
             return []
         bound, at = float(program.loss.value), float(program.c.value)
-        proven = found.bound(program.variables, program.least_linear)
+        assert found.objective is not None
+        proven = lagrangian_bound((found.objective, *found.constraints), program.variables, program.least_linear)
         proven = waiting.proven if proven is None else max(proven, waiting.proven)
         self.best = self._improved(found)
         if bound >= program.worth * (1 - CLOSED) or not part.low + part.inside < at < part.high - part.inside:

@@ -46,6 +46,9 @@ SHRUNK = 3.0
 DESCENTS, GAIN = 60, 1e-6
 
 
+SHARED = "while every pair keeps its budget, divided among the queries as where the search starts (other shares may do)"
+
+
 class BiasedProgram(MechanismProgram):
     """Variables "Q", (K, N), the answered rows, and "c", (K,), the Laplace scales of their noise.
 
@@ -73,6 +76,8 @@ class BiasedProgram(MechanismProgram):
         self._sizes = cp.Variable(len(self.query), nonneg=True)
         self.active = ActivePairs(question.relation)
         self.splits: Floats | None = None
+        if not self.is_convex:
+            self.promise = (SHARED, self.promise[1])
         self._stand_ins: dict[Any, Any] | None = None
         self.base, self.still = self.query, ~self.heard
         self.shares = np.ones(len(self.query))
@@ -230,8 +235,8 @@ class BiasedProgram(MechanismProgram):
         worst, _ = SensitivitySet.of(rows[loud], self.question.relation).worst(weighted_l1(1 / noise[loud]))
         return rows, noise * worst
 
-    def settle(self) -> bool:
-        """Units of the present values; says whether they shrank enough to solve again."""
+    def rescale(self) -> bool:
+        """Take the units of the present values; says whether they shrank enough to solve again."""
         rows, noise = self.repaired()
         lengths = np.maximum(self.records * np.abs(rows - self.query).max(axis=1) + noise, 1e-9 * self.alone)
         shrunk = bool((self.anchor[self.heard] > SHRUNK * lengths[self.heard]).any())
@@ -291,11 +296,6 @@ class BiasedProgram(MechanismProgram):
             return None, "none: the program is not convex, and the objective not its own"
         return max(self.proven, self.rows_alone()), "multipliers of the restrictions, Lagrangian in closed form"
 
-    def _why_infeasible(self, solver: str, options: Mapping[str, Any]) -> str:
-        shown = super()._why_infeasible(solver, options)
-        split = " This is so for fixed shares of every budget among the queries, where the search starts; others may do."
-        return shown if self.is_convex else shown + split
-
     def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
         return Descent(self, solver, options)
 
@@ -305,15 +305,15 @@ class Descent(Rounds):
 
     program: BiasedProgram
 
-    def run(self, statement: Statement, private: bool = True) -> Answer:
-        if statement.extra or not private:
-            return super().run(statement, private)
+    def run(self, statement: Statement) -> Answer:
+        if statement.extra:
+            return super().run(statement)
         return self._in_units_of_the_answer(statement) if self.program.is_convex else self._descended(statement)
 
     def _in_units_of_the_answer(self, statement: Statement) -> Answer:
         for _ in range(4):
             answer = super().run(statement)
-            if not answer.usable or not self.program.settle():
+            if not answer.usable or not self.program.rescale():
                 break
         return answer
 

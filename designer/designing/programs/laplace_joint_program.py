@@ -135,7 +135,7 @@ class LaplaceJointProgram(BiasedProgram):
         """Of rows and scales, so that all queries weigh the same."""
         return self.question.costs if self.own and self.question.loss == "absolute" else self._root
 
-    def standard_bound(self, multipliers: Sequence[Floats]) -> float | None:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
         """One query: the dual in closed form (docs/theory/biased.md, 2)."""
         if len(self.query) > 1:
             return None

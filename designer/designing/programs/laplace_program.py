@@ -141,7 +141,18 @@ class LaplaceProgram(MechanismProgram):
         """Weights lie between 0 and what each query could have alone."""
         return float(np.minimum(slopes["w"][self.heard] * self._alone, 0.0).sum())
 
-    def standard_bound(self, multipliers: Sequence[Floats]) -> float | None:
+    def least_loss(self, slopes: Slopes, parts: Floats | None) -> float:
+        """Weight by weight: `V w^-p + a w` is least at `(p V / a)^(1/(p+1))`, or at what the query could have alone."""
+        costs, a = self.question.costs[self.heard], slopes["w"][self.heard]
+        power, unit = (1, 1.0) if self.question.loss == "absolute" else (2, 2.0)
+        costs = unit * (costs if parts is None else costs * parts[self.heard])
+        with np.errstate(divide="ignore", over="ignore"):
+            best = np.where(a > 0, (power * costs / np.maximum(a, 0.0)) ** (1 / (power + 1)), np.inf)
+        weights = np.minimum(best, self._alone)
+        kept = costs > 0
+        return float((costs[kept] * weights[kept] ** -power).sum() + (a * weights).sum())
+
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float:
         """The dual of the scales in closed form; for "max" the one worst pair (docs/theory/scales.md)."""
         costs = self.question.costs[self.heard]
         if self.question.loss == "max":

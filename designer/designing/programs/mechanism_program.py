@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from designer.version import VERSION
 class MechanismProgram(Program):
     """A program whose answer is an additive mechanism for `question`, a problem of the same notion."""
 
-    notion: Literal["pure", "gaussian"]
+    notion: ClassVar[Literal["pure", "gaussian"]]
     objective_words: str
 
     def __init__(self, question: Problem) -> None:
