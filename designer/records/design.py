@@ -165,7 +165,7 @@ def design_records(
 def precision_program(
     hierarchy: Hierarchy, accuracies: Sequence[Accuracy], prior: PriorRecords, families: NDArray[np.int64] | None
 ) -> PrecisionProgram:
-    """The numbers of the program of `design_records`, whose arguments these are, checked."""
+    """The numbers of the program of `design_records`, whose arguments these are, checked. families: (n,)."""
     if not accuracies or len({accuracy.measure for accuracy in accuracies}) != len(accuracies):
         raise InvalidProblem("accuracies: give one for each measure, at least one.")
     for accuracy in accuracies:
@@ -181,7 +181,10 @@ def precision_program(
 
 @dataclass(frozen=True, eq=False)
 class PrecisionProgram:
-    """The convex program: loads of the prior's records, and errors of consistent answers, over (A, F) precisions laid flat."""
+    """The convex program: loads of the prior's records, and errors of consistent answers, over (A, F) precisions laid flat.
+
+    families: (n,), the family of every group.
+    """
 
     hierarchy: Hierarchy
     accuracies: tuple[Accuracy, ...]
@@ -221,7 +224,10 @@ class PrecisionProgram:
         return np.asarray(np.maximum(need, 1e-6 * need.max(axis=1, keepdims=True)))
 
     def errors(self, flat: Floats) -> tuple[Floats, Floats]:
-        """`(deviation / target)^2` of the worst group of each level, or the mean, with slopes, for every measure."""
+        """`(deviation / target)^2` of the worst group of each level, or the mean, with slopes, for every measure.
+
+        flat: (A F,), precisions.
+        """
         values, slopes = [], []
         for a, row in enumerate(flat.reshape(self.shape)):
             for value, by_family in self.measure_errors(a, row):
@@ -255,7 +261,7 @@ class PrecisionProgram:
         return np.asarray(precisions * (factors.max() if jointly else factors[:, None]))
 
     def freeze(self, precisions: Floats) -> RecordDesign:
-        """A design, not yet judged."""
+        """A design, not yet judged, of precisions (A, F), or laid flat."""
         names = tuple(accuracy.measure for accuracy in self.accuracies)
         return RecordDesign(self.hierarchy, self.prior, names, self.families, precisions.reshape(self.shape))
 
@@ -315,7 +321,8 @@ def _usable(solution: Solution[Floats]) -> Floats:
 
 
 def tidied(program: PrecisionProgram, precisions: Floats) -> Floats:
-    """Queries that cost less than a ten-thousandth of the policy are not asked, wherever their groups have children."""
+    """Precisions (A, F) in which queries that cost less than a ten-thousandth of the policy are not asked, wherever their groups
+    have children."""
     finest = np.zeros(program.shape[1], dtype=bool)
     finest[program.families[~program.hierarchy.inner]] = True
     costs = program.loads.max(axis=0).reshape(program.shape) * precisions

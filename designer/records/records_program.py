@@ -221,7 +221,8 @@ class RecordsProgram(Program):
     def _information(self, precisions: Floats) -> Floats:
         """The reciprocal variances of the consistent answers, (measures, groups)."""
         tree, families = self.numbers.hierarchy, self.numbers.families
-        return np.array([1 / tree.variances(row[families]) for row in np.maximum(precisions, FAINTEST * self.numbers.direct)])
+        rows = np.maximum(precisions, FAINTEST * self.numbers.direct)
+        return np.asarray([1 / tree.variances(row[families]) for row in rows], dtype=np.float64)
 
     def separate(self) -> Separated:
         """Variances of all groups by least squares; the worst group of each level whose target is missed joins."""

@@ -1,7 +1,7 @@
 """Programs (13) and (14) of the dX paper: averages over n rows, answered by other functions of a row, in CVXPY.
 
 Q'_k(u) is answered in the place of f_k(u), the sum over groups of attributes of what each group's values decide; c are the
-scales of the averages' noise, e_g the largest bias that a value of group g makes (docs/programs.md, docs/theory/statistical.md):
+scales of the averages' noise, e_g the largest bias that a value of group g makes (docs/programs.md):
 
     minimise    sum_g e_g + sum_k c_k         where  sum_k |Q'_k(s) - f_k(s)| <= e_g   for all values s of group g  (absolute)
                 sum_g e_g^2 + 2 sum_k c_k^2   where  ||Q'(s) - f(s)||_2 <= e_g                                     (squared)
@@ -127,7 +127,7 @@ class StatisticalProgram(BiasedProgram):
         return others + float(np.minimum(slopes["e"], 0.0).sum()) * float(apart[0])
 
     def descent_bound(self, multipliers: Floats, signs: Floats) -> float:
-        """The bias of a value is at least the mean over the statistics (docs/theory/biased.md, 4)."""
+        """Multipliers (M,), signs (K, M): a value's bias is at least the mean over the statistics (docs/theory/biased.md, section 4)."""
         changes = Changes(self.active.columns, self.active.budgets)
         unit = self.records**self.power
         return uniform_bound(self.query, changes, self._shared, unit * multipliers, signs, self.power) / unit

@@ -187,7 +187,7 @@ class PreprocessingProgram(Program):
         return Separated(worst, self.active.add(found.left[kept], found.right[kept], found.budgets[kept]))
 
     def least_linear(self, slopes: Mapping[str, Floats]) -> float | None:
-        """Over points on the present part of c's range whose loss is at most that of the best point so far."""
+        """Over points on the present part of c's range whose loss is at most that of the best point so far, slopes of Q (K, N)."""
         if self._objective is not None or not math.isfinite(self.worth):
             return None
         most = self.worth / self.records

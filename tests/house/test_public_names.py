@@ -40,7 +40,7 @@ NAMES = {
     "designer.marginals": "MarginalMechanism MarginalRelease MarginalWorkload Presence design_marginals",
     "designer.selection": "Choice Selection largest_rate",
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
-    "designer.programs": "laplace",
+    "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical",
 }
 # Rooms that the README sends its readers to, whose names are not gathered in one place.
 DEEPER = {

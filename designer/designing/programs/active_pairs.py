@@ -22,7 +22,7 @@ class ActivePairs:
         return len(self.budgets)
 
     def add(self, left: Indices, right: Indices, budgets: Floats) -> int:
-        """Take in pairs of positive budget that are not known yet; returns how many."""
+        """Take in pairs of positive budget that are not known yet, each (m,); returns how many."""
         low, high = np.minimum(left, right), np.maximum(left, right)
         keys = low * (self.size + 1) + np.minimum(high, self.size)
         _, first = np.unique(keys, return_index=True)

@@ -9,7 +9,7 @@ the program is not convex.** Then convex restrictions are solved one after the o
     |x| / c <= x^2 / (2 t) + t / (2 c^2),   with equality at t = |x| c,
 
 so fixing t at the last point leaves a program that is convex in (Q', c), whose points keep every budget, the last point among
-them. No solve makes the objective worse; where it stops, the first-order conditions hold (docs/theory/biased.md, 4).
+them. No solve makes the objective worse; where it stops, the first-order conditions hold (docs/theory/biased.md, section 4).
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class BiasedProgram(MechanismProgram):
         return shrunk
 
     def restrict(self, rows: Floats, noise: Floats) -> None:
-        """State the convex restriction at this point; rows without noise stay constants."""
+        """State the convex restriction at these rows (K, N) with scales (K,); rows without noise stay constants."""
         self.still, self._stand_ins = noise == 0, None
         self.base = np.where(self.still[:, None], self._constant(rows), self.query)
         self.anchor, self.splits = noise, rows
@@ -282,7 +282,7 @@ class BiasedProgram(MechanismProgram):
         self.proven = max(self.proven, self.descent_bound(loads, np.clip(signs, -1.0, 1.0)))
 
     def least_linear(self, slopes: Mapping[str, Floats]) -> float | None:
-        """Over points whose loss is at most twice the present one: no other can be the best."""
+        """Over points whose loss is at most twice the present one, slopes of Q (K, N) and c (K,): no other can be the best."""
         if self._objective is not None or not self.is_convex:
             return None
         apart, widest = self.reach(2 * float(self.loss.value))

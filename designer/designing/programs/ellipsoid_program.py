@@ -24,8 +24,8 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.sensitivity import SensitivitySet
 from designer.convex.bounds import Slopes
-from designer.convex.wording import Named
 from designer.convex.separation import Separated, WorkingSet
+from designer.convex.wording import Named
 from designer.designing.families.ellipsoid import OBJECTIVES, heard_set, refuse_flat, shaped
 from designer.designing.problem import Problem
 from designer.designing.programs.mechanism_program import MechanismProgram

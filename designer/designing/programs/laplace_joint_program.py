@@ -136,7 +136,7 @@ class LaplaceJointProgram(BiasedProgram):
         return self.question.costs if self.own and self.question.loss == "absolute" else self._root
 
     def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
-        """One query: the dual in closed form (docs/theory/biased.md, 2)."""
+        """One query: the dual in closed form, from multipliers (1, M) of both limits (docs/theory/biased.md, section 2)."""
         if len(self.query) > 1:
             return None
         above, below = (part[0] / (self.anchor[0] * self.active.budgets) for part in multipliers)
@@ -144,7 +144,7 @@ class LaplaceJointProgram(BiasedProgram):
         return self.form.bound(self._targets[0], force, float(loads @ self.active.budgets), self.records)
 
     def descent_bound(self, multipliers: Floats, signs: Floats) -> float:
-        """Lagrangians in closed form. The largest bias of an element is at least the mean over elements, and over queries."""
+        """Lagrangians in closed form, from multipliers (M,) and signs (K, M). The largest bias of an element is at least the mean over elements, and over queries."""
         changes = Changes(self.on_classes(self.active.columns), self.active.budgets)
         bounds = [uniform_bound(targets, changes, count, multipliers, signs, self._power) for targets, count in self._sharp()]
         if self.question.loss == "squared":
