@@ -43,7 +43,8 @@ from solvers.programs.biconvex import FLOOR
 STILL = 1e-7
 # Units are those of the last answer; a solve whose answer is smaller by this factor is repeated in units of its own.
 SHRUNK = 3.0
-DESCENTS, GAIN = 60, 1e-6
+DESCENTS, GAIN = 60, 1e-5
+STEPS = (1.0, 3.0, 9.0)  # how far beyond an answer points are tried, in parts of the way to it
 
 
 SHARED = "while every pair keeps its budget, divided among the queries as where the search starts (other shares may do)"
@@ -319,43 +320,66 @@ class Descent(Rounds):
 
     def _descended(self, statement: Statement) -> Answer:
         """Restrictions one after the other, until the objective stays; the last answer with the best point in the variables."""
-        first = self._first(statement)
-        if first is not None and not first.usable:
+        first, best = self._first(statement)
+        if best is None:
             return first
-        best = self.program.repaired()
-        value, answer, rounds = self._value(best, statement), first, 0 if first is None else first.rounds
+        value, answer, rounds = self._value(best, statement), first, first.rounds
         for _ in range(DESCENTS):
-            found = self._restricted(best, statement, answer)
+            found = self._restricted(best, statement)
             if found is None:
                 break
             answer, rounds = found, rounds + found.rounds
-            before, moved = value, self.program.repaired()
-            if (reached := self._value(moved, statement)) < value:
+            moved, reached = self._farthest(best, self.program.repaired(), statement)
+            gained = value - reached
+            if gained > 0:
                 best, value = moved, reached
-            if reached >= before - GAIN * abs(before):
+            if gained <= GAIN * abs(value):
                 break
-        assert answer is not None
         self._value(best, statement)
         return replace(answer, rounds=rounds)
 
-    def _first(self, statement: Statement) -> Answer | None:
-        """The best unbiased design; where the user's constraints forbid it, fixed shares of all budgets, and their answer."""
-        self.program.set_values(*self.program.unbiased())
-        return super().run(statement) if any(own.violation() > own.allowed for own in statement.own) else None
+    def _first(self, statement: Statement) -> tuple[Answer, tuple[Floats, Floats] | None]:
+        """The answer for fixed shares of all budgets, and the better point of that and the best unbiased design.
 
-    def _restricted(self, best: tuple[Floats, Floats], statement: Statement, last: Answer | None) -> Answer | None:
-        """The answer of the restriction at the best point; None where a solver fails though an earlier answer stands."""
+        The second counts where the user's constraints allow it; None where there is neither.
+        """
+        program, found = self.program, super().run(statement)
+        points = [program.repaired()] if found.usable else []
+        unbiased = program.unbiased()
+        self._value(unbiased, statement)
+        if all(own.violation() <= own.allowed for own in statement.own):
+            points.append(unbiased)
+        return found, min(points, key=lambda point: self._value(point, statement), default=None)
+
+    def _restricted(self, best: tuple[Floats, Floats], statement: Statement) -> Answer | None:
+        """The answer of the restriction at the best point so far; None where a solver fails, and that point stands."""
         self.program.restrict(*best)
         try:
             found = super().run(statement)
         except DesignFailed:
-            if last is None:
-                raise
             return None
         if not found.usable:
-            return None if last is not None else found
+            return None
         self.program.learn(found)
         return found
+
+    def _farthest(
+        self, old: tuple[Floats, Floats], new: tuple[Floats, Floats], statement: Statement
+    ) -> tuple[tuple[Floats, Floats], float]:
+        """The best of the new point and of points beyond it on the way from the old one, with its objective.
+
+        Rows that turn into constants do so in small steps otherwise. Points beyond count where the user's constraints hold.
+        """
+        best, value = new, self._value(new, statement)
+        ratio = np.divide(new[1], old[1], out=np.zeros_like(new[1]), where=old[1] > 0)
+        for step in STEPS:
+            self.program.set_values(new[0] + step * (new[0] - old[0]), new[1] * ratio**step)
+            point = self.program.repaired()
+            reached = self._value(point, statement)
+            if reached >= value or any(own.violation() > own.allowed for own in statement.own):
+                break
+            best, value = point, reached
+        return best, value
 
     def _value(self, point: tuple[Floats, Floats], statement: Statement) -> float:
         """The objective at a point, which is left in the variables."""
