@@ -25,9 +25,10 @@ from designer import progress
 from designer.certified.specified import Released, Specified, save, to_spec
 from designer.designing.best import chosen_families, design
 from designer.designing.comparison import compare
+from designer.designing.relation_picture import save_relation_picture
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.data_files import read_histogram
-from designer.files.problem_file import read_problem
+from designer.files.problem_file import ProblemFile, read_problem
 from designer.files.spec import load
 from designer.pictures import check_picture
 from designer.report import cautions, design_summary, page, summary
@@ -138,6 +139,14 @@ def parser() -> argparse.ArgumentParser:
     made = command("design", _design, "design a mechanism for a problem file and save its spec", "problem file (TOML)")
     _add_output(made, "-o", "where to save the spec (JSON)")
     made.add_argument("--family", help=f"override the problem file: auto, {names}")
+    made.add_argument("--solver", help="override the problem file: auto, or a solver of CVXPY such as CLARABEL, SCS, HIGHS")
+    made.add_argument(
+        "--solver-option",
+        action="append",
+        type=_setting,
+        metavar="NAME=VALUE",
+        help="of that solver; may be given several times",
+    )
     made = command("compare", _compare, "design all families for a problem file and compare them", "problem file (TOML)")
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     _add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
@@ -151,7 +160,8 @@ def parser() -> argparse.ArgumentParser:
     command("verify", _verify, "recompute the guarantee of a spec from its numbers", "spec (JSON)")
     made = command("report", _report, "write a spec as a page to read (Markdown)", "spec (JSON)")
     _add_output(made, "-o", "save the page instead of printing it")
-    command("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
+    made = command("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
+    _add_output(made, "--plot", "also draw what a problem file protects from what to this picture (needs matplotlib)")
     return top
 
 
@@ -185,13 +195,29 @@ def _check_output(options: argparse.Namespace, inputs: Sequence[Path]) -> None:
 def _design(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_problem(options.file)
     _check_output(options, file.files)
-    # Options in the file belong to the family in the file.
-    made = design(file.problem, options.family) if options.family else design(file.problem, file.family, **file.options)
+    # Options in the file belong to the family in the file, and those of a solver to that solver.
+    chosen = {} if options.family else dict(file.options)
+    if options.solver is not None:
+        chosen = {**chosen, "solver": options.solver, "solver_options": {}}
+    if options.solver_option:
+        chosen["solver_options"] = {**chosen.get("solver_options", {}), **dict(options.solver_option)}
+    made = design(file.problem, options.family or file.family, **chosen)
     saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
     text = design_summary(file.title, made) + (
         f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it."
     )
     return text, to_spec(made.mechanism)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value as JSON writes it, or as a text."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} should be NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
 
 
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:
@@ -291,16 +317,29 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
     if options.file.suffix == ".toml":
         file = read_problem(options.file)
         queries, elements = file.problem.workload.shape
+        drawn = _drawn(file, options)
         data = {
             "title": file.title,
             "queries": queries,
             "elements": elements,
             "relation": file.problem.relation.sentence(),
             "family": file.family,
+            **({"drawn to": str(drawn)} if drawn else {}),
         }
         return "\n".join(f"{key:10}{printed(value)}" for key, value in data.items()), data
+    if options.output:
+        raise InvalidProblem("--plot: draws what a problem file protects; a spec is shown without a picture.")
     mechanism = _loaded(options)
     return summary(mechanism), to_spec(mechanism)
+
+
+def _drawn(file: ProblemFile, options: argparse.Namespace) -> Path | None:
+    """The picture of what a problem file protects, where one is asked for."""
+    if not options.output:
+        return None
+    _check_output(options, file.files)
+    names = file.problem.workload.elements
+    return save_relation_picture(file.problem.relation, options.output, names, replace=options.force)
 
 
 if __name__ == "__main__":

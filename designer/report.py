@@ -50,8 +50,20 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
             f"Efficiency:  {made.efficiency:.3f}: no unbiased mechanism, of any kind, has less than this part of the loss, "
             f"{_where(made.limit)}"
         )
-    lines.append(f"Time:        {made.seconds:.2f} s")
+    lines += [*_solver_lines(made), f"Time:        {made.seconds:.2f} s"]
     return "\n".join(lines)
+
+
+def _solver_lines(made: Design[Mechanism]) -> list[str]:
+    """The solver of CVXPY that was named, and how far its answer was off before it was repaired."""
+    notes = made.mechanism.provenance
+    if "solver" not in notes:
+        return []
+    off = notes["raw_violation"]
+    broke = f"broke a budget by {off:.2g} of it before repair" if off else "kept every budget"
+    return [
+        f"Solver:      {printed(notes['solver'])}, {printed(notes['status'])} in {notes['rounds']} rounds; its answer {broke}"
+    ]
 
 
 def _where(limit: Limit) -> str:

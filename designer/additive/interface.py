@@ -108,7 +108,8 @@ class Mechanism(TakesCounts):
 
     def design_lines(self) -> list[str]:
         """The summary with the expected error, for the terminal."""
-        return [*self.summary_lines(), f"Error:       expected total squared error {self.error():.6g} of the answers"]
+        ball = [f"Norm ball:   {self.norm.proof_words}"] if self.norm.proof_words else []
+        return [*self.summary_lines(), *ball, f"Error:       expected total squared error {self.error():.6g} of the answers"]
 
     def _require_law(self) -> None:
         """A fall-off that is known and proven for the norm, and a relation over the elements of the workload."""

@@ -32,6 +32,7 @@ def summary_lines(mechanism: Mechanism) -> list[str]:
         f"Relation:    {printed(mechanism.relation.sentence())}",
         f"Mechanism:   {mechanism.family}; expected total squared error {mechanism.error():.6g}",
         *_noise_lines(mechanism),
+        *([f"Norm ball:   {mechanism.norm.proof_words}"] if mechanism.norm.proof_words else []),
         f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget "
         f"{float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {worst}",
         f"             {certificate.arithmetic}",
@@ -82,8 +83,7 @@ def page_lines(mechanism: Mechanism) -> list[str]:
         "| --- | --- |",
         *noise,
         "",
-        "## Privacy certificate",
-        "",
+        *_proof_lines(mechanism),
         f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over "
         f"{certificate.pairs:,} pairs. {certificate.arithmetic}.",
         *witness,
@@ -93,6 +93,12 @@ def page_lines(mechanism: Mechanism) -> list[str]:
         "",
         optimality_words(mechanism.optimality),
     ]
+
+
+def _proof_lines(mechanism: Mechanism) -> list[str]:
+    """Who proposed the norm ball, where somebody did, above what proves the mechanism."""
+    words = mechanism.norm.proof_words
+    return [*([f"Norm ball: {words}.", ""] if words else []), "## Privacy certificate", ""]
 
 
 def optimality_words(best: Optimality | None) -> str:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import cvxpy as cp
 
 from designer.convex.bounds import Slopes, lagrangian_bound
-from designer.convex.conflicts import explain
+from designer.convex.conflicts import NEGLIGIBLE, explain
 from designer.convex.constraints import OwnConstraint
 from designer.convex.rounds import Answer, Rounds, Statement
 from designer.convex.separation import Separated
@@ -197,7 +197,7 @@ class Program(ABC):
             raise DesignFailed(f"{self.title}: {found or self._advice(answer, solver)}")
         if not answer.usable:
             raise DesignFailed(f"{self.title}: {self._advice(answer, solver)}")
-        bound, words = self._bound(answer)
+        bound, words = self.proven(answer)
         self.settle()
         return Solved(
             status=answer.status,
@@ -215,8 +215,8 @@ class Program(ABC):
     def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
         return Rounds(self, solver, options)
 
-    def _bound(self, answer: Answer) -> tuple[float | None, str]:
-        """The best of the bounds that apply, and how it was found."""
+    def proven(self, answer: Answer) -> tuple[float | None, str]:
+        """The best of the bounds that the multipliers prove, and how it was found; None, and why, where they prove none."""
         closed, partly = None, None
         if self._objective is None:
             closed = self.standard_bound(answer.multipliers, answer.parts)
@@ -227,7 +227,7 @@ class Program(ABC):
             "multipliers of all constraints, these linearised": partly,
             "multipliers of all constraints, Lagrangian linearised": lagrangian_bound(terms, self.variables, self.least_linear),
         }
-        proven = {words: bound for words, bound in found.items() if bound is not None}
+        proven = {words: bound - answer.leeway for words, bound in found.items() if bound is not None}
         if not proven:
             return None, "none: the multipliers prove none"
         words = max(proven, key=lambda key: proven[key])
@@ -239,11 +239,11 @@ class Program(ABC):
         return f"{solver} ended with {answer.status!r}; try another solver, or other options of it."
 
     def frozen_within(
-        self, solver: str, options: Mapping[str, Any], build: Callable[[Solved], Made], take: Callable[[Made], None]
+        self, solver: str, options: Mapping[str, Any], build: Callable[[], Made], take: Callable[[Made], None]
     ) -> tuple[Made, Solved]:
         """Solve, build, and check the user's constraints at what was built; what is broken is tightened and solved again.
 
-        build(solved) makes the frozen object of the variables' values, take(made) gives the variables the values that it
+        build() makes the frozen object of the variables' values, take(made) gives the variables the values that it
         really has. `DesignFailed` where a constraint still does not hold after `ATTEMPTS` solves.
         """
         name, margins = known_solver(solver), [0.0] * len(self._own)
@@ -254,7 +254,7 @@ class Program(ABC):
                 if not attempt:
                     raise
                 break
-            made = build(solved)
+            made = build()
             take(made)
             self._refit()
             off = [own.violation() for own in self._own]
@@ -276,11 +276,15 @@ class Program(ABC):
         """Give variables that the user brought along the values that suit the program's best."""
         known = (*self.variables.values(), *(variable for part in self.definitions for variable in part.variables()))
         values = {id(variable): cp.Constant(variable.value) for variable in known if variable.value is not None}
+        if all(id(variable) in values for variable in self.problem.variables()):
+            return
         slacks, fitted = [], []
         for own in self._own:
             if any(id(variable) not in values for variable in own.constraint.variables()):
                 relaxed, slack = own.relaxed(own.weights())
                 fitted.append(relaxed.tree_copy(values))
                 slacks.append(cp.sum(slack))
-        if fitted:
-            cp.Problem(cp.Minimize(sum(slacks)), fitted).solve(solver=DEFAULT)
+        total = sum(slacks, start=cp.Constant(0.0))
+        least = max(0.0, float(cp.Problem(cp.Minimize(total), fitted).solve(solver=DEFAULT)))
+        goal = self.objective.tree_copy(values)
+        cp.Problem(cp.Minimize(goal), [*fitted, total <= least + NEGLIGIBLE]).solve(solver=DEFAULT)

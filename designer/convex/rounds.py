@@ -14,7 +14,7 @@ from cvxpy.constraints.zero import Equality
 
 from designer.convex.bounds import Term
 from designer.convex.constraints import OwnConstraint
-from designer.convex.separation import NOTICED, Separated
+from designer.convex.separation import Separated
 from designer.convex.solving import USABLE, solve_with
 from designer.progress import announce
 from designer.values.arrays import Floats
@@ -55,6 +55,7 @@ class Answer:
 
     objective, constraints: the terms of the Lagrangian at the answer, in the units of the user. parts: of an objective that is
     a largest entry, the weights of the entries, of sum 1, that their multipliers give. extra: multipliers of these constraints.
+    leeway: what it is worth that the user's constraints count as held up to `OwnConstraint.allowed`.
     """
 
     status: str
@@ -65,6 +66,7 @@ class Answer:
     constraints: tuple[Term, ...] = ()
     parts: Floats | None = None
     extra: tuple[Floats, ...] = ()
+    leeway: float = 0.0
 
     @property
     def usable(self) -> bool:
@@ -88,7 +90,7 @@ class Rounds:
                 return Answer("without values" if status in USABLE else status, np.inf, count)
             posed.hand_back()
             found = self.program.separate()
-            if not found.added or found.worst <= 1 + NOTICED:
+            if not found.added:
                 return posed.answer(status, found.worst, count)
         return posed.answer("stalled", found.worst, count)
 
@@ -141,7 +143,15 @@ class _Posed:
         parts = self._parts()
         objective = Term(self.statement.objective, np.ones(())) if parts is None else Term(self.peak, parts)
         extra = tuple(self._multiplier(constraint) for constraint in self.extra)
-        return Answer(status, worst, rounds, multipliers, objective, self._terms(multipliers, own), parts, extra)
+        return Answer(
+            status, worst, rounds, multipliers, objective, self._terms(multipliers, own), parts, extra, self._leeway(own)
+        )
+
+    def _leeway(self, own: Sequence[Floats]) -> float:
+        allowed = (
+            stated.allowed * np.abs(m / w).sum() for stated, m, w in zip(self.statement.own, own, self.weights, strict=True)
+        )
+        return float(sum(allowed))
 
     def _multiplier(self, constraint: Any) -> Floats:
         dual = constraint.dual_value

@@ -30,8 +30,11 @@ class WorkingSet:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def grow(self, more: Floats, ratios: Floats) -> int:
-        """Take in those of `more`, (m, s), whose ratio, (m,), exceeds 1 noticeably; returns how many are new."""
+    def grow(self, more: Floats, ratios: Floats, known: float) -> int:
+        """Take in those of `more`, (m, s), whose ratio, (m,), noticeably exceeds 1 and `known`; returns how many are new.
+
+        known: the largest ratio in the working set, by which the solver was inaccurate.
+        """
         before = len(self)
-        self.rows = np.unique(np.concatenate([self.rows, more[ratios > 1 + NOTICED]]), axis=0)
+        self.rows = np.unique(np.concatenate([self.rows, more[ratios > (1 + NOTICED) * max(1.0, known)]]), axis=0)
         return len(self) - before

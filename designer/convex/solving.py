@@ -64,7 +64,7 @@ def solve_with(program: cp.Problem, solver: str, options: Mapping[str, Any]) -> 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "solution may be inaccurate": what was reached is measured here, not believed
-            program.solve(solver=solver, **options)
+            program.solve(solver=solver, ignore_dpp=True, **options)
     except cp.SolverError as failure:
         if program.status is None and solver not in (able := able_solvers(program)):
             raise DesignFailed(

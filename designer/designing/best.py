@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
 AUTO_ELEMENTS = 5000
+T = TypeVar("T")
+NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
 
 
 def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
@@ -30,30 +33,51 @@ def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
     return known_families() if names is None else tuple(map(family_named, names))
 
 
+Settings = Mapping[str, Any]
+
+
 @overload
-def design(problem: Problem, /, family: LatticeFamily, **options: Any) -> Design[LatticeMechanism]: ...
+def design(
+    problem: Problem, /, family: LatticeFamily, *, solver: str = ..., solver_options: Settings | None = ..., **options: Any
+) -> Design[LatticeMechanism]: ...
 @overload
-def design(problem: Problem, /, family: AdditiveFamily, **options: Any) -> Design[AdditiveMechanism]: ...
+def design(
+    problem: Problem, /, family: AdditiveFamily, *, solver: str = ..., solver_options: Settings | None = ..., **options: Any
+) -> Design[AdditiveMechanism]: ...
 @overload
-def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[Mechanism]: ...
-def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[Mechanism]:
+def design(
+    problem: Problem, /, family: str = ..., *, solver: str = ..., solver_options: Settings | None = ..., **options: Any
+) -> Design[Mechanism]: ...
+def design(
+    problem: Problem,
+    /,
+    family: str = "auto",
+    *,
+    solver: str = "auto",
+    solver_options: Settings | None = None,
+    **options: Any,
+) -> Design[Mechanism]:
     """The best mechanism of a family for a problem, certified.
 
     family: a name in `designer.designing.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the
-    best that applies (see `best_of_all`). options: those of the builder. Raises `InvalidProblem` for an unknown family or
-    option, `DesignFailed` when the family has no mechanism for the problem.
+    best that applies (see `best_of_all`). options: those of the builder. solver: "auto", the family's own specialised solver;
+    or an installed solver of CVXPY, to which the family's program is given with `solver_options` (see `designer.programs`; with
+    the family "auto", the best of those that have a program). What it answers is repaired and certified like every design, and
+    the provenance says how far it was off. Raises `InvalidProblem` for an unknown family, option or solver and for a family
+    without a program, `DesignFailed` when the family has no mechanism for the problem.
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
     >>> made.privacy.holds, made.mechanism.scales.round(9).tolist()
     (True, [2.0, 2.0, 2.0])
     """
+    _require_settings(solver, solver_options)
     if family == "auto":
         if unknown := sorted(set(options) - {"seconds"}):
             raise InvalidProblem(
                 f"options: {shown(unknown)} unknown to 'auto', which takes ['seconds']; name a family beside them."
             )
-        return best_of_all(problem, **options)
+        return best_of_all(problem, solver=solver, solver_options=solver_options, **options)
     (chosen,) = chosen_families([family])
     unknown = sorted(set(options) - set(chosen.options()))
     if unknown:
@@ -64,8 +88,15 @@ def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[
         raise DesignFailed(
             f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family."
         )
+    if not is_own(solver):
+        return designed_by(solver, chosen, problem, solver_options or {}, options)
+    return _designed(chosen, problem, options)
+
+
+def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
+    """The design of a family by its own solver."""
     start = time.perf_counter()
-    mechanism = _of_the_family(chosen, built(chosen, problem, options))
+    mechanism = _of_the_family(chosen, refusing(chosen, lambda: chosen.build(problem, **options)))
     seconds = time.perf_counter() - start
     provenance = {
         "software": f"dp-designer {VERSION}",
@@ -73,14 +104,55 @@ def design(problem: Problem, /, family: str = "auto", **options: Any) -> Design[
         "loss": problem.loss,
         "options": options,
         "seconds": round(seconds, 3),
+        **{note: mechanism.provenance[note] for note in NOTED if note in mechanism.provenance},
     }
     return Design(problem, mechanism.annotated(provenance), seconds)
 
 
-def built(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mechanism:
-    """The family's mechanism; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words."""
+def is_own(solver: str) -> bool:
+    """Whether a family's own solver is meant, and none of CVXPY's."""
+    return solver.lower() == "auto"
+
+
+def _require_settings(solver: object, settings: object) -> None:
+    """A solver is named by a text, its options in a mapping, and only where it is named."""
+    if not isinstance(solver, str):
+        raise InvalidProblem(f"solver: {shown(solver)} is no name; give 'auto', or the name of a solver of CVXPY.")
+    if settings is not None and not isinstance(settings, Mapping):
+        raise InvalidProblem(f"solver_options: {shown(settings)} is no mapping; give {{name: value}}.")
+    if not is_own(solver):
+        from designer.convex.solving import known_solver
+
+        known_solver(solver)
+    elif settings:
+        raise InvalidProblem("solver_options: belong to a solver of CVXPY; name it as solver.")
+
+
+def designed_by(
+    solver: str, family: Family, problem: Problem, settings: Settings, options: Settings
+) -> Design[AdditiveMechanism]:
+    """The design of a family whose program a solver of CVXPY solves."""
+    if not family.has_program:
+        stated = [known.name for known in chosen_families() if known.has_program]
+        raise InvalidProblem(
+            f"solver: {shown(solver)} is named, but no program states family {family.name!r}; leave solver out, or use one of "
+            f"{stated}."
+        )
+    if options:
+        raise InvalidProblem(
+            f"options: {shown(sorted(options))} are of the family's own solver; leave them out beside solver = "
+            f"{shown(solver)}, whose options are solver_options."
+        )
+    from designer.designing.programs.listed import PROGRAMS
+
+    made = refusing(family, lambda: PROGRAMS[family.name](problem).design(solver, **settings))
+    return replace(made, mechanism=made.mechanism.annotated({**made.mechanism.provenance, "family": family.title}))
+
+
+def refusing(family: Family, make: Callable[[], T]) -> T:
+    """What is made; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words."""
     try:
-        return family.build(problem, **options)
+        return make()
     except (Refusal, UntrueBound):
         raise
     except (ArithmeticError, ValueError) as failure:  # overflow, singular matrices, solvers that are handed infinity
@@ -101,18 +173,23 @@ def _of_the_family(family: Family, made: Mechanism) -> Mechanism:
     return made
 
 
-def best_of_all(problem: Problem, seconds: float = 60.0) -> Design[Mechanism]:
+def best_of_all(
+    problem: Problem, seconds: float = 60.0, solver: str = "auto", solver_options: Settings | None = None
+) -> Design[Mechanism]:
     """The design of least loss among the families of the problem's notion, baselines left out;
     its provenance lists what was tried.
 
     seconds: once one family has a mechanism, none is started after this time. They come in the order of the list. A family that
     fails, in whatever way, is listed with its reason, and the others go on.
+    solver, solver_options: of CVXPY, for the families that have a program; the others are then left out.
     """
     allowed, start = positive(seconds, "options.seconds"), time.perf_counter()
     made: list[Design[Mechanism]] = []
     tried: dict[str, str] = {}
     for family in chosen_families():
         if family.notion != problem.notion or family.baseline or family.on_request or not family.concerns(problem):
+            continue
+        if not (is_own(solver) or family.has_program):
             continue
         if made and time.perf_counter() - start > allowed:
             tried[family.name] = f"not started: {allowed:g} s were over"
@@ -121,7 +198,7 @@ def best_of_all(problem: Problem, seconds: float = 60.0) -> Design[Mechanism]:
             tried[family.name] = f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
             continue
         try:
-            candidate = design(problem, family.name)
+            candidate = design(problem, family.name, solver=solver, solver_options=solver_options)
             tried[family.name] = f"loss {candidate.loss:.6g} in {candidate.seconds:.2f} s"
         except Exception as failure:
             tried[family.name] = f"no mechanism: {reason(failure)}"

@@ -13,6 +13,7 @@ from designer.additive.interface import Mechanism
 from designer.designing.best import chosen_families, design, reason
 from designer.designing.made import Design
 from designer.designing.problem import Problem
+from designer.designing.relation_picture import draw_compared_relation
 from designer.designing.unbiased_limit import Limit, limit
 from designer.errors import DesignFailed, InvalidProblem
 from designer.pictures import figure, register_picture, save_picture
@@ -66,7 +67,7 @@ class Comparison:
         """A picture: error of each family, and the standard deviation of the noise for each query.
         Needs matplotlib (extra `plot`).
 
-        kind: another picture of your own, see `designer.pictures.register_picture`.
+        kind: "relation", the graph of what is protected, or a picture of your own: see `designer.pictures.register_picture`.
         replace: may a regular file of that name be replaced?
         """
         return save_picture(kind, self, Path(path), replace=replace)
@@ -184,3 +185,4 @@ def draw_comparison(comparison: Comparison) -> Any:
 
 
 register_picture("families", draw_comparison)
+register_picture("relation", draw_compared_relation)

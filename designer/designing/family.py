@@ -19,6 +19,7 @@ class Family:
     and the function that builds.
 
     build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`.
+    has_program: a program of CVXPY states it (`designing/programs/listed.py`), so that `solver` may be named.
     scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least
     loss (integer tables), so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and
     `compare` leave it out elsewhere.
@@ -32,6 +33,7 @@ class Family:
     scans_little: bool = False
     on_request: bool = False
     invariants_only: bool = False
+    has_program: bool = False
 
     def __post_init__(self) -> None:
         for key in ("name", "title"):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
 
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import InvalidProblem
+from designer.metrics import Product, Restricted
 from designer.question.domain import Domain
 from designer.question.relation import Relation
 from designer.question.workload import Workload
+from designer.relations.row_groups import RowGroups
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import positive, shown
 
@@ -59,6 +62,7 @@ class Problem:
                 f"problem.relation: speaks of {self.relation.size} elements, the workload of {elements}; they must agree."
             )
         _require_one_order(self.workload, self.relation)
+        _require_matched(self.workload, self.relation)
         for name, value, known in (("notion", self.notion, NOTIONS), ("loss", self.loss, LOSSES)):
             if value not in known:
                 raise InvalidProblem(f"problem.{name}: {value!r} is unknown; use one of {list(known)}.")
@@ -125,6 +129,27 @@ def _require_one_order(workload: Workload, relation: Relation) -> None:
                     f"problem.relation: its element {number} is {shown(cell)} over {list(domain.attributes)}, that of the "
                     f"workload is {workload.elements[number]!r}; make both from one domain."
                 )
+
+
+def _require_matched(workload: Workload, relation: Relation) -> None:
+    """What was matched with named elements must have been matched with those of the workload, in their order."""
+    for matched in _matched(relation):
+        for number, (name, element) in enumerate(zip_longest(matched, workload.elements)):
+            if name != element:
+                raise InvalidProblem(
+                    f"problem.relation: its element {number} was matched as {shown(name)}, that of the workload is "
+                    f"{shown(element)}; build the metric with elements=workload.elements."
+                )
+
+
+def _matched(part: Relation) -> Iterator[tuple[str, ...]]:
+    """The names that nodes of graphs and leaves of taxonomies on the universe itself were matched by."""
+    names: tuple[str, ...] | None = getattr(part, "matched", None)
+    if names is not None:
+        yield names
+    if not isinstance(part, (Product, Restricted, RowGroups)):  # their parts are on other universes
+        for inner in part.inner():
+            yield from _matched(inner)
 
 
 def _domains(part: object) -> Iterator[Domain]:

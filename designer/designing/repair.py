@@ -64,8 +64,11 @@ def freeze(
         coordinates.reconstruction,
         allow_vacuous=problem.allow_vacuous,
     )
-    if bound is None:
-        return made
+    return made if bound is None else claimed(problem, made, bound)
+
+
+def claimed(problem: Problem, made: AdditiveMechanism, bound: Bound) -> AdditiveMechanism:
+    """The mechanism with the note of how near its loss is to a bound; a bound above it by more than rounding is an error."""
     value = _loss(problem, made)
     rounding = rounding_of(problem, made) if bound.lower > value else 0.0
     claim = bounded(bound.objective, value, bound.lower, bound.method, rounding)

@@ -11,7 +11,7 @@
 [invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv";
             adjacency (optional)
 [problem]   loss, notion, records, weights                            (optional)
-[design]    family and its options                                    (optional)
+[design]    family and its options; solver = "SCS", solver_options = {..}, a solver of CVXPY (optional)
 """
 
 from __future__ import annotations

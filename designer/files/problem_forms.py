@@ -62,7 +62,8 @@ RELATION_FORMS: Mapping[str, Schema] = {
     "line": record({"values": either(text(), list_of(VALUES)), "period": POSITIVE, "epsilon": POSITIVE}),
     "chebyshev": record(PLACES),
     "manhattan": record(PLACES),
-    "graph": record({"edges": either(FILE, list_of(list_of(number(), least=2, most=3), least=0)), "per_edge": POSITIVE}),
+    "graph": record({"edges": either(FILE, list_of(list_of(VALUES, least=2, most=3), least=0)), "per_edge": POSITIVE}),
+    "taxonomy": record({"levels": COLUMNS, "budgets": EPSILONS}, {"form": one_of("sum", "max")}),
     "blowfish": record(HOPS),
     "smooth_threshold": record(HOPS),
     "partition": record({"labels": either(text(), SCALARS), "epsilon": POSITIVE}),
@@ -126,9 +127,14 @@ def design_forms() -> list[Schema]:
     """[design] for each family, with the options of its builder; builders are imported, with their solvers."""
     from designer.designing.families import FAMILIES
 
+    solver = {"solver": text(), "solver_options": {"type": "object"}}
+    own = {"solver": exactly("auto")}
     return [
-        record({}, {"family": exactly("auto"), "seconds": POSITIVE}),
-        *(record({"family": exactly(family.name)}, _options(family.build)) for family in FAMILIES),
+        record({}, {"family": exactly("auto"), "seconds": POSITIVE, **solver}),
+        *(
+            record({"family": exactly(family.name)}, {**_options(family.build), **(solver if family.has_program else own)})
+            for family in FAMILIES
+        ),
     ]
 
 

@@ -122,6 +122,15 @@ class AppearOrChange(Relation):
             yield Block(block.left, block.right, budgets)
         yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(presence))
 
+    def every_pair(self) -> Iterator[Block]:
+        presence = self._presence_floats
+        for block in self.change.every_pair():
+            around = presence[block.left][:, None] + presence[block.right]
+            # A pair that stands twice in the rectangle is infinite in one of its places.
+            later = block.left[:, None] < block.right
+            yield Block(block.left, block.right, np.where(later, np.minimum(block.budgets, around), np.inf))
+        yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(presence))
+
     def _closed(self, block: Block, presence: Floats) -> Floats:
         """Budgets of a block of changes in the closure; infinite where the change is dropped.
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidSpec
+from designer.question.graph_view import networkx_graph, point_names
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.schema import Named
 
@@ -76,6 +77,26 @@ class Relation(Immutable, ABC):
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
         """Every protected pair at least once, apart from pairs that others imply exactly."""
+
+    def every_pair(self) -> Iterator[Block]:
+        """All protected pairs with their budgets, those that others imply included, as far as one change makes them."""
+        yield from self.blocks()
+
+    def to_networkx(self, elements: Sequence[object] | None = None, *, implied: bool = True) -> Any:
+        """What is protected from what, as a `networkx.Graph`: a node for each element, an edge with its `budget` for each pair
+        whose budget is finite.
+
+        elements: the names of the elements, such as `workload.elements`; `e0, e1, ...` where none are given. Where records
+        appear, one more node stands for no record. Budgets are floats, within `budget_error` of the exact ones.
+        implied: with those pairs whose budget others imply; False leaves the fewest, whose shortest paths are all budgets.
+        `metrics.graph(drawn, weight="budget", elements=names)` makes a relation of it again.
+        Raises `InvalidProblem` above 500,000 edges, and for relations whose changes are no pairs of elements.
+        """
+        count = len(self.points(np.empty((self.size, 0))))
+        blocks = self.every_pair() if implied else self.blocks()
+        pairs = ((*finite_pairs(block), block.budgets[np.isfinite(block.budgets)]) for block in blocks)
+        nodes = point_names(elements, self.size, count)
+        return networkx_graph(nodes, pairs, {"kind": self.kind, "sentence": self.sentence()})
 
     @abstractmethod
     def exact_budget(self, left: int, right: int) -> Fraction | None:

@@ -46,6 +46,14 @@ GOOD: dict[str, tuple[str, Relation]] = {
     "manhattan": ('metric = "manhattan"\npoints = ["x", "y"]\nper_unit = 0.5', metrics.manhattan(PLACES, 0.5)),
     "graph": ('metric = "graph"\nedges = [[0, 1], [1, 2, 0.5]]\nper_edge = 2', metrics.graph([(0, 1), (1, 2, 0.5)], per_edge=2, nodes=4)),
     "graph of a file": ('metric = "graph"\nedges = "edges.csv"\nper_edge = 2', metrics.graph([(0, 1, 1), (1, 2, 0.5)], per_edge=2, nodes=4)),
+    "graph by name": (
+        'metric = "graph"\nedges = [["C", "A"], ["A", "D", 0.5]]\nper_edge = 2',
+        metrics.graph([(0, 2), (0, 3, 0.5)], per_edge=2, nodes=4),
+    ),
+    "taxonomy": (
+        'metric = "taxonomy"\nlevels = ["side", "sex"]\nbudgets = [inf, 1, 0.5]\nform = "max"',
+        metrics.taxonomy([["l", "F"], ["r", "F"], ["l", "M"], ["l", "M"]], [float("inf"), 1, 0.5], form="max"),
+    ),
     "blowfish": ('metric = "blowfish"\npoints = ["x", "y"]\nthreshold = 3\nepsilon = 0.5', metrics.blowfish(PLACES, 3, 0.5)),
     "smooth_threshold": (
         'metric = "smooth_threshold"\npoints = {metric = "line", values = "x", period = 1, epsilon = 1}\nthreshold = '

@@ -104,6 +104,19 @@ def partition(relation: Core) -> Matrix:
     return off_diagonal(np.where(labels[:, None] == labels, float(relation["epsilon"]), INF))
 
 
+def taxonomy(relation: Core) -> Matrix:
+    """Budgets below what two elements share of their groups, from the top down; every file numbers groups by level."""
+    combine, levels = {"sum": sum, "max": max}[relation["form"]], list(map(number, relation["budgets"]))
+    rows = []
+    for left in relation["ancestors"]:
+        shared = [
+            next((c for c, (a, b) in enumerate(zip(left, right, strict=True)) if a != b), len(left))
+            for right in relation["ancestors"]
+        ]
+        rows.append([float(combine(levels[c:])) for c in shared])
+    return off_diagonal(np.array(rows))
+
+
 def matrix(relation: Core) -> Matrix:
     rows = np.array([[number(b) for b in row] for row in relation["budgets"]])
     return closed(rows) if relation["closure"] else rows
@@ -132,6 +145,7 @@ def metric(relation: Core) -> Matrix:
         "partition": partition,
         "line": line,
         "graph": graph,
+        "taxonomy": taxonomy,
         "blowfish": blowfish,
         "smooth_threshold": blowfish,
         "hamming": attribute_budgets,

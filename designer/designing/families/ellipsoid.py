@@ -221,8 +221,8 @@ def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> AdditiveMech
     return freeze(problem, "diagonal_gaussian", coordinates, 1 / weights, lambda _: Norm(weights, "l2"), "gaussian", bound)
 
 
-ELLIPSOID = Family("ellipsoid", "exponential noise in the best ellipsoid", "pure", design_ellipsoid)
-GAUSSIAN = Family("gaussian", "the optimal Gaussian matrix mechanism", "gaussian", gaussian)
+ELLIPSOID = Family("ellipsoid", "exponential noise in the best ellipsoid", "pure", design_ellipsoid, has_program=True)
+GAUSSIAN = Family("gaussian", "the optimal Gaussian matrix mechanism", "gaussian", gaussian, has_program=True)
 DIAGONAL_GAUSSIAN = Family(
     "diagonal_gaussian", "independent Gaussian noise, optimal scales", "gaussian", diagonal_gaussian, scans_little=True
 )

@@ -185,7 +185,9 @@ def mechanism(problem: Problem, family: str, weights: Floats, bound: Bound | Non
     return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound)
 
 
-LAPLACE = Family("laplace", "independent Laplace noise, optimal scales", "pure", design_laplace, scans_little=True)
+LAPLACE = Family(
+    "laplace", "independent Laplace noise, optimal scales", "pure", design_laplace, scans_little=True, has_program=True
+)
 STRATEGY_1 = Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", strategy_1, baseline=True)
 STRATEGY_2 = Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", strategy_2, baseline=True)
 STRATEGY_3 = Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", strategy_3, baseline=True)

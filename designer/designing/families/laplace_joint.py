@@ -83,7 +83,7 @@ def design_jointly(
         fit, bound, method = _fit(universe, goal, positive(tolerance, "options.tolerance"))
     except ImportError as missing:
         raise DesignFailed(
-            f"laplace_joint: needs the convex solver clarabel ({missing}); install dp-designer[convex], or use laplace."
+            f"laplace_joint: needs the convex solver clarabel ({missing}); install clarabel, or use laplace."
         ) from None
     made = frozen_fit(problem, universe.spread(fit.values), fit.scales, float(problem.records or 0))
     achieved = loss_with_bias(problem, made) if goal.own else joint_objective(universe, made, goal.program)

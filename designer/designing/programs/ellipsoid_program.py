@@ -28,8 +28,7 @@ from designer.convex.separation import Separated, WorkingSet
 from designer.convex.wording import Named
 from designer.designing.families.ellipsoid import OBJECTIVES, heard_set, refuse_flat, shaped
 from designer.designing.problem import Problem
-from designer.designing.programs.mechanism_program import MechanismProgram
-from designer.designing.repair import Bound
+from designer.designing.programs.mechanism_program import MechanismProgram, question_of
 from designer.errors import DesignFailed
 from designer.values.arrays import Floats
 from solvers.ellipsoids.multiplier_bounds import least_trace, trace_bound
@@ -53,7 +52,7 @@ class EllipsoidProgram(MechanismProgram):
     falloff: ClassVar[Falloff] = "exponential"
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__(problem)
+        super().__init__(question_of(problem, self.title, self.notion))
         self.coordinates, self.moving = heard_set(problem, self.title)
         if self.order > LARGEST:
             raise DesignFailed(
@@ -169,7 +168,8 @@ class EllipsoidProgram(MechanismProgram):
         factor = (vectors * np.sqrt(np.maximum(values, 0.0))).T @ self._basis.T
         worst, pairs = self.moving.worst(Norm(factor, "l2"), limit=max(200, 4 * self.order))
         rows = _one_sign(pairs.normalised)
-        return Separated(worst**2, self.working.grow(rows, np.square(rows @ factor.T).sum(axis=1)))
+        ratios, known = (np.square(some @ factor.T).sum(axis=1) for some in (rows, self.working.rows))
+        return Separated(worst**2, self.working.grow(rows, ratios, float(known.max())))
 
     def settle(self) -> None:
         """`y_k = 1 / (q_k' X^-1 q_k)`: a solver leaves it smaller where nothing depends on it."""
@@ -192,7 +192,7 @@ class EllipsoidProgram(MechanismProgram):
             return None
         return self.inflation * trace_bound(self.working.rows, self._root(self._costs(parts)), multipliers[0])
 
-    def frozen(self, bound: Bound | None) -> AdditiveMechanism:
+    def frozen(self) -> AdditiveMechanism:
         """Noise in this ellipsoid, scaled to what privacy requires."""
         values, vectors = np.linalg.eigh(self._inner())
         if not values[-1] > 0:
@@ -200,7 +200,7 @@ class EllipsoidProgram(MechanismProgram):
         root = np.linalg.solve(self._basis.T, vectors / np.sqrt(np.maximum(values, FLAT * values[-1])))
         covariance = root @ root.T
         refuse_flat(covariance, self.title)
-        return shaped(self.question, self.title, self.coordinates, covariance, self.falloff, bound)
+        return shaped(self.question, self.title, self.coordinates, covariance, self.falloff, None)
 
     def take(self, mechanism: AdditiveMechanism) -> None:
         """X of the norm that is frozen, for the variances that its noise on the grid has."""

@@ -10,16 +10,34 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.optimality import bounded
+from designer.certified.optimality import Optimality, bounded
 from designer.convex.program import Program
 from designer.convex.solving import DEFAULT, Solved
 from designer.convex.wording import Named
 from designer.designing.made import Design
 from designer.designing.problem import Problem
-from designer.designing.repair import Bound
+from designer.designing.repair import Bound, claimed
 from designer.errors import DesignFailed, InvalidProblem
 from designer.values.checks import positive, shown
 from designer.version import VERSION
+
+
+def question_of(problem: object, title: str, notion: str) -> Problem:
+    """The problem, if it is one and asks for the notion of the program."""
+    if not isinstance(problem, Problem):
+        raise InvalidProblem(f"problem: {shown(problem)} is not a Problem; build one with Problem(workload, relation).")
+    if problem.notion != notion:
+        raise DesignFailed(f"program: {title!r} is {notion}, the problem asks for {problem.notion!r}; choose another program.")
+    return problem
+
+
+def place_in(given: object, names: Sequence[str], field: str) -> int:
+    """The place of what is given by its name, or by its place."""
+    if isinstance(given, str) and given in names:
+        return names.index(given)
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool) and 0 <= given < len(names):
+        return int(given)
+    raise InvalidProblem(f"{field}: {shown(given)} is unknown; use one of {shown(list(names))}, or its place.")
 
 
 class MechanismProgram(Program):
@@ -27,19 +45,14 @@ class MechanismProgram(Program):
 
     notion: ClassVar[Literal["pure", "gaussian"]]
     objective_words: str
+    loss_is_exact: ClassVar[bool] = True  # whether `loss` is that of the problem, and not a stand-in for it
 
     def __init__(self, question: Problem) -> None:
         super().__init__()
-        if not isinstance(question, Problem):
-            raise InvalidProblem(f"problem: {shown(question)} is not a Problem; build one with Problem(workload, relation).")
-        if question.notion != self.notion:
-            raise DesignFailed(
-                f"program: {self.title!r} is {self.notion}, the problem asks for {question.notion!r}; choose another program."
-            )
         self.question = question
 
     @abstractmethod
-    def frozen(self, bound: Bound | None) -> AdditiveMechanism:
+    def frozen(self) -> AdditiveMechanism:
         """The certified mechanism of the variables' values, repaired as every design is."""
 
     @abstractmethod
@@ -53,20 +66,13 @@ class MechanismProgram(Program):
         errors = {"variances": self.variances, "standard_errors": self.standard_errors}
         return {**super().named, **{name: (part, queries) for name, part in errors.items() if part is not None}}
 
-    def place(self, query: str | int) -> int:
-        """The place of a query that is given by its name, or by its place."""
-        queries = self.question.workload.queries
-        if query in queries:
-            return queries.index(str(query))
-        if isinstance(query, (int, np.integer)) and not isinstance(query, bool) and 0 <= query < len(queries):
-            return int(query)
-        raise InvalidProblem(f"query: {shown(query)} is no query of the workload; use one of {shown(list(queries))}.")
-
     def variance_at_most(self, query: str | int, value: float, name: str | None = None) -> Self:
         """Cap the variance of one answer; the program itself is changed and returned."""
         if self.variances is None:
             raise InvalidProblem(f"program: {self.title!r} has no convex expression for variances; constrain its variables.")
-        return self.subject_to(self.variances[self.place(query)] <= positive(value, "value"), name)
+        return self.subject_to(
+            self.variances[place_in(query, self.question.workload.queries, "query")] <= positive(value, "value"), name
+        )
 
     def design(self, solver: str = DEFAULT, **options: Any) -> Design[AdditiveMechanism]:
         """Solve, repair and certify; the user's constraints are checked at the noise that is frozen.
@@ -74,19 +80,21 @@ class MechanismProgram(Program):
         `DesignFailed` where they contradict each other, or where one does not hold at the frozen noise.
         """
         start = time.perf_counter()
-        mechanism, solved = self.frozen_within(solver, options, self._built, self.take)
+        mechanism, solved = self.frozen_within(solver, options, self.frozen, self.take)
         seconds = time.perf_counter() - start
         made = Design(self.question, mechanism, seconds)
-        claim = mechanism.optimality if self._objective is None else self._own_claim(solved)
+        claim = self._claim(mechanism, solved) if self._objective is None else self._own_claim(solved)
         return Design(self.question, mechanism.annotated(self._provenance(made, solved, options), claim), seconds)
 
-    def _built(self, solved: Solved) -> AdditiveMechanism:
-        if solved.lower_bound is None or self._objective is not None:
-            return self.frozen(None)
+    def _claim(self, mechanism: AdditiveMechanism, solved: Solved) -> Optimality | None:
+        """The loss at the frozen noise, with what the multipliers prove; None where they prove nothing."""
+        if solved.lower_bound is None or not self.loss_is_exact:
+            return None
         words = self.objective_words if self.is_standard else f"{self.objective_words}, under constraints of the user's own"
-        return self.frozen(Bound(words, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}"))
+        bound = Bound(words, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}")
+        return claimed(self.question, mechanism, bound).optimality
 
-    def _own_claim(self, solved: Solved) -> Any:
+    def _own_claim(self, solved: Solved) -> Optimality | None:
         """The user's objective at the frozen noise, with what the multipliers prove; None where a bound is no loss."""
         value = float(self.objective.value)
         if solved.lower_bound is None or solved.lower_bound < 0 or not np.isfinite(value):

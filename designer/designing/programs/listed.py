@@ -1,0 +1,16 @@
+"""The programs of families, by the family's name; importing this imports CVXPY."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from designer.designing.programs.ellipsoid_program import EllipsoidProgram
+from designer.designing.programs.gaussian_program import GaussianProgram
+from designer.designing.programs.laplace_program import LaplaceProgram
+from designer.designing.programs.mechanism_program import MechanismProgram
+
+PROGRAMS: Mapping[str, type[MechanismProgram]] = {
+    "laplace": LaplaceProgram,
+    "ellipsoid": EllipsoidProgram,
+    "gaussian": GaussianProgram,
+}
