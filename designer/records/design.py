@@ -321,8 +321,7 @@ def _usable(solution: Solution[Floats]) -> Floats:
 
 
 def tidied(program: PrecisionProgram, precisions: Floats) -> Floats:
-    """Precisions (A, F) in which queries that cost less than a ten-thousandth of the policy are not asked, wherever their groups
-    have children."""
+    """Queries that cost less than a ten-thousandth of the policy are not asked, wherever their groups have children; (A, F)."""
     finest = np.zeros(program.shape[1], dtype=bool)
     finest[program.families[~program.hierarchy.inner]] = True
     costs = program.loads.max(axis=0).reshape(program.shape) * precisions

@@ -216,13 +216,13 @@ class RecordsProgram(Program):
 
     def point(self) -> Floats:
         """The present precisions, none of them 0."""
-        return np.maximum(np.array(self.s.value), FAINTEST * self.numbers.direct)
+        return np.asarray(np.maximum(np.array(self.s.value), FAINTEST * self.numbers.direct), dtype=np.float64)
 
     def _information(self, precisions: Floats) -> Floats:
         """The reciprocal variances of the consistent answers, (measures, groups)."""
         tree, families = self.numbers.hierarchy, self.numbers.families
         rows = np.maximum(precisions, FAINTEST * self.numbers.direct)
-        return np.asarray([1 / tree.variances(row[families]) for row in rows], dtype=np.float64)
+        return np.asarray(np.stack([1 / tree.variances(row[families]) for row in rows]), dtype=np.float64)
 
     def separate(self) -> Separated:
         """Variances of all groups by least squares; the worst group of each level whose target is missed joins."""
@@ -251,7 +251,7 @@ class RecordsProgram(Program):
     def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
         return Settled(self, solver, options)
 
-    def _bound(self, answer: Answer) -> tuple[float | None, str]:
+    def proven(self, answer: Answer) -> tuple[float | None, str]:
         if self._objective is not None:
             return None, "none: the objective is not its own"
         point = self.numbers.scaled(self.point()).ravel()
@@ -275,25 +275,30 @@ class RecordsProgram(Program):
         """Solve, scale until every target is met exactly as `design_records` does, and check the user's constraints there."""
         start = time.perf_counter()
         made, solved = self.frozen_within(solver, options, self._built, lambda found: self.set_values(found.precisions))
-        return replace(made, provenance=self._provenance(solved, time.perf_counter() - start))
+        return self._claimed(replace(made, provenance=self._provenance(solved, time.perf_counter() - start)), solved)
 
-    def _built(self, solved: Solved) -> RecordDesign:
+    def _built(self) -> RecordDesign:
         numbers, point = self.numbers, self.point()
         if self.is_standard:
             both = (numbers.scaled(point), tidied(numbers, numbers.scaled(point)))
-            point = min(both, key=lambda precisions: float((numbers.loads @ precisions.ravel()).max()))
-        else:
-            reached = [max(value for value, _ in numbers.measure_errors(a, row)) for a, row in enumerate(point)]
-            point = point * np.maximum(1.0, reached)[:, None]
-        made = numbers.freeze(point)
+            return numbers.freeze(min(both, key=self._value_of))
+        reached = [max(value for value, _ in numbers.measure_errors(a, row)) for a, row in enumerate(point)]
+        return numbers.freeze(point * np.maximum(1.0, reached)[:, None])
+
+    def _value_of(self, precisions: Floats) -> float:
+        """The functional at these precisions, by plain arithmetic."""
+        return float((self.numbers.loads @ precisions.ravel()).max())
+
+    def _claimed(self, made: RecordDesign, solved: Solved) -> RecordDesign:
+        """With the functional of the frozen precisions, what is proven of it, and fixed schemes beside it."""
+        numbers, value = self.numbers, self._value_of(made.precisions)
         if self._objective is not None or solved.lower_bound is None:
             return made
-        value = float((numbers.loads @ point.ravel()).max())
         words = f"{numbers.prior.form} of weight times exact policy over {len(numbers.prior.values)} prior records"
         words = words if self.is_standard else f"{words}, under constraints of the user's own"
         rounding = value * (numbers.loads.shape[1] + 16) * 2.0**-50
         claim = bounded(words, value, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}", rounding)
-        schemes = {name: float((numbers.loads @ p.ravel()).max()) for name, p in fixed_schemes(numbers).items()}
+        schemes = {name: self._value_of(precisions) for name, precisions in fixed_schemes(numbers).items()}
         return replace(made, optimality=claim, schemes=schemes)
 
     def _provenance(self, solved: Solved, seconds: float) -> dict[str, Any]:

@@ -21,13 +21,11 @@ import cvxpy as cp
 import numpy as np
 
 from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.optimality import bounded
 from designer.convex.solving import Solved
 from designer.convex.wording import Named
 from designer.designing.families.laplace_joint import frozen_fit
 from designer.designing.made import Design
 from designer.designing.programs.biased_program import BiasedProgram
-from designer.designing.repair import Bound
 from designer.errors import DesignFailed, InvalidProblem
 from designer.statistical_queries.averages import statistic_of_each_group, worst_row_bias
 from designer.statistical_queries.queries import StatisticalQueries
@@ -127,7 +125,7 @@ class StatisticalProgram(BiasedProgram):
         return others + float(np.minimum(slopes["e"], 0.0).sum()) * float(apart[0])
 
     def descent_bound(self, multipliers: Floats, signs: Floats) -> float:
-        """Multipliers (M,), signs (K, M): a value's bias is at least the mean over the statistics (docs/theory/biased.md, section 4)."""
+        """From multipliers (M,) and signs (K, M); a value's bias is at least the mean over the statistics."""
         changes = Changes(self.active.columns, self.active.budgets)
         unit = self.records**self.power
         return uniform_bound(self.query, changes, self._shared, unit * multipliers, signs, self.power) / unit
@@ -147,17 +145,16 @@ class StatisticalProgram(BiasedProgram):
         off = np.linalg.norm(rows - self.query, 1 if self.power == 1 else 2, axis=0)
         self.e.save_value(np.array([off[members].max() for members in self.members]))
 
-    def frozen(self, bound: Bound | None) -> AdditiveMechanism:
+    def frozen(self) -> AdditiveMechanism:
         """The mechanism for n times the averages; `queries.release` divides by n."""
         family = "separable" if self._is_program_14() else "laplace_joint"
-        made = frozen_fit(self.question, *self.repaired(), self.records, family)
-        if bound is None:
-            return made
-        scales = made.scales / self.records
-        bias = worst_row_bias(self.queries, made, self.power) ** self.power
+        return frozen_fit(self.question, *self.repaired(), self.records, family)
+
+    def achieved(self, mechanism: AdditiveMechanism) -> tuple[float, float]:
+        scales = mechanism.scales / self.records
+        bias = worst_row_bias(self.queries, mechanism, self.power) ** self.power
         value = bias + (float(scales.sum()) if self.power == 1 else 2 * float(scales @ scales))
-        rounding = value * (self.query.size + 16) * 2.0**-50
-        return made.annotated({}, bounded(bound.objective, value, bound.lower, bound.method, rounding))
+        return value, value * (self.query.size + 16) * 2.0**-50
 
     def _is_program_14(self) -> bool:
         try:

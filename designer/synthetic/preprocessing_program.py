@@ -23,7 +23,7 @@ import cvxpy as cp
 import numpy as np
 
 from designer.certified.norms import Norm
-from designer.certified.optimality import bounded
+from designer.certified.optimality import Optimality, bounded
 from designer.certified.sensitivity import SensitivitySet
 from designer.convex.bounds import lagrangian_bound
 from designer.convex.program import Program
@@ -118,7 +118,7 @@ class PreprocessingProgram(Program):
             self.c: self.alone * cp.Variable(nonneg=True),
             self.e: self.range * cp.Variable(nonneg=True),
         }
-        self.active, self.part, self.worth, self.proven = (
+        self.active, self.part, self.worth, self.best_bound = (
             ActivePairs(problem.relation),
             self.chord(0.0, self.alone),
             math.inf,
@@ -165,12 +165,12 @@ class PreprocessingProgram(Program):
 
     def start(self) -> None:
         self.set_values(self.query, self.alone)
-        self.part, self.proven = self.chord(0.0, self.alone), 0.0
+        self.part, self.best_bound = self.chord(0.0, self.alone), 0.0
         if not len(self.active):
             self._scan(0.0)
 
     def set_values(self, rows: Floats, constant: float) -> None:
-        """Give the variables these values."""
+        """Give the variables these values, rows (K, N)."""
         self.Q.save_value(rows)
         self.c.save_value(np.array(constant))
         self.e.save_value(np.array(np.abs(rows - self.query).max()))
@@ -187,7 +187,7 @@ class PreprocessingProgram(Program):
         return Separated(worst, self.active.add(found.left[kept], found.right[kept], found.budgets[kept]))
 
     def least_linear(self, slopes: Mapping[str, Floats]) -> float | None:
-        """Over points on the present part of c's range whose loss is at most that of the best point so far, slopes of Q (K, N)."""
+        """Over points on the present part of c's range that are no worse than the best so far, slopes of Q (K, N)."""
         if self._objective is not None or not math.isfinite(self.worth):
             return None
         most = self.worth / self.records
@@ -204,10 +204,10 @@ class PreprocessingProgram(Program):
         """`n e + price(c)` at the present values."""
         return float(self.records * self.e.value + self.price(self.constant))
 
-    def _bound(self, answer: Answer) -> tuple[float | None, str]:
+    def proven(self, answer: Answer) -> tuple[float | None, str]:
         if self._objective is not None:
             return None, "none: the objective is not its own"
-        return self.proven, "multipliers of a linear program for every part of c's range"
+        return self.best_bound, "multipliers of a linear program for every part of c's range"
 
     def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
         return Parts(self, solver, options, self._objective is not None)
@@ -231,10 +231,11 @@ class PreprocessingProgram(Program):
                 "rounds": solved.rounds,
                 "pairs": solved.pairs,
                 "seconds": round(time.perf_counter() - start, 3),
-            }
+            },
+            self._claim(made, solved),
         )
 
-    def _built(self, solved: Solved) -> MWEM | SmallDB:
+    def _built(self) -> MWEM | SmallDB:
         rows, constant = np.array(self.Q.value), self.constant
         if constant == 0:
             raise DesignFailed(
@@ -243,14 +244,16 @@ class PreprocessingProgram(Program):
             )
         same = np.abs(rows - self.query) <= CLOSED * self.range
         queries = on_grid(self.question, np.where(same, self.query, rows), constant, self.exponent)
-        made = self._mechanism_of(queries)
+        return self._mechanism_of(queries)
+
+    def _claim(self, made: MWEM | SmallDB, solved: Solved) -> Optimality | None:
+        """The loss of the queries on the grid, with what is proven of it."""
         if self._objective is not None or solved.lower_bound is None:
-            return made
-        value = self.records * queries.bias + self.price(queries.constant)
+            return None
+        value = self.records * made.queries.bias + self.price(made.queries.constant)
         words = "n max |Q' - Q| + price of c (DX program 8)"
         words = words if self.is_standard else f"{words}, under constraints of the user's own"
-        claim = bounded(words, value, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}", value * 2.0**-30)
-        return made.annotated({}, claim)
+        return bounded(words, value, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}", value * 2.0**-30)
 
     def _mechanism_of(self, queries: LipschitzQueries) -> MWEM | SmallDB:
         size = self.sizes.best(queries.constant)
@@ -329,7 +332,7 @@ class Parts(Rounds):
     def _ended(self, waiting: list[_Waiting]) -> Answer:
         """The best point in the variables, with what is proven of every part."""
         program, (_, rows, constant, answer) = self.program, self.best
-        program.proven = min([self.proven, *(part.proven for part in waiting)])
+        program.best_bound = min([self.proven, *(part.proven for part in waiting)])
         program.set_values(rows, constant)
         program.part = program.chord(0.0, constant)
         return replace(answer, rounds=self.rounds)

@@ -139,7 +139,7 @@ def uniform_bound(targets: Array, changes: Changes, count: float, multipliers: A
     """The same for the loss `sum_k (n max_i |P_ki - Q_ki|)^power + weight c_k^power`, weight 2 for power 2 and 1 for power 1.
 
     The dual of the supremum norm replaces that of the Euclidean one: `e = ||f||_1^2 / (4 n^2)`; for power 1, t is at most
-    `n / ||f||_1` and `inf over c of c + min(1/c, n / ||f||_1) a` is the smaller of both ends (docs/theory/biased.md, section 4).
+    `n / ||f||_1` and `inf over c of c + min(1/c, n / ||f||_1) a` is at one of both ends (docs/theory/biased.md, section 4).
     """
     load = np.maximum(multipliers, 0.0)
     force = np.asarray((changes.matrix @ (np.clip(signs, -1.0, 1.0) * load).T).T)

@@ -38,7 +38,10 @@ def test_any_solver_gives_a_certified_design_that_says_how_far_it_was_off(family
     notes = made.mechanism.provenance
     assert made.privacy.holds and made.mechanism.family == family and "solver" not in own.mechanism.provenance
     assert notes["solver"] == solver and notes["raw_violation"] >= 0 and notes["repaired_loss"] == made.loss
-    assert made.loss == pytest.approx(own.loss, rel=1e-6 if solver == "CLARABEL" else 1e-3)
+    if family == "laplace_joint":  # several queries: both are descents to a local optimum
+        assert made.loss <= 1.02 * own.loss
+    else:
+        assert made.loss == pytest.approx(own.loss, rel=1e-6 if solver == "CLARABEL" else 1e-3)
     assert f"Solver:      {solver}, " in design_summary("title", made)
     loaded = load(made.mechanism.save(tmp_path / "spec.json"))
     assert loaded.fingerprint == made.mechanism.fingerprint and loaded.provenance["solver"] == solver

@@ -219,4 +219,6 @@ def joint_objective(universe: Classes, made: AdditiveMechanism, program: Program
     return records**2 * float((bias**2).sum()) + 2 * float((scales**2).sum())
 
 
-LAPLACE_JOINT = Family("laplace_joint", "biased Laplace for a known number of records", "pure", design_jointly)
+LAPLACE_JOINT = Family(
+    "laplace_joint", "biased Laplace for a known number of records", "pure", design_jointly, has_program=True
+)

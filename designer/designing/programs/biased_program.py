@@ -16,25 +16,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
+from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
+from designer.certified.optimality import Optimality, bounded
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
-from designer.convex.rounds import Answer, Rounds, Statement
+from designer.convex.rounds import Answer, Rounds
 from designer.convex.separation import NOTICED, Separated
+from designer.convex.solving import Solved
 from designer.convex.wording import Named
 from designer.designing.families.element_classes import classes
 from designer.designing.families.laplace import best_weights
 from designer.designing.measured import measurable
 from designer.designing.problem import Problem
 from designer.designing.programs.active_pairs import ActivePairs
-from designer.designing.programs.mechanism_program import MechanismProgram
+from designer.designing.programs.descent import Descent
+from designer.designing.programs.mechanism_program import MechanismProgram, question_of
 from designer.errors import DesignFailed
 from designer.values.arrays import Floats
 from solvers.programs.biconvex import FLOOR
@@ -43,8 +46,6 @@ from solvers.programs.biconvex import FLOOR
 STILL = 1e-7
 # Units are those of the last answer; a solve whose answer is smaller by this factor is repeated in units of its own.
 SHRUNK = 3.0
-DESCENTS, GAIN = 60, 1e-5
-STEPS = (1.0, 3.0, 9.0)  # how far beyond an answer points are tried, in parts of the way to it
 
 
 SHARED = "while every pair keeps its budget, divided among the queries as where the search starts (other shares may do)"
@@ -58,7 +59,7 @@ class BiasedProgram(MechanismProgram):
     """
 
     def __init__(self, question: Problem, records: float, free: np.ndarray[Any, np.dtype[np.bool_]], gain: float = 1.0) -> None:
-        super().__init__(question)
+        super().__init__(question_of(question, self.title, self.notion))
         self.records, self.gain = records, gain
         sensitivity = measurable(question)
         if refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension))) == 0:
@@ -82,7 +83,7 @@ class BiasedProgram(MechanismProgram):
         self._stand_ins: dict[Any, Any] | None = None
         self.base, self.still = self.query, ~self.heard
         self.shares = np.ones(len(self.query))
-        self.proven = 0.0
+        self.best_bound = 0.0
 
     @property
     @abstractmethod
@@ -184,7 +185,7 @@ class BiasedProgram(MechanismProgram):
 
     def start(self) -> None:
         """P = Q, and scales that are large enough for it."""
-        self.splits, self.shares, self.proven = None, self._first_shares(), 0.0
+        self.splits, self.shares, self.best_bound = None, self._first_shares(), 0.0
         self.base, self.still, self._stand_ins = self.query, ~self.heard, None
         self.lengths = self.anchor = np.where(self.heard, self.alone / self.shares, 0.0)
         self.set_values(self.query, self.anchor)
@@ -280,7 +281,7 @@ class BiasedProgram(MechanismProgram):
         signs = np.zeros((len(noise), len(self.active)))
         signs[~self.still] = self._parts(rows, np.maximum(noise, 1e-9 * self.alone)) / self._splits_of_active()
         loads = answer.multipliers[0] / self.active.budgets
-        self.proven = max(self.proven, self.descent_bound(loads, np.clip(signs, -1.0, 1.0)))
+        self.best_bound = max(self.best_bound, self.descent_bound(loads, np.clip(signs, -1.0, 1.0)))
 
     def least_linear(self, slopes: Mapping[str, Floats]) -> float | None:
         """Over points whose loss is at most twice the present one, slopes of Q (K, N) and c (K,): no other can be the best."""
@@ -290,98 +291,24 @@ class BiasedProgram(MechanismProgram):
         rows = float((slopes["Q"] * self.query).sum() - (np.abs(slopes["Q"]).sum(axis=1) * apart).sum())
         return rows + float((np.minimum(slopes["c"], 0.0) * widest).sum())
 
-    def _bound(self, answer: Answer) -> tuple[float | None, str]:
+    def proven(self, answer: Answer) -> tuple[float | None, str]:
         if self.is_convex:
-            return super()._bound(answer)
+            return super().proven(answer)
         if self._objective is not None:
             return None, "none: the program is not convex, and the objective not its own"
-        return max(self.proven, self.rows_alone()), "multipliers of the restrictions, Lagrangian in closed form"
+        return max(self.best_bound, self.rows_alone()), "multipliers of the restrictions, Lagrangian in closed form"
+
+    @abstractmethod
+    def achieved(self, mechanism: AdditiveMechanism) -> tuple[float, float]:
+        """The loss at a frozen mechanism, and how far rounding may have brought it below a bound."""
+
+    def _claim(self, mechanism: AdditiveMechanism, solved: Solved) -> Optimality | None:
+        if solved.lower_bound is None:
+            return None
+        words = self.objective_words if self.is_standard else f"{self.objective_words}, under constraints of the user's own"
+        value, rounding = self.achieved(mechanism)
+        method = f"{solved.solver}: {solved.bound_from}"
+        return bounded(words, value, max(0.0, solved.lower_bound), method, rounding)
 
     def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
         return Descent(self, solver, options)
-
-
-class Descent(Rounds):
-    """Rounds in units that follow the answer, and, where the program is not convex, over restrictions that follow it."""
-
-    program: BiasedProgram
-
-    def run(self, statement: Statement) -> Answer:
-        if statement.extra:
-            return super().run(statement)
-        return self._in_units_of_the_answer(statement) if self.program.is_convex else self._descended(statement)
-
-    def _in_units_of_the_answer(self, statement: Statement) -> Answer:
-        for _ in range(4):
-            answer = super().run(statement)
-            if not answer.usable or not self.program.rescale():
-                break
-        return answer
-
-    def _descended(self, statement: Statement) -> Answer:
-        """Restrictions one after the other, until the objective stays; the last answer with the best point in the variables."""
-        first, best = self._first(statement)
-        if best is None:
-            return first
-        value, answer, rounds = self._value(best, statement), first, first.rounds
-        for _ in range(DESCENTS):
-            found = self._restricted(best, statement)
-            if found is None:
-                break
-            answer, rounds = found, rounds + found.rounds
-            moved, reached = self._farthest(best, self.program.repaired(), statement)
-            gained = value - reached
-            if gained > 0:
-                best, value = moved, reached
-            if gained <= GAIN * abs(value):
-                break
-        self._value(best, statement)
-        return replace(answer, rounds=rounds)
-
-    def _first(self, statement: Statement) -> tuple[Answer, tuple[Floats, Floats] | None]:
-        """The answer for fixed shares of all budgets, and the better point of that and the best unbiased design.
-
-        The second counts where the user's constraints allow it; None where there is neither.
-        """
-        program, found = self.program, super().run(statement)
-        points = [program.repaired()] if found.usable else []
-        unbiased = program.unbiased()
-        self._value(unbiased, statement)
-        if all(own.violation() <= own.allowed for own in statement.own):
-            points.append(unbiased)
-        return found, min(points, key=lambda point: self._value(point, statement), default=None)
-
-    def _restricted(self, best: tuple[Floats, Floats], statement: Statement) -> Answer | None:
-        """The answer of the restriction at the best point so far; None where a solver fails, and that point stands."""
-        self.program.restrict(*best)
-        try:
-            found = super().run(statement)
-        except DesignFailed:
-            return None
-        if not found.usable:
-            return None
-        self.program.learn(found)
-        return found
-
-    def _farthest(
-        self, old: tuple[Floats, Floats], new: tuple[Floats, Floats], statement: Statement
-    ) -> tuple[tuple[Floats, Floats], float]:
-        """The best of the new point and of points beyond it on the way from the old one, with its objective.
-
-        Rows that turn into constants do so in small steps otherwise. Points beyond count where the user's constraints hold.
-        """
-        best, value = new, self._value(new, statement)
-        ratio = np.divide(new[1], old[1], out=np.zeros_like(new[1]), where=old[1] > 0)
-        for step in STEPS:
-            self.program.set_values(new[0] + step * (new[0] - old[0]), new[1] * ratio**step)
-            point = self.program.repaired()
-            reached = self._value(point, statement)
-            if reached >= value or any(own.violation() > own.allowed for own in statement.own):
-                break
-            best, value = point, reached
-        return best, value
-
-    def _value(self, point: tuple[Floats, Floats], statement: Statement) -> float:
-        """The objective at a point, which is left in the variables."""
-        self.program.set_values(*point)
-        return float(statement.objective.value)

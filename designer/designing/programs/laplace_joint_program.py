@@ -21,11 +21,11 @@ import cvxpy as cp
 import numpy as np
 
 from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.optimality import bounded
 from designer.designing.families.laplace_joint import LOSSES, frozen_fit, joint_goal, joint_objective, loss_with_bias
 from designer.designing.problem import Problem
 from designer.designing.programs.biased_program import BiasedProgram
-from designer.designing.repair import Bound, rounding_of
+from designer.designing.programs.mechanism_program import question_of
+from designer.designing.repair import rounding_of
 from designer.values.arrays import Floats
 from solvers.programs.biconvex import multiplier_bound, rows_alone, uniform_bound
 from solvers.programs.changes import Changes
@@ -40,6 +40,7 @@ class LaplaceJointProgram(BiasedProgram):
 
     def __init__(self, problem: Problem, objective: str = "loss", delta: float = 0.05) -> None:
         """objective, delta: as for the family `laplace_joint`, but that "loss" may be of any number of queries."""
+        question_of(problem, self.title, self.notion)
         self.own = objective == "loss"
         one_query = (
             Problem(problem.workload, problem.relation, loss="squared", records=problem.records) if self.own else problem
@@ -144,7 +145,10 @@ class LaplaceJointProgram(BiasedProgram):
         return self.form.bound(self._targets[0], force, float(loads @ self.active.budgets), self.records)
 
     def descent_bound(self, multipliers: Floats, signs: Floats) -> float:
-        """Lagrangians in closed form, from multipliers (M,) and signs (K, M). The largest bias of an element is at least the mean over elements, and over queries."""
+        """Lagrangians in closed form, from multipliers (M,) and signs (K, M).
+
+        The largest bias of an element is at least the mean over elements, and over queries.
+        """
         changes = Changes(self.on_classes(self.active.columns), self.active.budgets)
         bounds = [uniform_bound(targets, changes, count, multipliers, signs, self._power) for targets, count in self._sharp()]
         if self.question.loss == "squared":
@@ -186,14 +190,15 @@ class LaplaceJointProgram(BiasedProgram):
         bias = self.question.bias_of(rows)
         return bias / self.records**self._power
 
-    def frozen(self, bound: Bound | None) -> AdditiveMechanism:
-        """The rows and scales that `design(problem, "laplace_joint")` freezes, from this program's answer."""
-        made = frozen_fit(self.question, *self.repaired(), self.records)
-        if bound is None:
-            return made
-        achieved = loss_with_bias(self.question, made) if self.own else joint_objective(self.universe, made, self.form)
-        rounding = achieved * (self.query.size + 16) * 2.0**-50 + (rounding_of(self.question, made) if self.own else 0.0)
-        return made.annotated({}, bounded(bound.objective, achieved, bound.lower, bound.method, rounding))
+    def frozen(self) -> AdditiveMechanism:
+        """As `design(problem, "laplace_joint")` freezes rows and scales, from this program's answer."""
+        return frozen_fit(self.question, *self.repaired(), self.records)
+
+    def achieved(self, mechanism: AdditiveMechanism) -> tuple[float, float]:
+        question, own = self.question, self.own
+        value = loss_with_bias(question, mechanism) if own else joint_objective(self.universe, mechanism, self.form)
+        floats = value * (self.query.size + 16) * 2.0**-50
+        return value, floats + (rounding_of(question, mechanism) if own else 0.0)
 
     def take(self, mechanism: AdditiveMechanism) -> None:
         self.set_values(mechanism.effective, np.sqrt(mechanism.query_variances() / 2))

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 
 from designer.designing.programs.ellipsoid_program import EllipsoidProgram
 from designer.designing.programs.gaussian_program import GaussianProgram
+from designer.designing.programs.laplace_joint_program import LaplaceJointProgram
 from designer.designing.programs.laplace_program import LaplaceProgram
 from designer.designing.programs.mechanism_program import MechanismProgram
 
 PROGRAMS: Mapping[str, type[MechanismProgram]] = {
     "laplace": LaplaceProgram,
+    "laplace_joint": LaplaceJointProgram,
     "ellipsoid": EllipsoidProgram,
     "gaussian": GaussianProgram,
 }
