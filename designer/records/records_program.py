@@ -185,7 +185,7 @@ class RecordsProgram(Program):
 
     def _tie_all(self, things: Sequence[Any]) -> None:
         """Ask about every group where somebody speaks of h, or of what follows from it."""
-        if any(self.h in thing.variables() for thing in things):
+        if any(variable is self.h for thing in things for variable in thing.variables()):
             for a in range(self.measures):
                 self._ask(a, range(self.numbers.hierarchy.size))
 

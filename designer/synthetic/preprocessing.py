@@ -47,6 +47,12 @@ class PriceOfSize:
     def __call__(self, c: float) -> float:
         return float((self.heights + c * self.slopes).min())
 
+    def at(self, size: int) -> PriceOfSize:
+        """The price with m fixed."""
+        if size > len(self.heights):
+            raise InvalidProblem(f"size: {size} is above {len(self.heights)}, the most that is priced.")
+        return PriceOfSize(self.heights[size - 1 : size], self.slopes[size - 1 : size])
+
     def best(self, c: float) -> int:
         """The best m for this c."""
         return int(np.argmin(self.heights + c * self.slopes)) + 1

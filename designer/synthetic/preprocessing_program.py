@@ -39,7 +39,7 @@ from designer.synthetic.multiplicative import MWEM, equal_shares
 from designer.synthetic.preprocessing import Price, metric_budgets, mwem_price, on_grid, records_of, small_db_price
 from designer.synthetic.small_databases import SmallDB
 from designer.values.arrays import Floats
-from designer.values.checks import shown
+from designer.values.checks import count, shown
 from designer.version import VERSION
 
 # A part of c's range is finished when its bound is within this of the best value.
@@ -89,12 +89,16 @@ class PreprocessingProgram(Program):
         problem: Problem,
         mechanism: Literal["mwem", "small_db"] = "mwem",
         *,
+        size: int | None = None,
         beta: float = 0.05,
         price: Price | None = None,
         exponent: int | None = None,
     ) -> None:
-        """price: concave and increasing in c; None for that of the mechanism with probability 1 - beta, at its best number of
-        rounds or synthetic records. exponent: the grid of the queries, see `preprocessing.on_grid`."""
+        """size: rounds of MWEM, or synthetic records of SmallDB; None for the number that makes the price least at c.
+
+        price: concave and increasing in c; None for that of the mechanism with probability 1 - beta. exponent: the grid of the
+        queries, see `preprocessing.on_grid`.
+        """
         super().__init__()
         if not isinstance(problem, Problem):
             raise InvalidProblem(f"problem: {shown(problem)} is not a Problem; build one with Problem(workload, relation).")
@@ -103,7 +107,8 @@ class PreprocessingProgram(Program):
         self.question, self.records = problem, records_of(problem)
         metric_budgets(problem)
         self.sizes = (mwem_price if mechanism == "mwem" else small_db_price)(problem, beta)
-        self.mechanism, self.price, self.exponent = mechanism, price or self.sizes, exponent
+        self.mechanism, self.size, self.exponent = mechanism, size, exponent
+        self.price = price or (self.sizes if size is None else self.sizes.at(count(size, "size")))
         self.query = problem.workload.dense()
         self.range = float(np.ptp(self.query, axis=1).max())
         self.alone = float(problem.sensitivity().worst_coordinates().max())
@@ -256,7 +261,7 @@ class PreprocessingProgram(Program):
         return bounded(words, value, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}", value * 2.0**-30)
 
     def _mechanism_of(self, queries: LipschitzQueries) -> MWEM | SmallDB:
-        size = self.sizes.best(queries.constant)
+        size = self.sizes.best(queries.constant) if self.size is None else self.size
         if self.mechanism == "mwem":
             return MWEM(queries, self.records, equal_shares(size))
         return SmallDB(queries, self.records, size)
