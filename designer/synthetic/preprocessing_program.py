@@ -288,10 +288,10 @@ class Parts(Rounds):
             return answer
         self.best, self.rounds, self.proven = self._improved(answer), answer.rounds, math.inf
         waiting = [_Waiting(-math.inf, 0, -math.inf, self.program.chord(0.0, self._top()))]
-        for count in range(1, PARTS + 1):
+        for number in range(1, PARTS + 1):
             if not waiting or waiting[0].bound >= self.program.worth * (1 - CLOSED):
                 break
-            for part in self._divided(heapq.heappop(waiting), 2 * count, statement):
+            for part in self._divided(heapq.heappop(waiting), 2 * number, statement):
                 heapq.heappush(waiting, part)
         return self._ended(waiting)
 
