@@ -135,18 +135,9 @@ def parser() -> argparse.ArgumentParser:
             made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
         return made
 
-    names = ", ".join(family.name for family in chosen_families())
     made = command("design", _design, "design a mechanism for a problem file and save its spec", "problem file (TOML)")
     _add_output(made, "-o", "where to save the spec (JSON)")
-    made.add_argument("--family", help=f"override the problem file: auto, {names}")
-    made.add_argument("--solver", help="override the problem file: auto, or a solver of CVXPY such as CLARABEL, SCS, HIGHS")
-    made.add_argument(
-        "--solver-option",
-        action="append",
-        type=_setting,
-        metavar="NAME=VALUE",
-        help="of that solver; may be given several times",
-    )
+    _add_choices(made)
     made = command("compare", _compare, "design all families for a problem file and compare them", "problem file (TOML)")
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     _add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
@@ -163,6 +154,15 @@ def parser() -> argparse.ArgumentParser:
     made = command("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
     _add_output(made, "--plot", "also draw what a problem file protects from what to this picture (needs matplotlib)")
     return top
+
+
+def _add_choices(made: argparse.ArgumentParser) -> None:
+    """The family and the solver of a design, which override those of the problem file."""
+    names = ", ".join(family.name for family in chosen_families())
+    made.add_argument("--family", help=f"override the problem file: auto, {names}")
+    made.add_argument("--solver", help="override the problem file: auto, or a solver of CVXPY such as CLARABEL, SCS, HIGHS")
+    several = "of that solver; may be given several times"
+    made.add_argument("--solver-option", action="append", type=_setting, metavar="NAME=VALUE", help=several)
 
 
 def _add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:

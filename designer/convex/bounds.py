@@ -24,7 +24,10 @@ Slopes = Mapping[str, Floats]
 
 @dataclass(frozen=True)
 class Term:
-    """An expression of the Lagrangian with its multiplier of the same shape, nonnegative but for equalities."""
+    """An expression of the Lagrangian with its multiplier, nonnegative but for equalities.
+
+    multiplier: the shape of the expression, (...,).
+    """
 
     expression: Any
     multiplier: Floats

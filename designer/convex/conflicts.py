@@ -26,9 +26,11 @@ SINGLED_OUT, ENTRIES = 12, 4
 
 @dataclass(frozen=True)
 class _Given:
-    """How far each soft constraint gave way, relative to its size, entry by entry; the multipliers; those of the pairs."""
+    """How far each soft constraint gave way, entry by entry, in parts of its size, 1 / weight; multipliers, and their sum over
+    the pairs."""
 
     slacks: list[Floats]
+    weights: list[Floats]
     multipliers: list[Floats]
     private: float
 
@@ -50,7 +52,10 @@ def explain(rounds: Rounds, own: Sequence[OwnConstraint], text: Callable[[Any], 
     given = _give_way(rounds, (), own) if own else None
     if given is None or given.total < NEGLIGIBLE:
         return None
-    conflict = _needed(rounds, [stated for place, stated in enumerate(own) if given.blamed(place).any()])
+    blamed = [stated for place, stated in enumerate(own) if given.blamed(place).any()]
+    if not blamed:
+        return None
+    conflict = _needed(rounds, blamed)
     last = _give_way(rounds, (), conflict)
     whose = rounds.program.promise[1 if last and last.private < NEGLIGIBLE * last.total else 0]
     listed = " and ".join(_called(stated, text) for stated in conflict)
@@ -59,20 +64,31 @@ def explain(rounds: Rounds, own: Sequence[OwnConstraint], text: Callable[[Any], 
     return f"{listed} cannot hold {together}{whose}. Relax {', or '.join(remedies) or 'one of them'}."
 
 
+def least_violation(rounds: Rounds, own: Sequence[OwnConstraint]) -> float:
+    """The least sum by which the user's constraints must give way, in parts of their size; the answer is left in the variables.
+
+    Infinite where a solver finds none.
+    """
+    given = _give_way(rounds, (), own)
+    return np.inf if given is None else given.total
+
+
 def _called(stated: OwnConstraint, text: Callable[[Any], str]) -> str:
     words = text(stated.constraint)
     return words if stated.text == words else f"{stated.text!r} ({words})"
 
 
 def _give_way(rounds: Rounds, firm: Sequence[OwnConstraint], soft: Sequence[OwnConstraint]) -> _Given | None:
-    """The slacks of least sum with which all hold; None where a solver finds none."""
-    relaxed = [stated.relaxed(stated.weights()) for stated in soft]
+    """The slacks of least sum with which all hold, sizes taken where the program starts; None where a solver finds none."""
+    rounds.program.start()
+    weights = [stated.weights() for stated in soft]
+    relaxed = [stated.relaxed(weight) for stated, weight in zip(soft, weights, strict=True)]
     total = sum((cp.sum(slack) for _, slack in relaxed), start=cp.Constant(0.0))
     answer = rounds.run(Statement(total, tuple(firm), extra=tuple(constraint for constraint, _ in relaxed)))
     if not answer.usable:
         return None
     pairs = float(sum(np.abs(multiplier).sum() for multiplier in answer.multipliers))
-    return _Given([np.asarray(slack.value) for _, slack in relaxed], list(answer.extra), pairs)
+    return _Given([np.asarray(slack.value) for _, slack in relaxed], weights, list(answer.extra), pairs)
 
 
 def _needed(rounds: Rounds, some: Sequence[OwnConstraint]) -> list[OwnConstraint]:
@@ -88,11 +104,10 @@ def _needed(rounds: Rounds, some: Sequence[OwnConstraint]) -> list[OwnConstraint
 
 def _remedy(rounds: Rounds, stated: OwnConstraint, conflict: Sequence[OwnConstraint], text: Callable[[Any], str]) -> str | None:
     """How far one constraint must give way while the others of the conflict stay as they are; None where that does not help."""
-    weights = stated.weights()
     given = _give_way(rounds, [other for other in conflict if other is not stated], [stated])
     if given is None or stated.kind == "cone":
         return None
-    amount = given.slacks[0] / weights * (1 + 1e-5)
+    amount = given.slacks[0] / given.weights[0] * (1 + 1e-5)
     if not amount.ndim:
         return f"{stated.text!r} {_by(stated, amount)}"
     worst = [place for place in np.argsort(-given.slacks[0], axis=None)[:ENTRIES] if given.slacks[0].flat[place] > NEGLIGIBLE]

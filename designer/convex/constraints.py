@@ -20,16 +20,21 @@ from cvxpy.constraints.zero import Equality, Zero
 
 from designer.values.arrays import Floats
 
-# What an inequality may be off by: the rounding of the floats that evaluate it. An equality is met up to the solver's accuracy.
+# What an inequality may be off by: the rounding of the floats that evaluate it. What is fitted by a solver, an equality above
+# all, is met up to its accuracy.
 ROUNDING, EQUAL = 2.0**-48, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class OwnConstraint:
-    """A constraint of the user's own, and what messages call it: the name that it was given, or its text."""
+    """A constraint of the user's own, and what messages call it: the name that it was given, or its text.
+
+    foreign: whether it speaks of variables that the user brought along, which are fitted to the frozen noise by a solver.
+    """
 
     constraint: Any
     text: str
+    foreign: bool = False
 
     @cached_property
     def kind(self) -> str:
@@ -53,14 +58,18 @@ class OwnConstraint:
     @property
     def allowed(self) -> float:
         """The relative violation that counts as none."""
-        return ROUNDING if self.kind == "at most" else EQUAL
+        return ROUNDING if self.kind == "at most" and not self.foreign else EQUAL
 
     def weights(self) -> Floats:
-        """The reciprocal size of the terms of each entry at the present values, 1 where nothing is known."""
+        """The reciprocal size of each entry: of a side that is a number, or else of the terms at the present values; 1 where
+        nothing is known."""
         if self.expr is None:
             return np.ones(())
         with np.errstate(all="ignore"):
             size = magnitude(self.expr)
+            for side in self.constraint.args if self.kind != "semidefinite" else ():
+                fixed = np.abs(_plain(side.value)) if side.is_constant() else np.zeros(())
+                size = np.where(fixed > 0, fixed, size)
             if self.kind == "semidefinite":
                 size = np.asarray(size.max(initial=0.0))
             inverse = 1 / size
@@ -79,7 +88,10 @@ class OwnConstraint:
         return float((off * self.weights()).max(initial=0.0))
 
     def for_solver(self, weights: Floats, margin: float = 0.0) -> Any:
-        """The same constraint in units in which its terms are about 1, an inequality tightened by `margin`."""
+        """The same constraint in units in which its terms are about 1, an inequality tightened by `margin`.
+
+        weights: those of `weights()`, a number for each entry, (...,).
+        """
         if self.kind == "at most":
             return cp.multiply(weights, self.expr) <= -margin
         if self.kind == "equal":
@@ -89,7 +101,10 @@ class OwnConstraint:
         return self.constraint
 
     def relaxed(self, weights: Floats) -> tuple[Any, Any]:
-        """A constraint that gives way, and the nonnegative slack, of the shape of its entries, that says by how much."""
+        """A constraint that gives way, and the nonnegative slack, of the shape of its entries, that says by how much.
+
+        weights: those of `weights()`, (...,).
+        """
         if self.kind == "cone":
             return self.constraint, cp.Constant(0.0)
         if self.kind == "semidefinite":

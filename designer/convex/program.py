@@ -19,7 +19,7 @@ from designer.convex.conflicts import NEGLIGIBLE, explain
 from designer.convex.constraints import OwnConstraint
 from designer.convex.rounds import Answer, Rounds, Statement
 from designer.convex.separation import Separated
-from designer.convex.solving import DEFAULT, INFEASIBLE, Solved, known_solver
+from designer.convex.solving import DEFAULT, Solved, known_solver
 from designer.convex.wording import Named, in_words, require_convex
 from designer.errors import DesignFailed, InvalidProblem
 from designer.values.arrays import Floats
@@ -112,12 +112,16 @@ class Program(ABC):
     def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
         """The least `loss + sum <slope, variable>` over a set that contains every private point; None where it is not known.
 
-        parts: of a loss that is the largest of several, weights of sum 1; their weighted mean stands for it.
+        slopes: as in `least_linear`. parts: (K,), of a loss that is the largest of several, weights of sum 1; their weighted
+        mean stands for it. None for another loss.
         """
         return None
 
     def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
-        """A lower bound of the loss from multipliers of `privacy` alone; None where there is none. parts: see `least_loss`."""
+        """A lower bound of the loss from multipliers of `privacy` alone; None where there is none.
+
+        multipliers: an array of its shape, (M,), for each constraint of `privacy`. parts: (K,), or None, as in `least_loss`.
+        """
         return None
 
     @property
@@ -167,7 +171,8 @@ class Program(ABC):
         text = self.text(constraint)
         require_convex(constraint, f"{text!r}", self.named, field)
         called = text if name is None else str(name) if count == 1 else f"{name} ({place + 1})"
-        return OwnConstraint(constraint, called)
+        known = {id(variable) for variable in self.variables.values()}
+        return OwnConstraint(constraint, called, any(id(variable) not in known for variable in constraint.variables()))
 
     def minimise(self, objective: Any) -> Self:
         """Minimise another convex expression, one number; the program itself is changed and returned."""
@@ -192,11 +197,10 @@ class Program(ABC):
         start = time.perf_counter()
         self.start()
         answer = self._rounds(solver, options).run(Statement(self.objective, tuple(self._own), tuple(margins)))
-        if answer.status in INFEASIBLE:
-            found = explain(self._rounds(solver, options), self._own, self.text)
-            raise DesignFailed(f"{self.title}: {found or self._advice(answer, solver)}")
         if not answer.usable:
-            raise DesignFailed(f"{self.title}: {self._advice(answer, solver)}")
+            doubted = self._own and not answer.status.startswith("unbounded")
+            found = self._contradiction() if doubted else None
+            raise DesignFailed(f"{self.title}: {found or self._advice(answer, solver)}")
         bound, words = self.proven(answer)
         self.settle()
         return Solved(
@@ -213,7 +217,12 @@ class Program(ABC):
         )
 
     def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
+        """How an answer is found: rounds of one solver, unless a program has a way of its own."""
         return Rounds(self, solver, options)
+
+    def _contradiction(self) -> str | None:
+        """What contradicts what, found with the default solver, whichever failed: its multipliers must be accurate."""
+        return explain(Rounds(self, DEFAULT, {}), self._own, self.text) if self._own else None
 
     def proven(self, answer: Answer) -> tuple[float | None, str]:
         """The best of the bounds that the multipliers prove, and how it was found; None, and why, where they prove none."""
@@ -262,7 +271,7 @@ class Program(ABC):
             if not any(broken):
                 return made, solved
             margins = [m + 2 * v * b for m, v, b in zip(margins, off, broken, strict=True)]
-        found = explain(self._rounds(name, options), self._own, self.text)
+        found = self._contradiction()
         raise DesignFailed(f"{self.title}: {found or self._still_broken(off, name)}")
 
     def _still_broken(self, off: Sequence[float], solver: str) -> str:

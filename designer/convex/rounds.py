@@ -37,6 +37,7 @@ class Separable(Protocol):
     @property
     def in_units(self) -> Mapping[Any, Any]: ...
     def separate(self) -> Separated: ...
+    def start(self) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +52,12 @@ class Statement:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """How the rounds ended. worst: the largest ratio of a pair at the answer. multipliers: of each constraint of `privacy`.
+    """How the rounds ended. worst: the largest ratio of a pair at the answer.
 
+    multipliers: of each constraint of `privacy`, (M,).
     objective, constraints: the terms of the Lagrangian at the answer, in the units of the user. parts: of an objective that is
-    a largest entry, the weights of the entries, of sum 1, that their multipliers give. extra: multipliers of these constraints.
+    a largest entry, the weights of the entries, (K,), of sum 1, that their multipliers give. extra: multipliers of these
+    constraints, each of its shape, (...,).
     leeway: what it is worth that the user's constraints count as held up to `OwnConstraint.allowed`.
     """
 

@@ -211,10 +211,10 @@ def test_the_relaxation_that_is_offered_is_enough_and_a_hundredth_less_is_not() 
 
     def capped(first: float) -> Any:
         program = programs.laplace(problem).variance_at_most(0, first, name="one")
-        return program.variance_at_most(1, 0.5 * free[1], name="two").solve
+        return program.variance_at_most(1, 0.155 * free[1], name="two").solve
 
     with pytest.raises(DesignFailed, match=r"'one' .* and 'two' .* cannot hold together") as refused:
-        capped(0.2 * free[0])()
+        capped(0.075 * free[0])()
     enough = float(str(refused.value).split("Relax 'one' to at most ")[1].split(",")[0])
     assert capped(enough)().status.startswith("optimal")
     with pytest.raises(DesignFailed, match="cannot hold together"):

@@ -54,8 +54,8 @@ def gaussian(problem: Problem, tolerance: float = 1e-6) -> AdditiveMechanism:
 def _shaped(problem: Problem, family: str, falloff: Falloff, tolerance: float) -> AdditiveMechanism:
     coordinates, moving = heard_set(problem, family)
     if problem.loss == "absolute":
-        # E|z_k| is a multiple of the standard deviation; the sum of roots of variances is not convex in Sigma^-1, so the
-        # squared error stands in for it and no bound is claimed.
+        # E|z_k| is a multiple of the standard deviation. This solver knows sums of variances only, so the squared error
+        # stands in for it and no bound is claimed; the program of the family in CVXPY minimises it itself.
         solution = covering(moving, problem, coordinates, "squared", tolerance)
     else:
         solution = covering(moving, problem, coordinates, problem.loss, tolerance)
@@ -100,7 +100,10 @@ def refuse_unusable(solution: Solution[Ellipsoid], family: str) -> None:
 
 
 def refuse_flat(covariance: Floats, family: str) -> None:
-    """A covariance that is not positive definite, in units in which its diagonal is 1, cannot be sampled."""
+    """A covariance that is not positive definite, in units in which its diagonal is 1, cannot be sampled.
+
+    covariance: (s, s).
+    """
     if _is_degenerate(covariance):
         raise DesignFailed(
             f"{family}: the best ellipsoid is flat beyond the floats: some query is nearly a combination of others; drop it."

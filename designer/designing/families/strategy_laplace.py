@@ -109,4 +109,6 @@ def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coor
     return Coordinates(measured, np.hstack([reconstruction, shares[:, needed]]), np.arange(len(measured)) < len(rows))
 
 
-STRATEGY_LAPLACE = Family("strategy_laplace", "Laplace noise on optimised other queries", "pure", design_strategy)
+STRATEGY_LAPLACE = Family(
+    "strategy_laplace", "Laplace noise on optimised other queries", "pure", design_strategy, has_program=True
+)

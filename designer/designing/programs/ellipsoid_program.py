@@ -36,7 +36,7 @@ from solvers.ellipsoids.multiplier_bounds import least_trace, trace_bound
 # Of the largest cost of a direction, and of the largest eigenvalue of an answer: what the others have at least.
 FAINT, FLAT = 1e-12, 1e-10
 # A semidefinite program of a larger order takes CVXPY's solvers minutes; the family's own solver takes seconds.
-LARGEST = 60
+LARGEST = 40
 WORDS = {**OBJECTIVES, "absolute": "sum_k v_k E|noise_k|, the weighted absolute error"}
 
 
@@ -169,7 +169,7 @@ class EllipsoidProgram(MechanismProgram):
         worst, pairs = self.moving.worst(Norm(factor, "l2"), limit=max(200, 4 * self.order))
         rows = _one_sign(pairs.normalised)
         ratios, known = (np.square(some @ factor.T).sum(axis=1) for some in (rows, self.working.rows))
-        return Separated(worst**2, self.working.grow(rows, ratios, float(known.max())))
+        return Separated(worst, self.working.grow(rows, ratios, float(known.max())))
 
     def settle(self) -> None:
         """`y_k = 1 / (q_k' X^-1 q_k)`: a solver leaves it smaller where nothing depends on it."""
@@ -181,13 +181,19 @@ class EllipsoidProgram(MechanismProgram):
         return self._least(slopes, np.zeros((self.order, 0)))
 
     def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
-        """The least `(s + 1) tr(C X^-1) + <slope, X>`; None for the absolute loss, which has no closed form."""
+        """The least `(s + 1) tr(C X^-1) + <slope, X>`; None for the absolute loss, which has no closed form.
+
+        parts: (K,), or None.
+        """
         if self.question.loss == "absolute":
             return None
         return self._least(slopes, math.sqrt(self.inflation) * self._turned(self._root(self._costs(parts))))
 
     def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
-        """The dual of the ellipsoid in closed form (docs/theory/ellipsoid.md); None for the absolute loss."""
+        """The dual of the ellipsoid in closed form (docs/theory/ellipsoid.md); None for the absolute loss.
+
+        multipliers: one array, (M,). parts: (K,), or None.
+        """
         if self.question.loss == "absolute":
             return None
         return self.inflation * trace_bound(self.working.rows, self._root(self._costs(parts)), multipliers[0])

@@ -66,12 +66,18 @@ class LaplaceProgram(ScalesProgram):
         return cp.sum(weighted) if self.question.loss == "squared" else cp.max(weighted)
 
     def least_loss(self, slopes: Slopes, parts: Floats | None) -> float:
-        """Query by query, in closed form."""
+        """Query by query, in closed form.
+
+        parts: (K,), or None.
+        """
         costs = self.power * self.row_costs
         return self.least_separable(slopes, costs if parts is None else costs * parts[self.heard])
 
     def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float:
-        """The dual of the scales in closed form; for "max" the one worst pair (docs/theory/scales.md)."""
+        """The dual of the scales in closed form; for "max" the one worst pair (docs/theory/scales.md).
+
+        multipliers: one array, (M,). parts: (K,), or None.
+        """
         if self.question.loss == "max":
             return float(2 * refuse_infinite(self.moving, weighted_l1(np.sqrt(self.row_costs))) ** 2 * (1 - 1e-12))
         return self.power * dual_bound(self.working.rows, self.row_costs, self.power, multipliers[0])

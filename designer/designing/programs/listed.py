@@ -9,10 +9,12 @@ from designer.designing.programs.gaussian_program import GaussianProgram
 from designer.designing.programs.laplace_joint_program import LaplaceJointProgram
 from designer.designing.programs.laplace_program import LaplaceProgram
 from designer.designing.programs.mechanism_program import MechanismProgram
+from designer.designing.programs.strategy_program import StrategyProgram
 
 PROGRAMS: Mapping[str, type[MechanismProgram]] = {
     "laplace": LaplaceProgram,
     "laplace_joint": LaplaceJointProgram,
     "ellipsoid": EllipsoidProgram,
     "gaussian": GaussianProgram,
+    "strategy_laplace": StrategyProgram,
 }

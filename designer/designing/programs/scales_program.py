@@ -87,7 +87,8 @@ class ScalesProgram(MechanismProgram):
     @property
     def definitions(self) -> tuple[Any, ...]:
         """`sum_i |u_i| w_i / b <= share`, over the rows i of each block that a share was asked for."""
-        return tuple(block.working.rows @ self.w[block.places] <= block.share for block in self.blocks)
+        spent = [block.working.rows @ self.w[block.places] <= block.share for block in self.blocks]
+        return (*spent, *(block.share <= 1 for block in self.blocks))
 
     @cached_property
     def scales(self) -> Any:
@@ -206,11 +207,16 @@ class ScalesProgram(MechanismProgram):
 
     def _left_out(self) -> NDArray[np.bool_]:
         """The rows on whose weights neither the objective nor a constraint of the user's own depends."""
-        slopes = [self.objective.grad, *(own.expr.grad for own in self._own if own.expr is not None)]
-        found = [slope[self.w] for slope in slopes if slope.get(self.w) is not None]
-        if len(found) < len(slopes):
-            return np.zeros(len(self.heard), dtype=bool)
-        return ~np.any([abs(slope).sum(axis=1).ravel() > 0 for slope in found], axis=0)
+        left = np.zeros(len(self.heard), dtype=bool)
+        if self._objective is None:
+            return left
+        said = [self.objective, *(own.expr for own in self._own if own.expr is not None)]
+        here, before = np.array(self.w.value), [np.array(part.value) for part in said]
+        for place in np.flatnonzero(self.heard):
+            self.w.save_value(np.where(np.arange(len(here)) == place, 1e-9 * here, here))
+            left[place] = all(np.array_equal(part.value, old) for part, old in zip(said, before, strict=True))
+        self.w.save_value(here)
+        return left
 
     def _weights(self) -> Floats:
         return np.maximum(np.asarray(self.w.value, dtype=np.float64)[self.heard], 1e-3 * VANISHED * self.alone)

@@ -7,8 +7,9 @@ With w the reciprocal scales of the rows and G a reconstruction, `Q = G A` on al
 
 This is convex in w for a fixed G, and G has a closed form for fixed w: the weighted least squares, which give every query its
 least variance at once. It is NOT convex in w and G together, nor in the rows: `solve` alternates between the two, the loss
-never rises, every cap on a variance that holds goes on holding, and what it ends in need not be the best. No bound is claimed
-for it but the singular value bound of docs/theory/strategies.md, which holds for every strategy.
+never rises, every cap on a variance that holds goes on holding, and what it ends in need not be the best. Constraints may be
+called contradictory that another reconstruction could keep. No bound is claimed but the singular value bound of
+docs/theory/strategies.md, which holds for every strategy.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ import numpy as np
 
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.sensitivity import SensitivitySet
-from designer.convex.rounds import Answer
+from designer.convex.conflicts import NEGLIGIBLE, least_violation
+from designer.convex.rounds import Answer, Rounds
 from designer.convex.solving import Solved
 from designer.designing.families.strategy_laplace import frozen_strategy, searched, universe_of
 from designer.designing.problem import Problem
@@ -49,11 +51,12 @@ class StrategyProgram(ScalesProgram):
 
     title = "strategy"
 
-    def __init__(self, problem: Problem, strategy: object = None) -> None:
+    def __init__(self, problem: Problem, strategy: object = None, iterations: int = 100, keep: int = 2) -> None:
+        """iterations, keep: of the search for a strategy, see the family; they mean nothing where one is given."""
         question = question_of(problem, self.title, self.notion)
         self.universe, self.changes = universe_of(question)
         if strategy is None:
-            rows = searched(question, self.universe, self.changes).point.matrix
+            rows = searched(question, self.universe, self.changes, iterations, keep).point.matrix
         else:
             rows = self._given(real_array(strategy, "strategy", 2), question)
         self.rows = rows
@@ -77,11 +80,11 @@ class StrategyProgram(ScalesProgram):
     def _first_weights(self) -> Floats:
         """Weights of the rows from which a reconstruction begins, by the descent of `solvers.programs.strategy_search`."""
         weighted = self.universe.workload * np.sqrt(self.question.costs)[:, None]
+        start = fit_to_budgets(self.rows, self.changes, "given")
         try:
-            start = fit_to_budgets(self.rows, self.changes, "given")
             found = reweigh(weighted.T @ weighted, self.changes, start).point.matrix
-        except ValueError as failed:
-            raise DesignFailed(f"strategy: {failed}") from None
+        except ValueError:  # the rows leave directions open that no query asks for: the descent needs all of them
+            found = start.matrix
         sizes = np.linalg.norm(self.rows, axis=1)
         return np.asarray(np.linalg.norm(found, axis=1) / np.where(sizes > 0, sizes, 1.0))
 
@@ -116,6 +119,7 @@ class StrategyProgram(ScalesProgram):
 
     def _solved(self, solver: str, options: Mapping[str, Any], margins: Sequence[float]) -> Solved:
         """Scales and reconstruction in turn, until the objective falls no more."""
+        self._make_feasible(Rounds(self, solver, options))
         best, rounds, seconds = np.inf, 0, 0.0
         for turn in range(TURNS):
             announce(f"strategy: scales for reconstruction {turn + 1}")
@@ -127,6 +131,25 @@ class StrategyProgram(ScalesProgram):
                 break
             best = reached
         return replace(solved, rounds=rounds, seconds=seconds, value=reached)
+
+    def _make_feasible(self, rounds: Rounds) -> None:
+        """Where the user's constraints cannot hold for the reconstruction of now: turns that lessen what they must give way,
+        and where these end too early once more from equal weights."""
+        if self._own and not self._nearer(rounds):
+            self._reconstruct(np.ones(len(self.rows)))
+            self._nearer(rounds)
+
+    def _nearer(self, rounds: Rounds) -> bool:
+        """Turns until the constraints hold, or come no nearer to it; whether they hold."""
+        least = np.inf
+        for _ in range(TURNS):
+            self.start()
+            violation = least_violation(rounds, self._own)
+            if violation < NEGLIGIBLE or not violation < 0.999 * least:
+                return violation < NEGLIGIBLE
+            least = violation
+            self._reconstruct(self.w.value)
+        return False
 
     def _reconstruct(self, weights: Floats) -> None:
         """The G of least variance for every query under such noise; `DesignFailed` where the rows tell too little."""
