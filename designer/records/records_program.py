@@ -326,11 +326,16 @@ class Settled(Rounds):
     def run(self, statement: Statement) -> Answer:
         if statement.extra:
             return super().run(statement)
+        program, answer = self.program, super().run(statement)
+        if not answer.usable:
+            return answer
+        kept = np.array(program.s.value)
         for _ in range(SOLVES):
-            answer = super().run(statement)
-            if not answer.usable:
-                return answer
-            if not self.program.rescale():
+            if not program.rescale():
                 break
-        self.program.set_values(np.array(self.program.s.value))
+            found = super().run(statement)
+            if not found.usable:  # the answer before stands
+                break
+            answer, kept = found, np.array(program.s.value)
+        program.set_values(kept)
         return answer

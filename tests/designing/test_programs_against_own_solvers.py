@@ -48,6 +48,8 @@ def drawn_problem(seed: int, family: str) -> Problem:
     matrix = rng.integers(0, 2, (k, n)).astype(float) if rng.random() < 0.5 else rng.normal(size=(k, n))
     matrix[np.ptp(matrix, axis=1) == 0, 0] += 1  # a constant query is public
     losses = ["squared", "absolute", "max"]
+    if family == "laplace_joint":
+        return biased_problem(rng, matrix[: 1 if seed % 2 else 2])
     return Problem(
         Workload(matrix),
         drawn_relation(rng, n),
@@ -55,6 +57,16 @@ def drawn_problem(seed: int, family: str) -> Problem:
         loss=losses[int(rng.integers(len(losses)))],  # type: ignore[arg-type]
         weights=np.exp(rng.uniform(-1, 1, k)) if rng.random() < 0.5 else None,
     )
+
+
+def biased_problem(rng: np.random.Generator, matrix: np.ndarray) -> Problem:
+    """For 0.4 to 1,000 records that change one by one; losses of several queries that the family minimises."""
+    relation = drawn_relation(rng, matrix.shape[1])
+    while not relation.single_records:
+        relation = drawn_relation(rng, matrix.shape[1])
+    loss = "squared" if len(matrix) > 1 else ["squared", "absolute", "max"][int(rng.integers(3))]
+    weights = np.exp(rng.uniform(-1, 1, len(matrix)))
+    return Problem(Workload(matrix), relation, loss=loss, records=float(np.exp(rng.uniform(-1, 7))), weights=weights)  # type: ignore[arg-type]
 
 
 def gap(made: Design) -> float:

@@ -59,6 +59,19 @@ def test_the_design_is_that_of_the_specialised_solver(kind: dict[str, bool]) -> 
         assert made.provenance["raw_violation"] < 1e-6
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(50))
+def test_fifty_designs(seed: int) -> None:
+    """Agreement to 1e-6, or to what both leave open."""
+    asked = case(100 + seed, **KINDS[seed % 4])
+    made, special = programs.records(**asked).design(), design_records(**asked)
+    assert abs(made.value / special.value - 1) <= max(1e-6, made.optimality.gap + special.optimality.gap)
+    assert made.optimality.lower_bound <= special.value * (1 + 1e-12) and special.optimality.lower_bound <= made.value * (
+        1 + 1e-12
+    )
+    assert max(met(made, asked["accuracies"])) <= 1 + 1e-9
+
+
 def test_h_is_what_least_squares_know() -> None:
     asked = case(1)
     program = programs.records(**asked)

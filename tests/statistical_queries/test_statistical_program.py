@@ -65,6 +65,15 @@ def test_program_14_is_that_of_the_closed_form(n: float, solver: str) -> None:
         assert ratios(made, asked) <= 1 + 1e-12
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(50))
+def test_fifty_problems(seed: int) -> None:
+    asked, n = apart(10 + seed), float(10 ** np.random.default_rng(seed).uniform(0, 4))
+    made, special = programs.statistical(asked, n).design(), separable(asked, n)
+    assert made.optimality.value == pytest.approx(special.optimality.value, rel=1e-6)
+    assert made.optimality.lower_bound <= special.optimality.value <= made.optimality.value * (1 + 1e-9)
+
+
 def by_all_pairs(asked: StatisticalQueries, n: float) -> float:
     """Squared loss of averages apart: one program for each group, all pairs written out."""
     total = 0.0

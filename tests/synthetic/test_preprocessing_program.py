@@ -38,6 +38,18 @@ def test_the_optimum_is_that_of_the_closed_form(price_of, records: int) -> None:
         assert best.optimality.value * (1 - 1e-7) <= solved.lower_bound <= solved.value
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(50))
+def test_fifty_problems(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    elements, queries, records = (int(x) for x in (rng.integers(3, 15), rng.integers(1, 6), 10 ** rng.uniform(1, 7)))
+    asked = problem(seed, records, elements, queries)
+    price = PRICES[seed % 4](asked) if elements > 1 and queries > 1 else small_db_price(asked)
+    solved, best = programs.preprocessing(asked, price=price).solve("HIGHS"), preprocess(asked, price)
+    assert solved.value == pytest.approx(best.optimality.value, rel=1e-7)
+    assert best.optimality.value * (1 - 1e-7) <= solved.lower_bound <= solved.value
+
+
 @pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
 def test_other_solvers_reach_it_up_to_their_accuracy(solver: str) -> None:
     for seed in range(2):

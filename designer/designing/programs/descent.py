@@ -28,6 +28,7 @@ class Descending(Separable, Protocol):
     def is_convex(self) -> bool: ...
     def rescale(self) -> bool: ...
     def unbiased(self) -> tuple[Floats, Floats]: ...
+    def point(self) -> tuple[Floats, Floats]: ...
     def repaired(self) -> tuple[Floats, Floats]: ...
     def set_values(self, rows: Floats, noise: Floats) -> None: ...
     def restrict(self, rows: Floats, noise: Floats) -> None: ...
@@ -48,10 +49,19 @@ class Descent(Rounds):
         return self._in_units_of_the_answer(statement) if self.program.is_convex else self._descended(statement)
 
     def _in_units_of_the_answer(self, statement: Statement) -> Answer:
+        """Solved again while the answer is small in its units; where that fails the answer before stands."""
+        program, answer = self.program, super().run(statement)
+        if not answer.usable:
+            return answer
+        kept = program.point()
         for _ in range(UNITS):
-            answer = super().run(statement)
-            if not answer.usable or not self.program.rescale():
+            if not program.rescale():
                 break
+            found = super().run(statement)
+            if not found.usable:
+                break
+            answer, kept = found, program.point()
+        program.set_values(*kept)
         return answer
 
     def _descended(self, statement: Statement) -> Answer:
