@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solvers.programs import biconvex
-from solvers.programs.biconvex import ScaledFit, fit_rows_jointly, multiplier_bound, rows_alone
+from solvers.programs.biconvex import ScaledFit, fit_rows_jointly, multiplier_bound, rows_alone, uniform_bound
 from solvers.programs.changes import Changes
 from solvers.programs.lipschitz import fit_jointly
 from solvers.status import Status
@@ -141,6 +141,36 @@ def test_largest_squared_error_over_all_vectors_of_three_records() -> None:
     fit = ScaledFit(p, c)
     assert fit.largest_squared_error(q, 3.0) == pytest.approx(brute, rel=1e-12)
     assert fit.largest_squared_error(q, 3.0) <= fit.loss(q, 3.0)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_uniform_bound_is_below_every_feasible_point(power: int) -> None:
+    """Any multipliers and signs, against random rows with scales that just keep the limits, by the definition of the loss."""
+    rng, n = np.random.default_rng(7), 4.0
+    changes, q, weight = plane(7, 6), rng.random((2, 6)), float(power)
+    least = np.inf
+    for _ in range(4000):
+        rows = q + rng.normal(scale=rng.choice([0.0, 0.05, 0.3]), size=q.shape)
+        rows = rows.mean(axis=1, keepdims=True) + rng.random() * (rows - rows.mean(axis=1, keepdims=True))
+        scales = np.exp(rng.normal(size=2))
+        scales *= ScaledFit(rows, scales).worst(changes)
+        least = min(least, float(((n * np.abs(rows - q).max(axis=1)) ** power + weight * scales**power).sum()))
+    best = 0.0
+    for _ in range(300):
+        loads = rng.exponential(size=changes.count) ** 3 * np.exp(rng.normal(scale=2))
+        signs = np.sign(changes.along(q)) * rng.random((2, changes.count)) ** 0.3
+        best = max(best, uniform_bound(q, changes, n, loads, signs, power))
+    assert 0 < best <= least
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_uniform_bound_of_two_points_is_reached(power: int) -> None:
+    """One row over two points at distance b: the program in closed form, at its own multiplier."""
+    changes, q, n, b = Changes.pairs(2, [0], [1], [2.0]), np.array([[0.0, 1.0]]), 3.0, 2.0
+    moved = np.linspace(0, 1, 100_001)  # p = (m, 1 - m) moves by 1 - 2 m
+    least = ((n * moved) ** power + power * (np.abs(1 - 2 * moved) / b) ** power)[moved <= 0.5].min()
+    bounds = [uniform_bound(q, changes, n, np.array([load]), np.array([[-1.0]]), power) for load in np.geomspace(1e-3, 10, 400)]
+    assert max(bounds) <= least * (1 + 1e-9) and max(bounds) >= 0.98 * least
 
 
 def test_worst_is_infinite_where_an_unscaled_row_moves() -> None:
