@@ -155,7 +155,7 @@ class Program(ABC):
         """Add a constraint of CVXPY, or several; the program itself is changed and returned.
 
         name: what messages call it; several under one name are numbered. `InvalidProblem` for what is no constraint, is not
-        convex (DCP), or speaks of a variable without a value.
+        convex (DCP), has a parameter without a value, or speaks of another program.
         """
         given = list(constraints) if isinstance(constraints, Iterable) else [constraints]
         added = [self._checked(constraint, name, place, len(given)) for place, constraint in enumerate(given)]
@@ -170,9 +170,25 @@ class Program(ABC):
             )
         text = self.text(constraint)
         require_convex(constraint, f"{text!r}", self.named, field)
+        self._require_own(constraint, text, field)
         called = text if name is None else str(name) if count == 1 else f"{name} ({place + 1})"
         known = {id(variable) for variable in self.variables.values()}
         return OwnConstraint(constraint, called, any(id(variable) not in known for variable in constraint.variables()))
+
+    def _require_own(self, thing: Any, text: str, field: str) -> None:
+        """Parameters must have values, and variables be real, and the program's own where they bear the names of its own."""
+        unset = [parameter.name() for parameter in thing.parameters() if parameter.value is None]
+        if unset:
+            raise InvalidProblem(f"{field}: {text!r} has the parameter {unset[0]!r} without a value; set its value first.")
+        for variable in thing.variables():
+            if variable.attributes["boolean"] or variable.attributes["integer"]:
+                raise InvalidProblem(
+                    f"{field}: {text!r} has the integer variable {variable.name()!r}; only real ones are convex."
+                )
+            if self.variables.get(variable.name(), variable) is not variable:
+                raise InvalidProblem(
+                    f"{field}: {text!r} speaks of {variable.name()!r} of another program; use the expressions of this one."
+                )
 
     def minimise(self, objective: Any) -> Self:
         """Minimise another convex expression, one number; the program itself is changed and returned."""
@@ -181,7 +197,9 @@ class Program(ABC):
             raise InvalidProblem(
                 f"objective: {shown(objective)} is no expression of one number; build it from the program's expressions."
             )
-        require_convex(cp.Minimize(expression), f"{self.text(expression)!r}", self.named, "objective")
+        text = self.text(expression)
+        require_convex(cp.Minimize(expression), f"{text!r}", self.named, "objective")
+        self._require_own(expression, text, "objective")
         self._objective = expression
         return self
 

@@ -157,6 +157,8 @@ class _Posed:
         return float(sum(allowed))
 
     def _multiplier(self, constraint: Any) -> Floats:
+        if OwnConstraint(constraint, "").kind == "cone":
+            return np.zeros(())
         dual = constraint.dual_value
         dual = np.zeros(constraint.shape) if dual is None else np.asarray(dual, dtype=np.float64)
         if isinstance(constraint, PSD):

@@ -24,7 +24,7 @@ def in_words(thing: Any, named: Named) -> str:
     named: for each name an expression, and the names along its axes, which may be none.
     """
     stand_ins = {id(part): cp.Variable(part.shape, name=name) for name, (part, _) in named.items()}
-    text = str(thing.tree_copy(stand_ins))
+    text = " ".join(str(thing.tree_copy(stand_ins)).split())
     for name, (_, places) in named.items():
         text = re.sub(rf"\b{re.escape(name)}\[([\d, ]+)\]", partial(_placed, places=places), text)
     return text

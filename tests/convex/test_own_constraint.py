@@ -43,7 +43,7 @@ def test_a_margin_tightens_inequalities_by_that_part_of_their_size() -> None:
     [
         (lambda w: w <= np.array([2.0, 5.0]), [0.5, 0.0]),
         (lambda w: w[0] == 2.0, 0.5),
-        (lambda w: cp.diag(w) - 4 * np.eye(2) >> 0, 0.75),
+        (lambda w: cp.diag(w) - 4 * np.eye(2) >> 0, 3 / 7),  # 3 of terms 3 and 4
     ],
 )
 def test_constraints_give_way_by_the_least_slack(state: Any, slack: Any) -> None:

@@ -102,6 +102,17 @@ def test_shares_of_blocks_can_be_compared_with_each_other() -> None:
     assert 1 / made.mechanism.scales == pytest.approx([1 / 3, 1 / 2, 1 / 2, 1 / 2], rel=1e-3)
 
 
+def test_a_cone_of_cvxpy_is_a_constraint_like_others() -> None:
+    """`|w|_2 <= 0.6`: by symmetry weights are `0.6 / 3^(1/2)`, variances 50/3. A cone adds nothing to the bound."""
+    program = programs.laplace(ring())
+    made = program.subject_to(cp.SOC(cp.Constant(0.6), program.w), name="cone").design()
+    assert made.loss == pytest.approx(50, rel=1e-5) and made.privacy.holds
+    assert made.optimality is not None and 0 < made.optimality.lower_bound <= 24
+    other = programs.laplace(ring())
+    made = other.subject_to(cp.norm(other.w) <= 0.6).design()
+    assert made.loss == pytest.approx(50, rel=1e-5) and made.optimality is not None and made.optimality.gap < 1e-5
+
+
 def test_a_loss_that_is_a_largest_one_keeps_its_bound_under_constraints() -> None:
     problem = scattered(2, "max")
     free = design(problem, "laplace").mechanism.query_variances()
@@ -263,6 +274,21 @@ def test_what_is_not_convex_is_refused_with_the_expression_at_fault() -> None:
 def test_what_is_no_constraint_is_refused(given: Any) -> None:
     with pytest.raises(InvalidProblem, match="is no constraint; compare an expression"):
         programs.laplace(ring()).subject_to(given)
+
+
+def test_parameters_without_values_integers_and_other_programs_are_refused() -> None:
+    program, other = programs.laplace(ring()), programs.laplace(ring())
+    cap = cp.Parameter(name="cap")
+    with pytest.raises(InvalidProblem, match="has the parameter 'cap' without a value"):
+        program.subject_to(program.variances[0] <= cap)
+    cap.value = 5.0
+    assert program.subject_to(program.variances[0] <= cap).design().mechanism.query_variances()[0] <= 5.0
+    with pytest.raises(InvalidProblem, match="speaks of 'w' of another program"):
+        program.subject_to(other.variances[0] <= 5)
+    with pytest.raises(InvalidProblem, match=r"objective: .* speaks of 'w' of another program"):
+        program.minimise(other.loss)
+    with pytest.raises(InvalidProblem, match="has the integer variable 'n'"):
+        program.subject_to(program.w[0] <= cp.Variable(integer=True, name="n"))
 
 
 def test_objectives_of_several_numbers_are_refused() -> None:

@@ -137,6 +137,17 @@ def test_a_cap_below_what_the_query_needs_alone_is_refused_with_that_variance() 
         program.variance_at_most("q1", 3.0).design()
 
 
+def test_a_semidefinite_constraint_on_x_is_held_and_keeps_a_bound() -> None:
+    """Counts that come or go want X = I; `X <= I / 2` doubles every variance."""
+    program = programs.gaussian(Problem(Workload.identity(3), metrics.add_remove(3, [1.0] * 3), "gaussian"))
+    made = program.subject_to(np.eye(3) / 2 - program.X >> 0, name="wide").design()
+    assert made.mechanism.query_variances() == pytest.approx([2.0] * 3, rel=1e-5)
+    assert made.optimality is not None and made.optimality.gap < 1e-5
+    with pytest.raises(DesignFailed, match=r"'narrow' .* cannot hold while every pair"):
+        programs_of_narrow = programs.gaussian(program.question)
+        programs_of_narrow.subject_to(programs_of_narrow.X - 2 * np.eye(3) >> 0, name="narrow").solve()
+
+
 def test_another_objective_over_standard_errors() -> None:
     problem = random_problem(2)
     program = program_of(problem)
