@@ -23,7 +23,7 @@ Slopes = Mapping[str, Floats]
 
 
 @dataclass(frozen=True)
-class Term:
+class LinearTerm:
     """An expression of the Lagrangian with its multiplier, nonnegative but for equalities.
 
     multiplier: the shape of the expression, (...,).
@@ -53,7 +53,7 @@ class Term:
 
 
 def lagrangian_bound(
-    terms: Sequence[Term], variables: Mapping[str, Any], least: Callable[[Slopes], float | None]
+    terms: Sequence[LinearTerm], variables: Mapping[str, Any], least: Callable[[Slopes], float | None]
 ) -> float | None:
     """The bound of these terms at the present values of the variables; None where the multipliers prove none.
 

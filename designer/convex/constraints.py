@@ -66,7 +66,7 @@ class OwnConstraint:
         if self.expr is None:
             return np.ones(())
         with np.errstate(all="ignore"):
-            size = magnitude(self.expr)
+            size = size_of(self.expr)
             for side in self.constraint.args if self.kind != "semidefinite" else ():
                 fixed = np.abs(_plain(side.value)) if side.is_constant() else np.zeros(())
                 size = np.where(fixed > 0, fixed, size)
@@ -115,13 +115,13 @@ class OwnConstraint:
         return (cp.abs(scaled) if self.kind == "equal" else scaled) <= slack, slack
 
 
-def magnitude(expression: Any) -> Floats:
+def size_of(expression: Any) -> Floats:
     """The size of an expression's terms at the present values, entry by entry: of `a - b` that is `|a| + |b|`."""
     if not expression.args:
         value = expression.value
         return np.full(expression.shape, np.nan) if value is None else np.abs(_plain(value))
     if isinstance(expression, AffAtom):
-        parts = [magnitude(part) for part in expression.args]
+        parts = [size_of(part) for part in expression.args]
         return parts[0] if isinstance(expression, NegExpression) else np.abs(_plain(expression.numeric(parts)))
     value = expression.value
     return np.full(expression.shape, np.nan) if value is None else np.abs(_plain(value))

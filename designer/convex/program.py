@@ -17,7 +17,7 @@ import cvxpy as cp
 from designer.convex.bounds import Slopes, lagrangian_bound
 from designer.convex.conflicts import NEGLIGIBLE, explain
 from designer.convex.constraints import OwnConstraint
-from designer.convex.rounds import Answer, Rounds, Statement
+from designer.convex.rounds import Rounds, SolverAnswer, Statement
 from designer.convex.separation import Separated
 from designer.convex.solving import DEFAULT, Solved, known_solver
 from designer.convex.wording import Named, in_words, require_convex
@@ -242,7 +242,7 @@ class Program(ABC):
         """What contradicts what, found with the default solver, whichever failed: its multipliers must be accurate."""
         return explain(Rounds(self, DEFAULT, {}), self._own, self.text) if self._own else None
 
-    def proven(self, answer: Answer) -> tuple[float | None, str]:
+    def proven(self, answer: SolverAnswer) -> tuple[float | None, str]:
         """The best of the bounds that the multipliers prove, and how it was found; None, and why, where they prove none."""
         closed, partly = None, None
         if self._objective is None:
@@ -260,7 +260,7 @@ class Program(ABC):
         words = max(proven, key=lambda key: proven[key])
         return proven[words], words
 
-    def _advice(self, answer: Answer, solver: str) -> str:
+    def _advice(self, answer: SolverAnswer, solver: str) -> str:
         if answer.status.startswith("unbounded"):
             return "the objective has no least value; add a constraint that bounds it."
         return f"{solver} ended with {answer.status!r}; try another solver, or other options of it."

@@ -12,7 +12,7 @@ from cvxpy.atoms.max import max as MaxEntries
 from cvxpy.constraints.psd import PSD
 from cvxpy.constraints.zero import Equality
 
-from designer.convex.bounds import Term
+from designer.convex.bounds import LinearTerm
 from designer.convex.constraints import OwnConstraint
 from designer.convex.separation import Separated
 from designer.convex.solving import USABLE, solve_with
@@ -51,7 +51,7 @@ class Statement:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class SolverAnswer:
     """How the rounds ended. worst: the largest ratio of a pair at the answer.
 
     multipliers: of each constraint of `privacy`, (M,).
@@ -65,8 +65,8 @@ class Answer:
     worst: float
     rounds: int
     multipliers: tuple[Floats, ...] = ()
-    objective: Term | None = None
-    constraints: tuple[Term, ...] = ()
+    objective: LinearTerm | None = None
+    constraints: tuple[LinearTerm, ...] = ()
     parts: Floats | None = None
     extra: tuple[Floats, ...] = ()
     leeway: float = 0.0
@@ -83,14 +83,14 @@ class Rounds:
     def __init__(self, program: Separable, solver: str, options: Mapping[str, Any]) -> None:
         self.program, self.solver, self.options = program, solver, options
 
-    def run(self, statement: Statement) -> Answer:
+    def run(self, statement: Statement) -> SolverAnswer:
         """Solve until every pair holds. The answer is left in the variables."""
         announce(f"{self.title}: {self.solver}")
         for count in range(1, ROUNDS + 1):
             posed = _Posed(self.program, statement)
             status = solve_with(posed.problem, self.solver, self.options)
             if status not in USABLE or not posed.has_values():
-                return Answer("without values" if status in USABLE else status, np.inf, count)
+                return SolverAnswer("without values" if status in USABLE else status, np.inf, count)
             posed.hand_back()
             found = self.program.separate()
             if not found.added:
@@ -140,13 +140,13 @@ class _Posed:
             if outer is not inner and inner.dual_value is not None:
                 outer.save_dual_value(inner.dual_value * self.size)
 
-    def answer(self, status: str, worst: float, rounds: int) -> Answer:
+    def answer(self, status: str, worst: float, rounds: int) -> SolverAnswer:
         multipliers = tuple(self._multiplier(constraint) for constraint in self.inner)
         own = tuple(self._multiplier(constraint) * weights for constraint, weights in zip(self.own, self.weights, strict=True))
         parts = self._parts()
-        objective = Term(self.statement.objective, np.ones(())) if parts is None else Term(self.peak, parts)
+        objective = LinearTerm(self.statement.objective, np.ones(())) if parts is None else LinearTerm(self.peak, parts)
         extra = tuple(self._multiplier(constraint) for constraint in self.extra)
-        return Answer(
+        return SolverAnswer(
             status, worst, rounds, multipliers, objective, self._terms(multipliers, own), parts, extra, self._leeway(own)
         )
 
@@ -166,12 +166,12 @@ class _Posed:
         free = isinstance(constraint, Equality)
         return self.size * (dual if free else np.maximum(dual, 0.0))
 
-    def _terms(self, multipliers: Sequence[Floats], own: Sequence[Floats]) -> tuple[Term, ...]:
+    def _terms(self, multipliers: Sequence[Floats], own: Sequence[Floats]) -> tuple[LinearTerm, ...]:
         """Those of all but other cones; a bound without these holds as well."""
         meant = [self._multiplier(constraint) for constraint in self.meant]
         parts = [_term(c, m) for c, m in zip((*self.privacy, *self.definitions), (*multipliers, *meant), strict=True)]
         parts += [
-            Term(stated.expr, _signed(stated, multiplier))
+            LinearTerm(stated.expr, _signed(stated, multiplier))
             for stated, multiplier in zip(self.statement.own, own, strict=True)
             if stated.kind != "cone"
         ]
@@ -200,9 +200,9 @@ def _epigraph(objective: Any) -> tuple[Any, Any, Any]:
     return None, objective, None
 
 
-def _term(constraint: Any, multiplier: Floats) -> Term | None:
+def _term(constraint: Any, multiplier: Floats) -> LinearTerm | None:
     stated = OwnConstraint(constraint, "")
-    return None if stated.kind == "cone" else Term(stated.expr, _signed(stated, multiplier))
+    return None if stated.kind == "cone" else LinearTerm(stated.expr, _signed(stated, multiplier))
 
 
 def _signed(stated: OwnConstraint, multiplier: Floats) -> Floats:

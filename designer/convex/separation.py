@@ -20,7 +20,7 @@ class Separated:
     added: int
 
 
-class WorkingSet:
+class WorkingPairs:
     """Vectors u / b that a program states one by one; all others are looked for by scans."""
 
     def __init__(self, rows: Floats) -> None:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from designer.certified.optimality import bounded
 from designer.convex.program import Program
-from designer.convex.rounds import Answer, Rounds, Statement
+from designer.convex.rounds import Rounds, SolverAnswer, Statement
 from designer.convex.separation import NOTICED, Separated
 from designer.convex.solving import DEFAULT, Solved
 from designer.convex.wording import Named
@@ -251,7 +251,7 @@ class RecordsProgram(Program):
     def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
         return Settled(self, solver, options)
 
-    def proven(self, answer: Answer) -> tuple[float | None, str]:
+    def proven(self, answer: SolverAnswer) -> tuple[float | None, str]:
         if self._objective is not None:
             return None, "none: the objective is not its own"
         point = self.numbers.scaled(self.point()).ravel()
@@ -323,7 +323,7 @@ class Settled(Rounds):
 
     program: RecordsProgram
 
-    def run(self, statement: Statement) -> Answer:
+    def run(self, statement: Statement) -> SolverAnswer:
         if statement.extra:
             return super().run(statement)
         program, answer = self.program, super().run(statement)

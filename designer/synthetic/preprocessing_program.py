@@ -27,7 +27,7 @@ from designer.certified.optimality import Optimality, bounded
 from designer.certified.sensitivity import SensitivitySet
 from designer.convex.bounds import lagrangian_bound
 from designer.convex.program import Program
-from designer.convex.rounds import Answer, Rounds, Statement
+from designer.convex.rounds import Rounds, SolverAnswer, Statement
 from designer.convex.separation import NOTICED, Separated
 from designer.convex.solving import DEFAULT, Solved
 from designer.convex.wording import Named
@@ -209,7 +209,7 @@ class PreprocessingProgram(Program):
         """`n e + price(c)` at the present values."""
         return float(self.records * self.e.value + self.price(self.constant))
 
-    def proven(self, answer: Answer) -> tuple[float | None, str]:
+    def proven(self, answer: SolverAnswer) -> tuple[float | None, str]:
         if self._objective is not None:
             return None, "none: the objective is not its own"
         return self.best_bound, "multipliers of a linear program for every part of c's range"
@@ -279,7 +279,7 @@ class Parts(Rounds):
         super().__init__(program, solver, options)
         self.convex = convex
 
-    def run(self, statement: Statement) -> Answer:
+    def run(self, statement: Statement) -> SolverAnswer:
         if self.convex or statement.extra:
             return super().run(statement)
         self.program.worth = math.inf
@@ -316,7 +316,7 @@ class Parts(Rounds):
         sides = program.chord(part.low, at), program.chord(at, part.high)
         return [_Waiting(bound, number + side, proven, chord) for side, chord in enumerate(sides)]
 
-    def _improved(self, found: Answer) -> tuple[float, Floats, float, Answer]:
+    def _improved(self, found: SolverAnswer) -> tuple[float, Floats, float, SolverAnswer]:
         """The better of the best point so far and the present one: its worth, Q', c, and the solver's answer."""
         program = self.program
         here = (program.worth_here(), np.array(program.Q.value), program.constant, found)
@@ -334,7 +334,7 @@ class Parts(Rounds):
             top *= 2
         raise InvalidProblem("price: stays below the loss of a point for every c; it must increase without bound.")
 
-    def _ended(self, waiting: list[_Waiting]) -> Answer:
+    def _ended(self, waiting: list[_Waiting]) -> SolverAnswer:
         """The best point in the variables, with what is proven of every part."""
         program, (_, rows, constant, answer) = self.program, self.best
         program.best_bound = min([self.proven, *(part.proven for part in waiting)])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.exact.points import PAIRS
-from solvers.polytopes.facets import Backend, Candidates, HullFailed, candidate_simplices, float_normals
+from solvers.polytopes.facets import Backend, FacetCandidates, HullFailed, candidate_simplices, float_normals
 from solvers.status import Status
 
 # cdd in doubles takes corners for one that lie as near to each other as a small push leaves those of tables.
@@ -57,7 +57,7 @@ def require_within(simplices: int, budget: int, pairs: int, dimension: int) -> N
 
 def extreme_rows(
     vertices: NDArray[np.float64], push: Push, max_simplices: int, backend: Backend
-) -> tuple[NDArray[np.intp], Candidates]:
+) -> tuple[NDArray[np.intp], FacetCandidates]:
     """Rows whose hull holds all rows to within 1e-11, found by adding the points farthest beyond each facet;
     and its candidates.
 

@@ -42,19 +42,19 @@ class Boundary:
     facet_of: Labels
 
 
-class Candidates(NamedTuple):
+class FacetCandidates(NamedTuple):
     """Simplices that may be those of a boundary, labels (T, s), one of each antipodal pair; unproven. proposer: who says so."""
 
     simplices: Labels
     proposer: str
 
 
-def candidate_simplices(vertices: NDArray[np.float64], backend: Backend) -> Candidates:
+def candidate_simplices(vertices: NDArray[np.float64], backend: Backend) -> FacetCandidates:
     """Facets of conv{+-vertices}, vertices (m, s), in floating point (cdd: in rationals, where it can)."""
     both = np.vstack([vertices, -vertices]) / np.abs(vertices).max()
     found, proposer = _by_cdd(both) if backend == "cdd" else (_by_qhull(both), QHULL)
     direction = np.random.default_rng(1).standard_normal(vertices.shape[1])
-    return Candidates(np.asarray(found[_normals(both[found]) @ direction > 0.0]), proposer)
+    return FacetCandidates(np.asarray(found[_normals(both[found]) @ direction > 0.0]), proposer)
 
 
 def require_backend(backend: str) -> Backend:

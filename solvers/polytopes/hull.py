@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from solvers.exact.points import Points, against_one, distinct_rows, float_error, outside, unit_exponents
 from solvers.polytopes.extremes import Push, extreme_rows, require_within
-from solvers.polytopes.facets import Backend, Boundary, Candidates, HullFailed, candidate_simplices, proven_boundary
+from solvers.polytopes.facets import Backend, Boundary, FacetCandidates, HullFailed, candidate_simplices, proven_boundary
 from solvers.polytopes.triangulation import (
     Labels,
     covers_once,
@@ -196,7 +196,7 @@ def redundant_rows(facets: Points, points: Points) -> NDArray[np.intp]:
     return np.flatnonzero(np.any(common == alone[:, None], axis=1))
 
 
-def _proven_polytope(points: Points, push: Push, found: Candidates, max_simplices: int, backend: Backend) -> Polytope:
+def _proven_polytope(points: Points, push: Push, found: FacetCandidates, max_simplices: int, backend: Backend) -> Polytope:
     """`found` if it can be proven, then smaller pushes; what the best of them leaves open is wrapped exactly."""
     everything = np.arange(len(points))
     best, proposer = Boundary(points.take([]), np.zeros((0, points.dimension), np.int64), np.zeros(0, np.int64)), ""

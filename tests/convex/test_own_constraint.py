@@ -8,9 +8,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from designer.convex.bounds import Term, lagrangian_bound
-from designer.convex.constraints import OwnConstraint, magnitude
-from designer.convex.separation import WorkingSet
+from designer.convex.bounds import LinearTerm, lagrangian_bound
+from designer.convex.constraints import OwnConstraint, size_of
+from designer.convex.separation import WorkingPairs
 from designer.convex.wording import in_words
 
 
@@ -56,9 +56,9 @@ def test_constraints_give_way_by_the_least_slack(state: Any, slack: Any) -> None
 
 def test_the_size_of_terms_adds_what_cancels() -> None:
     w = variable(3.0, -1.0)
-    assert magnitude(2 * w[0] + w[1] - 4) == pytest.approx(11.0)
-    assert magnitude(cp.square(w)) == pytest.approx([9.0, 1.0])
-    assert np.isnan(magnitude(cp.Variable(2))).all()
+    assert size_of(2 * w[0] + w[1] - 4) == pytest.approx(11.0)
+    assert size_of(cp.square(w)) == pytest.approx([9.0, 1.0])
+    assert np.isnan(size_of(cp.Variable(2))).all()
 
 
 def test_texts_name_the_parts_of_a_program_and_the_places() -> None:
@@ -71,7 +71,7 @@ def test_texts_name_the_parts_of_a_program_and_the_places() -> None:
 
 
 def test_a_working_set_takes_what_is_noticeably_worse_than_what_it_has() -> None:
-    working = WorkingSet(np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]))
+    working = WorkingPairs(np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]))
     assert len(working) == 1  # neither zero rows nor repetitions
     more = np.array([[1.0, 1.0], [2.0, 0.0], [1.0, 0.0]])
     assert working.grow(more, np.array([1.0 + 1e-12, 1.5, 1.1]), known=1.2) == 1
@@ -87,7 +87,7 @@ def test_any_multipliers_bound_a_convex_program_from_below_and_the_best_ones_rea
 
     def bound(multiplier: float) -> float | None:
         return lagrangian_bound(
-            [Term(cp.sum_squares(w), np.ones(())), Term(2 - cp.sum(w), np.array(multiplier))], {"w": w}, least
+            [LinearTerm(cp.sum_squares(w), np.ones(())), LinearTerm(2 - cp.sum(w), np.array(multiplier))], {"w": w}, least
         )
 
     assert bound(2.0) == pytest.approx(2.0, abs=1e-9)
@@ -95,4 +95,4 @@ def test_any_multipliers_bound_a_convex_program_from_below_and_the_best_ones_rea
         value = bound(multiplier)
         assert value is not None and value < 2.0
     foreign = cp.Variable(value=1.0)
-    assert lagrangian_bound([Term(cp.square(w[0]) + foreign, np.ones(()))], {"w": w}, least) is None
+    assert lagrangian_bound([LinearTerm(cp.square(w[0]) + foreign, np.ones(()))], {"w": w}, least) is None

@@ -27,7 +27,7 @@ from designer.certified.norms import weighted_l1
 from designer.certified.optimality import Optimality, bounded
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
-from designer.convex.rounds import Answer, Rounds
+from designer.convex.rounds import Rounds, SolverAnswer
 from designer.convex.separation import NOTICED, Separated
 from designer.convex.solving import Solved
 from designer.convex.wording import Named
@@ -287,7 +287,7 @@ class BiasedProgram(MechanismProgram):
         noise[heard] = 1 / best_weights(moving, self.question.costs[heard], "squared", 1e-6).point
         return self.query, noise
 
-    def learn(self, answer: Answer) -> None:
+    def learn(self, answer: SolverAnswer) -> None:
         """Keep the best bound that the multipliers of a restriction prove."""
         rows, noise = self.point()
         signs = np.zeros((len(noise), len(self.active)))
@@ -317,7 +317,7 @@ class BiasedProgram(MechanismProgram):
         rows = float((slopes["Q"] * self.query).sum() - (np.abs(slopes["Q"]).sum(axis=1) * apart).sum())
         return rows + float((np.minimum(slopes["c"], 0.0) * widest).sum())
 
-    def proven(self, answer: Answer) -> tuple[float | None, str]:
+    def proven(self, answer: SolverAnswer) -> tuple[float | None, str]:
         if self.is_convex:
             return super().proven(answer)
         if self._objective is not None:

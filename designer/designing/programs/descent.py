@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from designer.convex.rounds import Answer, Rounds, Separable, Statement
+from designer.convex.rounds import Rounds, Separable, SolverAnswer, Statement
 from designer.errors import DesignFailed
 from designer.values.arrays import Floats
 
@@ -32,7 +32,7 @@ class Descending(Separable, Protocol):
     def repaired(self) -> tuple[Floats, Floats]: ...
     def set_values(self, rows: Floats, noise: Floats) -> None: ...
     def restrict(self, rows: Floats, noise: Floats) -> None: ...
-    def learn(self, answer: Answer) -> None: ...
+    def learn(self, answer: SolverAnswer) -> None: ...
 
 
 class Descent(Rounds):
@@ -43,12 +43,12 @@ class Descent(Rounds):
     def __init__(self, program: Descending, solver: str, options: Mapping[str, Any]) -> None:
         super().__init__(program, solver, options)
 
-    def run(self, statement: Statement) -> Answer:
+    def run(self, statement: Statement) -> SolverAnswer:
         if statement.extra:
             return super().run(statement)
         return self._in_units_of_the_answer(statement) if self.program.is_convex else self._descended(statement)
 
-    def _in_units_of_the_answer(self, statement: Statement) -> Answer:
+    def _in_units_of_the_answer(self, statement: Statement) -> SolverAnswer:
         """Solved again while the answer is small in its units; where that fails the answer before stands."""
         program, answer = self.program, super().run(statement)
         if not answer.usable:
@@ -64,7 +64,7 @@ class Descent(Rounds):
         program.set_values(*kept)
         return answer
 
-    def _descended(self, statement: Statement) -> Answer:
+    def _descended(self, statement: Statement) -> SolverAnswer:
         """Restrictions one after the other, until the objective stays; the last answer with the best point in the variables."""
         first, best = self._first(statement)
         if best is None:
@@ -84,7 +84,7 @@ class Descent(Rounds):
         self._value(best, statement)
         return replace(answer, rounds=rounds)
 
-    def _first(self, statement: Statement) -> tuple[Answer, tuple[Floats, Floats] | None]:
+    def _first(self, statement: Statement) -> tuple[SolverAnswer, tuple[Floats, Floats] | None]:
         """The answer for fixed shares of all budgets, and the better point of that and the best unbiased design.
 
         The second counts where the user's constraints allow it; None where there is neither.
@@ -97,7 +97,7 @@ class Descent(Rounds):
             points.append(unbiased)
         return found, min(points, key=lambda point: self._value(point, statement), default=None)
 
-    def _restricted(self, best: tuple[Floats, Floats], statement: Statement) -> Answer | None:
+    def _restricted(self, best: tuple[Floats, Floats], statement: Statement) -> SolverAnswer | None:
         """The answer of the restriction at the best point so far; None where a solver fails, and that point stands."""
         self.program.restrict(*best)
         try:

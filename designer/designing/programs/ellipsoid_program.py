@@ -24,7 +24,7 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.sensitivity import SensitivitySet
 from designer.convex.bounds import Slopes
-from designer.convex.separation import Separated, WorkingSet
+from designer.convex.separation import Separated, WorkingPairs
 from designer.convex.wording import Named
 from designer.designing.families.ellipsoid import OBJECTIVES, heard_set, refuse_flat, shaped
 from designer.designing.problem import Problem
@@ -60,7 +60,7 @@ class EllipsoidProgram(MechanismProgram):
                 f"time; use design(problem, {self.title!r}), whose own solver takes more."
             )
         self.objective_words = WORDS[problem.loss]
-        self.working = WorkingSet(_spanning_rows(self.moving))
+        self.working = WorkingPairs(_spanning_rows(self.moving))
         self.X = cp.Variable((self.order, self.order), name="X", PSD=True)
         self.y: Any = None
         if problem.loss == "absolute":

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from designer.certified.norms import weighted_l1
 from designer.certified.sensitivity import SensitivitySet
 from designer.convex.bounds import Slopes
-from designer.convex.separation import Separated, WorkingSet
+from designer.convex.separation import Separated, WorkingPairs
 from designer.convex.wording import Named
 from designer.designing.families.laplace import starting_weights
 from designer.designing.problem import Problem
@@ -33,12 +33,12 @@ VANISHED = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class PairBlock:
     """Rows that share a part of every pair's budget: their places, their differences, the variable of the part."""
 
     places: Indices
     moving: SensitivitySet
-    working: WorkingSet
+    working: WorkingPairs
     share: Any
 
 
@@ -59,9 +59,9 @@ class ScalesProgram(MechanismProgram):
                 f"{self.title}: no protected change moves an answer, so there is no noise to choose; use design."
             )
         self.moving = SensitivitySet(sensitivity.relation, sensitivity.points[:, self.heard])
-        self.working = WorkingSet(starting_weights(self.moving))
+        self.working = WorkingPairs(starting_weights(self.moving))
         self.names = tuple(names)
-        self.blocks: list[Block] = []
+        self.blocks: list[PairBlock] = []
         self.w = cp.Variable(len(self.heard), name="w", pos=True)
 
     @property
@@ -117,7 +117,7 @@ class ScalesProgram(MechanismProgram):
         inner = np.searchsorted(np.flatnonzero(self.heard), places)
         moving = SensitivitySet(self.moving.relation, self.moving.points[:, inner])
         share = cp.Variable(name=f"share_of_{'_'.join(self.names[place] for place in places)}", nonneg=True)
-        self.blocks.append(Block(places, moving, WorkingSet(starting_weights(moving)), share))
+        self.blocks.append(PairBlock(places, moving, WorkingPairs(starting_weights(moving)), share))
         return share
 
     def equal_scales(self, rows: Sequence[str | int], name: str | None = None) -> Self:
@@ -237,7 +237,7 @@ class ScalesProgram(MechanismProgram):
         return place
 
 
-def _grown(working: WorkingSet, moving: SensitivitySet, weights: Floats, budget: float) -> tuple[float, int]:
+def _grown(working: WorkingPairs, moving: SensitivitySet, weights: Floats, budget: float) -> tuple[float, int]:
     """The largest ratio, in parts of a budget, over all pairs, and how many pairs beyond it joined the working set."""
     worst, pairs = moving.worst(weighted_l1(weights), limit=max(200, 4 * len(weights)))
     rows: NDArray[np.float64] = np.abs(pairs.normalised)

@@ -25,7 +25,7 @@ import numpy as np
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.sensitivity import SensitivitySet
 from designer.convex.conflicts import NEGLIGIBLE, least_violation
-from designer.convex.rounds import Answer, Rounds
+from designer.convex.rounds import Rounds, SolverAnswer
 from designer.convex.solving import Solved
 from designer.designing.families.strategy_laplace import frozen_strategy, searched, universe_of
 from designer.designing.problem import Problem
@@ -163,7 +163,7 @@ class StrategyProgram(ScalesProgram):
     def _weighted(self, weights: Floats) -> Strategy:
         return Strategy(self.rows * weights[:, None], "weighted rows")
 
-    def proven(self, answer: Answer) -> tuple[float | None, str]:
+    def proven(self, answer: SolverAnswer) -> tuple[float | None, str]:
         """The singular value bound, for the squared loss; it does not depend on the rows, and is loose."""
         if self.question.loss != "squared" or self._objective is not None:
             return None, "none: the program is convex only for a fixed reconstruction"
