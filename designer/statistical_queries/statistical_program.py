@@ -49,8 +49,8 @@ class StatisticalProgram(BiasedProgram):
             raise InvalidProblem(f"loss: {shown(loss)} is unknown; use 'absolute' or 'squared'.")
         n = positive(records, "records")
         self.queries, self.power = queries, 1 if loss == "absolute" else 2
-        self.starts = np.cumsum([0, *(group.metric.size for group in queries.groups)], dtype=np.intp)
-        self.members = [np.arange(first, end) for first, end in itertools.pairwise(self.starts)]
+        self.offsets = np.cumsum([0, *(group.metric.size for group in queries.groups)], dtype=np.intp)
+        self.members = [np.arange(first, end) for first, end in itertools.pairwise(self.offsets)]
         self.decided = np.array([np.ptp(group.columns, axis=1) > 0 for group in queries.groups])
         self.apart = bool((self.decided.sum(axis=0) <= 1).all())
         free = np.repeat(self.decided, [len(group) for group in self.members], axis=0).T
@@ -133,7 +133,7 @@ class StatisticalProgram(BiasedProgram):
         """Of one group's values, or, where groups decide different statistics, of the sum of groups."""
         if self.power == 1:
             return WORST_ABSOLUTES
-        return GroupedSquares(self.starts, self.decided.argmax(axis=0)[self.heard]) if self.apart else WORST_SQUARES
+        return GroupedSquares(self.offsets, self.decided.argmax(axis=0)[self.heard]) if self.apart else WORST_SQUARES
 
     def set_values(self, rows: Floats, noise: Floats) -> None:
         super().set_values(rows, noise)

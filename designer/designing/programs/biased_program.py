@@ -15,7 +15,7 @@ them. No solve makes the objective worse; where it stops, the first-order condit
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,8 @@ from solvers.programs.rows_alone import fit_rows_alone
 
 # A row that varies by less than this part of its query is a constant: a solver's zero.
 STILL = 1e-7
+# Rows that hardly move are this part of their queries: a start from which they can grow.
+NEARLY_STILL = 0.02
 # Units are those of the last answer; a solve whose answer is smaller by this factor is repeated in units of its own.
 SHRUNK = 3.0
 
@@ -144,6 +146,8 @@ class BiasedProgram(MechanismProgram):
         """The limits of the active pairs, in parts of their budgets."""
         heard, budgets = np.flatnonzero(~self.still), self.active.budgets
         units = 1 / np.outer(self.anchor[heard], budgets)
+        if not len(heard):
+            return ()
         moves = cp.multiply(units, self.Q[heard] @ self.active.columns)
         sizes = cp.multiply(self.gain / self.anchor[heard], self.c[heard])
         if self.splits is None:
@@ -259,6 +263,22 @@ class BiasedProgram(MechanismProgram):
             self._stand_ins = None
         return shrunk
 
+    def stilled(self, rows: Floats, noise: Floats) -> Iterator[tuple[Floats, Floats]]:
+        """For every row with noise the point where it is a constant without noise and the others have its budgets."""
+        for k in np.flatnonzero(noise > 0):
+            still = np.arange(len(noise)) == k
+            self.set_values(np.where(still[:, None], self._middle(rows[k]), rows), np.where(still, 0.0, noise))
+            yield self.repaired()
+
+    def _middle(self, row: Floats) -> Floats:
+        """The row, (N,), made constant on every component, in its middle there; 0 where records may be absent."""
+        label = self.question.relation.components()
+        here, absent = label[: len(row)], label[len(row) :]
+        ends = np.full((2, int(label.max()) + 1), -np.inf)
+        np.maximum.at(ends[0], here, row)
+        np.maximum.at(ends[1], here, -row)
+        return np.where(np.isin(here, absent), 0.0, ((ends[0] - ends[1]) / 2)[here])
+
     def restrict(self, rows: Floats, noise: Floats) -> None:
         """State the convex restriction at these rows (K, N) with scales (K,); rows without noise stay constants."""
         self.still, self._stand_ins = noise == 0, None
@@ -281,15 +301,28 @@ class BiasedProgram(MechanismProgram):
         return np.asarray((rows[loud] @ self.active.columns) / np.outer(noise[loud], self.active.budgets))
 
     def unbiased(self) -> tuple[Floats, Floats]:
-        """Q itself with the scales that are best for it."""
+        """Q itself with the scales of least squares for it."""
         noise, heard = np.zeros(len(self.query)), self.heard
         moving = SensitivitySet.of(self.query[heard], self.question.relation)
         noise[heard] = 1 / best_weights(moving, self.question.costs[heard], "squared", 1e-6).point
         return self.query, noise
 
+    def starts(self) -> Iterator[tuple[Floats, Floats]]:
+        """Q itself with scales for it, and rows that hardly move; where bias adds up in the first power
+        also every row with noise by itself, while the others are constants."""
+        (rows, noise), heard = self.unbiased(), self.heard
+        yield rows, noise
+        middles = np.stack([self._middle(row) for row in rows])
+        yield np.where(heard[:, None], middles + NEARLY_STILL * (rows - middles), rows), NEARLY_STILL * noise
+        for k in np.flatnonzero(heard & (self.rows_loss.power == 1)):
+            one = (np.arange(len(rows)) == k) | ~heard
+            yield np.where(one[:, None], rows, middles), np.where(one, self.alone, 0.0)
+
     def learn(self, answer: SolverAnswer) -> None:
         """Keep the best bound that the multipliers of a restriction prove."""
         rows, noise = self.point()
+        if not answer.multipliers:
+            return
         signs = np.zeros((len(noise), len(self.active)))
         signs[~self.still] = self._parts(rows, np.maximum(noise, 1e-9 * self.alone)) / self._splits_of_active()
         bound = self._descent_bound(answer.multipliers[0] / self.active.budgets, np.clip(signs, -1.0, 1.0), rows, noise)

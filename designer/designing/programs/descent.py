@@ -5,7 +5,7 @@ A program that is convex is solved again in units of its answer, while these shr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -17,8 +17,11 @@ from designer.values.arrays import Floats
 
 # Restrictions are solved at most this often, and until one gains less than this part of the objective.
 DESCENTS, GAIN = 60, 1e-5
+TRIALS = 4  # restrictions from every start, of which the best goes on
 STEPS = (1.0, 3.0, 9.0)  # how far beyond an answer points are tried, in parts of the way to it
 UNITS = 4  # solves of a convex program in new units
+
+Point = tuple[Floats, Floats]  # rows (K, N), noise scales (K,)
 
 
 class Descending(Separable, Protocol):
@@ -27,11 +30,12 @@ class Descending(Separable, Protocol):
     @property
     def is_convex(self) -> bool: ...
     def rescale(self) -> bool: ...
-    def unbiased(self) -> tuple[Floats, Floats]: ...
-    def point(self) -> tuple[Floats, Floats]: ...
-    def repaired(self) -> tuple[Floats, Floats]: ...
+    def starts(self) -> Iterator[Point]: ...
+    def point(self) -> Point: ...
+    def repaired(self) -> Point: ...
     def set_values(self, rows: Floats, noise: Floats) -> None: ...
     def restrict(self, rows: Floats, noise: Floats) -> None: ...
+    def stilled(self, rows: Floats, noise: Floats) -> Iterator[Point]: ...
     def learn(self, answer: SolverAnswer) -> None: ...
 
 
@@ -65,39 +69,59 @@ class Descent(Rounds):
         return answer
 
     def _descended(self, statement: Statement) -> SolverAnswer:
-        """Restrictions one after the other, until the objective stays; the last answer with the best point in the variables."""
-        first, best = self._first(statement)
-        if best is None:
+        """Some restrictions from every start, then from the best point as many as help; the last answer with that point in the
+        variables."""
+        first, starts = self._starts(statement)
+        if not starts:
             return first
-        value, answer, rounds = self._value(best, statement), first, first.rounds
-        for _ in range(DESCENTS):
+        self.answer, self.rounds = first, first.rounds
+        tried = [self._improved(start, statement, TRIALS) for start in starts]
+        best = min(tried, key=lambda point: self._value(point, statement))
+        self._value(self._improved(best, statement, DESCENTS), statement)
+        return replace(self.answer, rounds=self.rounds)
+
+    def _improved(self, best: Point, statement: Statement, most: int) -> Point:
+        """The point after at most so many restrictions, each at the best point of the last, until the objective stays."""
+        value = self._value(best, statement)
+        for _ in range(most):
             found = self._restricted(best, statement)
             if found is None:
                 break
-            answer, rounds = found, rounds + found.rounds
+            self.answer, self.rounds, before = found, self.rounds + found.rounds, value
             moved, reached = self._farthest(best, self.program.repaired(), statement)
-            gained = value - reached
-            if gained > 0:
+            if reached < value:
                 best, value = moved, reached
-            if gained <= GAIN * abs(value):
+            if before - value <= GAIN * abs(value):
+                best, value = self._quieter(best, statement)
+            if before - value <= GAIN * abs(value):
                 break
-        self._value(best, statement)
-        return replace(answer, rounds=rounds)
+        return best
 
-    def _first(self, statement: Statement) -> tuple[SolverAnswer, tuple[Floats, Floats] | None]:
-        """The answer for fixed shares of all budgets, and the better point of that and the best unbiased design.
-
-        The second counts where the user's constraints allow it; None where there is neither.
-        """
+    def _starts(self, statement: Statement) -> tuple[SolverAnswer, list[Point]]:
+        """The answer for fixed shares of all budgets, and points to start from: that, and those of the program which the user's
+        constraints allow."""
         program, found = self.program, super().run(statement)
         points = [program.repaired()] if found.usable else []
-        unbiased = program.unbiased()
-        self._value(unbiased, statement)
-        if all(own.violation() <= own.allowed for own in statement.own):
-            points.append(unbiased)
-        return found, min(points, key=lambda point: self._value(point, statement), default=None)
+        return found, points + [point for point in program.starts() if self._holds(point, statement)]
 
-    def _restricted(self, best: tuple[Floats, Floats], statement: Statement) -> SolverAnswer | None:
+    def _quieter(self, best: Point, statement: Statement) -> tuple[Point, float]:
+        """Row after row a constant without noise, as long as that lowers the objective and the user's constraints hold."""
+        value = self._value(best, statement)
+        while True:
+            tried = [
+                (self._value(point, statement), point) for point in self.program.stilled(*best) if self._holds(point, statement)
+            ]
+            reached, point = min(tried, key=lambda one: one[0], default=(value, best))
+            if reached >= value:
+                return best, value
+            best, value = point, reached
+
+    def _holds(self, point: Point, statement: Statement) -> bool:
+        """Whether the user's constraints hold at a point, which is left in the variables."""
+        self.program.set_values(*point)
+        return all(own.violation() <= own.allowed for own in statement.own)
+
+    def _restricted(self, best: Point, statement: Statement) -> SolverAnswer | None:
         """The answer of the restriction at the best point so far; None where a solver fails, and that point stands."""
         self.program.restrict(*best)
         try:
@@ -109,9 +133,7 @@ class Descent(Rounds):
         self.program.learn(found)
         return found
 
-    def _farthest(
-        self, old: tuple[Floats, Floats], new: tuple[Floats, Floats], statement: Statement
-    ) -> tuple[tuple[Floats, Floats], float]:
+    def _farthest(self, old: Point, new: Point, statement: Statement) -> tuple[Point, float]:
         """The best of the new point and of points beyond it on the way from the old one, with its objective.
 
         Rows that turn into constants do so in small steps otherwise. Points beyond count where the user's constraints hold.
@@ -122,12 +144,12 @@ class Descent(Rounds):
             self.program.set_values(new[0] + step * (new[0] - old[0]), new[1] * ratio**step)
             point = self.program.repaired()
             reached = self._value(point, statement)
-            if reached >= value or any(own.violation() > own.allowed for own in statement.own):
+            if reached >= value or not self._holds(point, statement):
                 break
             best, value = point, reached
         return best, value
 
-    def _value(self, point: tuple[Floats, Floats], statement: Statement) -> float:
+    def _value(self, point: Point, statement: Statement) -> float:
         """The objective at a point, which is left in the variables."""
         self.program.set_values(*point)
         return float(statement.objective.value)
