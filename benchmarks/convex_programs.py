@@ -31,7 +31,7 @@ LOSSES = {
     "laplace": ("squared", "absolute", "max"),
     LINEAR: ("max",),
     "strategy_laplace": ("squared",),
-    "laplace_joint": ("squared",),
+    "laplace_joint": ("squared", "absolute", "max"),
 }
 
 

@@ -39,7 +39,11 @@ class LinearTerm:
     def slopes(self) -> dict[Any, Floats] | None:
         """A subgradient of the value by variable; None where there is none at the present values."""
         found = {}
-        for variable, jacobian in self.expression.grad.items():
+        try:
+            gradients = self.expression.grad
+        except NotImplementedError:  # some atoms of CVXPY have none, the largest absolute value for one
+            return None
+        for variable, jacobian in gradients.items():
             if jacobian is None:
                 return None
             matrix = jacobian.toarray() if hasattr(jacobian, "toarray") else np.asarray(jacobian)

@@ -57,7 +57,7 @@ def explain(rounds: Rounds, own: Sequence[OwnConstraint], text: Callable[[Any], 
         return None
     conflict = _needed(rounds, blamed)
     last = _give_way(rounds, (), conflict)
-    whose = "even without privacy" if last and last.private < NEGLIGIBLE * last.total else "while every pair keeps its budget"
+    whose = rounds.program.promise[1 if last and last.private < NEGLIGIBLE * last.total else 0]
     listed = " and ".join(_called(stated, text) for stated in conflict)
     remedies = [remedy for stated in conflict if (remedy := _remedy(rounds, stated, conflict, text))]
     together = "together " if len(conflict) > 1 else ""

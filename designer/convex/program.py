@@ -20,7 +20,7 @@ from designer.convex.constraints import OwnConstraint
 from designer.convex.rounds import Rounds, SolverAnswer, Statement
 from designer.convex.separation import Separated
 from designer.convex.solving import DEFAULT, Solved, known_solver
-from designer.convex.wording import in_words, require_convex
+from designer.convex.wording import Named, in_words, require_convex
 from designer.errors import DesignFailed, InvalidProblem
 from designer.values.arrays import Floats
 from designer.values.checks import shown
@@ -33,6 +33,8 @@ class Program(ABC):
     """A convex program in CVXPY over named variables, with the user's own constraints and objective."""
 
     title: ClassVar[str]  # what messages call it
+    # How constraints that contradict it, and others that contradict each other without it, are told.
+    promise: tuple[str, str] = ("while every pair keeps its budget", "even without privacy")
 
     def __init__(self) -> None:
         self._own: list[OwnConstraint] = []
@@ -95,8 +97,8 @@ class Program(ABC):
         return {}
 
     @property
-    def named(self) -> Mapping[str, tuple[Any, Sequence[str]]]:
-        """What texts call by name: expressions, and the names along their first axis."""
+    def named(self) -> Named:
+        """What texts call by name: expressions, and the names along their axes."""
         return {name: (variable, ()) for name, variable in self.variables.items()}
 
     def least_linear(self, slopes: Slopes) -> float | None:
@@ -212,7 +214,7 @@ class Program(ABC):
     def _solved(self, solver: str, options: Mapping[str, Any], margins: Sequence[float]) -> Solved:
         start = time.perf_counter()
         self.start()
-        answer = Rounds(self, solver, options).run(Statement(self.objective, tuple(self._own), tuple(margins)))
+        answer = self._rounds(solver, options).run(Statement(self.objective, tuple(self._own), tuple(margins)))
         if not answer.usable:
             doubted = self._own and not answer.status.startswith("unbounded")
             found = self._contradiction() if doubted else None
@@ -231,6 +233,10 @@ class Program(ABC):
             seconds=time.perf_counter() - start,
             solver=solver,
         )
+
+    def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
+        """How an answer is found: rounds of one solver, unless a program has a way of its own."""
+        return Rounds(self, solver, options)
 
     def _contradiction(self) -> str | None:
         """What contradicts what, found with the default solver, whichever failed: its multipliers must be accurate."""

@@ -26,6 +26,7 @@ class Separable(Protocol):
     """What a program tells the rounds."""
 
     title: ClassVar[str]
+    promise: tuple[str, str]
 
     @property
     def variables(self) -> dict[str, Any]: ...

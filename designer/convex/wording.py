@@ -13,11 +13,15 @@ from cvxpy.constraints.zero import Equality
 
 from designer.errors import InvalidProblem
 
+# The names along every axis, or, where axes have names of their own, those of each.
+Places = Sequence[str] | Sequence[Sequence[str]]
+Named = Mapping[str, tuple[Any, Places]]
 
-def in_words(thing: Any, named: Mapping[str, tuple[Any, Sequence[str]]]) -> str:
+
+def in_words(thing: Any, named: Named) -> str:
     """The text of an expression or a constraint, with the names of the program for its parts and of the queries for places.
 
-    named: for each name an expression, and the names along its first axis, which may be none.
+    named: for each name an expression, and the names along its axes, which may be none.
     """
     stand_ins = {id(part): cp.Variable(part.shape, name=name) for name, (part, _) in named.items()}
     text = " ".join(str(thing.tree_copy(stand_ins)).split())
@@ -26,14 +30,15 @@ def in_words(thing: Any, named: Mapping[str, tuple[Any, Sequence[str]]]) -> str:
     return text
 
 
-def _placed(found: re.Match[str], places: Sequence[str]) -> str:
+def _placed(found: re.Match[str], places: Places) -> str:
     numbers = [int(number) for number in found[1].split(",")]
-    if not places or max(numbers) >= len(places):
+    axes = [places] * len(numbers) if not places or isinstance(places[0], str) else places
+    if any(number >= len(axis) for number, axis in zip(numbers, axes, strict=False)):
         return found[0]
-    return f"{found[0].split('[')[0]}[{', '.join(repr(places[number]) for number in numbers)}]"
+    return f"{found[0].split('[')[0]}[{', '.join(repr(axis[number]) for number, axis in zip(numbers, axes, strict=False))}]"
 
 
-def require_convex(thing: Any, text: str, named: Mapping[str, tuple[Any, Sequence[str]]], field: str) -> None:
+def require_convex(thing: Any, text: str, named: Named, field: str) -> None:
     """`InvalidProblem` for a constraint, or an objective to be minimised, that is not convex by the rules of CVXPY (DCP);
     it says which expression is at fault, and why."""
     if thing.is_dcp():
@@ -54,7 +59,7 @@ def _fault(expression: Any) -> Any:
     return next((fault for part in expression.args if (fault := _fault(part)) is not None), expression)
 
 
-def _sides(thing: Any, named: Mapping[str, tuple[Any, Sequence[str]]]) -> str:
+def _sides(thing: Any, named: Named) -> str:
     if isinstance(thing, Inequality):
         left, right = thing.args
         if not left.is_convex():

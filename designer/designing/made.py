@@ -50,7 +50,7 @@ class Design(Generic[M]):
     @property
     def is_biased(self) -> bool:
         """True when the design answers other queries than asked on purpose, beyond rounding to the grid."""
-        return self.mechanism.family == "laplace_joint"
+        return self.mechanism.family in ("laplace_joint", "separable")
 
     @cached_property
     def efficiency(self) -> float | None:

@@ -9,7 +9,11 @@
 
 from designer.designing.programs.ellipsoid_program import EllipsoidProgram as ellipsoid
 from designer.designing.programs.gaussian_program import GaussianProgram as gaussian
+from designer.designing.programs.laplace_joint_program import LaplaceJointProgram as laplace_joint
 from designer.designing.programs.laplace_program import LaplaceProgram as laplace
 from designer.designing.programs.strategy_program import StrategyProgram as strategy
+from designer.records.records_program import RecordsProgram as records
+from designer.statistical_queries.statistical_program import StatisticalProgram as statistical
+from designer.synthetic.preprocessing_program import PreprocessingProgram as preprocessing
 
-__all__ = ["ellipsoid", "gaussian", "laplace", "strategy"]
+__all__ = ["ellipsoid", "gaussian", "laplace", "laplace_joint", "preprocessing", "records", "statistical", "strategy"]

@@ -47,14 +47,13 @@ def drawn_problem(seed: int, family: str) -> Problem:
     n, k = (3 + n // 4, 1 + k // 2) if family == "strategy_laplace" else (n, k)
     matrix = rng.integers(0, 2, (k, n)).astype(float) if rng.random() < 0.5 else rng.normal(size=(k, n))
     matrix[np.ptp(matrix, axis=1) == 0, 0] += 1  # a constant query is public
-    biased = family == "laplace_joint"  # which minimises one loss alone for several queries
-    losses = ["squared"] if biased and k > 1 else ["squared", "absolute", "max"]
+    losses, biased = ["squared", "absolute", "max"], family == "laplace_joint"
     return Problem(
         Workload(matrix),
         drawn_relation(rng, n, biased),
         notion=PROGRAMS[family].notion,
         loss=losses[int(rng.integers(len(losses)))],  # type: ignore[arg-type]
-        records=float(rng.integers(5, 200)) if biased else None,
+        records=float(np.exp(rng.uniform(-1, 7))) if biased else None,
         weights=np.exp(rng.uniform(-1, 1, k)) if rng.random() < 0.5 else None,
     )
 

@@ -42,7 +42,7 @@ NAMES = {
         least_marginal_budget""",
     "designer.selection": "Choice Selection largest_rate",
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
-    "designer.programs": "ellipsoid gaussian laplace strategy",
+    "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
 }
 # Rooms that the README sends its readers to, whose names are not gathered in one place.
 DEEPER = {

@@ -30,6 +30,7 @@ from designer.question.relation import Relation
 from designer.values.arrays import Floats
 from designer.values.checks import count, positive, shown
 from solvers.programs.biconvex import fit_rows_jointly
+from solvers.programs.changes import ChangeSet
 from solvers.programs.lipschitz import ABSOLUTE, EUCLIDEAN, MAXIMUM, SQUARED, SQUARED_MAXIMUM, ProgramLoss, fit_jointly
 from solvers.programs.restriction import ScaledFit
 from solvers.programs.row_losses import TOTAL_SQUARES, WORST_ABSOLUTES, WORST_OF_QUERIES, WORST_SQUARES, RowsLoss
@@ -73,13 +74,17 @@ FAINT = 1e-8
 
 
 @dataclass(frozen=True)
-class _Goal:
+class JointGoal:
     """What is minimised: its words, the program of one query and that of several, and whether it is the problem's own loss."""
 
     words: str
     program: ProgramLoss
     rows: RowsLoss
     own: bool
+
+    def factors(self, problem: Problem) -> Floats:
+        """(K,), of rows and scales, so that all queries weigh the same."""
+        return problem.costs if self.own and problem.loss == "absolute" else np.sqrt(problem.costs)
 
 
 def design_jointly(
@@ -92,7 +97,7 @@ def design_jointly(
     2.3 that holds with probability 1 - delta. Their norms count elements at distance 0 once. most: several queries over more
     answers at elements (K N) are refused; one query takes any number. Needs `problem.records`.
     """
-    goal = _goal(problem, objective, delta)
+    goal = joint_goal(problem, objective, delta)
     queries = problem.workload.shape[0]
     sensitivity = measurable(problem)
     if refuse_infinite(sensitivity, weighted_l1(np.ones(queries))) == 0:
@@ -107,29 +112,29 @@ def design_jointly(
         raise DesignFailed(
             f"laplace_joint: needs the convex solver clarabel ({missing}); install clarabel, or use laplace."
         ) from None
-    made = _frozen(problem, universe.spread(fit.values), fit.scales)
-    achieved = _own_loss(problem, made) if goal.own else _achieved(universe, made, goal.program)
+    made = frozen_fit(problem, universe.spread(fit.values), fit.scales, float(problem.records or 0))
+    achieved = loss_with_bias(problem, made) if goal.own else joint_objective(universe, made, goal.program)
     # The frozen rows and scales are a feasible point of DX's program itself: only floats separate its value from the bound. The
     # problem's own loss counts the noise on the grid, which is narrower than the continuous noise of the program.
     rounding = achieved * (fit.values.size + 16) * 2.0**-50 + (rounding_of(problem, made) if goal.own else 0.0)
     return made.annotated({}, bounded(goal.words, achieved, bound, method, rounding))
 
 
-def _goal(problem: Problem, objective: str, delta: float) -> _Goal:
+def joint_goal(problem: Problem, objective: str, delta: float) -> JointGoal:
     """The objective, refused where the family cannot minimise it."""
     if problem.records is None:
         raise DesignFailed("laplace_joint: the bias grows with the number of records; give problem.records.")
     if not problem.relation.single_records:
         raise DesignFailed("laplace_joint: designs bias for changes of single records only; use another family.")
     if objective == "loss":
-        return _Goal(*LOSSES[problem.loss], own=True)
+        return JointGoal(*LOSSES[problem.loss], own=True)
     words, program = _objective(objective, delta)
     if problem.workload.shape[0] > 1 and objective != "squared":
         raise DesignFailed(
             f"laplace_joint: objective {objective!r} is for one query, the workload has {problem.workload.shape[0]}; use "
             "'loss' or 'squared'."
         )
-    return _Goal(words, program, TOTAL_SQUARES, own=False)
+    return JointGoal(words, program, TOTAL_SQUARES, own=False)
 
 
 def _refuse_large(universe: Classes, most: int) -> None:
@@ -145,16 +150,18 @@ def _refuse_large(universe: Classes, most: int) -> None:
         announce(f"laplace_joint: fitting {queries} x {len(universe)} answers")
 
 
-def _frozen(problem: Problem, fitted: Floats, scales: Floats) -> AdditiveMechanism:
-    """The certified mechanism; a row that hardly varies is published as a constant on each component."""
+def frozen_fit(
+    problem: Problem, fitted: Floats, scales: Floats, records: float, family: str = "laplace_joint"
+) -> AdditiveMechanism:
+    """The certified mechanism of rows (K, N) with scales (K,); a row that hardly varies, or whose scale is 0, is published as a
+    constant on each component."""
     variation, root = _variation(problem, fitted), np.sqrt(problem.costs)
-    heard = (variation > FAINT * scales) & (float(problem.records or 0) * variation * root > FAINT * (scales * root).max())
+    heard = (scales > 0) & (variation > FAINT * scales)
+    heard &= records * variation * root > FAINT * (scales * root).max()
     fitted = np.where(heard[:, None], fitted, _constant_on_components(fitted, problem.relation))
     scales = np.where(heard, scales, 0.0)
     weights = np.where(heard, 1 / np.where(heard, scales, 1.0), np.inf)
-    return freeze(
-        problem, "laplace_joint", Coordinates(fitted, None, heard), scales, lambda _: weighted_l1(weights), "exponential"
-    )
+    return freeze(problem, family, Coordinates(fitted, None, heard), scales, lambda _: weighted_l1(weights), "exponential")
 
 
 def _variation(problem: Problem, rows: Floats) -> Floats:
@@ -186,12 +193,16 @@ def _objective(name: str, delta: float) -> tuple[str, ProgramLoss]:
     return OBJECTIVES[name]
 
 
-def _fit(universe: Classes, goal: _Goal, tolerance: float) -> tuple[ScaledFit, float, str]:
+def joint_changes(universe: Classes) -> ChangeSet:
+    """The protected changes of the classes: all of them, or, where these are many, a set that is scanned."""
+    return universe.changes(PAIRS) if universe.problem.relation.size <= WRITTEN_OUT else ScannedChanges(universe)
+
+
+def _fit(universe: Classes, goal: JointGoal, tolerance: float) -> tuple[ScaledFit, float, str]:
     """Fitted rows over the classes with their scales, lower bound and method;
     weights of queries enter as factors of rows and scales."""
     problem = universe.problem
-    changes = universe.changes(PAIRS) if problem.relation.size <= WRITTEN_OUT else ScannedChanges(universe)
-    factors = problem.costs if goal.own and problem.loss == "absolute" else np.sqrt(problem.costs)
+    changes, factors = joint_changes(universe), goal.factors(problem)
     targets, records = universe.workload * factors[:, None], float(problem.records or 0)
     if len(targets) == 1:
         single = fit_jointly(targets[0], changes, records, goal.program, tolerance=tolerance)
@@ -201,13 +212,13 @@ def _fit(universe: Classes, goal: _Goal, tolerance: float) -> tuple[ScaledFit, f
     return ScaledFit(found.point.values / factors[:, None], found.point.scales / factors), found.lower_bound, found.method
 
 
-def _own_loss(problem: Problem, made: AdditiveMechanism) -> float:
+def loss_with_bias(problem: Problem, made: AdditiveMechanism) -> float:
     """The problem's own loss at the frozen mechanism: rounding and repair included."""
     absolutes = made.query_mean_absolutes() if problem.loss == "absolute" else None
     return problem.worst_loss(made.query_variances(), absolutes, made.effective)
 
 
-def _achieved(universe: Classes, made: AdditiveMechanism, program: ProgramLoss) -> float:
+def joint_objective(universe: Classes, made: AdditiveMechanism, program: ProgramLoss) -> float:
     """The objective of DX at the frozen mechanism: rounding and repair included."""
     problem = universe.problem
     root, records = np.sqrt(problem.costs), float(problem.records or 0)
@@ -217,4 +228,6 @@ def _achieved(universe: Classes, made: AdditiveMechanism, program: ProgramLoss) 
     return TOTAL_SQUARES.value(bias, scales, records)
 
 
-LAPLACE_JOINT = Family("laplace_joint", "biased Laplace for a known number of records", "pure", design_jointly)
+LAPLACE_JOINT = Family(
+    "laplace_joint", "biased Laplace for a known number of records", "pure", design_jointly, has_program=True
+)

@@ -25,6 +25,7 @@ from designer.certified.norms import Norm, weighted_l1
 from designer.certified.sensitivity import SensitivitySet
 from designer.convex.bounds import Slopes
 from designer.convex.separation import Separated, WorkingPairs
+from designer.convex.wording import Named
 from designer.designing.families.ellipsoid import OBJECTIVES, heard_set, refuse_flat, shaped
 from designer.designing.problem import Problem
 from designer.designing.programs.mechanism_program import MechanismProgram, question_of
@@ -118,7 +119,7 @@ class EllipsoidProgram(MechanismProgram):
         return cp.multiply(self.inflation, cp.matrix_frac(self._root(self.question.costs), self.X))
 
     @property
-    def named(self) -> Mapping[str, tuple[Any, Sequence[str]]]:
+    def named(self) -> Named:
         """X, variances, and what was asked for of y and the standard errors."""
         queries = self.question.workload.queries
         asked = {} if self.y is None else {"y": (self.y, queries), "standard_errors": (self.standard_errors, queries)}

@@ -13,6 +13,7 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.optimality import Optimality, bounded
 from designer.convex.program import Program
 from designer.convex.solving import DEFAULT, Solved
+from designer.convex.wording import Named
 from designer.designing.made import Design
 from designer.designing.problem import Problem
 from designer.designing.repair import Bound, claimed
@@ -59,7 +60,7 @@ class MechanismProgram(Program):
         """Give the variables the values that a frozen mechanism really has, from its exact variances."""
 
     @property
-    def named(self) -> Mapping[str, tuple[Any, Sequence[str]]]:
+    def named(self) -> Named:
         """The variables, and the variances and standard errors of the queries by name."""
         queries = self.question.workload.queries
         errors = {"variances": self.variances, "standard_errors": self.standard_errors}

@@ -19,6 +19,7 @@ from designer.certified.norms import weighted_l1
 from designer.certified.sensitivity import SensitivitySet
 from designer.convex.bounds import Slopes
 from designer.convex.separation import Separated, WorkingPairs
+from designer.convex.wording import Named
 from designer.designing.families.laplace import starting_weights
 from designer.designing.problem import Problem
 from designer.designing.programs.mechanism_program import MechanismProgram, place_in
@@ -100,7 +101,7 @@ class ScalesProgram(MechanismProgram):
         return cp.multiply(self.heard.astype(float), cp.power(self.w, -2))
 
     @property
-    def named(self) -> Mapping[str, tuple[Any, Sequence[str]]]:
+    def named(self) -> Named:
         """Besides variances and standard errors w and the scales, by row."""
         return {**super().named, "w": (self.w, self.names), "scales": (self.scales, self.names)}
 

@@ -172,6 +172,20 @@ def test_every_bound_is_below_every_feasible_pair(name: str, seed: int) -> None:
     assert fit_rows_alone(q, changes, count, loss)[1] <= value * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("name", ["squares", "absolutes"])
+def test_the_bound_of_two_points_is_reached(name: str) -> None:
+    """One row over two points at distance b: the program in closed form, at its own multiplier."""
+    changes, q, n, b = Changes.pairs(2, [0], [1], [2.0]), np.array([[0.0, 1.0]]), 3.0, 2.0
+    power = LOSSES[name].power
+    moved = np.linspace(0, 0.5, 50_001)  # p = (m, 1 - m) moves by 1 - 2 m
+    values = (n * moved) ** power + power * ((1 - 2 * moved) / b) ** power
+    m = moved[values.argmin()]
+    guide = ScaledFit(np.array([[m, 1 - m]]), np.array([max((1 - 2 * m) / b, 1e-3)]))
+    loads, sign = np.geomspace(1e-3, 10, 400), np.array([[-1.0]])
+    bounds = [multiplier_bound(q, changes, n, LOSSES[name], np.array([load]), sign, guide) for load in loads]
+    assert values.min() * (1 + 1e-9) >= max(bounds) >= 0.98 * values.min()
+
+
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("count", [2.0, 30.0])
 def test_rows_alone_are_the_relaxation_by_a_modelling_layer(name: str, count: float) -> None:
