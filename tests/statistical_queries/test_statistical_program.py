@@ -11,6 +11,7 @@ import pytest
 from designer import DesignFailed, Domain, InvalidProblem, metrics, programs
 from designer.statistical_queries import StatisticalQueries
 from designer.statistical_queries.averages import separable
+from designer.statistical_queries.joint_averages import squared_averages
 
 PEOPLE = Domain.of({"a": 3, "b": 4})
 
@@ -110,6 +111,19 @@ def test_groups_that_decide_several_averages(loss: str) -> None:
         assert made.optimality.lower_bound <= made.optimality.value <= float(program.loss.value)
         if n > 1000:
             assert made.optimality.gap < 1e-3
+
+
+@pytest.mark.parametrize("n", [2.0, 20.0, 2000.0])
+def test_a_group_that_decides_two_averages_against_the_specialised_descent(n: float) -> None:
+    """Every average has one group: both minimise the same squared error, and neither is below the other's bound."""
+    for seed in range(2):
+        first, second, other = np.random.default_rng(seed).normal(size=(3, 4))
+        budgets = {"a": metrics.line(range(4), 1, 0.2), "b": metrics.uniform(4, 0.5)}
+        named = {"s": ("a", first), "t": ("a", second), "u": ("b", other)}
+        asked = StatisticalQueries.of(Domain.of({"a": 4, "b": 4}), named, budgets)
+        made, special = programs.statistical(asked, n, "squared").design().optimality, squared_averages(asked, n).optimality
+        assert max(made.lower_bound, special.lower_bound) <= min(made.value, special.value) * (1 + 1e-9)
+        assert made.value == pytest.approx(special.value, rel=1e-3) and made.gap < 0.05
 
 
 def test_constraints_are_kept_in_the_release() -> None:

@@ -264,7 +264,10 @@ class BiasedProgram(MechanismProgram):
         return shrunk
 
     def stilled(self, rows: Floats, noise: Floats) -> Iterator[tuple[Floats, Floats]]:
-        """For every row with noise the point where it is a constant without noise and the others have its budgets."""
+        """For every row with noise the point where it is a constant without noise and the others have its budgets.
+
+        rows: (K, N), noise: (K,).
+        """
         for k in np.flatnonzero(noise > 0):
             still = np.arange(len(noise)) == k
             self.set_values(np.where(still[:, None], self._middle(rows[k]), rows), np.where(still, 0.0, noise))
