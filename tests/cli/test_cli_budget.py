@@ -39,6 +39,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
     return code, captured.out, captured.err
 
 
+@pytest.mark.slow
 def test_the_least_budget_is_printed_drawn_and_saved(problem: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec, picture = problem.with_name("s.json"), problem.with_name("c.png")
     code, out, err = run(capsys, "budget", problem, "-o", spec, "--plot", picture)

@@ -75,6 +75,7 @@ def by_penalty(asked: Problem, start: tuple[np.ndarray, np.ndarray]) -> float:
     return float(minimize(loss, flat, method="Nelder-Mead", options={"maxiter": 4000, "maxfev": 4000}).fun)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_several_queries_are_below_unbiased_noise_and_above_their_bound(loss: str) -> None:
     for seed in range(2):
@@ -85,6 +86,7 @@ def test_several_queries_are_below_unbiased_noise_and_above_their_bound(loss: st
         assert 0 < made.optimality.lower_bound <= made.loss == pytest.approx(made.optimality.value, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("records", [30.0, 1e4])
 def test_several_queries_end_where_the_specialised_descent_ends(records: float, loss: str) -> None:
@@ -97,6 +99,7 @@ def test_several_queries_end_where_the_specialised_descent_ends(records: float, 
         assert max(made.optimality.lower_bound, special.optimality.lower_bound) <= min(made.loss, special.loss) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_value_of_the_program_is_the_loss_written_out_element_by_element(loss: str) -> None:
     for queries in (1, 3):
@@ -107,6 +110,7 @@ def test_the_value_of_the_program_is_the_loss_written_out_element_by_element(los
         assert value == pytest.approx(programs.laplace_joint(asked).design().loss, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_with_few_records_absolute_errors_leave_rows_still() -> None:
     """One of three rows takes all budgets, as in the specialised descent: constants and one noise."""
     asked = problem(1, 3, "absolute", 0.5)
@@ -115,6 +119,7 @@ def test_with_few_records_absolute_errors_leave_rows_still() -> None:
     assert made.loss == pytest.approx(special.loss, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_program_6_itself_for_several_queries() -> None:
     asked = problem(0, 3, records=20.0)
     made, special = programs.laplace_joint(asked, "squared").design(), design(asked, "laplace_joint", objective="squared")

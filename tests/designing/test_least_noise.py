@@ -176,6 +176,7 @@ def test_noise_on_the_lattice_of_an_invariant_is_never_below_the_limit() -> None
             assert design(problem, family).loss >= found.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", ["l1", "l2"])
 def test_budgets_per_distance_have_a_limit_from_changes_of_few_records(distance: Any) -> None:
     for invariant, few in ((invariants.total(3), 1), (invariants.margins((2, 3)), 2)):
@@ -205,6 +206,7 @@ def test_of_sets_that_are_not_written_out_the_limit_sees_some_pairs(monkeypatch:
 # Public records ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_with_few_public_records_every_mechanism_together_needs_less_than_the_limit() -> None:
     """The table of the page. With n public the words speak of additive noise, and of unbiased mechanisms with half of it."""
     found = limit(Problem(Workload([[1.0, 0.0]]), metrics.uniform(2, 1.0)))

@@ -90,6 +90,7 @@ def test_a_solver_that_cannot_take_the_program_is_refused_with_those_that_can() 
         design(prefixes(), "laplace", solver="OSQP")
 
 
+@pytest.mark.slow
 def test_the_own_solver_loads_no_cvxpy() -> None:
     code = (
         "import sys; from designer import *; design(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), 'laplace', "

@@ -101,6 +101,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_verifying_and_releasing_import_no_solver_and_no_optional_package(tmp_path: Path) -> None:
     """A specimen of every format and every norm, in a fresh interpreter in which any such import is an error."""
     made = specimens()
@@ -118,6 +119,7 @@ def blocks_of_the_readme() -> list[str]:
     return [block.split("```")[0] for block in (ROOT / "README.md").read_text().split("```python\n")[1:]]
 
 
+@pytest.mark.slow
 def test_python_of_the_readme_passes_the_type_checker(tmp_path: Path) -> None:
     """Each block by itself, strictly; so does a program that asks a design for what its family has,
     and one that asks another fails."""
@@ -145,6 +147,7 @@ print(load("spec.json").fingerprint, design(problem).mechanism.query_variances()
     assert "Found 2 errors" in done.stdout, done.stdout
 
 
+@pytest.mark.slow
 def test_python_of_the_readme_runs(tmp_path: Path) -> None:
     code = "\n".join(blocks_of_the_readme())
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -50,6 +50,7 @@ def test_the_code_of_the_recipes_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     assert {path.name for path in tmp_path.iterdir()} == {"recipes.py", "ring.json", "seconds.svg"}
 
 
+@pytest.mark.slow
 def test_the_code_of_the_page_on_programs_runs(tmp_path: Path) -> None:
     """Each program as plain CVXPY over all pairs, beside what `designer.programs` makes of it."""
     program = tmp_path / "programs_page.py"

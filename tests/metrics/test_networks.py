@@ -262,6 +262,7 @@ def test_the_relation_is_drawn_by_show_and_by_a_comparison(tmp_path: Path, capsy
     assert result.plot(tmp_path / "compared.svg", kind="relation").read_text().count("<path") > 6
 
 
+@pytest.mark.slow
 def test_distances_in_a_picture_are_budgets_where_a_plane_holds_them() -> None:
     """A rectangle of sides 3 and 4 comes back up to motions; parts that nothing joins do not overlap."""
     pytest.importorskip("matplotlib")

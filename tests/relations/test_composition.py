@@ -139,6 +139,7 @@ def test_noisy_total_spends_nothing_on_changes() -> None:
     assert "number of records" not in " ".join(composed(number, queries).unprotected)
 
 
+@pytest.mark.slow
 def test_cut_or_filled_lists_keep_the_promise_of_after_noisy_total() -> None:
     """Every list of at most 3 records, every place, every m: how far the histograms of exactly m records move."""
     epsilon = 0.5

@@ -195,6 +195,7 @@ def test_every_probability_keeps_the_promise(name: str) -> None:
     assert loss is not None and 0.99 * ratio <= loss <= ratio * (1 + 1e-9) and ratio <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["unequal budgets", "three counts", "largest loss"])
 def test_draws_follow_the_law_by_definition(name: str) -> None:
     """Against Dijkstra's heights; a law that is 1 % wider is rejected."""
@@ -217,6 +218,7 @@ def test_draws_follow_the_law_by_definition(name: str) -> None:
         assert (p_value(seen, pooled / pooled.sum()) > FAILURE_PROBABILITY) == right
 
 
+@pytest.mark.slow
 def test_draws_outside_the_table_follow_the_law_too() -> None:
     """The same law from a table so small that every fifth draw is outside."""
     noise = design(steps_up_to(5, 4.0), "staircase", offset="best").mechanism.drawn
@@ -236,6 +238,7 @@ def test_draws_outside_the_table_follow_the_law_too() -> None:
     )
 
 
+@pytest.mark.slow
 def test_variances_are_those_of_the_enumerated_law() -> None:
     for name in ("unequal budgets", "euclidean"):
         made = design(LAWS[name], "staircase").mechanism
@@ -280,6 +283,7 @@ def test_the_loss_of_a_change_is_the_cheapest_way() -> None:
     assert made.privacy_loss([1, 0]) == pytest.approx(0.5) and made.privacy_loss([[2, 1], [0, 0]]) == pytest.approx([2.0, 0.0])
 
 
+@pytest.mark.slow
 def test_comparisons_start_it_by_name() -> None:
     rows = {row["family"]: row for row in compare(counts(2, 2.0), ["laplace", "staircase"]).rows}
     assert rows["staircase"]["loss"] < rows["laplace"]["loss"] and rows["staircase"]["gap"] < 1e-4

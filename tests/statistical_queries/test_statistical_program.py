@@ -97,6 +97,7 @@ def test_squared_errors_of_averages_apart() -> None:
         assert made.is_biased and made.efficiency is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["absolute", "squared"])
 def test_groups_that_decide_several_averages(loss: str) -> None:
     """Program (13): no worse than unbiased noise, near it and near the bound for many records, certified always."""
@@ -113,6 +114,7 @@ def test_groups_that_decide_several_averages(loss: str) -> None:
             assert made.optimality.gap < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2.0, 20.0, 2000.0])
 def test_a_group_that_decides_two_averages_against_the_specialised_descent(n: float) -> None:
     """Every average has one group: both minimise the same squared error, and neither is below the other's bound."""

@@ -68,6 +68,7 @@ def test_cdd_in_doubles_proposes_these_bodies_alone(name: str) -> None:
     assert convex_hull(BODIES[name], backend="cdd").proposer == CDD
 
 
+@pytest.mark.slow
 def test_cdd_that_leaves_a_hole_is_replaced_and_that_is_said() -> None:
     """Doubles lose facets of this body (see test_hull.py); the gap shows in the ridges before anything is proven."""
     pytest.importorskip("cdd")
