@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Offset = tuple[Fraction, ...]
 UNIT = 2.0**-52
+LEAST_PRICE = 200  # inequalities; setting a program up takes 4 ms
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,13 +223,18 @@ class _Solved:
     def affords(self, offsets: list[Offset]) -> bool:
         """Whether the programs of these cosets are small enough together."""
         new = {_alike(offset) for offset in offsets} - self.values.keys()
-        return self.program.size * len(new) <= self.left
+        return self._price * len(new) <= self.left
+
+    @property
+    def _price(self) -> float:
+        """What a program counts: its inequalities, and no fewer than what takes as long as setting it up."""
+        return max(self.program.size, LEAST_PRICE)
 
     def bound(self, offset: Offset) -> float:
         """The bound of a coset."""
         here = _alike(offset)
         if here not in self.values:
-            self.left -= self.program.size
+            self.left -= self._price
             self.values[here] = self.program.bound(here)
         return self.values[here]
 
