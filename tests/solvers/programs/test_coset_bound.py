@@ -84,6 +84,14 @@ def test_the_bound_is_coarser_with_fewer_programs_and_never_wrong() -> None:
     assert values[-1] == pytest.approx(3.2077, rel=1e-3) and bounds[-1].offset == (Fraction(1, 2),)
 
 
+def test_tiny_programs_count_as_what_setting_them_up_takes() -> None:
+    """Where noise is narrow a program has a dozen inequalities, and thousands of them would take half a minute."""
+    program = CosetProgram(np.array([[1]]), np.array([4.0]), np.eye(1), 2, 9.0)
+    assert program.size < 50
+    found = bound_all_cosets(program, rows=1000, tolerance=1e-9)
+    assert 1 < found.programs <= 5 and not found.complete
+
+
 def test_for_absolute_loss_no_coset_is_better_than_the_whole_ones() -> None:
     """Steps of 2 and 4 in one answer and 3 in the other: points have multiples of 2 and 3, and one coset holds them."""
     forms = np.diag([2.0, 3.0])
