@@ -23,7 +23,8 @@ from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, ce
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
 from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, TIMING, Guarantee, budget_range
-from designer.certified.norms import NORM, Norm, norm_from_spec, norm_to_spec
+from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
+from designer.certified.norms import Norm
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import InvalidProblem, InvalidSpec
