@@ -24,7 +24,8 @@ import numpy as np
 from designer import progress
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Released, Specified, save, to_spec
-from designer.designing.best import chosen_families, design
+from designer.designing.best import design
+from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
 from designer.designing.relation_picture import save_relation_picture

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.deadline import is_over
 from solvers.programs.changes import Changes
 from solvers.programs.strategy import Strategy, fit_to_budgets, gram_error, independent_rows, spectral
 from solvers.solution import Solution
@@ -133,7 +134,7 @@ def optimise_strategy(
     seeds: Sequence[Array] = (),
 ) -> Solution[Strategy]:
     """Reweigh every start and the p-identity, `descend_by_gradient` from the `keep` best and from `seeds`, return the best.
-    Never worse than any start.
+    Never worse than any start. Descents end at the `time_limit`.
 
     `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT`
     allows; where that is none, the best start is the answer.
@@ -155,7 +156,8 @@ def optimise_strategy(
     pool = [reweigh(w, changes, s, iterations, bound) for s in [*fitted, shaped]]
     pool.sort(key=lambda s: s.value)
     places = [s.point for s in pool[:keep]] + [fit_to_budgets(matrix, changes, "random rows") for matrix in seeds]
-    return min([descend_by_gradient(w, changes, s, iterations, bound) for s in places], key=lambda s: s.value)
+    found = (descend_by_gradient(w, changes, s, iterations, bound) for s in places if not is_over())
+    return min([*found, pool[0]], key=lambda s: s.value)
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,8 @@ def _anneal(
         raise ValueError(f"strategy {start.name!r} lacks full column rank on the span of the changes: use answer coordinates.")
     nothing_moves = np.abs(wanted).max(initial=0.0) <= 1e-14 * np.abs(w).max(initial=0.0)
     for temperature in () if nothing_moves else TEMPERATURES:
+        if is_over():
+            break
         scale = temperature * changes.worst(spread(point))
 
         def objective(t: Array, scale: float = scale) -> tuple[float, Array]:
@@ -197,7 +201,9 @@ def _anneal(
         failures = 0 if value < lowest * (1.0 - 1e-6) else failures + 1
         if value < lowest:
             point, lowest = moved, value
-        if failures == 2:  # two temperatures without gain: a corner of the feasible set, colder phases do not leave it
+        if (
+            failures == 2 or is_over()
+        ):  # two temperatures without gain: a corner of the feasible set, colder ones do not leave it
             break
     better = fit_to_budgets(spread(point), changes, start.name)
     return _solution(better, w, changes, count, search.method, lower_bound)
@@ -242,9 +248,15 @@ def _minimise(objective: Objective, start: Array, iterations: int, nonnegative: 
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
+        callback=_until_the_limit,
         options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-9},
     )
     return np.asarray(found.x), int(found.nit)
+
+
+def _until_the_limit(intermediate_result: object) -> None:
+    if is_over():
+        raise StopIteration
 
 
 def _solution(

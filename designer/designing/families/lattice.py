@@ -17,6 +17,7 @@ from designer.designing.families.k_norm import (
     LARGEST_DIMENSION,
     hull_backend,
     hull_notes,
+    hull_work,
     most_simplices,
     other_hull,
     spanning_pairs,
@@ -24,6 +25,7 @@ from designer.designing.families.k_norm import (
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
+from designer.designing.sizes import Sizes
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.mechanism import LatticeMechanism
@@ -151,21 +153,29 @@ def _shaped(problem: Problem, shape: str, backend: Backend) -> tuple[tuple[int, 
     return cells, Norm(np.linalg.inv(np.linalg.cholesky(solution.point.covariance)), "l2")
 
 
+def _work(sizes: Sizes, shape: str = "l2") -> float:
+    """Seconds: mostly of simulating the loss; for a hull of proving it, as a norm and on the lattice."""
+    drawn = 0.02 * sizes.elements
+    return drawn + 1.6 * hull_work(sizes.freedom, sizes.pairs) if shape == "hull" else drawn
+
+
 LATTICE_LAPLACE = Family(
     "lattice_laplace",
     "integer noise that keeps the invariant",
     "pure",
     lattice_laplace,
-    on_request=True,
     invariants_only=True,
     with_delta=False,
+    choices=tuple({"shape": shape} for shape in ("l1", "l2", "ellipsoid", "hull")),
+    work=_work,
 )
 LATTICE_GAUSSIAN = Family(
     "lattice_gaussian",
     "integer Gaussian noise that keeps the invariant",
     "gaussian",
     lattice_gaussian,
-    on_request=True,
     invariants_only=True,
     with_delta=False,
+    choices=tuple({"shape": shape} for shape in ("l2", "ellipsoid")),
+    work=_work,
 )
