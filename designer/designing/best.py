@@ -18,6 +18,7 @@ from designer.designing.choosing import (
     automatic_families,
     chosen_families,
     is_own,
+    left_out,
     progress_name,
     ways_of,
 )
@@ -277,6 +278,7 @@ def best_of_all(
             tried[way.name] = f"no mechanism: {reason(failure)}"
         else:
             best = candidate if best is None or candidate.loss < best.loss else best
+    tried |= left_out(problem, solver)
     if best is None:
         raise DesignFailed(f"auto: no family has a mechanism for this problem: {tried}")
     provenance = {**best.mechanism.provenance, "tried": tried}
@@ -292,5 +294,5 @@ def _measured(made: Design[Mechanism]) -> str:
 def reason(failure: Exception) -> str:
     """Why a family has no mechanism: its refusal, or the error that stopped it, by name."""
     if isinstance(failure, OutOfTime):
-        return "stopped, the time was over; give more by the option seconds, or ask for it by name"
+        return "stopped, the time was over"
     return str(failure) if isinstance(failure, DesignFailed) else f"stopped by {type(failure).__name__}: {failure}"

@@ -47,6 +47,22 @@ def automatic_families(problem: Problem, solver: str = "auto") -> list[Family]:
     return [family for family in known if not (family.baseline or family.on_request)]
 
 
+def left_out(problem: Problem, solver: str = "auto") -> dict[str, str]:
+    """Why families that would be tried for the notion, by their own solvers, cannot be under what was asked, by name."""
+    asked = [family for family in chosen_families() if not (family.baseline or family.on_request) and family.concerns(problem)]
+    bare = {
+        family.name: "left out: no delta is proven for its noise"
+        for family in asked
+        if problem.notion == "approximate" and not family.with_delta
+    }
+    unstated = {
+        family.name: f"left out: no program states it for {solver}"
+        for family in asked
+        if not is_own(solver) and family.serves(problem) and not family.has_program
+    }
+    return bare | unstated
+
+
 @dataclass(frozen=True, eq=False)
 class Way:
     """A family with the options that it is tried with. seconds: about how long a design takes."""

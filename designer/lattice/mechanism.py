@@ -52,6 +52,7 @@ from solvers.exact.rational import exact_rank, float_above
 from solvers.lattices.kernel import Lattice, integer_kernel
 
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
+ROUNDED = 1e-8  # of variances that are summed: what was left out, and rounding
 SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a second, and a minute
 
 
@@ -296,9 +297,13 @@ class LatticeMechanism(Mechanism):
         return float_above(budget) if self.falloff == "exponential" else zcdp_epsilon(budget**2 / 2, delta)
 
     @cached_property
+    def _summed(self) -> Moments | None:
+        return None if self.chain else summed_moments(self.law, self.falloff, self.workload.dense())
+
+    @cached_property
     def _moments(self) -> Moments:
-        if self.chain is None and (summed := summed_moments(self.law, self.falloff, self.workload.dense())):
-            return summed
+        if self._summed is not None:
+            return self._summed
         accepted = 0.0 if self.chain is not None else self.choice.acceptance
         return simulated_moments(accepted, lambda draws: np.asarray(self.sample_noise(draws, seed=0)))
 
@@ -315,13 +320,12 @@ class LatticeMechanism(Mechanism):
         return self.norm.proof_words
 
     def query_variances(self) -> Floats:
-        """Variance of each answer, found as `covariance` is;
-        Gaussian noise has at most that of its continuous counterpart."""
+        """Variance of each answer; Gaussian noise has at most that of its continuous counterpart."""
         return np.asarray(self._moments.second.diagonal())
 
     def standard_errors(self) -> Floats:
-        """Bounds from above, not simulated: see the table of `designer.lattice.answer_bounds`."""
-        return error_bounds_of_answers(self)
+        """Not simulated: summed over the lattice, or bounds from above (see the table of `designer.lattice.answer_bounds`)."""
+        return error_bounds_of_answers(self) if self._summed is None else np.sqrt(self.query_variances() * (1 + ROUNDED))
 
     def margins(self, confidence: float = CONFIDENCE) -> Floats:
         return margin_bounds_of_answers(self, 1 - probability(confidence, "confidence"))

@@ -91,6 +91,8 @@ def _lattice(
     if isinstance(relation, InvariantDistance):
         if shape not in ("l1", "l2"):
             raise DesignFailed(f"{family}: a budget per distance needs the norm of that distance; use shape l1 or l2.")
+        if (shape, relation.distance) == ("l1", "l2"):
+            raise DesignFailed(f"{family}: an l1 norm exceeds an l2 distance; use shape l2, or a budget per l1 distance.")
         norm = Norm(np.full(relation.size, relation.epsilon), shape)  # type: ignore[arg-type]
         return LatticeMechanism(family, problem.workload, relation, norm, falloff)
     if not isinstance(relation, ChangeRelation):

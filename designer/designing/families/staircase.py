@@ -253,7 +253,7 @@ def _claimed(frame: _Frame, noise: Peaks, best: Solution[PeakedLaw], cosets: int
 
 
 def _work(sizes: Sizes) -> float:
-    """Seconds: of linear programs of 2,500 orbits at most, and of tables, which are wide where a budget is small. `DesignFailed`
+    """Seconds: of programs of 2,500 orbits at most, and of tables, wide where a budget is small; `DesignFailed`
     where nothing is solved."""
     if not 1 <= sizes.dimension <= MOST_DIMENSIONS:
         return 0.0
@@ -269,5 +269,6 @@ STAIRCASE = Family(
     "staircase: least noise on the lattice of the differences, up to 3 or 4 dimensions",
     "pure",
     design_staircase,
+    with_delta=False,
     work=_work,
 )
