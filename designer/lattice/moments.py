@@ -19,8 +19,8 @@ SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is a
 PROPOSALS = 500_000
 NEGLIGIBLE = 1e-10  # of the second moments: what longer vectors would add
 MOST_DIMENSIONS = 8
-MOST_PLACES = 2_000_000  # of the box of coordinates in the basis that holds the vectors that matter
-MOST_PRODUCTS = 400_000_000  # of places and rows of the norm: about a second
+MOST_PLACES = 10_000_000  # of the box of coordinates in the basis that holds the vectors that matter
+MOST_PRODUCTS = 800_000_000  # of places and rows of the norm: a second or two
 CHUNK = 200_000
 
 
@@ -77,7 +77,8 @@ def _widths(norm: Norm, basis: Floats) -> Floats:
         return np.asarray(np.abs(np.linalg.solve(basis.T, vertices.T)).max(axis=1))
     image = np.atleast_2d(norm.factor) @ basis.T
     longer = math.sqrt(len(image)) if norm.order == "linf" else 1.0  # an l1 norm is at least the l2 norm
-    return np.asarray(longer * np.sqrt(np.diagonal(np.linalg.inv(image.T @ image))))
+    widths = longer * np.sqrt(np.diagonal(np.linalg.inv(image.T @ image)))
+    return np.asarray(np.minimum(widths, np.abs(np.linalg.pinv(image)).max(axis=1)) if norm.order == "l1" else widths)
 
 
 def _sums(norm: Norm, falloff: Falloff, basis: Floats, moves: Floats, reach: NDArray[np.int64]) -> Moments:

@@ -127,7 +127,7 @@ def test_distances_are_for_lattices_only():
             design(problem, family)
     with pytest.raises(DesignFailed, match="norm of that distance"):
         design(problem, "lattice_laplace", shape="hull")
-    with pytest.raises(InvalidProblem, match="exceeds an l2 distance"):
+    with pytest.raises(DesignFailed, match="exceeds an l2 distance"):
         design(
             Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0, per_distance="l2")),
             "lattice_laplace",

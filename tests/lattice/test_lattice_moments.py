@@ -20,8 +20,13 @@ def tables(reach: int) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("family", "shape", "budget"),
-    [("lattice_laplace", "l1", 3.0), ("lattice_laplace", "l2", 8.0), ("lattice_laplace", "ellipsoid", 2.0)]
-    + [("lattice_gaussian", "l2", 1.0), ("lattice_gaussian", "ellipsoid", 0.5)],
+    [
+        ("lattice_laplace", "l1", 3.0),
+        ("lattice_laplace", "l2", 8.0),
+        ("lattice_laplace", "ellipsoid", 2.0),
+        ("lattice_gaussian", "l2", 1.0),
+        ("lattice_gaussian", "ellipsoid", 0.5),
+    ],
 )
 def test_moments_are_the_sums_over_all_tables(family: str, shape: str, budget: float) -> None:
     notion: Any = "gaussian" if family == "lattice_gaussian" else "pure"
