@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
+from designer.invariants.structure import Structure, structure_of
 from designer.values.arrays import Immutable, frozen
 from designer.values.checks import count, names, shown
 from designer.values.schema import BOOLEAN, NAMES, PLACE, Named, list_of, or_null, record, whole
@@ -58,10 +59,16 @@ class Statistics(Immutable):
         return np.concatenate([self.matrix, total]) if self.records_public else self.matrix
 
     @cached_property
+    def structure(self) -> Structure | None:
+        """Classes with public sums, alone, nested or crossed, where `constraints` amount to that."""
+        return structure_of(self.constraints)
+
+    @cached_property
     def freedom(self) -> int:
         """The rank of the lattice of changes that keep the statistics, N less the exact rank of `constraints`;
         no basis is computed."""
-        return self.size - integer_rank(self.constraints.tolist())
+        known = self.structure
+        return self.size - integer_rank(self.constraints.tolist()) if known is None else known.freedom
 
     def __eq__(self, other: object) -> bool:
         return self.to_spec() == other.to_spec() if isinstance(other, Statistics) else NotImplemented
