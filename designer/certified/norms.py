@@ -178,13 +178,13 @@ class Norm(Immutable):
         whole = np.array([c.numerator * (shared // c.denominator) for _, c in moved], dtype=object)
         entries, exponent = self._integers
         chosen = entries[:, [k for k, _ in moved]]
-        images = np.abs(chosen[0] * whole if self.map.ndim == 1 else chosen @ whole).tolist() if moved else []
+        images: list[int] = np.abs(chosen[0] * whole if self.map.ndim == 1 else chosen @ whole).tolist() if moved else []
         unit = Fraction(2) ** exponent / shared
         if self.order == "l1":
-            return sum(images) * unit
+            return unit * sum(images)
         if self.order == "linf":
-            return max(images, default=0) * unit
-        return root_above(sum(value * value for value in images) * unit**2)
+            return unit * max(images, default=0)
+        return root_above(unit**2 * sum(value * value for value in images))
 
     @cached_property
     def _integers(self) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.object_]], int]:

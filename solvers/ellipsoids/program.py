@@ -118,7 +118,7 @@ def _independent(
         return None
     point, bound, steps = reached
     covariance = rows.T @ point.covariance @ rows
-    precision = np.linalg.inv(covariance)
+    precision: Array = np.linalg.inv(covariance).astype(np.float64, copy=False)
     worst = float(VectorRows(rows).ratios(precision).max())
     total = value(covariance * worst)
     if not total - bound <= tolerance * total:
