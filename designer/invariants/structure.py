@@ -165,12 +165,12 @@ def _crossed(supports: NDArray[np.bool_]) -> Structure | None:
 
 
 def _finest(partitions: list[Classes]) -> list[Classes]:
-    """Those of the partitions that none of the others refines."""
-    kept: list[Classes] = []
-    for row in sorted(partitions, key=lambda row: -int(row.max())):
-        if not any(len(np.unique(np.stack([row, fine]), axis=1).T) == fine.max() + 1 for fine in kept):
-            kept.append(row)
-    return kept
+    """Those of the partitions that none of the others refines, in their order."""
+    kept: dict[int, Classes] = {}
+    for place, row in sorted(enumerate(partitions), key=lambda entry: -int(entry[1].max())):
+        if not any(len(np.unique(np.stack([row, fine]), axis=1).T) == fine.max() + 1 for fine in kept.values()):
+            kept[place] = row
+    return [kept[place] for place in sorted(kept)]
 
 
 def _partitions(supports: NDArray[np.bool_]) -> Iterator[Classes]:

@@ -84,9 +84,26 @@ def margin_bounds_of_answers(mechanism: LatticeNoise, beyond: float) -> Floats:
         normal = math.sqrt(2 * math.log(2 / beyond))
         unit = _mixture_margin(mechanism.dimension, beyond) if mechanism.falloff == "exponential" else normal
         return np.sqrt(_along(mechanism)) * unit * ROOMY
-    by_cells = np.array([_laplace_margin_of(query, beyond) for query in _weighed(mechanism)])
     by_norm = _by_norm(mechanism, _tail_of_norm(mechanism.dimension, beyond))
-    return np.asarray(np.minimum(by_norm, by_cells) * ROOMY)
+    return np.asarray(np.minimum(by_norm, _margins_by_cells(mechanism, beyond)) * ROOMY)
+
+
+def error_bounds_of_rows(mechanism: LatticeNoise, rounding: float) -> Floats:
+    """Upper bounds of the standard deviations of noise that is drawn row by row and balanced, (K,).
+
+    rounding: a bound of the covariance that balancing adds, along any direction of the lattice.
+    """
+    return np.asarray(np.sqrt(np.square(_by_cells(mechanism)) + rounding * _squares(mechanism)) * ROOMY)
+
+
+def margin_bounds_of_rows(mechanism: LatticeNoise, rounding: float, roundings: int, beyond: float) -> Floats:
+    """Numbers t, (K,), with `P(|noise in answer k| > t_k) <= beyond`: the rows' share, and what `roundings` of them, each
+    below 1 in every cell, add at most, or (Chebyshev) but for a tenth of `beyond`."""
+    rows, weight = mechanism.workload.dense(), float(mechanism.norm.map[0])
+    surely = roundings * np.minimum(np.abs(rows).sum(axis=1), np.abs(_weighed(mechanism) * weight).sum(axis=1))
+    mostly = np.sqrt(rounding * _squares(mechanism) / (beyond / 10))
+    safe = _margins_by_cells(mechanism, beyond) + surely
+    return np.asarray(np.minimum(safe, _margins_by_cells(mechanism, 0.9 * beyond) + mostly) * ROOMY)
 
 
 def _one_direction(mechanism: LatticeNoise) -> tuple[Floats, float]:
@@ -136,6 +153,15 @@ def _by_norm(mechanism: LatticeNoise, norm: float) -> Floats:
 def _by_cells(mechanism: LatticeNoise) -> Floats:
     """`root 2 |q'|_2`, q' what the statistics leave of a query in units of the weight: independent Laplace noise has that."""
     return np.asarray(np.sqrt(2 * np.square(_weighed(mechanism)).sum(axis=1)) * ROOMY)
+
+
+def _squares(mechanism: LatticeNoise) -> Floats:
+    """`|q'|_2^2`, what the statistics leave of each query, (K,)."""
+    return np.asarray(np.square(_weighed(mechanism) * float(mechanism.norm.map[0])).sum(axis=1))
+
+
+def _margins_by_cells(mechanism: LatticeNoise, beyond: float) -> Floats:
+    return np.array([_laplace_margin_of(query, beyond) for query in _weighed(mechanism)])
 
 
 def _weighed(mechanism: LatticeNoise) -> Floats:
