@@ -22,7 +22,7 @@ from solvers.deadline import time_limit
 
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
 AUTO_ELEMENTS = 5000
-SECONDS = 10.0  # for all families together, where nothing else is said
+SECONDS = 15.0  # for all families together, where nothing else is said
 CHEAP = 0.5  # seconds: families that take no longer are started before all others, whatever the gap
 ROOM = 1e-3  # of the loss: below this gap to the limit no family is worth seconds
 
@@ -83,7 +83,7 @@ class Way:
 
 
 def ways_of(families: Sequence[Family], problem: Problem, times: float = 1.0) -> list[Way]:
-    """Every choice of every family, the cheap ones first, the others by how long they take; those of one sort as listed.
+    """Every choice of every family, the cheap ones first, the others by their ranks and by how long they take.
 
     times: how many designs each of them stands for.
     """
@@ -94,7 +94,7 @@ def ways_of(families: Sequence[Family], problem: Problem, times: float = 1.0) ->
         for family in families
         for options in family.choices
     ]
-    return sorted(found, key=lambda way: way.seconds if way.seconds > CHEAP else 0.0)
+    return sorted(found, key=lambda way: (way.family.rank, way.seconds) if way.seconds > CHEAP else (-1, 0.0))
 
 
 def estimated(family: Family, options: Mapping[str, Any], sizes: Sizes) -> float:

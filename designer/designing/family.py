@@ -28,7 +28,8 @@ class Family:
     may be off on purpose, so that no limit of unbiased noise speaks of it.
     choices: the options that "auto" and `compare` try, one after the other. work: about how many seconds a design takes, from
     the `Sizes` of a problem and, by name, the options; None where that is a moment. By it "auto" decides whether, and when, the
-    family is started.
+    family is started. rank: of those that take longer than a moment, families of a lower rank are started first, whatever they
+    take: 0 where they mostly win if they serve at all, 2 where they seldom do.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Family:
     biased: bool = False
     choices: tuple[Mapping[str, Any], ...] = ({},)
     work: Callable[..., float] | None = None
+    rank: int = 1
 
     def __post_init__(self) -> None:
         for key in ("name", "title"):

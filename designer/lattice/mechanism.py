@@ -135,8 +135,8 @@ class LatticeMechanism(Mechanism):
     @property
     def exact(self) -> tuple[str, ...]:
         """The names of the answers that no vector of the lattice moves; the table itself gets noise."""
-        moved = np.abs(self.workload.dense() @ self.lattice.basis.T.astype(np.float64)).max(axis=1)
-        return tuple(name for name, noise in zip(self.workload.queries, moved, strict=True) if not noise)
+        seen = self.law.seen(self.workload.dense())
+        return tuple(name for name, noise in zip(self.workload.queries, seen, strict=True) if not noise)
 
     def _require_promise(self) -> None:
         """A chain whose estimate leaves nothing promised is refused."""
@@ -305,7 +305,7 @@ class LatticeMechanism(Mechanism):
         if self._summed is not None:
             return self._summed
         accepted = 0.0 if self.chain is not None else self.choice.acceptance
-        return simulated_moments(accepted, lambda draws: np.asarray(self.sample_noise(draws, seed=0)))
+        return simulated_moments(accepted, self.relation.size, lambda draws: np.asarray(self.sample_noise(draws, seed=0)))
 
     @property
     def simulated_draws(self) -> int:

@@ -16,7 +16,7 @@ from designer.lattice.law import LatticeLaw
 from designer.values.arrays import Floats
 
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
-PROPOSALS = 500_000
+PROPOSALS, SIMULATED_CELLS = 500_000, 2**24
 NEGLIGIBLE = 1e-10  # of the second moments: what longer vectors would add
 MOST_DIMENSIONS = 8
 MOST_PLACES = 10_000_000  # of the box of coordinates in the basis that holds the vectors that matter
@@ -33,9 +33,9 @@ class Moments(NamedTuple):
     draws: int
 
 
-def simulated_moments(acceptance: float, draw: Callable[[int], Floats]) -> Moments:
-    """Moments of as many draws, (draws, K), as 500,000 proposals give, from 150 for a law that accepts few to 20,000."""
-    draws = min(SIMULATED_DRAWS, max(LEAST_DRAWS, int(PROPOSALS * acceptance)))
+def simulated_moments(acceptance: float, cells: int, draw: Callable[[int], Floats]) -> Moments:
+    """Moments of as many draws, (draws, K), as 500,000 proposals or 16 million cells give, from 150 to 20,000."""
+    draws = min(SIMULATED_DRAWS, max(LEAST_DRAWS, min(int(PROPOSALS * acceptance), SIMULATED_CELLS // cells)))
     noise = draw(draws)
     return Moments(noise.T @ noise / draws, np.abs(noise).mean(axis=0), draws)
 

@@ -82,6 +82,9 @@ def test_a_family_with_an_estimate_takes_part_by_it_alone(few: None) -> None:
         assert names.index("slow") > names.index("wide, width 1") > names.index("laplace")
         seconds = [way.seconds for way in ways if way.seconds > CHEAP]
         assert seconds == sorted(seconds) and max(seconds) == 7e3 and ways[-1].name == "slow"
+        with family("seldom", work=lambda sizes, **_: 9.0, rank=2), family("mostly", work=lambda sizes, **_: 9e3, rank=0):
+            slow = [way.name for way in ways_of(automatic_families(REAL), REAL) if way.seconds > CHEAP]
+            assert (slow[0], slow[-2], slow[-1]) == ("mostly", "slow", "seldom")
         notes = tried(REAL, seconds=LONG)
         assert notes["slow"].startswith("not started: about 7e+03 s, and ") and notes["slow"].endswith(" s of 600 s were left")
         assert notes["wide, width 2"].startswith("loss ")

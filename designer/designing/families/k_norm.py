@@ -131,7 +131,7 @@ def hull_work(dimension: int, pairs: int) -> float:
     what has too many dimensions is refused at once."""
     if not 1 < dimension <= LARGEST_DIMENSION:
         return 0.0
-    return float(min(LONGEST_HULL, 5.5 ** (dimension - 9) * 0.9 * pairs**0.5))
+    return float(min(LONGEST_HULL, 5.5 ** (dimension - 9) * 0.75 * pairs**0.5))
 
 
 def _work(sizes: Sizes) -> float:
