@@ -19,8 +19,10 @@ Objective = Callable[[Array], tuple[float, Array]]
 def minimised(
     objective: Objective, start: Array, iterations: int, nonnegative: bool = False, memory: int = 20
 ) -> tuple[Array, int]:
-    """Where the descent ended, (n,), at the `time_limit` at the latest, and after how many steps; `objective` returns a value and
-    its gradient (n,)."""
+    """Where the descent ended, (n,), at the `time_limit` at the latest, and after how many steps.
+
+    objective: returns a value and its gradient (n,).
+    """
     from scipy.optimize import Bounds, minimize
 
     bounds = Bounds(0.0, np.inf) if nonnegative else None
