@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.values.arrays import Immutable, frozen
+from designer.values.arrays import Floats, Immutable, frozen
 
 Kind = Literal["partition", "nested", "margins"]
 Classes = NDArray[np.intp]
@@ -62,6 +63,33 @@ class Structure(Immutable):
             return self.size - 1 - sum(n - 1 for n in self.levels)
         return self.size - len(np.unique(self.classes[self.classes != FREE]))
 
+    @cached_property
+    def order(self) -> Classes:
+        """The elements in the order of a table of shape (*levels, repeats)."""
+        return np.asarray(np.lexsort(self.classes[::-1]))
+
+    def projected(self, rows: Floats) -> Floats:
+        """The orthogonal projections of rows, (K, N), onto the span of the changes."""
+        if self.kind != "margins":
+            rest = np.array(rows, dtype=np.float64)
+            for block in self.blocks():
+                rest[:, block] -= rest[:, block].mean(axis=1, keepdims=True)
+            return rest
+        table = np.asarray(rows, dtype=np.float64)[:, self.order].reshape(-1, *self.levels, self.repeats)
+        rest = np.empty((len(table), self.size))
+        rest[:, self.order] = _without_margins(table).reshape(len(table), -1)
+        return rest
+
+    def seen(self, rows: Floats) -> NDArray[np.bool_]:
+        """Which rows, (K, N), some change moves: (K,). By differences of entries, so that equal entries leave no rounding."""
+        if self.kind != "margins":
+            steps = [np.diff(rows[:, block], axis=1) for block in self.blocks()]
+            return np.asarray(np.concatenate([rows[:, self.free], *steps], axis=1).any(axis=1))
+        table = rows[:, self.order].reshape(-1, *self.levels, self.repeats)
+        axes = range(1, table.ndim - 1)
+        swaps = [np.diff(np.diff(table, axis=i), axis=j) for i in axes for j in axes if i < j] + [np.diff(table, axis=-1)]
+        return np.asarray(np.any([swap.reshape(len(rows), -1).any(axis=1) for swap in swaps], axis=0))
+
     def blocks(self) -> list[NDArray[np.intp]]:
         """The elements of each class of a partition, free ones left out."""
         row = self.classes[0]
@@ -73,6 +101,17 @@ class Structure(Immutable):
     def free(self) -> NDArray[np.intp]:
         """The elements that no statistic counts."""
         return np.flatnonzero(self.classes[0] == FREE)
+
+
+def _without_margins(table: Floats) -> Floats:
+    """Tables (K, *levels, repeats) less the mean of each class of each axis; the mean of all is taken once."""
+    axes = range(1, table.ndim - 1)
+    mean = table.mean(axis=tuple(range(1, table.ndim)), keepdims=True)
+    rest = table - mean
+    for axis in axes:
+        others = tuple(i for i in range(1, table.ndim) if i != axis)
+        rest = rest - (table.mean(axis=others, keepdims=True) - mean)
+    return np.asarray(rest)
 
 
 def structure_of(rows: NDArray[np.integer]) -> Structure | None:
@@ -126,12 +165,12 @@ def _crossed(supports: NDArray[np.bool_]) -> Structure | None:
 
 
 def _finest(partitions: list[Classes]) -> list[Classes]:
-    """Those of the partitions that none of the others refines."""
-    kept: list[Classes] = []
-    for row in sorted(partitions, key=lambda row: -int(row.max())):
-        if not any(len(np.unique(np.stack([row, fine]), axis=1).T) == fine.max() + 1 for fine in kept):
-            kept.append(row)
-    return kept
+    """Those of the partitions that none of the others refines, in their order."""
+    kept: dict[int, Classes] = {}
+    for place, row in sorted(enumerate(partitions), key=lambda entry: -int(entry[1].max())):
+        if not any(len(np.unique(np.stack([row, fine]), axis=1).T) == fine.max() + 1 for fine in kept.values()):
+            kept[place] = row
+    return [kept[place] for place in sorted(kept)]
 
 
 def _partitions(supports: NDArray[np.bool_]) -> Iterator[Classes]:

@@ -206,6 +206,7 @@ WEAKER = {
     "lattice metric": (("norm", "map"), lambda v: [w * 1.001 for w in v]),
     "lattice distance": (("norm", "map"), lambda v: [w * 1.001 for w in v]),
     "lattice chain": (("norm", "map"), lambda v: [w * 1.001 for w in v]),
+    "lattice rows": (("norm", "map"), lambda v: [w * 1.001 for w in v]),
     "marginals attributes": (("precisions", 1), lambda v: v * 1.01),
     "marginals presence": (("precisions", 0), lambda v: v * 1.01),
     "mwem": (("shares", 0, 1), lambda v: "501/1000"),

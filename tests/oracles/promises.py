@@ -237,4 +237,5 @@ LOSSES: dict[str, Callable[[Core], float | None]] = {
     "dp-designer/small-db": synthetic,
     "dp-designer/marginals": marginals,
     "dp-designer/lattice-mechanism": lattice,
+    "dp-designer/row-mechanism": lambda core: lattice({**core, "cells": None}),
 }

@@ -53,6 +53,7 @@ def lattices() -> dict[str, Specified]:
         "lattice gaussian": design(normal, "lattice_gaussian", shape="ellipsoid").mechanism,
         "lattice metric": design(costs, "lattice_laplace", shape="l2").mechanism,
         "lattice chain": moved,
+        "lattice rows": design(Problem(Workload.identity(4), tables.protect(0.5, 2)), "lattice_rows").mechanism,
         "lattice distance": design(far, "lattice_laplace", shape="l2").mechanism,
     }
 
