@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from designer.certified.sensitivity import Longest
 from designer.invariants.changes import sums_are_exact
-from designer.invariants.lengths import Change, Lengths, Order, lengths_of
+from designer.invariants.lengths import Change, Lengths, Order, known_lengths
 from designer.invariants.lines import LineTable, line_table
 from designer.invariants.statistics import Statistics
 from designer.invariants.structure import Classes, Structure
@@ -195,7 +195,7 @@ class Lines(KnownChanges):
 def known_changes(statistics: Statistics, adjacency: int) -> KnownChanges | None:
     """What is known of the changes of at most `adjacency` replaced records; None for statistics of no known kind."""
     structure, constraints = statistics.structure, statistics.constraints
-    lengths = lengths_of(constraints, structure, adjacency)
+    lengths = known_lengths(constraints, structure, adjacency)
     if lengths is None:
         return None
     if structure is None:

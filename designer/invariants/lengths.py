@@ -59,14 +59,14 @@ def length_of(change: Change, order: Order) -> int:
     return sum(amounts) if order == "l1" else sum(amount * amount for amount in amounts)
 
 
-def lengths_of(constraints: Integers, structure: Structure | None, adjacency: int) -> Lengths | None:
+def known_lengths(constraints: Integers, structure: Structure | None, adjacency: int) -> Lengths | None:
     """The lengths of the changes of at most `adjacency` replaced records; None for statistics of no known kind.
 
     constraints: (p, N), the total among their combinations. structure: theirs.
 
     >>> from designer.invariants.structure import structure_of
     >>> rows = np.kron(np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]), [1, 1])
-    >>> found = lengths_of(rows, structure_of(rows), 3)
+    >>> found = known_lengths(rows, structure_of(rows), 3)
     >>> found.total, found.square, found.largest
     (6, 18, 3)
     """
