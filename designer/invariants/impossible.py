@@ -1,7 +1,7 @@
 """How many records must change with one where some elements are impossible: the bound of SEMI Theorem 16, proven anew.
 
 With impossible elements a record cannot always be swapped into its new place by two others, so `p + 1` fails for two crossed
-margins: chains of swaps are needed, as long as the pattern of impossible cells is deep (docs/theory/invariants.md, section 11).
+margins: chains of swaps are needed, as long as the pattern of impossible cells is deep (docs/theory/invariants.md, section 12).
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ from typing import overload
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
+from designer.invariants.changes import InvariantDistance, InvariantMetric
 from designer.invariants.impossible import proven_adjacency
+from designer.invariants.one_budget import InvariantChanges
 from designer.invariants.statistics import Distance, Integers, Statistics
 from designer.metrics import Metric
 from designer.question.domain import Domain
