@@ -180,7 +180,8 @@ class LatticeMechanism(Mechanism):
         if self.dimension > LARGEST_BASIS:
             raise DesignFailed(
                 f"{self.family}: the lattice of the invariant has rank {self.dimension}, and a basis is reduced up to "
-                f"{LARGEST_BASIS}; use the shape l1, which needs none, publish more statistics, or merge elements."
+                f"{LARGEST_BASIS}; lattice_gaussian, the shape l1 for classes and lattice_rows for margins need none. "
+                "Or publish more statistics, or merge elements."
             )
         if self.dimension > SLOW_BASIS:
             announce(f"reducing a lattice basis of rank {self.dimension}")
