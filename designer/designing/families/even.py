@@ -18,6 +18,7 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.designing.problem import Problem
 from designer.designing.repair import Bound, claimed
 from designer.errors import DesignFailed
+from designer.invariants.bounded import Bounded
 from designer.invariants.known import Crossed, Exchanges, KnownChanges
 from designer.invariants.lengths import length_of
 from designer.invariants.one_budget import InvariantChanges
@@ -48,8 +49,8 @@ def even_noise(
     """Independent noise of one scale in every count, projected onto what changes reach or not; optimality is claimed for an
     `objective` where it is proven."""
     relation = problem.relation
-    assert isinstance(relation, InvariantChanges) and relation.known is not None
-    known, size = relation.known, relation.size
+    assert isinstance(relation, InvariantChanges)
+    known, size = relation.without_list, relation.size
     still = known.unmoved(np.eye(size))
     if still.all():
         raise DesignFailed(f"{family}: no protected change moves a count; publish them all.")
@@ -83,6 +84,8 @@ def _least_loss(problem: Problem, relation: InvariantChanges, known: KnownChange
     moving = relation.size - int(known.unmoved(np.eye(relation.size)).sum())
     share = {"squared": float(moving), "absolute": float(moving), "max": 1.0}[problem.loss]
     cost = float(problem.costs[0])
+    if isinstance(known, Bounded):
+        return None
     if order == "l1":  # equal scales c = |v|_1 / epsilon by symmetry, v the longest change
         scale = length_of(known.lengths.longest("l1"), "l1") / relation.epsilon
         return cost * share * (scale if problem.loss == "absolute" else 2 * scale**2)
