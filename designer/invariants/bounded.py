@@ -47,7 +47,7 @@ class Bounded(KnownChanges):
 
 def require_boundable(statistics: Statistics, adjacency: int) -> None:
     """`DesignFailed` with what it would cost, where the programs would take too long."""
-    if partitions_of(statistics.constraints) is None and statistics.size > PROGRAMS:
+    if partitions_of(statistics.sums) is None and statistics.size > PROGRAMS:
         listed = multiset_count(statistics.size, 2 * adjacency, True)
         raise DesignFailed(
             f"relation: the statistics are of no kind whose changes are known in closed form (totals, classes, nested sums, "
@@ -60,7 +60,7 @@ def require_boundable(statistics: Statistics, adjacency: int) -> None:
 def bounded_changes(statistics: Statistics, adjacency: int) -> Bounded:
     """The changes of at most `adjacency` replaced records, bounded; `DesignFailed` where none is found."""
     constraints = statistics.constraints
-    classes = partitions_of(constraints)
+    classes = partitions_of(statistics.sums)
     changes = _found(constraints, adjacency)
     if classes is not None and len(np.unique(np.array(classes), axis=1).T) == statistics.size:
         largest = adjacency * (len(classes) - 1) // len(classes)

@@ -79,6 +79,10 @@ class ChangeRelation(Relation):
     def size(self) -> int:
         return self.invariant.size
 
+    @property
+    def impossible(self) -> tuple[int, ...]:
+        return self.invariant.impossible
+
     @cached_property
     def changes(self) -> Integers:
         """All v != 0 with `A v = 0` that move at most `adjacency` records, (M, N), in lexicographic order."""
@@ -171,7 +175,7 @@ class ChangeRelation(Relation):
 
     def unprotected(self) -> tuple[str, ...]:
         apart = "No protected change moves some further statistics either, so those are published exactly too."
-        return _published(self.invariant) + (() if self.spans_kernel else (apart,))
+        return self.invariant.published() + (() if self.spans_kernel else (apart,))
 
     def protected_unit(self) -> str:
         return (
@@ -228,6 +232,10 @@ class InvariantDistance(Relation):
     def size(self) -> int:
         return self.invariant.size
 
+    @property
+    def impossible(self) -> tuple[int, ...]:
+        return self.invariant.impossible
+
     def is_vacuous(self) -> bool:
         return self.invariant.freedom == 0
 
@@ -265,7 +273,7 @@ class InvariantDistance(Relation):
         )
 
     def unprotected(self) -> tuple[str, ...]:
-        return _published(self.invariant)
+        return self.invariant.published()
 
     def facts(self) -> dict[str, float | int | None]:
         return {"budget_per_unit_of_distance": self.epsilon}
@@ -283,13 +291,6 @@ class InvariantDistance(Relation):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantDistance:
         return cls(Statistics.from_spec(spec["invariant"]), positive(spec["epsilon"], "epsilon"), spec["distance"])
-
-
-def _published(invariant: Statistics) -> tuple[str, ...]:
-    """Sentences: which statistics are public."""
-    listed = ", ".join(invariant.names[:8]) + (" and more" if len(invariant.names) > 8 else "")
-    published = f"The invariant statistics are published exactly: {listed}. Databases that differ in them are not protected."
-    return (published, "The number of records is public.") if invariant.records_public else (published,)
 
 
 @dataclass(frozen=True, eq=False)
