@@ -31,18 +31,28 @@ class Bounded(KnownChanges):
     lengths: Lengths
 
     def unmoved(self, rows: Floats) -> Booleans:
-        """Rows, (R, N), that are combinations of the constraints, proven by their rank; others count as moved."""
-        kept = self.constraints.astype(np.float64)
-        shares = np.linalg.lstsq(kept.T, rows.T, rcond=None)[0]
-        off = np.abs(rows.T - kept.T @ shares).max(axis=0)
-        near = (
-            (off <= 1e-9 * np.abs(rows).max(axis=1)) & (rows == np.rint(rows)).all(axis=1) & (np.abs(rows) < 2**31).all(axis=1)
-        )
-        both = np.vstack([self.constraints, rows[near].astype(np.int64)]).tolist()
-        return near if integer_rank(both) == integer_rank(self.constraints.tolist()) else np.zeros(len(rows), dtype=bool)
+        """Rows, (R, N), that are combinations of the constraints; others count as moved."""
+        return in_row_space(self.constraints, rows)
 
     def count_at_least(self) -> int:
         return len(self.lengths.changes[:1])
+
+
+def in_row_space(constraints: Integers, rows: Floats) -> Booleans:
+    """Which rows, (R, N), of whole numbers are combinations of the constraints, (p, N), by exact ranks; False for others."""
+    listed = {row.tobytes() for row in constraints}
+    whole = (rows == np.rint(rows)).all(axis=1) & (np.abs(rows) < 2**31).all(axis=1)
+    found = whole & np.array(
+        [row.tobytes() in listed for row in np.where(whole[:, None], rows, 0.0).astype(np.int64)], dtype=bool
+    )
+    kept = constraints.astype(np.float64)
+    shares = np.linalg.lstsq(kept.T, rows.T, rcond=None)[0]
+    off = np.abs(rows.T - kept.T @ shares).max(axis=0)
+    near = whole & ~found & (off <= 1e-9 * np.abs(rows).max(axis=1))
+    if near.any():
+        both = np.vstack([constraints, rows[near].astype(np.int64)]).tolist()
+        found |= near & (integer_rank(both) == integer_rank(constraints.tolist()))
+    return np.asarray(found)
 
 
 def require_boundable(statistics: Statistics, adjacency: int) -> None:

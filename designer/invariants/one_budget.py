@@ -18,7 +18,7 @@ from designer.certified.norms import NormOrder as Order
 from designer.certified.sensitivity import ByLength, Longest
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.bounded import bounded_changes, require_boundable
-from designer.invariants.changes import ChangeRelation, change_words, most_changes, sums_are_exact
+from designer.invariants.changes import ChangeRelation, change_words, most_changes, points_of_change, sums_are_exact
 from designer.invariants.known import Booleans, Exchanges, KnownChanges, known_changes
 from designer.invariants.lengths import Change
 from designer.invariants.statistics import Statistics
@@ -121,9 +121,7 @@ class InvariantChanges(ChangeRelation, ByLength):
             return super().points(columns)
         if self.exchanges:
             return self.adjacency * columns
-        change = self.without_list.some_change
-        moved = sum((n * columns[i] for i, n in change), np.zeros(columns.shape[1]))
-        return np.stack([moved, np.zeros(columns.shape[1])])
+        return points_of_change(self.without_list.some_change, columns)
 
     def blocks(self) -> Iterator[Block]:
         """All changes of the list; of exchanges, the pairs of elements; of other changes one, which has the budget of all."""
