@@ -35,6 +35,7 @@ from solvers.programs.absolute_moments import mean_absolute
 # standard error of about 0.3 % of the value.
 LONGEST_RECURSION = 128
 SIMULATED_DRAWS = 100_000
+FINE_RATE = 2.0**-12  # a step: moments of the discrete law are those of the continuous one up to 2^-26
 PROVEN_AT_ONCE = 2048  # indices in the triangulation of a gauge: 0.1 s
 
 
@@ -144,7 +145,8 @@ def _in_units(variances: Floats, units: Floats) -> Floats:
 
 
 def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
-    """Independent coordinates; a combination `sum g_j z_j` is a sum of exponentials with both signs, in the continuous law."""
+    """Independent coordinates; on fine grids a combination `sum g_j z_j` is, as in the continuous law, a sum of exponentials
+    with both signs."""
     law = DiscreteLaplace(_weights(norm, heard, steps))
     scales = 1 / norm.map[heard]
 
@@ -152,7 +154,8 @@ def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fra
         return mean_absolute(np.hstack([rows * scales, -rows * scales]))
 
     covariance = np.diag(_in_units(law.variance(), units[heard]))
-    recursion = absolute if 2 * len(heard) <= LONGEST_RECURSION else None
+    fine = max(law.rates) < FINE_RATE
+    recursion = absolute if fine and 2 * len(heard) <= LONGEST_RECURSION else None
     return Noise(law, heard, units, covariance, recursion, law.mean_absolute() * units[heard])
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from designer.additive.grid import Grid
+from designer.additive.grid import Grid, coarsest_exponent
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm
 from designer.certified.optimality import bounded
@@ -26,11 +26,15 @@ from designer.values.arrays import Floats
 
 @dataclass(frozen=True)
 class Bound:
-    """What a solver proved: no design of the family has a loss below `lower`; `objective` says which loss, `method` how."""
+    """What a solver proved: no design of the family has a loss below `lower`; `objective` says which loss, `method` how.
+
+    on_grid: the loss is that of noise on the coarsest grid that holds the queries, not that of continuous noise.
+    """
 
     objective: str
     lower: float
     method: str
+    on_grid: bool = False
 
 
 def freeze(
@@ -41,13 +45,16 @@ def freeze(
     shape: Callable[[SensitivitySet], Norm],
     falloff: Literal["exponential", "gaussian"],
     bound: Bound | None = None,
+    *,
+    whole: bool = False,
 ) -> AdditiveMechanism:
     """The certified mechanism whose noise follows `shape(differences on the grid)`, divided by what privacy requires.
 
     scales: rough noise scales of the measured coordinates, (R,), which choose the grid; 0 where there is none.
+    whole: on the coarsest grid that holds the measured matrix (see `Grid.for_scales`).
     """
     matrix = coordinates.matrix(problem)
-    grid = Grid.for_scales(matrix, scales)
+    grid = Grid.for_scales(matrix, scales, whole=whole)
     on_grid = grid.values(grid.integers(matrix))
     _refuse_swallowed(problem.relation, matrix, on_grid, scales)
     rounded = SensitivitySet.of(on_grid, problem.relation)
@@ -67,7 +74,7 @@ def freeze(
     if bound is None:
         return made
     value = _loss(problem, made)
-    rounding = rounding_of(problem, made) if bound.lower > value else 0.0
+    rounding = rounding_of(problem, made, on_grid=bound.on_grid) if bound.lower > value else 0.0
     claim = bounded(bound.objective, value, bound.lower, bound.method, rounding)
     return made.annotated(made.provenance, claim)
 
@@ -77,7 +84,7 @@ def _loss(problem: Problem, made: AdditiveMechanism) -> float:
     return problem.loss_of(made.query_variances(), absolutes)
 
 
-def rounding_of(problem: Problem, made: AdditiveMechanism) -> float:
+def rounding_of(problem: Problem, made: AdditiveMechanism, *, on_grid: bool = False) -> float:
     """How far the loss of a mechanism on a grid may lie below that of continuous noise for
     the queries before they were rounded.
 
@@ -86,13 +93,16 @@ def rounding_of(problem: Problem, made: AdditiveMechanism) -> float:
     (`0 <= 1/r^2 - 1/(4 sinh^2(r/2)) <= 1/12`, `0 <= 1/r - 1/sinh r <= 1` for a rate r per step). Twice h of every coordinate,
     with its part in the answer, is allowed for noise of any shape. What a reconstruction leaves out of the queries, and the
     floats that added the loss up, come on top.
+    on_grid: the loss was that of noise on the coarsest grid that holds the queries; where the mechanism has it, h is 0.
     """
-    heard = ~made.norm.silent
-    steps = np.where(heard, made.grid.steps, 0.0)
+    silent = made.norm.silent
+    if on_grid:
+        silent = silent | (np.array([coarsest_exponent(row) for row in made.target]) == np.array(made.grid.exponents))
+    steps = np.where(silent, 0.0, made.grid.steps)
     coarse = 2 * (steps if made.reconstruction is None else np.abs(made.reconstruction) @ steps)
     power = 1 if problem.loss == "absolute" else 2
     loss = _loss(problem, made)
-    floats = (len(heard) + len(coarse) + 16) * 2.0**-50
+    floats = (len(steps) + len(coarse) + 16) * 2.0**-50
     relative = (1 + _beyond_budgets(made)) ** power * (1 + _left_out(problem, made)) - 1 + floats
     return float(loss * relative + (1 + relative) * problem.loss_of(coarse**2, coarse))
 

@@ -43,6 +43,13 @@ class NoiseCost:
         narrowing, _ = self._shape(weights)
         return np.asarray(self.costs * weights**-self.power * narrowing**self.power)
 
+    def weights_at(self, value: float) -> Floats:
+        """The weights, (K,), at which every `v_k f_k` has this value."""
+        roots = (value / self.costs) ** (1 / self.power)
+        half = self.steps / self.power
+        safe = np.where(half > 0, half, 1.0)
+        return np.where(half > 0, np.arcsinh(safe / roots) / safe, 1 / roots)
+
     def pull(self, weights: Floats) -> Floats:
         """`-w_k` times the derivative in w_k, (K,), positive."""
         narrowing, growth = self._shape(weights)

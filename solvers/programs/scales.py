@@ -10,6 +10,7 @@ bounds the cost of all feasible weights from below. Any lambda proves a bound, w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -61,6 +62,50 @@ def minimise_scales(
     )
 
 
+def equalise_costs(
+    rows: Floats,
+    costs: Floats,
+    power: int,
+    separate: Separation | None = None,
+    *,
+    steps: Floats | None = None,
+    tolerance: float = 1e-9,
+    rounds: int = 60,
+) -> Solution[Floats]:
+    """Weights of the least `max_k v_k f_k(w_k)`: at the optimum all of these are equal, as raising any other weight only
+    tightens the constraints.
+
+    `w(t)`, the weights at which all cost t, falls in t. So the t at which the worst of some rows is 1 bounds the optimum over
+    all of them from below, and rounds go on until no row exceeds 1 there. Arguments as in `minimise_scales`.
+    """
+    cost = NoiseCost.of(costs, power, steps)
+    best, bound, iterations = (np.inf, 1.0 / rows.max(axis=0)), 0.0, 0
+    for iterations in range(1, rounds + 1):  # noqa: B007
+        t = _equal_cost(rows, cost)
+        weights, bound = cost.weights_at(t), max(bound, t * (1 - 1e-12))
+        worst, more = separate(weights) if separate else (float((rows @ weights).max()), rows[:0])
+        best = min(best, (float(cost.values(weights / worst).max()), weights / worst), key=lambda pair: pair[0])
+        if best[0] - bound <= tolerance * best[0] or not len(more):
+            break
+        rows = np.concatenate([rows, more])
+    status = Status.OPTIMAL if best[0] - bound <= tolerance * best[0] else Status.STALLED
+    return Solution(status, best[1], best[0], min(bound, best[0]), iterations, "equal costs: one unknown")
+
+
+def _equal_cost(rows: Floats, cost: NoiseCost) -> float:
+    """The t at which the largest `r w(t)` is 1, to the last few places, by bisection of its logarithm."""
+    line = float((rows @ np.sqrt(cost.costs)).max() ** 2) if cost.power == 2 else float((rows @ cost.costs).max())
+    low, high = line, line  # of the real line, which no grid exceeds
+    while (rows @ cost.weights_at(low)).max() < 1.0:
+        low /= 1e3
+    for _ in range(200):
+        middle = math.sqrt(low) * math.sqrt(high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if (rows @ cost.weights_at(middle)).max() > 1.0 else (low, middle)
+    return low
+
+
 def dual_bound(rows: Floats, cost: NoiseCost, multipliers: Floats) -> float:
     """The best dual bound among multiples of `multipliers`: closed on the real line, found by Newton's method on a grid.
 
@@ -83,7 +128,7 @@ def _bound_on_grid(cost: NoiseCost, share: Floats, start: float) -> float:
     """`sum_k min_w (v_k f_k(w) + t share_k w) - t` for the t, sought from `start`, at which it is about largest.
 
     At any weights w, with `a_k` minus the slope of `v_k f_k` there, the minimum over w of `v_k f_k + a_k w` is attained: the
-    bound is exact for slopes a, and it grows with them. So it is taken at `t = max a_k / share_k`, not at the t that was sought.
+    bound is exact for slopes a, and it grows with them. So it is taken at `t = max a_k / share_k`, not at the t sought.
     """
     t = start
     for _ in range(DUAL_STEPS):

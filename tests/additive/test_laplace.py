@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Literal
 
 import cvxpy as cp
 import numpy as np
@@ -96,12 +97,64 @@ def test_optimum_agrees_with_cvxpy_over_all_pairs(loss: str) -> None:
     assert design(problem, "laplace").optimality.value == pytest.approx(value, rel=1e-6)  # type: ignore[union-attr]
 
 
-def test_error_is_twice_the_squared_scales_up_to_the_grid() -> None:
-    made = design(Problem(Workload.identity(4), metrics.add_remove(4, 0.5)), "laplace")
-    assert made.mechanism.scales == pytest.approx(np.full(4, 2.0), rel=1e-9)
-    assert made.error == pytest.approx(32.0, rel=1e-9)
-    assert made.mechanism.error("absolute") == pytest.approx(8.0, rel=1e-9)
-    assert made.mechanism.error("max") == pytest.approx(8.0, rel=1e-9)
+def test_error_of_real_valued_answers_is_twice_the_squared_scales() -> None:
+    made = design(Problem(Workload(0.3 * np.eye(4)), metrics.add_remove(4, 0.5)), "laplace")
+    assert made.mechanism.scales == pytest.approx(np.full(4, 0.6), rel=1e-9)
+    assert made.error == pytest.approx(4 * 2 * 0.36, rel=1e-9)
+    assert made.mechanism.error("absolute") == pytest.approx(4 * 0.6, rel=1e-9)
+    assert made.mechanism.error("max") == pytest.approx(2 * 0.36, rel=1e-9)
+
+
+@pytest.mark.parametrize("budget", [0.5, 1.0, 2.0, 4.0, 8.0])
+@pytest.mark.parametrize("loss", ["squared", "absolute", "max"])
+def test_counts_have_the_error_of_the_geometric_law_and_whole_answers(
+    budget: float, loss: Literal["squared", "absolute", "max"]
+) -> None:
+    made = design(Problem(Workload.identity(4), metrics.add_remove(4, budget), loss=loss), "laplace")
+    variance, absolute = 1 / (2 * np.sinh(budget / 2) ** 2), 1 / np.sinh(budget)
+    assert made.mechanism.grid.exponents == (0, 0, 0, 0)
+    assert made.mechanism.error("squared") == pytest.approx(4 * variance, rel=1e-8)
+    assert made.mechanism.error("absolute") == pytest.approx(4 * absolute, rel=1e-8)
+    assert made.mechanism.error("max") == pytest.approx(variance, rel=1e-8)
+    assert made.optimality is not None and made.optimality.gap <= 1e-9
+    answers = made.mechanism.release([1, 2, 3, 2**40]).answers
+    assert (answers == np.rint(answers)).all()
+
+
+@pytest.mark.parametrize("unit", [0.25, 4.0, 3.0, 2.0**-60])
+def test_answers_are_multiples_of_the_largest_power_of_two_that_all_entries_share(unit: float) -> None:
+    matrix = unit * np.array([[1.0, 3, 0], [2, 4, 6]])
+    made = design(Problem(Workload(matrix), metrics.uniform(3, 3.0)), "laplace").mechanism
+    steps = np.array([1.0, 2.0]) * (1.0 if unit == 3.0 else unit)
+    assert made.grid.steps.tolist() == steps.tolist() and (made.effective == matrix).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("loss", ["squared", "absolute", "max"])
+def test_no_other_weights_do_better_on_whole_numbers(seed: int, loss: Literal["squared", "absolute", "max"]) -> None:
+    """Against thousands of private weights near and far, the loss summed over the law itself."""
+    generator = np.random.default_rng(seed)
+    matrix, budgets = generator.integers(-3, 4, (2, 5)).astype(float), generator.uniform(1, 6, 5)
+    problem = Problem(Workload(matrix), metrics.add_remove(5, budgets), loss=loss, weights=[1.0, 3.0])
+    made = design(problem, "laplace")
+    places, steps = np.arange(-400, 401), made.mechanism.grid.steps
+    rows = np.abs(
+        np.hstack(
+            [
+                matrix / budgets,
+                *[(matrix[:, [i]] - matrix[:, [j]]) / (budgets[i] + budgets[j]) for i in range(5) for j in range(i)],
+            ]
+        )
+    ).T
+    found = 1 / made.mechanism.scales
+    tries = found * np.exp(generator.normal(0, [[0.02]] * 1500 + [[0.5]] * 500, (2000, 2)))
+    tries /= (tries @ rows.T).max(axis=1)[:, None]
+    mass = np.exp(-tries[:, :, None] * steps[:, None] * np.abs(places))
+    mass /= mass.sum(axis=2, keepdims=True)
+    size = np.abs(steps[:, None] * places) ** (1 if loss == "absolute" else 2)
+    each = np.array([1.0, 3.0]) * (mass * size).sum(axis=2)
+    losses = each.max(axis=1) if loss == "max" else each.sum(axis=1)
+    assert made.loss <= losses.min() * (1 + 1e-9) and losses.min() <= made.loss * 1.05
 
 
 def test_uniform_metric_gives_the_standard_laplace_scale() -> None:

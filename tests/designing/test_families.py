@@ -45,11 +45,16 @@ def loss(family: str, workload: Workload, relation: metrics.Relation, **rest: An
     return design(Problem(workload, relation, notion(family), **rest), family, **quick(family)).loss
 
 
+def geometric(rate: float) -> float:
+    """The variance of two-sided geometric noise on the integers."""
+    return 1 / (2 * math.sinh(rate / 2) ** 2)
+
+
 # Closed forms --------------------------------------------------------------------------------------------------------
 
-# Losses over b^2 of N counts when a record comes or goes: s = N, u = e_i.
+# Losses over b^2 of N counts when a record comes or goes: s = N, u = e_i. Those of the Laplace family are geometric.
 COMING_OR_GOING = {
-    "laplace": lambda n: 2 * n,
+    "laplace": lambda n: n * geometric(0.7) * 0.49,
     "k_norm": lambda n: 2 * n,  # the cross-polytope: E U_1^2 = 2 / ((s + 1)(s + 2)), the l1 norm
     "ellipsoid": lambda n: n * (n + 1),
     "l2_ball": lambda n: n * (n + 1),
@@ -61,7 +66,7 @@ COMING_OR_GOING = {
 }
 # When a record changes: s = N - 1, u = e_i - e_j.
 CHANGING = {
-    "laplace": lambda n: 8 * n,
+    "laplace": lambda n: n * geometric(0.35) * 0.49,
     "ellipsoid": lambda n: 2 * n * (n - 1),  # (s + 1) 2 (I - 11'/N)
     "l2_ball": lambda n: 2 * n * (n - 1),
     "gaussian": lambda n: 2 * (n - 1),

@@ -126,8 +126,8 @@ def test_a_bound_above_its_value_is_an_error_and_not_clipped(monkeypatch: pytest
         bounded("loss", 1.0, math.nan, "method")
     honest = freezing.Bound
 
-    def wrong(objective: str, lower: float, method: str) -> Any:
-        return honest(objective, lower * (1 + 1e-6), method)
+    def wrong(objective: str, lower: float, method: str, **rest: Any) -> Any:
+        return honest(objective, lower * (1 + 1e-6), method, **rest)
 
     for family, module in (("laplace", "laplace"), ("gaussian", "ellipsoid"), ("diagonal_gaussian", "ellipsoid")):
         monkeypatch.setattr(f"designer.designing.families.{module}.Bound", wrong)

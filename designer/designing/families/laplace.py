@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from designer import metrics
+from designer.additive.grid import coarsest_exponent
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
@@ -20,26 +21,32 @@ from designer.designing.repair import Bound, freeze
 from designer.errors import DesignFailed
 from designer.values.arrays import Floats
 from designer.values.checks import positive
-from solvers.programs.scales import minimise_scales
+from solvers.programs.scales import equalise_costs, minimise_scales
 from solvers.solution import Solution
-from solvers.status import Status
 
 OBJECTIVES = {
-    "squared": "2 sum_k v_k c_k^2, the weighted squared error of Laplace noise with scales c",
-    "absolute": "sum_k v_k c_k, the weighted absolute error of Laplace noise with scales c",
-    "max": "max_k 2 v_k c_k^2, the largest weighted squared error of Laplace noise with scales c",
+    "squared": "sum_k v_k Var_k, the weighted squared error of independent Laplace noise on the multiples of each query's step",
+    "absolute": "sum_k v_k E|z_k|, the weighted absolute error of independent Laplace noise on those multiples",
+    "max": "max_k v_k Var_k, the largest weighted squared error of independent Laplace noise on those multiples",
 }
+# Beyond this many budgets a step noise is nil in all but e^-128 of all draws; what is left of its cost is not worth a program.
+LARGEST_RATE = 128.0
 
 
 def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechanism:
-    """The scales of least loss, with a dual certificate of global optimality."""
+    """The scales of least loss, with a dual certificate of global optimality.
+
+    Noise lies on the coarsest grid that holds the queries: counts are answered by whole numbers, with the geometric law's
+    smaller error (docs/theory/scales.md).
+    """
     tolerance = positive(tolerance, "options.tolerance")
     sensitivity = measurable(problem)
     heard = ~sensitivity.silent_coordinates()
     if not heard.any():
         return mechanism(problem, "laplace", np.full(len(heard), np.inf), bound=0.0)
     moving = SensitivitySet(sensitivity.relation, sensitivity.points[:, heard])
-    solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance)
+    steps = np.ldexp(1.0, [coarsest_exponent(row) for row in problem.workload.dense()[heard]])
+    solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance, steps)
     if not solution.status.usable:
         raise DesignFailed(f"laplace: {solution.status.value}")
     weights = np.full(len(heard), np.inf)
@@ -47,19 +54,16 @@ def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechani
     return mechanism(problem, "laplace", weights, bound=solution.lower_bound, method=solution.method)
 
 
-def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, tolerance: float) -> Solution[Floats]:
+def best_weights(
+    sensitivity: SensitivitySet, costs: Floats, loss: str, tolerance: float, steps: Floats | None = None
+) -> Solution[Floats]:
     """Weights of least loss over a set in which every coordinate moves; value and bound in the units of the loss.
 
-    costs: (K,), positive. Weights (K,). docs/theory/scales.md.
+    costs: (K,), positive. steps: (K,), of the grid of the noise; the real line where none are given. Weights (K,). Where the
+    noise is nil but for e^-128 of all draws the weights are those of the real line, and the bound is 0.
+    docs/theory/scales.md.
     """
     spread = np.ptp(sensitivity.points, axis=0)
-    if loss == "max":
-        # max_k 2 v_k c_k^2 is least when all v_k c_k^2 are equal: one worst-case scan gives the optimum in closed form.
-        direction = np.sqrt(costs)
-        scale = refuse_infinite(sensitivity, weighted_l1(direction))
-        return Solution(
-            Status.OPTIMAL, direction / scale, 2 * scale**2, 2 * scale**2 * (1 - 1e-12), 1, "closed form: one worst pair"
-        )
     refuse_infinite(sensitivity, weighted_l1(1 / spread))
     _, start = sensitivity.worst(weighted_l1(1 / spread), limit=max(1000, 4 * len(costs)))
     rows = np.abs(start.normalised)
@@ -73,9 +77,13 @@ def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, toleranc
         worst, pairs = sensitivity.worst(weighted_l1(weights), limit=max(200, 4 * len(costs)))
         return worst, np.abs(pairs.normalised)
 
-    power, unit = (2, 2.0) if loss == "squared" else (1, 1.0)
-    found = minimise_scales(rows, costs, power, separate, tolerance=tolerance)
-    return Solution(found.status, found.point, unit * found.value, unit * found.lower_bound, found.iterations, found.method)
+    nil = steps is not None and bool((steps > LARGEST_RATE * rows.max(axis=0)).any())
+    used = None if nil else steps
+    power, unit = (1, 1.0) if loss == "absolute" else (2, 2.0)
+    solve = equalise_costs if loss == "max" else minimise_scales
+    found = solve(rows, costs, power, separate, steps=used, tolerance=tolerance)
+    bound = 0.0 if nil else unit * found.lower_bound
+    return Solution(found.status, found.point, unit * found.value, bound, found.iterations, found.method)
 
 
 def strategy_1(problem: Problem) -> AdditiveMechanism:
@@ -176,8 +184,8 @@ def mechanism(
     weights: (K,), infinite for an answer without noise.
     """
     plain = Coordinates(None, None, np.isfinite(weights))
-    proven = None if bound is None else Bound(OBJECTIVES[problem.loss], bound, method)
-    return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", proven)
+    proven = None if bound is None else Bound(OBJECTIVES[problem.loss], bound, method, on_grid=True)
+    return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", proven, whole=True)
 
 
 LAPLACE = Family("laplace", "independent Laplace noise, optimal scales", "pure", design_laplace, scans_little=True)
