@@ -1,7 +1,7 @@
 """The noise of a mechanism: exact draws in grid steps, and the moments of its law.
 
 `noise_for` chooses the sampler that a norm and a fall-off call for. Moments of independent coordinates are those of the
-discrete law, exactly; moments of jointly drawn coordinates are those of the continuous law,
+discrete law, exactly, on grids of any step; moments of jointly drawn coordinates are those of the continuous law,
 from which a grid of 2^-40 scales cannot be told.
 Moments: docs/theory/foundations.md, section 5.
 """
