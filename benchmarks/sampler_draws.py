@@ -15,6 +15,7 @@ from designer.sampling.bodies.round_and_reject import NormLaw, RoundAndReject
 from designer.sampling.entropy import SystemEntropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.sampling.integers.rounded_normal import RoundedNormal, RoundedVector
 
 
 def seconds(work: Callable[[], object], repeats: int = 5) -> float:
@@ -55,6 +56,21 @@ def gaussian_rows() -> list[str]:
     return rows
 
 
+def rounded_rows() -> list[str]:
+    """Normal noise rounded to the integers: floats decide it on coarse grids, balls on the finest."""
+    rows, entropy = [], SystemEntropy()
+    for bits in (0, 20, 40, 47):
+        noise, size = RoundedNormal([Fraction(2) ** bits] * 10), 10_000 if bits < 30 else 200
+        name = f"rounded normal, exact, batch {size} x 10, deviation 2^{bits}"
+        rows.append(line(name, size * 10, seconds(lambda noise=noise, size=size: noise.draw(size, entropy))))  # type: ignore[misc]
+    for s in (2, 10, 100):
+        factor = (np.eye(s) + np.tri(s) / s) * 2.0**-40
+        joint, size = RoundedVector(EllipsoidGrid(factor.tolist(), NormLaw.GAUSSIAN)), 2000 // s
+        name = f"rounded normal vector, batch {size} x {s}, deviations near 2^40"
+        rows.append(line(name, size * s, seconds(lambda joint=joint, size=size: joint.draw(size, entropy))))  # type: ignore[misc]
+    return rows
+
+
 def round_and_reject_rows() -> list[str]:
     """Ellipsoids and cross-polytopes on a grid of 2^-40."""
     rows, entropy = [], SystemEntropy()
@@ -78,4 +94,4 @@ def cross_polytope(s: int) -> PolytopeGrid:
 
 
 if __name__ == "__main__":
-    print("\n".join([*laplace_rows(), *gaussian_rows(), *round_and_reject_rows()]))
+    print("\n".join([*laplace_rows(), *gaussian_rows(), *rounded_rows(), *round_and_reject_rows()]))

@@ -12,13 +12,16 @@ from designer.additive.release import Release
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
-from designer.designing.best import Design, design
+from designer.designing.best import design
 from designer.designing.comparison import Comparison, compare
+from designer.designing.least import LeastBudget, least_budget
+from designer.designing.made import Design
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.problem_file import read_problem
 from designer.files.spec import load
 from designer.question.domain import Domain
+from designer.question.targets import Targets
 from designer.question.workload import Workload
 from designer.version import VERSION as __version__
 
@@ -31,17 +34,20 @@ __all__ = [
     "Guarantee",
     "InvalidProblem",
     "InvalidSpec",
+    "LeastBudget",
     "Mechanism",
     "NotPrivate",
     "Optimality",
     "PrivacyCertificate",
     "Problem",
     "Release",
+    "Targets",
     "Workload",
     "__version__",
     "compare",
     "design",
     "invariants",
+    "least_budget",
     "load",
     "metrics",
     "read_problem",

@@ -1,4 +1,4 @@
-"""The command line: design, compare, release, sample, verify, report, show.
+"""The command line: design, compare, budget, release, sample, verify, report, show.
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 130 interrupted.
@@ -22,15 +22,18 @@ from typing import Any
 import numpy as np
 
 from designer import progress
+from designer.additive.interface import Mechanism
 from designer.certified.specified import Released, Specified, save, to_spec
 from designer.designing.best import chosen_families, design
 from designer.designing.comparison import compare
+from designer.designing.least import STEP, least_budget
+from designer.designing.relation_picture import save_relation_picture
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.data_files import read_histogram
-from designer.files.problem_file import read_problem
+from designer.files.problem_file import ProblemFile, read_problem
 from designer.files.spec import load
 from designer.pictures import check_picture
-from designer.report import cautions, design_summary, page, summary
+from designer.report import budget_summary, cautions, design_summary, page, summary
 from designer.tables.csv_rows import Marks
 from designer.tables.opening import open_table
 from designer.values.checks import shown
@@ -45,6 +48,7 @@ UNFORESEEN = 5
 SILENT = "release: failed in a way that nobody foresaw, perhaps over a damaged file; nothing was released."
 FLAGS = {"histogram": "histogram", "records": "table"}  # the option that gives what a mechanism takes
 COUNTED = "counts of the universe elements"
+TOML = "problem file (TOML)"
 CLOSED = "standard output: is closed; open it, or send it to a file or to /dev/null."
 
 
@@ -134,13 +138,13 @@ def parser() -> argparse.ArgumentParser:
             made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
         return made
 
-    names = ", ".join(family.name for family in chosen_families())
-    made = command("design", _design, "design a mechanism for a problem file and save its spec", "problem file (TOML)")
+    made = command("design", _design, "design a mechanism for a problem file and save its spec", TOML)
     _add_output(made, "-o", "where to save the spec (JSON)")
-    made.add_argument("--family", help=f"override the problem file: auto, {names}")
-    made = command("compare", _compare, "design all families for a problem file and compare them", "problem file (TOML)")
+    _add_choices(made)
+    made = command("compare", _compare, "design all families for a problem file and compare them", TOML)
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     _add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
+    _add_budget_options(command("budget", _budget, "find the least factor on all budgets that meets the [targets]", TOML))
     made = command("release", _release, "release noisy answers for confidential data; spends the budget once", "spec (JSON)")
     _add_data_options(made)
     _add_output(made, "-o", "also save the release (JSON)")
@@ -151,8 +155,18 @@ def parser() -> argparse.ArgumentParser:
     command("verify", _verify, "recompute the guarantee of a spec from its numbers", "spec (JSON)")
     made = command("report", _report, "write a spec as a page to read (Markdown)", "spec (JSON)")
     _add_output(made, "-o", "save the page instead of printing it")
-    command("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
+    made = command("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
+    _add_output(made, "--plot", "also draw what a problem file protects from what to this picture (needs matplotlib)")
     return top
+
+
+def _add_choices(made: argparse.ArgumentParser) -> None:
+    """The family and the solver of a design, which override those of the problem file."""
+    names = ", ".join(family.name for family in chosen_families())
+    made.add_argument("--family", help=f"override the problem file: auto, {names}")
+    made.add_argument("--solver", help="override the problem file: auto, or a solver of CVXPY such as CLARABEL, SCS, HIGHS")
+    several = "of that solver; may be given several times"
+    made.add_argument("--solver-option", action="append", type=_setting, metavar="NAME=VALUE", help=several)
 
 
 def _add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:
@@ -160,6 +174,14 @@ def _add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> Non
     flags = ["-o", "--output"] if flag == "-o" else [flag]
     made.add_argument(*flags, dest="output", type=Path, help=help_text)
     made.add_argument("--force", action="store_true", help="replace a file of that name; inputs are never replaced")
+
+
+def _add_budget_options(made: argparse.ArgumentParser) -> None:
+    """For the least budget: which families, how near, and what to keep of the answer."""
+    made.add_argument("--family", help="override the problem file, and try this family only, or auto for all")
+    made.add_argument("--step", type=float, default=STEP, help=f"relative width of the answer (default {STEP:g})")
+    made.add_argument("--plot", type=Path, help="also draw error against budget to this picture (needs matplotlib)")
+    _add_output(made, "-o", "save the spec of the design at the least factor (JSON)")
 
 
 def _add_data_options(made: argparse.ArgumentParser) -> None:
@@ -185,13 +207,47 @@ def _check_output(options: argparse.Namespace, inputs: Sequence[Path]) -> None:
 def _design(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_problem(options.file)
     _check_output(options, file.files)
-    # Options in the file belong to the family in the file.
-    made = design(file.problem, options.family) if options.family else design(file.problem, file.family, **file.options)
+    # Options in the file belong to the family in the file, and those of a solver to that solver.
+    chosen = {} if options.family else dict(file.options)
+    if options.solver is not None:
+        chosen = {**chosen, "solver": options.solver, "solver_options": {}}
+    if options.solver_option:
+        chosen["solver_options"] = {**chosen.get("solver_options", {}), **dict(options.solver_option)}
+    made = design(file.problem, options.family or file.family, targets=file.targets, **chosen)
     saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
     text = design_summary(file.title, made) + (
         f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it."
     )
     return text, to_spec(made.mechanism)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value as JSON writes it, or as a text."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} should be NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _budget(options: argparse.Namespace) -> tuple[str, Any]:
+    file = read_problem(options.file)
+    _check_output(options, file.files)
+    if file.targets is None:
+        raise InvalidProblem(f"{options.file}: section [targets] is missing; say there how accurate the answers must be.")
+    if options.plot:
+        checked_target(options.plot, inputs=file.files, replace=options.force)
+        check_picture(options.plot)
+    family, chosen = (options.family, {}) if options.family else (file.family, file.options)
+    result = least_budget(file.problem, file.targets, family, step=options.step, **chosen)
+    saved = save(result.design.mechanism, options.output, replace=options.force) if options.output else None
+    text = budget_summary(file.title, result)
+    text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
+    if options.plot:
+        text += f"\nDrawn to {printed(result.plot(options.plot, replace=options.force))}."
+    return text, {"title": file.title, **result.to_dict()}
 
 
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:
@@ -203,7 +259,7 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     text = f"{printed(file.title)}\n\n{result.to_markdown()}"
     if options.output:
         text += f"\nDrawn to {printed(result.plot(options.output, replace=options.force))}.\n"
-    return text.rstrip(), {"title": file.title, "rows": result.rows}
+    return text.rstrip(), {"title": file.title, "rows": result.rows, "limit": result.limit and result.limit.to_dict()}
 
 
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
@@ -273,9 +329,16 @@ def _loaded(options: argparse.Namespace) -> Specified:
 
 def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism = _loaded(options)
-    data = {**asdict(mechanism.privacy), "fingerprint": mechanism.fingerprint, **_cautions(mechanism)}
+    data = {**asdict(mechanism.privacy), **_deltas(mechanism), "fingerprint": mechanism.fingerprint, **_cautions(mechanism)}
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
     return "\n".join([*cautions(mechanism), f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"]), data
+
+
+def _deltas(mechanism: Specified) -> dict[str, float | None]:
+    """The delta that is promised, and what the worst pair spends of it; nothing where there is none."""
+    if not isinstance(mechanism, Mechanism) or mechanism.delta is None:
+        return {}
+    return {"delta": mechanism.delta, "spent_delta": mechanism.spent_delta()}
 
 
 def _report(options: argparse.Namespace) -> tuple[str, Any]:
@@ -291,16 +354,31 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
     if options.file.suffix == ".toml":
         file = read_problem(options.file)
         queries, elements = file.problem.workload.shape
+        drawn = _drawn(file, options)
         data = {
             "title": file.title,
             "queries": queries,
             "elements": elements,
             "relation": file.problem.relation.sentence(),
+            "notion": file.problem.notion,
+            **({} if file.problem.delta is None else {"delta": file.problem.delta}),
             "family": file.family,
+            **({"drawn to": str(drawn)} if drawn else {}),
         }
         return "\n".join(f"{key:10}{printed(value)}" for key, value in data.items()), data
+    if options.output:
+        raise InvalidProblem("--plot: draws what a problem file protects; a spec is shown without a picture.")
     mechanism = _loaded(options)
     return summary(mechanism), to_spec(mechanism)
+
+
+def _drawn(file: ProblemFile, options: argparse.Namespace) -> Path | None:
+    """The picture of what a problem file protects, where one is asked for."""
+    if not options.output:
+        return None
+    _check_output(options, file.files)
+    names = file.problem.workload.elements
+    return save_relation_picture(file.problem.relation, options.output, names, replace=options.force)
 
 
 if __name__ == "__main__":

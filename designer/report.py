@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified
-from designer.designing.best import Design
-from designer.designing.unbiased_limit import Limit
-from designer.values.printing import in_markdown, printed
+from designer.designing.accuracy import worst_of
+from designer.designing.least import LeastBudget
+from designer.designing.made import Design
+from designer.values.printing import in_markdown, printed, printed_below
 
 ROWS_SHOWN = 12
 
@@ -47,15 +48,47 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
         lines.append(f"             minimised: {made.optimality.objective}")
     if made.efficiency is not None and made.limit is not None:
         lines.append(
-            f"Efficiency:  {made.efficiency:.3f}: no unbiased mechanism, of any kind, has less than this part of the loss, "
-            f"{_where(made.limit)}"
+            f"Efficiency:  {printed_below(made.efficiency, 3)}, the part of the loss that is needed by {made.limit.reason}"
         )
-    lines.append(f"Time:        {made.seconds:.2f} s")
+        lines += [f"             {sentence}" for sentence in made.limit.scope]
+    targets = [f"Target:      {printed(sentence)}" for sentence in made.mechanism.provenance.get("targets", ())]
+    lines += [*targets, *_solver_lines(made), f"Time:        {made.seconds:.2f} s"]
     return "\n".join(lines)
 
 
-def _where(limit: Limit) -> str:
-    """The databases of which a limit speaks."""
-    if not limit.records:
-        return "at any database"
-    return f"at databases from which every protected change is possible; from {limit.records} records on there are some"
+def _solver_lines(made: Design[Mechanism]) -> list[str]:
+    """The solver of CVXPY that was named, and how far its answer was off before it was repaired."""
+    notes = made.mechanism.provenance
+    if "solver" not in notes:
+        return []
+    off = notes["raw_violation"]
+    broke = f"broke a budget by {off:.2g} of it before repair" if off else "kept every budget"
+    return [
+        f"Solver:      {printed(notes['solver'])}, {printed(notes['status'])} in {notes['rounds']} rounds; its answer {broke}"
+    ]
+
+
+def budget_summary(title: str, found: LeastBudget) -> str:
+    """The least factor on the budgets, what shows it, the table by family and the curve."""
+    title, worst, missed = printed(title), worst_of(found.reached), found.best.missed
+    rho = "" if found.rho_factor is None else f", which is {found.rho_factor:.6g} times rho"
+    proven = (
+        "none is proven" if found.lower_bound is None else f"{found.lower_bound:.6g}, for every design of {found.best.family}"
+    )
+    return "\n".join(
+        [
+            title,
+            "=" * len(title),
+            *cautions(found.design.mechanism),
+            f"Least factor: {found.factor:.6g} times all budgets{rho}, with {found.best.family}",
+            f"Met there:    all {len(found.reached)} targets; nearest to missing: {printed(worst.sentence())}",
+            f"Missed at:    {found.missed_at:.6g}, smaller by {found.step:g}: {printed(missed.sentence())}",
+            f"Lower bound:  {proven}",
+            "",
+            found.to_markdown(),
+            "Error against budget",
+            "",
+            found.curve_to_markdown(),
+            *found.design.mechanism.design_lines(),
+        ]
+    )

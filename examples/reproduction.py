@@ -1,4 +1,5 @@
-"""What the examples share: computed values beside the intervals that a paper publishes, and where pictures go."""
+"""What the examples share: computed values beside the intervals that a paper publishes, a theorem allows or another
+computation gives, and where pictures go."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ def show(
     print(title)
     for name, value in computed.items():
         low, high = published.get(name, (None, None))
-        paper = "" if low is None else f"paper: {low:g}" if low == high else f"paper: {low:g} to {high:g}"
-        print(f"  {name:52} {value:10.4g}   {paper}")
+        wanted = "" if low is None else f"expected: {low:g}" if low == high else f"expected: {low:g} to {high:g}"
+        print(f"  {name:52} {value:10.4g}   {wanted}")
     for name, reason in differences.items():
         print(f"  Why {name!r} differs: {reason}")
     if draw is not None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+# Two workers share two cores: a thread each for linear algebra, where nobody asked for more.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 
 pytest.register_assert_rewrite("tests.oracles")
 

@@ -130,6 +130,7 @@ def joint_noise(mechanism: AdditiveLaw, delta: float) -> tuple[float, float, flo
       of z and of its cells, both normalised, within `e^(2r)`. Hence `E Y_k^2 <= e^(2r) E(|T_k y| + a_k)^2`,
       `s_k = e^r (sigma_k + a_k)`, and `P(|T_k z| >= t + a_k) <= e^(2r) P(|T_k y| >= t)` for all k at once where
       `|T_k y| <= reach_k ||y||`, and `||y||` is Gamma(s).
+    - rounded gaussian: z is y rounded, so `|T_k z| <= |T_k y| + a_k`: `s_k = sigma_k + a_k`, and a tail moves by a_k.
     - gaussian: the masses sum to at least the integral over the cell volume (Poisson summation: all dual terms are positive),
       and over h and -h the density averages to at least `e^(-r^2 / 2)` times that at the centre, so `P(|T_k z| >= t + a_k) <=
       e^(r^2/2) P(|T_k y| >= t)`. On coarse grids `P(|T_k z| >= t) <= 2 exp(-t^2 / (2 sigma_k^2))` is better: `E e^(c T_k z) <=
@@ -138,7 +139,9 @@ def joint_noise(mechanism: AdditiveLaw, delta: float) -> tuple[float, float, flo
     from scipy.stats import gamma, norm
 
     sizes, (r, reaches) = reach(mechanism), cell(mechanism)
-    if mechanism.falloff == "gaussian":
+    if mechanism.falloff == "rounded_gaussian":
+        deviations, tails = sizes + reaches, sizes * norm.isf(delta / len(sizes) / 2) + reaches
+    elif mechanism.falloff == "gaussian":
         deviations, share = sizes, delta / len(sizes)
         by_cells = deviations * norm.isf(share * np.exp(-(r**2) / 2) / 2) + reaches
         tails = np.minimum(by_cells, deviations * math.sqrt(2 * math.log(2 / share)))

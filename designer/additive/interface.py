@@ -3,8 +3,9 @@ or yet to come."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -20,26 +21,27 @@ from designer.question.relation import Relation
 from designer.question.workload import Workload
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.values.arrays import Floats
-from designer.values.checks import count, shown
+from designer.values.checks import count, probability, shown
 
-Falloff = Literal["exponential", "gaussian"]
-FALLOFFS = ("exponential", "gaussian")
+Falloff = Literal["exponential", "gaussian", "rounded_gaussian"]
+CONFIDENCE = 0.95
 
 
 class Mechanism(TakesCounts):
-    """Answers the queries of a workload with noise whose law falls off in a norm; subclasses are frozen dataclasses.
+    """Answers the queries of a workload with noise of some law; subclasses are frozen dataclasses.
 
     family: a name of the closed lists in `designer.certified.family_names`. workload: what was asked, Q (K, N).
-    relation: what is hidden.
-    norm, falloff: the law of the noise. Construction certifies `norm(u) <= b` for every protected difference u of budget b.
+    relation: what is hidden. delta: that of (b, delta), where the promise is of this kind.
+    falloff: of the law of the noise. Construction certifies that no protected difference spends more than its budget.
     """
 
+    falloffs: ClassVar[tuple[str, ...]] = ("exponential", "gaussian")
     family: str
     workload: Workload
     relation: Relation
-    norm: Norm
     falloff: Falloff
     privacy: PrivacyCertificate
+    delta: float | None = None
 
     @abstractmethod
     def release(self, histogram: object) -> Release:
@@ -57,6 +59,10 @@ class Mechanism(TakesCounts):
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change of the histogram, or of the answers, spends;
         infinite where it moves what is published exactly."""
+
+    def spent_delta(self) -> float | None:
+        """The delta that the worst pair spends at its budget, rounded up; None where the promise has no delta."""
+        return None
 
     @property
     @abstractmethod
@@ -78,6 +84,15 @@ class Mechanism(TakesCounts):
     @abstractmethod
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
         """`size` draws of the noise in the K answers, (size, K)."""
+
+    def standard_errors(self) -> Floats:
+        """Standard deviation of the noise in each of the K answers, or a bound above it where no closed form is known."""
+        return np.sqrt(self.query_variances())
+
+    def margins(self, confidence: float = CONFIDENCE) -> Floats:
+        """Numbers t, (K,), with `P(|noise in answer k| <= t_k) >= confidence`: quantiles where the law of the noise gives them,
+        and Chebyshev's bound, on the safe side, where a mechanism knows no better."""
+        return np.asarray(self.standard_errors() / math.sqrt(1 - probability(confidence, "confidence")))
 
     @property
     def universe(self) -> Universe:
@@ -106,18 +121,28 @@ class Mechanism(TakesCounts):
         noise = self.sample_noise(size, seed)
         return Simulation(noise.stamp, self.workload.queries, np.sqrt(self.query_variances()), np.asarray(noise))
 
+    @property
+    def ball_words(self) -> str:
+        """Who proposed the ball of the norm that the noise follows, and what proves it; empty where there is nothing to say."""
+        return ""
+
     def design_lines(self) -> list[str]:
         """The summary with the expected error, for the terminal."""
-        return [*self.summary_lines(), f"Error:       expected total squared error {self.error():.6g} of the answers"]
+        ball = [f"Norm ball:   {self.ball_words}"] if self.ball_words else []
+        return [*self.summary_lines(), *ball, f"Error:       expected total squared error {self.error():.6g} of the answers"]
 
-    def _require_law(self) -> None:
+    def _require_law(self, norm: Norm) -> None:
         """A fall-off that is known and proven for the norm, and a relation over the elements of the workload."""
-        if self.falloff not in FALLOFFS:
-            raise InvalidProblem(f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(FALLOFFS)}.")
-        if self.falloff == "gaussian" and self.norm.order != "l2":
+        if self.falloff not in self.falloffs:
+            raise InvalidProblem(f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(self.falloffs)}.")
+        if self.falloff != "exponential" and norm.order != "l2":
             raise InvalidProblem(
-                f"falloff: a gaussian fall-off has a proof for l2 norms only, not for {self.norm.order}; use exponential."
+                f"falloff: a {self.falloff} fall-off has a proof for l2 norms only, not for {norm.order}; use exponential."
             )
+        self._require_elements()
+
+    def _require_elements(self) -> None:
+        """A relation over the elements of the workload."""
         size, elements = self.relation.size, self.workload.shape[1]
         if size != elements:
             raise InvalidProblem(f"relation: speaks of {size} elements, the workload of {elements}.")

@@ -3,27 +3,27 @@ No proof, no mechanism."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.additive import report_lines
+from designer.additive import promise, report_lines
+from designer.additive.accuracies import AccuracyBound, ErrorNorm, accuracy
 from designer.additive.bounds import ErrorBounds, error_bounds
 from designer.additive.grid import Grid
-from designer.additive.interface import Falloff, Mechanism
-from designer.additive.noise import Noise, noise_for, require_sampler
-from designer.additive.release import Release
+from designer.additive.interface import CONFIDENCE, Falloff, Mechanism
+from designer.additive.margins import answer_margins
+from designer.additive.noise import Noise, noise_for, require_sampler, require_weights
+from designer.additive.release import Release, nearest_float
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
-from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, NOTIONS, TIMING, Guarantee, budget_range
-from designer.certified.norms import FALLOFF, NORM, Norm, norm_from_spec, norm_to_spec
+from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, TIMING, Guarantee, budget_range
+from designer.certified.norms import NORM, Norm, norm_from_spec, norm_to_spec
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import InvalidProblem, InvalidSpec
@@ -34,27 +34,13 @@ from designer.question.workload import WORKLOAD, Workload, workload_from_spec, w
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, SystemEntropy
 from designer.values.arrays import Floats, frozen, real_array
-from designer.values.checks import positive
+from designer.values.checks import positive, probability
 from designer.values.confidential import withholding
 from designer.values.json_text import array, flagged_vacuous
-from designer.values.schema import MATRIX, VACUOUS, Named, keys, needs_one_of, one_of, or_null, record
+from designer.values.schema import DELTA, MATRIX, VACUOUS, Named, keys, needs_one_of, one_of, or_null, record
 
-SMALLEST_WEIGHT = 1e-140
 UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
 NO_NOISE = "no answer gets any noise, so every one is published exactly"
-
-THEOREMS = {
-    "exponential": (
-        "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||) <= exp(b) "
-        "(triangle inequality; DX Theorem 1 for the weighted l1 norm, docs/theory/foundations.md for any norm). Every u "
-        "lies on the grid."
-    ),
-    "gaussian": (
-        "P(z) is proportional to exp(-||z||^2 / 2) on the grid, ||.|| Euclidean, so a shift by a grid vector u has Renyi "
-        "divergence of every order alpha at most alpha ||u||^2 / 2 <= alpha b^2 / 2 (Poisson summation; "
-        "docs/theory/foundations.md). Every u lies on the grid."
-    ),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +51,10 @@ class AdditiveMechanism(Mechanism):
     hidden. norm, falloff: the noise, on R measured coordinates.
     grid: the steps of M and z. measured: M before rounding, (R, N); None for Q itself.
     reconstruction: (K, R), None for the identity.
-    allow_vacuous: accept a mechanism that hides nothing; such a mechanism is refused otherwise.
-    Construction certifies `norm(u) <= b` for every protected difference u of M, and raises `NotPrivate` otherwise.
+    allow_vacuous: accept a mechanism that hides nothing; such a mechanism is refused otherwise. delta: promise (b, delta) for
+    every change of budget b, by rounded normal or exponential noise; None for the notion of the fall-off itself.
+    Construction certifies `norm(u) <= b`, or at most what (b, delta) allows, for every protected difference u of M, and raises
+    `NotPrivate` otherwise.
     """
 
     format = "dp-designer/mechanism"
@@ -79,15 +67,19 @@ class AdditiveMechanism(Mechanism):
                 "relation": RELATION,
                 "norm": NORM,
                 "grid": Grid.schema,
-                "falloff": FALLOFF,
+                "falloff": one_of(*promise.LAWS),
                 "measured": or_null(MATRIX),
                 "reconstruction": or_null(MATRIX),
             },
-            {"vacuous": VACUOUS},
+            {"vacuous": VACUOUS, "delta": DELTA},
             note="Additive noise: reconstruction (measured x + z).",
         ),
     )
-    parameters_schema = Named("parameters_of_additive_noise", record(BUDGET_RANGE, CHANGING, anyOf=needs_one_of(*CHANGING)))
+    parameters_schema = Named(
+        "parameters_of_additive_noise", record(BUDGET_RANGE, {**CHANGING, "delta": DELTA}, anyOf=needs_one_of(*CHANGING))
+    )
+    spec_rules = promise.DELTA_IS_STATED
+    falloffs = tuple(promise.LAWS)
 
     family: str
     workload: Workload
@@ -100,10 +92,12 @@ class AdditiveMechanism(Mechanism):
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     allow_vacuous: bool = False
+    delta: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         require_family(self.family, ADDITIVE_FAMILIES)
-        self._require_law()
+        self._require_law(self.norm)
+        object.__setattr__(self, "delta", promise.checked_notion(self.relation, self.falloff, self.delta))
         require_sampler(self.norm, self.falloff)
         rows = self.workload.shape[0] if self.measured is None else len(self.measured)
         if not rows == len(self.grid.exponents) == self.norm.dimension:
@@ -146,12 +140,7 @@ class AdditiveMechanism(Mechanism):
             raise InvalidProblem(
                 f"reconstruction: missing, but {rows} measured answers do not name {queries} queries; give it."
             )
-        heard = np.abs(np.atleast_2d(self.norm.map)[:, ~self.norm.silent]).max(axis=0, initial=0.0)
-        if heard.size and not SMALLEST_WEIGHT <= heard.min() <= heard.max() <= 1 / SMALLEST_WEIGHT:
-            raise InvalidProblem(
-                f"norm.map: weights from {heard.min()} to {heard.max()}; choose units in which noise scales lie between "
-                f"{SMALLEST_WEIGHT} and {1 / SMALLEST_WEIGHT}, so that their squares are floats."
-            )
+        require_weights(self.norm)
 
     integers: NDArray[np.int64] = field(init=False, repr=False)
     privacy: PrivacyCertificate = field(init=False, repr=False)
@@ -199,17 +188,23 @@ class AdditiveMechanism(Mechanism):
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""
-        return certify(self.sensitivity(), self.norm, THEOREMS[self.falloff], self.workload.elements)
+        return certify(self.sensitivity(), self.norm, promise.theorem(self.falloff, self.delta), self.workload.elements)
 
     def sensitivity(self) -> SensitivitySet:
-        """The differences that must be hidden in the measured answers, as they are on the grid."""
+        """The differences that must be hidden in the measured answers, as they are on the grid, with what their norm may be."""
         values = self.grid.values(self.integers)
         if not self.relation.exact_on(values.T):
             raise InvalidProblem("grid: is too fine for sums of its multiples to be floats; choose coarser steps.")
-        return SensitivitySet.of(values, self.relation)
+        return SensitivitySet.of(values, self._told)
+
+    @cached_property
+    def _told(self) -> Relation:
+        """What the norm of a difference may be, pair by pair."""
+        return promise.with_lengths(self.relation, self.falloff, self.delta)
 
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
-        """The budget that a change of the histogram spends, `||u||` of the difference u of the measured answers.
+        """The budget that a change of the histogram spends, `||u||` of the difference u of the measured answers; under a delta,
+        the least b for which the change is (b, delta).
 
         change: (N,) or (M, N), such as +1 for the element that a record leaves for that with -1. answers: a difference of the
         answers instead, (K,) or (M, K), where it determines u; exact up to the grid.
@@ -217,7 +212,12 @@ class AdditiveMechanism(Mechanism):
         """
         given = changes_given(change, answers, self.workload, self.relation, self.target)
         rows = self.grid.values(self.integers) if answers is None else self.target
-        return self.norm(moved(given, rows, self.norm.silent))
+        return promise.spent(self.norm(moved(given, rows, self.norm.silent)), self.falloff, self.delta)
+
+    def spent_delta(self) -> float | None:
+        if self.delta is None or self.privacy.witness is None:
+            return None
+        return promise.spent_delta(self.sensitivity(), self.norm, self.privacy.witness)
 
     def query_variances(self) -> Floats:
         """Variance of the noise in each of the K answers."""
@@ -228,6 +228,10 @@ class AdditiveMechanism(Mechanism):
         simulated to about 0.3 % where no closed form is known."""
         return self.noise.mean_absolutes(self.reconstruction)
 
+    def margins(self, confidence: float = CONFIDENCE) -> Floats:
+        """Numbers t, (K,), with `P(|noise in answer k| <= t_k) >= confidence`; see the table of `designer.additive.margins`."""
+        return answer_margins(self, probability(confidence, "confidence"))
+
     def covariance(self) -> Floats:
         """Covariance matrix of the noise in the K answers."""
         full = np.zeros((self.norm.dimension, self.norm.dimension))
@@ -235,11 +239,15 @@ class AdditiveMechanism(Mechanism):
         return full if self.reconstruction is None else self.reconstruction @ full @ self.reconstruction.T
 
     @property
+    def ball_words(self) -> str:
+        return self.norm.proof_words
+
+    @property
     def noise_words(self) -> str:
         """The law of the noise in words."""
-        law = "exp(-||z||)" if self.falloff == "exponential" else "exp(-||z||^2 / 2)"
+        law = promise.LAWS[self.falloff].format(norm=self.norm.sentence)
         after = "" if self.reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
-        return f"P(z) proportional to {law}, ||z|| {self.norm.sentence}{after}"
+        return f"{law}{after}"
 
     def rounding(self) -> Floats:
         """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
@@ -249,6 +257,13 @@ class AdditiveMechanism(Mechanism):
         """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity,
         and with probability 1 - delta."""
         return error_bounds(self, positive(n, "n"), delta)
+
+    def accuracy(
+        self, n: float, beta: float | None = None, alpha: float | None = None, norm: ErrorNorm = "l1"
+    ) -> AccuracyBound:
+        """(alpha, beta) of DX Definition 8 at every histogram of n records, in l1 or l-infinity: the least alpha for a `beta`,
+        or the least beta for an `alpha`, as far as it is proven."""
+        return accuracy(self, n, beta, alpha, norm)
 
     @withholding
     def release(self, histogram: object) -> Release:
@@ -261,7 +276,7 @@ class AdditiveMechanism(Mechanism):
         exact = exact_answers(self.integers, counts(histogram, self.universe))
         noise = self.noise.draw(1, SystemEntropy())[0]
         noisy = [int(a) + int(z) for a, z in zip(exact, noise, strict=True)]
-        answers = np.array([_nearest_float(v * self.grid.step(k)) for k, v in enumerate(noisy)])
+        answers = np.array([nearest_float(v * self.grid.step(k)) for k, v in enumerate(noisy)])
         if self.reconstruction is not None:
             answers = self.reconstruction @ answers
         return Release(frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, kept=self._kept())
@@ -315,13 +330,14 @@ class AdditiveMechanism(Mechanism):
             "falloff": self.falloff,
             "measured": self.measured,
             "reconstruction": self.reconstruction,
+            **({} if self.delta is None else {"delta": self.delta}),
             **self.flag,
         }
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> AdditiveMechanism:
         """The mechanism of a spec, certified anew."""
-        allowed = flagged_vacuous(core, keys(cls.schema))
+        allowed = flagged_vacuous(core, keys(cls.schema) | ({"delta"} if "delta" in core else set()))
         if not all(type(e) is int and abs(e) < 2000 for e in core["grid"]):
             raise InvalidSpec(f"grid: {core['grid'][:4]} ... must be whole exponents of two.")
         return cls(
@@ -334,6 +350,7 @@ class AdditiveMechanism(Mechanism):
             measured=None if core["measured"] is None else array(core["measured"], 2, "measured"),
             reconstruction=None if core["reconstruction"] is None else array(core["reconstruction"], 2, "reconstruction"),
             allow_vacuous=allowed,
+            delta=core.get("delta"),
         )
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
@@ -344,15 +361,16 @@ class AdditiveMechanism(Mechanism):
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
         return Guarantee(
-            unit=self.relation.protected_unit(),
+            unit=promise.protected_unit(self.relation, self.delta),
             relation=self.relation.sentence(),
             unprotected=self._unprotected(),
-            notion=NOTIONS[self.falloff],
+            notion=promise.notion_words(self.falloff, self.delta),
             parameters=self._parameters(),
             mechanism=f"Family {self.family}: integer noise on a grid, {self.noise_words}.",
-            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
+            sampling=promise.SAMPLING[self.falloff],
             floating_point=FLOATING_POINT,
             timing=TIMING,
+            post_processing=promise.afterwards(self.delta),
             fingerprint=self.fingerprint,
         )
 
@@ -363,6 +381,7 @@ class AdditiveMechanism(Mechanism):
             "smallest_budget": least,
             "largest_finite_budget": most,
             "worst_ratio": None if worst is None else float(worst),
+            **({} if self.delta is None else {"delta": self.delta}),
             **self.relation.facts(),
         }
 
@@ -377,11 +396,3 @@ class AdditiveMechanism(Mechanism):
             listed = ", ".join(silent[:8]) + (" and more" if len(silent) > 8 else "")
             statements.append(f"Published exactly, because no protected change moves them: {listed}.")
         return (*statements, *self.relation.unprotected())
-
-
-def _nearest_float(value: Fraction) -> float:
-    """Post-processing of one noisy answer; beyond the floats it is infinite, because a refusal would depend on the data."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf

@@ -28,6 +28,7 @@ from designer.sampling.bodies.round_and_reject import NormLaw, RoundAndReject
 from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.sampling.integers.rounded_normal import RoundedNormal, RoundedVector, rounded_absolutes, rounded_variances
 from designer.values.arrays import Floats
 from solvers.programs.absolute_moments import mean_absolute
 
@@ -37,6 +38,7 @@ LONGEST_RECURSION = 128
 SIMULATED_DRAWS = 100_000
 FINE_RATE = 2.0**-12  # a step: moments of the discrete law are those of the continuous one up to 2^-26
 PROVEN_AT_ONCE = 2048  # indices in the triangulation of a gauge: 0.1 s
+SMALLEST_WEIGHT = 1e-140
 
 
 class Sampler(Protocol):
@@ -120,6 +122,16 @@ def require_sampler(norm: Norm, falloff: str) -> tuple[str, str, str]:
     return kind
 
 
+def require_weights(norm: Norm) -> None:
+    """Refuse weights whose squares, or whose inverses' squares, would be no floats."""
+    heard = np.abs(np.atleast_2d(norm.map)[:, ~norm.silent]).max(axis=0, initial=0.0)
+    if heard.size and not SMALLEST_WEIGHT <= heard.min() <= heard.max() <= 1 / SMALLEST_WEIGHT:
+        raise InvalidProblem(
+            f"norm.map: weights from {heard.min()} to {heard.max()}; choose units in which noise scales lie between "
+            f"{SMALLEST_WEIGHT} and {1 / SMALLEST_WEIGHT}, so that their squares are floats."
+        )
+
+
 def _makers() -> dict[tuple[str, str, str], Maker]:
     exponential, gaussian = partial(_ellipsoid, falloff=NormLaw.EXPONENTIAL), partial(_ellipsoid, falloff=NormLaw.GAUSSIAN)
     return {
@@ -128,6 +140,8 @@ def _makers() -> dict[tuple[str, str, str], Maker]:
         ("l2", "diagonal", "exponential"): exponential,
         ("l2", "matrix", "exponential"): exponential,
         ("l2", "matrix", "gaussian"): gaussian,
+        ("l2", "diagonal", "rounded_gaussian"): _rounded_normal,
+        ("l2", "matrix", "rounded_gaussian"): _rounded_vector,
         ("linf", "diagonal", "exponential"): _box,
         ("gauge", "matrix", "exponential"): _gauge,
     }
@@ -136,6 +150,11 @@ def _makers() -> dict[tuple[str, str, str], Maker]:
 def _weights(norm: Norm, heard: NDArray[np.intp], steps: list[Fraction]) -> list[Fraction]:
     """Exact diagonal weights for a unit of one grid step."""
     return [Fraction(float(norm.map[k])) * step for k, step in zip(heard, steps, strict=True)]
+
+
+def _in_steps(norm: Norm, steps: list[Fraction]) -> list[list[Fraction]]:
+    """The exact map on the coordinates that get noise for a unit of one grid step."""
+    return [[Fraction(float(w)) * step for w, step in zip(row, steps, strict=True)] for row in norm.factor]
 
 
 def _in_units(variances: Floats, units: Floats) -> Floats:
@@ -166,6 +185,26 @@ def _independent_gaussian(norm: Norm, heard: NDArray[np.intp], units: Floats, st
     return Noise(law, heard, units, covariance, _proportional(covariance, math.sqrt(2 / math.pi)))
 
 
+def _rounded_normal(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
+    """Independent normal coordinates of deviation 1 / w, rounded."""
+    law = RoundedNormal([1 / w for w in _weights(norm, heard, steps)])
+    covariance = np.diag(_in_units(law.variance(), units[heard]))
+    absolute = _proportional(covariance, math.sqrt(2 / math.pi))
+    return Noise(law, heard, units, covariance, absolute, law.mean_absolute() * units[heard])
+
+
+def _rounded_vector(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
+    """Normal noise with covariance `(F'F)^-1`, rounded: variances are those of the roundings, and a covariance is off by at
+    most a twelfth of the product of two steps."""
+    sampler = RoundedVector(EllipsoidGrid(_in_steps(norm, steps), NormLaw.GAUSSIAN))
+    inverse = np.linalg.inv(norm.factor)
+    covariance = inverse @ inverse.T
+    deviations = np.sqrt(covariance.diagonal()) / units[heard]
+    np.fill_diagonal(covariance, _in_units(rounded_variances(deviations), units[heard]))
+    absolute = _proportional(covariance, math.sqrt(2 / math.pi))
+    return Noise(sampler, heard, units, covariance, absolute, rounded_absolutes(deviations) * units[heard])
+
+
 def _proportional(covariance: Floats, factor: float) -> Callable[[Floats], Floats]:
     """E|a z| of an elliptical law: a multiple of the standard deviation of a z."""
     return lambda rows: factor * np.sqrt(np.einsum("kr,rs,ks->k", rows, covariance, rows, optimize=True))
@@ -178,13 +217,12 @@ def _ellipsoid(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[F
     Gamma((s+1)/2)), while E r^2 / s = s + 1. The quotient is the factor from a standard deviation to a mean absolute value.
     """
     s, factor = len(heard), norm.factor
-    scaled = [[Fraction(float(w)) * step for w, step in zip(row, steps, strict=True)] for row in factor]
     inverse = np.linalg.inv(factor)
     covariance, absolute = inverse @ inverse.T, math.sqrt(2 / math.pi)
     if falloff is NormLaw.EXPONENTIAL:
         covariance = (s + 1) * covariance
         absolute = s * math.exp(math.lgamma(s / 2) - math.lgamma((s + 1) / 2)) / math.sqrt(math.pi * (s + 1))
-    sampler = RoundAndReject(EllipsoidGrid(scaled, falloff))
+    sampler = RoundAndReject(EllipsoidGrid(_in_steps(norm, steps), falloff))
     return Noise(sampler, heard, units, covariance, _proportional(covariance, absolute))
 
 

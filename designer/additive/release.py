@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,14 @@ from designer.additive.nearest_tables import NearestTable, nearest_table
 from designer.certified.guarantee import Guarantee
 from designer.invariants.statistics import Statistics
 from designer.values.arrays import Floats
+
+
+def nearest_float(value: Fraction) -> float:
+    """Post-processing of one noisy answer; beyond the floats it is infinite, because a refusal would depend on the data."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 @dataclass(frozen=True, eq=False)

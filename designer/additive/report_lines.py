@@ -18,8 +18,14 @@ def certificate_words(mechanism: Mechanism) -> str:
     worst = "no protected change moves an answer" if certificate.witness is None else f"attained at {certificate.witness.words}"
     return (
         f"Worst ratio of loss to budget over {certificate.pairs:,} pairs: {float(certificate.worst_ratio or 0)!r} ({worst}).\n"
-        f"{certificate.arithmetic}\nFingerprint {mechanism.fingerprint}"
+        f"{certificate.arithmetic}\n{delta_words(mechanism)}Fingerprint {mechanism.fingerprint}"
     )
+
+
+def delta_words(mechanism: Mechanism) -> str:
+    """A line on the delta that the worst pair spends; nothing where the promise has none."""
+    spent = mechanism.spent_delta()
+    return "" if spent is None else f"That pair spends delta {spent!r} of {mechanism.delta!r}, recomputed in balls.\n"
 
 
 def summary_lines(mechanism: Mechanism) -> list[str]:
@@ -32,9 +38,11 @@ def summary_lines(mechanism: Mechanism) -> list[str]:
         f"Relation:    {printed(mechanism.relation.sentence())}",
         f"Mechanism:   {mechanism.family}; expected total squared error {mechanism.error():.6g}",
         *_noise_lines(mechanism),
+        *([f"Norm ball:   {mechanism.ball_words}"] if mechanism.ball_words else []),
         f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget "
         f"{float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {worst}",
         f"             {certificate.arithmetic}",
+        *(f"             {line}" for line in delta_words(mechanism).splitlines()),
         f"Fingerprint: {mechanism.fingerprint}",
     ]
 
@@ -60,11 +68,6 @@ def page_lines(mechanism: Mechanism) -> list[str]:
         f"| {in_markdown(name)} | {f'{s:.6g}' if s else 'none: exact'} |"
         for name, s in zip(mechanism.workload.queries, deviations, strict=True)
     ]
-    witness = (
-        []
-        if certificate.witness is None
-        else [f"The worst pair: {in_markdown(certificate.witness.words)}, budget {certificate.witness.budget:.8g}."]
-    )
     return [
         f"# Mechanism {mechanism.fingerprint[:12]}",
         "",
@@ -82,17 +85,31 @@ def page_lines(mechanism: Mechanism) -> list[str]:
         "| --- | --- |",
         *noise,
         "",
-        "## Privacy certificate",
-        "",
+        *_proof_lines(mechanism),
         f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over "
         f"{certificate.pairs:,} pairs. {certificate.arithmetic}.",
-        *witness,
+        *_worst_pair(mechanism),
         certificate.theorem,
         "",
         "## Optimality",
         "",
         optimality_words(mechanism.optimality),
     ]
+
+
+def _worst_pair(mechanism: Mechanism) -> list[str]:
+    """The worst pair in Markdown, with its budget or, under a delta, the length that it may have."""
+    witness = mechanism.privacy.witness
+    if witness is None:
+        return []
+    told = "budget" if mechanism.delta is None else "a length of at most"
+    return [f"The worst pair: {in_markdown(witness.words)}, {told} {witness.budget:.8g}.", *delta_words(mechanism).splitlines()]
+
+
+def _proof_lines(mechanism: Mechanism) -> list[str]:
+    """Who proposed the norm ball, where somebody did, above what proves the mechanism."""
+    words = mechanism.ball_words
+    return [*([f"Norm ball: {words}.", ""] if words else []), "## Privacy certificate", ""]
 
 
 def optimality_words(best: Optimality | None) -> str:

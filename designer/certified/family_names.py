@@ -31,9 +31,11 @@ AdditiveFamily = Literal[
     "group_gaussian",
 ]
 LatticeFamily = Literal["lattice_laplace", "lattice_gaussian"]
+StaircaseFamily = Literal["staircase"]
 
 ADDITIVE_FAMILIES = frozenset({*get_args(AdditiveFamily), "subspace_laplace", "subspace_gaussian", "separable", CUSTOM})
 LATTICE_FAMILIES = frozenset({*get_args(LatticeFamily), CUSTOM})
+STAIRCASE_FAMILIES = frozenset({*get_args(StaircaseFamily), CUSTOM})
 
 
 def require_family(family: object, known: frozenset[str]) -> None:

@@ -118,6 +118,12 @@ NOTIONS = {
     ),
 }
 
+APPROXIMATE = (
+    "Approximate dX-privacy: for every protected change with budget b, every set of outputs has probabilities P and P' with "
+    "P <= exp(b) P' + delta, delta = {delta!r}. It holds change by change: the budgets of changes that follow one another do "
+    "not add up under one delta."
+)
+
 
 RATIO = Named("ratio", or_null(number(least=0, most=1)))
 BUDGET_OR_NONE = Named("budget_or_none", or_null(number(least=0)))

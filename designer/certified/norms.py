@@ -35,6 +35,7 @@ from solvers.exact.rational import root_above
 
 if TYPE_CHECKING:
     from solvers.exact.points import Points
+    from solvers.polytopes.facets import Backend
     from solvers.polytopes.hull import Polytope
 
 NormOrder = Literal["l1", "l2", "linf"]
@@ -102,6 +103,11 @@ class Norm(Immutable):
     def sentence(self) -> str:
         """The norm in a guarantee."""
         return _WORDS[self.order]
+
+    @property
+    def proof_words(self) -> str:
+        """Who proposed the shape, and how it was proven; nothing where the map is all there is."""
+        return ""
 
     def reach(self, rows: Floats) -> Floats:
         """`max {|t z| : ||z|| <= 1}`, (K,), for each row t of `rows`, (K, s), over the s coordinates that get noise: the dual
@@ -190,6 +196,7 @@ class Gauge(Norm):
 
     The norm ball is that polytope, with facets recovered as exact rationals (`solvers.polytopes.hull`); `map` holds their
     nearest floats, which serve scans. Coordinates in which no u moves get no noise; the u must span the others.
+    backend: who proposes the facets, "qhull" or "cdd"; what is proven of them is the same, so no spec keeps it.
     """
 
     differences: Floats
@@ -197,7 +204,7 @@ class Gauge(Norm):
     scale: float
     body: Polytope
 
-    def __init__(self, differences: Floats, budgets: Floats, scale: float = 1.0) -> None:
+    def __init__(self, differences: Floats, budgets: Floats, scale: float = 1.0, backend: Backend = "qhull") -> None:
         if differences.ndim != 2 or budgets.shape != differences.shape[:1] or not differences.any():
             raise InvalidProblem(
                 f"norm: differences {differences.shape} and budgets {budgets.shape} differ in length, or are empty."
@@ -206,7 +213,7 @@ class Gauge(Norm):
             raise InvalidProblem("norm: differences must be finite, budgets and scale positive and finite.")
         from solvers.polytopes.hull import convex_hull
 
-        body = convex_hull(_corners(differences[:, differences.any(axis=0)], budgets), MAX_SIMPLICES)
+        body = convex_hull(_corners(differences[:, differences.any(axis=0)], budgets), MAX_SIMPLICES, backend)
         self._set(frozen(differences), frozen(budgets), float(scale), body)
 
     def _set(self, differences: Floats, budgets: Floats, scale: float, body: Polytope) -> None:
@@ -232,6 +239,14 @@ class Gauge(Norm):
     @property
     def sentence(self) -> str:
         return "a polytope gauge (K-norm)"
+
+    @property
+    def proof_words(self) -> str:
+        body = self.body
+        return (
+            f"{2 * len(body.facets)} facets and {2 * len(body.vertices)} vertices in {body.dimension} dimensions, proposed by "
+            f"{body.proposer}, proven in exact integers (the same proof whoever proposes)"
+        )
 
     def reach(self, rows: Floats) -> Floats:
         return np.asarray(self.scale * self.body.dual_gauge(rows))

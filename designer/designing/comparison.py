@@ -10,14 +10,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from designer.additive.interface import Mechanism
-from designer.designing.best import Design, chosen_families, design, reason
+from designer.designing.best import chosen_families, design, reason
+from designer.designing.least_noise import Limit, limit, part_of_loss
+from designer.designing.made import Design
 from designer.designing.problem import Problem
-from designer.designing.unbiased_limit import Limit, limit
+from designer.designing.relation_picture import draw_compared_relation
 from designer.errors import DesignFailed, InvalidProblem
 from designer.pictures import figure, register_picture, save_picture
 from designer.progress import track
 from designer.values.arrays import Floats
-from designer.values.printing import in_markdown
+from designer.values.printing import in_markdown, printed_below
 
 COLUMNS = {
     "family": "family",
@@ -39,12 +41,14 @@ class Comparison:
     """One row for each family: a dict with the keys of `COLUMNS` and `scales`, `improvements` (for each query);
     None where undefined.
 
-    "loss" is the problem's own, weights included; the other errors are unweighted.
+    "loss" is the problem's own, weights included; the other errors are unweighted. limit: what efficiency is measured by, with
+    the theorem that it rests on and for whom it is proven; None where no limit is known.
     """
 
     problem: Problem
     rows: list[dict[str, Any]]
     designs: dict[str, Design[Mechanism]]
+    limit: Limit | None = None
 
     @property
     def best(self) -> Design[Mechanism]:
@@ -55,34 +59,36 @@ class Comparison:
         return self.designs[best]
 
     def to_markdown(self) -> str:
-        """A table, best first, with the families that failed at the end."""
+        """A table, best first, with the families that failed at the end, and what efficiency means."""
         lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
         for row in sorted(self.rows, key=lambda r: np.inf if r["loss"] is None else r["loss"]):
             lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
+        if self.limit is not None:
+            value = printed_below(self.limit.value, 6)
+            lines += ["", f"Efficiency: {value} over the loss, by {self.limit.reason}.", *self.limit.scope]
         return "\n".join(lines) + "\n"
 
     def plot(self, path: str | Path, *, kind: str = "families", replace: bool = True) -> Path:
         """A picture: error of each family, and the standard deviation of the noise for each query.
         Needs matplotlib (extra `plot`).
 
-        kind: another picture of your own, see `designer.pictures.register_picture`.
+        kind: "relation", the graph of what is protected, or a picture of your own: see `designer.pictures.register_picture`.
         replace: may a regular file of that name be replaced?
         """
         return save_picture(kind, self, Path(path), replace=replace)
 
 
 def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparison:
-    """Design every applicable family and baseline (or the named ones) for one problem.
+    """Design every applicable family and baseline (or the named ones; "staircase" only where it is named) for one problem.
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
     query; IF(Q) of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of
-    `designer.designing.unbiased_limit`, which no unbiased mechanism can beat at databases from which every protected change is
-    possible, over the loss. It is not defined for biased designs, nor where fewer records are public than make every change
-    possible. A family that fails, in whatever way, keeps its row with the reason as its note; a limit or a baseline that fails
-    leaves its column empty, with the reason in every note.
+    `designer.designing.least_noise`, which no additive noise beats at any number of records, over the loss; for whom else it is
+    proven, the comparison's `limit` says. It is not defined for biased designs. A family that fails, in whatever way, keeps its
+    row with the reason as its note; a limit or a baseline that fails leaves its column empty, with the reason in every note.
     """
     names = (
-        [f.name for f in chosen_families() if f.notion == problem.notion and f.concerns(problem)]
+        [f.name for f in chosen_families() if f.serves(problem) and f.concerns(problem) and not f.by_name]
         if families is None
         else [family.name for family in chosen_families(families)]
     )
@@ -100,7 +106,7 @@ def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparis
             rows.append({**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "family": name, "note": reason(failure)})
         else:
             designs[name] = made
-    return Comparison(problem, rows, designs)
+    return Comparison(problem, rows, designs, least)
 
 
 T = TypeVar("T")
@@ -131,6 +137,7 @@ def _row(name: str, made: Design[Mechanism], reference: Floats | None, least: Li
     noisy = deviations > 0
     factors = None if reference is None else reference[noisy] / deviations[noisy]
     worst = made.privacy.worst_ratio
+    measurable = made.loss and not made.is_biased
     return {
         "family": name,
         "loss": made.loss,
@@ -138,7 +145,7 @@ def _row(name: str, made: Design[Mechanism], reference: Floats | None, least: Li
         "absolute": mechanism.error("absolute"),
         "max": mechanism.error("max"),
         "improvement": None if factors is None or not len(factors) else float(np.exp(np.log(factors).mean())),
-        "efficiency": None if least is None or not made.loss or made.is_biased else least.value / made.loss,
+        "efficiency": part_of_loss(least, made.problem, mechanism, made.loss) if least and measurable else None,
         "gap": made.optimality.gap if made.optimality else None,
         "worst_ratio": None if worst is None else float(worst),
         "seconds": made.seconds,
@@ -183,3 +190,4 @@ def draw_comparison(comparison: Comparison) -> Any:
 
 
 register_picture("families", draw_comparison)
+register_picture("relation", draw_compared_relation)

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from designer.additive.interface import Mechanism
-from designer.designing.problem import NOTIONS, Problem
+from designer.designing.problem import Problem
 from designer.errors import InvalidProblem
 from designer.values.checks import shown
+
+OWN_NOTIONS = ("pure", "gaussian")
 
 
 @dataclass(frozen=True)
@@ -19,9 +21,11 @@ class Family:
     and the function that builds.
 
     build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`.
+    has_program: a program of CVXPY states it (`designing/programs/listed.py`), so that `solver` may be named.
     scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least
-    loss (integer tables), so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and
-    `compare` leave it out elsewhere.
+    loss (integer tables), so "auto" leaves it out. by_name: takes long where it serves, so that neither "auto" nor a comparison
+    of all families starts it. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave it
+    out elsewhere. with_delta: serves the notion "approximate" too, under its own one with other budgets.
     """
 
     name: str
@@ -31,20 +35,27 @@ class Family:
     baseline: bool = False
     scans_little: bool = False
     on_request: bool = False
+    by_name: bool = False
     invariants_only: bool = False
+    with_delta: bool = True
+    has_program: bool = False
 
     def __post_init__(self) -> None:
         for key in ("name", "title"):
             if not isinstance(getattr(self, key), str) or not getattr(self, key):
                 raise InvalidProblem(f"family.{key}: {shown(getattr(self, key))} is no text; name the family.")
-        if self.notion not in NOTIONS:
-            raise InvalidProblem(f"family.notion: {shown(self.notion)} is unknown; use one of {list(NOTIONS)}.")
+        if self.notion not in OWN_NOTIONS:
+            raise InvalidProblem(f"family.notion: {shown(self.notion)} is unknown; use one of {list(OWN_NOTIONS)}.")
         if not callable(self.build):
             raise InvalidProblem(f"family.build: {shown(self.build)} is no function of a problem; give the builder itself.")
 
     def concerns(self, problem: Problem) -> bool:
         """Whether the family has something to say about such a relation."""
         return not (self.invariants_only and problem.relation.single_records)
+
+    def serves(self, problem: Problem) -> bool:
+        """Whether its mechanisms keep the notion of the problem."""
+        return self.notion == problem.notion or (problem.notion == "approximate" and self.with_delta)
 
     def options(self) -> list[str]:
         """The names of the builder's options."""

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
 
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import InvalidProblem
+from designer.metrics import Product, Restricted
+from designer.promises.approximate import checked_delta
 from designer.question.domain import Domain
 from designer.question.relation import Relation
 from designer.question.workload import Workload
+from designer.relations.row_groups import RowGroups
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import positive, shown
 
-NOTIONS = ("pure", "gaussian")
+NOTIONS = ("pure", "gaussian", "approximate")
 LOSSES = ("squared", "absolute", "max")
 
 
@@ -24,7 +28,8 @@ LOSSES = ("squared", "absolute", "max")
 class Problem:
     """A workload, a relation, a notion of privacy and a loss.
 
-    notion: "pure" (likelihood ratio at most exp(b)) or "gaussian" (b-GDP, that is b^2/2-zCDP, for a change of budget b).
+    notion: "pure" (likelihood ratio at most exp(b)), "gaussian" (b-GDP, that is b^2/2-zCDP, for a change of budget b) or
+    "approximate" ((b, delta) for a change of budget b, every pair by itself). delta: that of "approximate", between 0 and 1.
     loss: "squared" (sum of expected squared errors), "absolute" (sum of expected absolute errors) or "max" (the largest
     expected squared error of a query). weights: positive, one for each query,
     multiply the queries' losses (for "max": their squared errors).
@@ -36,11 +41,12 @@ class Problem:
 
     workload: Workload
     relation: Relation
-    notion: Literal["pure", "gaussian"] = "pure"
+    notion: Literal["pure", "gaussian", "approximate"] = "pure"
     loss: Literal["squared", "absolute", "max"] = "squared"
     records: float | None = None
     weights: Sequence[float] | Floats | None = None
     allow_vacuous: bool = False
+    delta: float | None = None
     costs: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -59,9 +65,11 @@ class Problem:
                 f"problem.relation: speaks of {self.relation.size} elements, the workload of {elements}; they must agree."
             )
         _require_one_order(self.workload, self.relation)
+        _require_matched(self.workload, self.relation)
         for name, value, known in (("notion", self.notion, NOTIONS), ("loss", self.loss, LOSSES)):
             if value not in known:
                 raise InvalidProblem(f"problem.{name}: {value!r} is unknown; use one of {list(known)}.")
+        object.__setattr__(self, "delta", _checked_notion(self.notion, self.delta, self.relation))
         if self.records is not None:
             object.__setattr__(self, "records", positive(self.records, "problem.records"))
         object.__setattr__(self, "costs", _costs(self.weights, queries))
@@ -81,6 +89,18 @@ class Problem:
             return float((self.costs * mean_absolutes).sum())
         return float((self.costs * variances).sum() if self.loss == "squared" else (self.costs * variances).max())
 
+    def worst_loss(self, variances: Floats, mean_absolutes: Floats | None, effective: Floats) -> float:
+        """The loss with what answering P, (K, N), in the place of Q adds to it, at the worst histogram of n records.
+
+        squared and absolute: that of the noise and `bias_of`; max: `max_k v_k (Var_k + n^2 max_i (P - Q)_ki^2)`, which their
+        sum would overstate. What each is exactly: docs/theory/biased.md, section 1.
+        variances, mean_absolutes: (K,).
+        """
+        if self.loss != "max":
+            return self.loss_of(variances, mean_absolutes) + self.bias_of(effective)
+        off = np.abs(effective - self.workload.dense()).max(axis=1)
+        return self.loss_of(variances + (float(self.records or 0) * off) ** 2)
+
     def bias_of(self, effective: Floats) -> float:
         """The largest loss from answering P, (K, N), in the place of Q, over histograms of n records: all of them at the worst
         element; 0 where n is not given.
@@ -98,6 +118,19 @@ class Problem:
     def sensitivity(self) -> SensitivitySet:
         """The differences that must be hidden in the answers of the workload."""
         return SensitivitySet.of(self.workload.dense(), self.relation)
+
+
+def _checked_notion(notion: str, delta: object, relation: Relation) -> float | None:
+    """The delta, which the notion "approximate" has and no other; its relation lists every pair, because (b, delta) does not
+    chain."""
+    if notion != "approximate":
+        if delta is not None:
+            raise InvalidProblem(f'problem.delta: {shown(delta)} goes with notion="approximate" only, not with {notion!r}.')
+        return None
+    if delta is None:
+        raise InvalidProblem('problem.delta: missing; the notion "approximate" needs one between 0 and 1, such as 1e-6.')
+    relation.every_pair()
+    return checked_delta(delta, "problem.delta")
 
 
 def _costs(weights: Sequence[float] | Floats | None, queries: int) -> Floats:
@@ -125,6 +158,33 @@ def _require_one_order(workload: Workload, relation: Relation) -> None:
                     f"problem.relation: its element {number} is {shown(cell)} over {list(domain.attributes)}, that of the "
                     f"workload is {workload.elements[number]!r}; make both from one domain."
                 )
+
+
+def _require_matched(workload: Workload, relation: Relation) -> None:
+    """What was matched with named elements must have been matched with those of the workload, in their order.
+
+    A workload whose elements nobody named has no names to compare; then the order that was stated counts.
+    """
+    unnamed = workload.elements == tuple(f"e{i}" for i in range(workload.shape[1]))
+    for matched in _matched(relation):
+        if unnamed and set(matched) != set(workload.elements):
+            continue
+        for number, (name, element) in enumerate(zip_longest(matched, workload.elements)):
+            if name != element:
+                raise InvalidProblem(
+                    f"problem.relation: its element {number} was matched as {shown(name)}, that of the workload is "
+                    f"{shown(element)}; build the metric with elements=workload.elements."
+                )
+
+
+def _matched(part: Relation) -> Iterator[tuple[str, ...]]:
+    """The names that nodes of graphs and leaves of taxonomies on the universe itself were matched by."""
+    names: tuple[str, ...] | None = getattr(part, "matched", None)
+    if names is not None:
+        yield names
+    if not isinstance(part, (Product, Restricted, RowGroups)):  # their parts are on other universes
+        for inner in part.inner():
+            yield from _matched(inner)
 
 
 def _domains(part: object) -> Iterator[Domain]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from designer.additive.grid import Grid, coarsest_exponent
+from designer.additive.interface import Falloff
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm
 from designer.certified.optimality import bounded
@@ -43,7 +43,7 @@ def freeze(
     coordinates: Coordinates,
     scales: Floats,
     shape: Callable[[SensitivitySet], Norm],
-    falloff: Literal["exponential", "gaussian"],
+    falloff: Falloff,
     bound: Bound | None = None,
     *,
     whole: bool = False,
@@ -56,7 +56,7 @@ def freeze(
     matrix = coordinates.matrix(problem)
     grid = Grid.for_scales(matrix, scales, whole=whole)
     on_grid = grid.values(grid.integers(matrix))
-    _refuse_swallowed(problem.relation, matrix, on_grid, scales)
+    refuse_swallowed(problem.relation, matrix, on_grid, scales)
     rounded = SensitivitySet.of(on_grid, problem.relation)
     norm = shape(rounded)
     norm = norm.divided(scale_up_to_private(rounded, norm))
@@ -71,8 +71,11 @@ def freeze(
         coordinates.reconstruction,
         allow_vacuous=problem.allow_vacuous,
     )
-    if bound is None:
-        return made
+    return made if bound is None else claimed(problem, made, bound)
+
+
+def claimed(problem: Problem, made: AdditiveMechanism, bound: Bound) -> AdditiveMechanism:
+    """The mechanism with the note of how near its loss is to a bound; a bound above it by more than rounding is an error."""
     value = _loss(problem, made)
     rounding = rounding_of(problem, made, on_grid=bound.on_grid) if bound.lower > value else 0.0
     claim = bounded(bound.objective, value, bound.lower, bound.method, rounding)
@@ -108,12 +111,14 @@ def rounding_of(problem: Problem, made: AdditiveMechanism, *, on_grid: bool = Fa
 
 
 def _beyond_budgets(made: AdditiveMechanism) -> float:
-    """eta: the largest part of a budget that rounding to the grid may hide from the certificate."""
+    """eta: the largest part of a budget that rounding to the grid, and the float budgets of a program, may hide from the
+    certificate."""
     off = np.where(made.norm.silent[:, None], 0.0, made.grid.values(made.integers) - made.target)
+    floats = 2 * made.relation.budget_error
     if not off.any():
-        return 0.0
+        return floats
     longest = float(made.norm(made.relation.points(off.T)).max(initial=0.0))
-    return 2 * longest / _least_budget(made.relation)
+    return floats + 2 * longest / _least_budget(made.relation)
 
 
 def _left_out(problem: Problem, made: AdditiveMechanism) -> float:
@@ -133,8 +138,11 @@ def _left_out(problem: Problem, made: AdditiveMechanism) -> float:
     return 6 * share if share < 0.1 else np.inf
 
 
-def _refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scales: Floats) -> None:
-    """A coordinate whose differences are lost in the grid would be noise around another query."""
+def refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scales: Floats) -> None:
+    """A coordinate whose differences are lost in the grid would be noise around another query: `DesignFailed`.
+
+    matrix: (R, N), the measured queries. on_grid: (R, N), rounded. scales: (R,), 0 where there is no noise.
+    """
     spread = np.ptp(relation.points(matrix.T), axis=0)
     lost = (np.abs(on_grid - matrix).max(axis=1) > 1e-3 * spread) & (scales > 0)
     if lost.any():

@@ -10,8 +10,10 @@
             epsilon alone, or epsilon and per_distance = "l1" | "l2"
 [invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv";
             adjacency (optional)
-[problem]   loss, notion, records, weights                            (optional)
-[design]    family and its options                                    (optional)
+[problem]   loss, notion, delta, records, weights                     (optional)
+[design]    family and its options; solver = "SCS", solver_options = {..}, a solver of CVXPY (optional)
+[targets]   standard_error, margin (95 %), relative_error with reference: each a number for all queries, or a table by
+            query; a query has at most one                            (optional)
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from typing import Any
 
 from designer.designing.problem import Problem
 from designer.errors import InvalidProblem
-from designer.files.problem_forms import ELEMENTS, PROBLEM, WORKLOAD_FORMS, allowed
+from designer.files.problem_forms import ELEMENTS, PROBLEM, TARGETS, WORKLOAD_FORMS, allowed
 from designer.files.problem_relations import RelationReader
+from designer.question.targets import Targets
 from designer.question.workload import Workload
 
 SECTIONS: dict[str, set[str] | None] = {
@@ -36,19 +39,22 @@ SECTIONS: dict[str, set[str] | None] = {
     "invariant": None,  # keys are those of the kind of invariant
     "problem": allowed(PROBLEM),
     "design": None,  # options are those of the family, which checks them
+    "targets": allowed(TARGETS),
 }
 WORKLOAD_KEYS: dict[str, set[str]] = {kind: allowed(form) for kind, form in WORKLOAD_FORMS.items()}
 
 
 @dataclass(frozen=True)
 class ProblemFile:
-    """A parsed problem file: the problem, the family asked for, its options, the title, and the files that were read for it."""
+    """A parsed problem file: the problem, the family asked for, its options, the title, the files that were read for it, and
+    the accuracy that is asked for."""
 
     title: str
     problem: Problem
     family: str
     options: dict[str, Any]
     files: tuple[Path, ...] = ()
+    targets: Targets | None = None
 
 
 def read_problem(path: str | Path) -> ProblemFile:
@@ -68,11 +74,23 @@ class _Reader(RelationReader):
             problem = Problem(self.workload(), self.relation(), **section)
         except InvalidProblem as error:
             raise error if str(error).startswith(str(self.path)) else InvalidProblem(f"{self.path}: {error}") from None
+        targets = self.targets(problem)
         options = dict(self.data.get("design", {}))
         family = options.pop("family", "auto")
         if not isinstance(family, str):
             raise self.refuse("design", "family", family, "name a family, or leave it out for the best that applies")
-        return ProblemFile(str(self.data.get("title", self.path.stem)), problem, family, options, tuple(self.files))
+        return ProblemFile(str(self.data.get("title", self.path.stem)), problem, family, options, tuple(self.files), targets)
+
+    def targets(self, problem: Problem) -> Targets | None:
+        """What [targets] asks for, of queries that there are."""
+        if "targets" not in self.data:
+            return None
+        try:
+            found = Targets(**self.data["targets"])
+            found.of(problem.workload.queries)
+        except InvalidProblem as error:
+            raise InvalidProblem(f"{self.path}: [targets] {str(error).removeprefix('targets.')}") from None
+        return found
 
     def check_keys(self) -> None:
         for name, section in self.data.items():

@@ -6,11 +6,13 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping
+from typing import Any
 
 from designer.designing.problem import LOSSES, NOTIONS
 from designer.values.schema import (
     BOOLEAN,
     COUNT,
+    DELTA,
     POSITIVE,
     Fragment,
     Named,
@@ -62,7 +64,8 @@ RELATION_FORMS: Mapping[str, Schema] = {
     "line": record({"values": either(text(), list_of(VALUES)), "period": POSITIVE, "epsilon": POSITIVE}),
     "chebyshev": record(PLACES),
     "manhattan": record(PLACES),
-    "graph": record({"edges": either(FILE, list_of(list_of(number(), least=2, most=3), least=0)), "per_edge": POSITIVE}),
+    "graph": record({"edges": either(FILE, list_of(list_of(VALUES, least=2, most=3), least=0)), "per_edge": POSITIVE}),
+    "taxonomy": record({"levels": COLUMNS, "budgets": EPSILONS}, {"form": one_of("sum", "max")}),
     "blowfish": record(HOPS),
     "smooth_threshold": record(HOPS),
     "partition": record({"labels": either(text(), SCALARS), "epsilon": POSITIVE}),
@@ -71,9 +74,12 @@ RELATION_FORMS: Mapping[str, Schema] = {
     "sum": record(PARTS),
     "maximum": record(PARTS),
     "root_sum_squares": record(PARTS),
+    "restriction": record({"part": METRIC, "size": COUNT, "elements": either(text(), list_of(whole(least=0)))}),
+    "after_noisy_total": record({"change": METRIC, "epsilon": POSITIVE}),
     "appear_or_change": record({"change": METRIC}, {**OWN, **CLOSURE}, oneOf=needs_one_of(*OWN)),
 }
-NO_METRICS = ("add_remove", "appear_or_change")  # records appear in them: they go into no metric, and under no invariant
+# Records appear in them: they go into no metric, and under no invariant.
+NO_METRICS = ("add_remove", "appear_or_change", "after_noisy_total")
 BUDGETED = record(
     {"epsilon": POSITIVE}, {"per_distance": one_of("l1", "l2")}, note="A budget under an invariant, without a metric."
 )
@@ -104,6 +110,11 @@ DOMAIN: Schema = noted(
     "Attributes: the values of each, or how many.",
     {"type": "object", "minProperties": 1, "additionalProperties": either(SCALARS, COUNT)},
 )
+DELTA_WITH_ITS_NOTION: dict[str, Any] = {
+    "if": {"properties": {"notion": exactly("approximate")}, "required": ["notion"]},
+    "then": {"required": ["delta"]},
+    "else": {"not": {"required": ["delta"]}},
+}
 PROBLEM = record(
     {},
     {
@@ -112,8 +123,28 @@ PROBLEM = record(
         "records": POSITIVE,
         "weights": list_of(POSITIVE),
         "allow_vacuous": BOOLEAN,
+        "delta": DELTA,
     },
+    **DELTA_WITH_ITS_NOTION,
 )
+FOR_QUERIES = Named(
+    "for_queries",
+    noted(
+        "A number for all queries, or a table of numbers by query.",
+        either(POSITIVE, {"type": "object", "minProperties": 1, "additionalProperties": POSITIVE}),
+    ),
+)
+REFERENCE = either(number(), {"type": "object", "minProperties": 1, "additionalProperties": number()})
+ACCURACY = ("standard_error", "margin", "relative_error")
+TARGETS: Schema = {
+    **record(
+        {},
+        {**dict.fromkeys(ACCURACY, FOR_QUERIES), "reference": REFERENCE},
+        note="How accurate answers must be: each query has at most one target.",
+        anyOf=needs_one_of(*ACCURACY),
+    ),
+    "dependentRequired": {"relative_error": ["reference"], "reference": ["relative_error"]},
+}
 OPTION_TYPES: Mapping[str, Fragment] = {"float": number(), "int": whole(), "str": text(), "bool": BOOLEAN}
 
 
@@ -126,9 +157,14 @@ def design_forms() -> list[Schema]:
     """[design] for each family, with the options of its builder; builders are imported, with their solvers."""
     from designer.designing.families import FAMILIES
 
+    solver = {"solver": text(), "solver_options": {"type": "object"}}
+    own = {"solver": exactly("auto")}
     return [
-        record({}, {"family": exactly("auto"), "seconds": POSITIVE}),
-        *(record({"family": exactly(family.name)}, _options(family.build)) for family in FAMILIES),
+        record({}, {"family": exactly("auto"), "seconds": POSITIVE, **solver}),
+        *(
+            record({"family": exactly(family.name)}, {**_options(family.build), **(solver if family.has_program else own)})
+            for family in FAMILIES
+        ),
     ]
 
 

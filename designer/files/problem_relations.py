@@ -17,7 +17,7 @@ from designer.invariants import Invariant
 from designer.metrics.metric import Metric
 from designer.question.relation import Relation
 from designer.values.arrays import Floats
-from designer.values.checks import positive
+from designer.values.checks import count, positive
 
 RELATION_KEYS: Mapping[str, set[str]] = {name: allowed(form) for name, form in RELATION_FORMS.items()}
 INVARIANT_KEYS: Mapping[str, set[str]] = {kind: allowed(form) for kind, form in INVARIANT_FORMS.items()}
@@ -166,6 +166,12 @@ class RelationReader(Sections, ABC):
             self.cells("relation", "values") if isinstance(given, str) else given, self.number("period"), self.number("epsilon")
         )
 
+    def texts_of(self, name: str) -> list[str]:
+        """The cells of a column of the elements table, as texts."""
+        if name not in self.table:
+            raise self.refuse("relation", "levels", name, f"the table has no column of that name, only {list(self.table)}")
+        return list(self.table[name])
+
     def cells(self, section: str, key: str) -> list[Any]:
         """The cells of one named column of the elements table, as numbers where all of them are."""
         name = self.get(section, key, str)
@@ -190,7 +196,16 @@ class RelationReader(Sections, ABC):
     def _relation_graph(self) -> Relation:
         given = self.get("relation", "edges", (str, list))
         edges = read_matrix(self.file("relation", "edges")) if isinstance(given, str) else given
-        return metrics.graph(edges, per_edge=self.number("per_edge"), nodes=self.size)
+        by_name = any(isinstance(end, str) for edge in edges if isinstance(edge, list) for end in edge[:2])
+        if by_name and (self.element_names is None or len(self.element_names) != self.size):
+            raise self.refuse("relation", "edges", edges, "calls elements by names that nothing gives; use their numbers")
+        elements = self.element_names if by_name else None
+        return metrics.graph(edges, per_edge=self.number("per_edge"), nodes=self.size, elements=elements)
+
+    def _relation_taxonomy(self) -> Relation:
+        levels = [self.texts_of(name) for name in self.texts("relation", "levels")]
+        paths = list(zip(*levels, strict=True)) if levels else [()] * self.size
+        return metrics.taxonomy(paths, self.get("relation", "budgets", list), form=self.get("relation", "form", str, "sum"))
 
     def ground(self) -> Floats | Metric:
         """Points by their columns, or a metric of its own."""
@@ -215,6 +230,22 @@ class RelationReader(Sections, ABC):
 
     def _relation_scaled(self) -> Relation:
         return metrics.scaled(self.number("factor"), self.part(self.get("relation", "part", dict), self.size, "part"))
+
+    def _relation_restriction(self) -> Relation:
+        size, given = self.get("relation", "size", int), self.get("relation", "elements", (str, list))
+        part = self.part(self.get("relation", "part", dict), count(size, "[relation] size"), "part")
+        if part.size != size:
+            raise self.refuse("relation", "size", size, f"is not the number of elements of the part, which has {part.size}")
+        return metrics.restriction(part, self.positions() if isinstance(given, str) else given)
+
+    def positions(self) -> list[Any]:
+        """The cells of the column named by `elements`, as whole numbers where they are."""
+        cells = self.cells("relation", "elements")
+        return [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells]
+
+    def _relation_after_noisy_total(self) -> Relation:
+        change = self.part(self.get("relation", "change", dict), self.size, "change")
+        return metrics.after_noisy_total(change, self.number("epsilon"))
 
     def _relation_sum(self) -> Relation:
         return metrics.Sum(tuple(self.parts()))

@@ -20,6 +20,7 @@ from designer.files.problem_forms import (
     NO_METRICS,
     PROBLEM,
     RELATION_FORMS,
+    TARGETS,
     WORKLOAD_FORMS,
     design_forms,
 )
@@ -78,6 +79,7 @@ def problem_schema() -> dict[str, Any]:
         "invariant": either(*INVARIANT_FORMS.values()),
         "problem": PROBLEM,
         "design": either(*design_forms()),
+        "targets": TARGETS,
     }
     rules: dict[str, Any] = {
         "if": {"required": ["invariant"]},

@@ -14,8 +14,9 @@ PACKAGE = Path(__file__).parent.parent
 
 
 def documents() -> dict[str, Path]:
-    """The path of every page of theory and every schema, by the name that texts give it."""
-    found = sorted([*(PACKAGE / "docs").glob("*.json"), *(PACKAGE / "docs" / "theory").glob("*.md")])
+    """The path of every page of theory, every schema, and the page of programs, by the name that texts give it."""
+    docs = PACKAGE / "docs"
+    found = sorted([*docs.glob("*.json"), *(docs / "theory").glob("*.md"), docs / "programs.md"])
     return {path.relative_to(PACKAGE).as_posix(): path for path in found}
 
 

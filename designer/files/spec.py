@@ -22,12 +22,13 @@ from designer.errors import InvalidSpec, NotPrivate
 from designer.values.checks import shown
 from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys
 from designer.values.printing import printed
-from designer.values.schema import HASH, Named, either, exactly, keys, noted, number, one_of, or_null, record, text
+from designer.values.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
 
 # What a file may hold: its format, and the module and class that read it.
 FORMATS = {
     "dp-designer/mechanism": ("designer.additive.mechanism", "AdditiveMechanism"),
     "dp-designer/lattice-mechanism": ("designer.lattice.mechanism", "LatticeMechanism"),
+    "dp-designer/staircase-mechanism": ("designer.staircase.mechanism", "StaircaseMechanism"),
     "dp-designer/marginals": ("designer.marginals.mechanism", "MarginalMechanism"),
     "dp-designer/odds-ratio-test": ("designer.odds_ratio.odds_ratio_test", "OddsRatioTest"),
     "dp-designer/mwem": ("designer.synthetic.multiplicative", "MWEM"),
@@ -47,6 +48,13 @@ PROVENANCE = Named(
             "options": {"type": "object"},
             "seconds": number(least=0),
             "tried": {"type": "object", "additionalProperties": text()},
+            "targets": list_of(text()),
+            "targets_are": text(),
+            "budgets_times": number(above=0),
+            "hull": text(),
+            **{key: text() for key in ("program", "objective", "solver", "status")},
+            **{key: number(least=0) for key in ("raw_violation", "own_violation", "repaired_loss", "rounds", "pairs")},
+            "constraints": list_of(text(), least=0),
         },
         note="Notes of the maker: loading neither believes nor recomputes them.",
     ),
@@ -64,7 +72,7 @@ FRAME = record(
         "seal": noted("SHA-256 of the whole object without `seal`.", either(HASH)),
     }
 )
-TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "object": dict, "number": (int, float)}
+TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "object": dict, "number": (int, float), "array": list}
 
 
 S = TypeVar("S", bound=Specified)
@@ -178,7 +186,8 @@ def _optimality_from_spec(spec: Any) -> Optimality | None:
 def _provenance_from_spec(spec: Any) -> dict[str, Any]:
     kinds = {key: TYPES[form["type"]] for key, form in PROVENANCE.body["properties"].items()}
     known = isinstance(spec, dict) and all(isinstance(value, kinds.get(key, ())) for key, value in spec.items())
-    if not known or not all(isinstance(note, str) for note in spec.get("tried", {}).values()):
+    listed = [*spec.get("tried", {}).values(), *spec.get("targets", ()), *spec.get("constraints", ())] if known else []
+    if not known or not all(isinstance(note, str) for note in listed):
         raise InvalidSpec(f"provenance: must hold nothing but {sorted(kinds)}, of the types that this program writes.")
     return dict(spec)
 

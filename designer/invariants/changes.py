@@ -35,6 +35,12 @@ WRITTEN_OUT = 10**8  # numbers in all changes: 0.8 GB
 LARGEST_TRANSPORT = 6
 
 
+NO_GRAPH = (
+    "to_networkx: changes under an invariant move several records at once, so they are no pairs of elements; list "
+    "`relation.changes` with `relation.budgets`, or draw a metric alone, before it is joined with the invariant."
+)
+
+
 class ChangeRelation(Relation):
     """Protected changes v of the histogram written out, one of each pair +-v.
     Point m is `Q v_m`, and the last point is the origin."""
@@ -108,6 +114,13 @@ class ChangeRelation(Relation):
     def blocks(self) -> Iterator[Block]:
         here = np.arange(len(self.changes))
         yield Block(here, np.full(len(here), len(here)), np.array(self.budgets))
+
+    def every_pair(self) -> Iterator[Block]:
+        """All changes are written out, those of several records too."""
+        return self.blocks()
+
+    def to_networkx(self, elements: Sequence[object] | None = None, *, implied: bool = True) -> Any:
+        raise InvalidProblem(NO_GRAPH)
 
     def components(self) -> Indices:
         return np.where(np.append(np.isfinite(self.budgets), True), 0, np.arange(len(self.changes) + 1))
@@ -244,6 +257,15 @@ class InvariantDistance(Relation):
             "state an adjacency."
         )
 
+    def every_pair(self) -> Iterator[Block]:
+        raise InvalidProblem(
+            "relation: changes of every size are protected, infinitely many, and (b, delta) has to hold for each of them; "
+            "state an adjacency in the place of per_distance, or use the notion 'pure' or 'gaussian'."
+        )
+
+    def to_networkx(self, elements: Sequence[object] | None = None, *, implied: bool = True) -> Any:
+        raise InvalidProblem(NO_GRAPH)
+
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         raise DesignFailed("relation: its changes are not numbered; ask for the budget of a vector with `budget_of`.")
 
@@ -335,6 +357,10 @@ class InvariantMetric(ChangeRelation):
 
     def is_vacuous(self) -> bool:
         return all(self.exact_budget(m, len(self.changes)) is None for m in range(len(self.changes)))
+
+    def to_networkx(self, elements: Sequence[object] | None = None, *, implied: bool = True) -> Any:
+        """The graph of the metric, between whose elements several records move at once."""
+        return self.metric.to_networkx(elements, implied=implied)
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         change = self.changes[min(left, right)]

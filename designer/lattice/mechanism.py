@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.additive.interface import Falloff, Mechanism, simulation_entropy
-from designer.additive.mechanism import SMALLEST_WEIGHT
+from designer.additive.interface import CONFIDENCE, Falloff, Mechanism, simulation_entropy
+from designer.additive.noise import SMALLEST_WEIGHT
 from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import LATTICE_FAMILIES, require_family
@@ -28,6 +28,7 @@ from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
+from designer.lattice.answer_bounds import error_bounds_of_answers, margin_bounds_of_answers
 from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
 from designer.lattice.promise import NOTIONS, THEOREMS, WHOLE
 from designer.lattice.release import LatticeRelease
@@ -42,7 +43,7 @@ from designer.sampling.entropy import Entropy, SystemEntropy
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, LatticeChain
 from designer.sampling.lattices.lattice_choice import LatticeChoice, LatticeSampler
 from designer.values.arrays import Floats, frozen
-from designer.values.checks import count, shown
+from designer.values.checks import count, probability, shown
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
 from designer.values.schema import keys
@@ -85,7 +86,7 @@ class LatticeMechanism(Mechanism):
         require_family(self.family, LATTICE_FAMILIES)
         if not isinstance(self.relation, (ChangeRelation, InvariantDistance)):
             raise InvalidProblem("relation: integer noise on a lattice keeps an invariant; use one of designer.invariants.")
-        self._require_law()
+        self._require_law(self.norm)
         size = self.relation.size
         here = tuple(range(size)) if self.cells is None else self.cells
         if (
@@ -312,10 +313,21 @@ class LatticeMechanism(Mechanism):
         """Covariance of the noise in the K answers, simulated by `simulated_draws`: 20,000 give variances to about 1 %."""
         return self._moments[0]
 
+    @property
+    def ball_words(self) -> str:
+        return self.norm.proof_words
+
     def query_variances(self) -> Floats:
         """Variance of each answer, simulated as `covariance` is;
         Gaussian noise has at most that of its continuous counterpart."""
         return np.asarray(self._moments[0].diagonal())
+
+    def standard_errors(self) -> Floats:
+        """Bounds from above, not simulated: see the table of `designer.lattice.answer_bounds`."""
+        return error_bounds_of_answers(self)
+
+    def margins(self, confidence: float = CONFIDENCE) -> Floats:
+        return margin_bounds_of_answers(self, 1 - probability(confidence, "confidence"))
 
     def query_mean_absolutes(self) -> Floats:
         """Expected absolute noise of each answer, simulated as `covariance` is."""

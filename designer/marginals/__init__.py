@@ -1,10 +1,19 @@
 """Marginals of a product domain of any size, with a budget for each attribute: asked, planned, certified, released,
 put together."""
 
+from designer.marginals.least import LeastMarginals, least_marginal_budget
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.release import MarginalRelease
 from designer.marginals.workload import MarginalWorkload
 
-__all__ = ["MarginalMechanism", "MarginalRelease", "MarginalWorkload", "Presence", "design_marginals"]
+__all__ = [
+    "LeastMarginals",
+    "MarginalMechanism",
+    "MarginalRelease",
+    "MarginalWorkload",
+    "Presence",
+    "design_marginals",
+    "least_marginal_budget",
+]

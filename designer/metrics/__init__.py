@@ -24,6 +24,7 @@ from designer.metrics.presence import (
     number_of_records,
 )
 from designer.metrics.series import Chebyshev, Manhattan, Ordered, chebyshev, line, manhattan
+from designer.metrics.taxonomies import Taxonomy, taxonomy
 from designer.metrics.thresholds import (
     SmoothThreshold,
     Threshold,
@@ -58,6 +59,7 @@ __all__ = [
     "Scaled",
     "SmoothThreshold",
     "Sum",
+    "Taxonomy",
     "Threshold",
     "Uniform",
     "add_remove",
@@ -88,5 +90,6 @@ __all__ = [
     "scaled",
     "smooth_threshold",
     "sum_of",
+    "taxonomy",
     "uniform",
 ]

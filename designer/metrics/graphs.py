@@ -17,6 +17,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
+from designer.metrics.networks import element_names, is_network, network_edges
 from designer.question.relation import Block, Indices, Read, Relation, rectangles
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count, positive, shown
@@ -34,12 +35,14 @@ class Graph(Metric):
     """d(i, j) = per_edge * length of the shortest path; `edges` (E, 2) with i < j in rising order, `weights` (E,) positive.
 
     Path lengths are compared and summed in exact integers: every weight is a whole multiple of one power of two.
+    matched: the names that the elements were matched by, which a problem compares with its workload; no spec keeps them.
     """
 
     nodes: int
     edges: Indices
     weights: Floats
     per_edge: float
+    matched: tuple[str, ...] | None = None
     kind = "graph"
     schema = of_kind(
         "relation",
@@ -163,26 +166,36 @@ class Graph(Metric):
         return graph(edges, per_edge=spec["per_edge"], nodes=spec["nodes"])
 
 
-def graph(source: Any, *, per_edge: float = 1.0, nodes: int | None = None) -> Graph:
+def graph(
+    source: Any, *, per_edge: float = 1.0, nodes: int | None = None, elements: Any = None, weight: str = "weight"
+) -> Graph:
     """d(i, j) = per_edge * length of the shortest path between i and j; infinite, that is unprotected, where there is none.
 
-    source: an undirected networkx graph, whose nodes are the elements in their order and whose edges may carry a "weight". Or a
-    list of `(i, j)` or `(i, j, weight)` with element numbers, and the number of elements as `nodes` (one more than the largest
-    number by default). Weights are positive, 1 where none is given; of parallel edges the shortest counts. For a taxonomy over
-    its leaves: the tree as a graph, then `metrics.restriction` to the leaves.
+    source: an undirected networkx graph, whose edges may carry a number called `weight`. Its nodes are matched with `elements`
+    (a workload, or the list of the names) by label; without, they must be the element numbers 0, ..., N - 1. Or a list of
+    `(i, j)` or `(i, j, weight)` with element numbers, or their names where `elements` gives them, and the number of elements as
+    `nodes` (one more than the largest number by default). Weights are positive, 1 where none is given; of parallel edges the
+    shortest counts. For the leaves of a tree alone: `metrics.taxonomy`, or this and `metrics.restriction`.
 
     >>> path = graph([(0, 1), (1, 2, 0.5)], per_edge=2.0, nodes=4)
     >>> path.exact_budget(0, 2), path.exact_budget(0, 3)
     (Fraction(3, 1), None)
     """
     rate = _in_range(positive(per_edge, "metric.per_edge"), "metric.per_edge")
-    if hasattr(source, "nodes") and hasattr(source, "edges"):
-        listed, size = _of_networkx(source), len(source.nodes)
-        if nodes is not None and nodes != size:
-            raise InvalidProblem(f"metric.nodes: {shown(nodes)}, but the graph has {size}; leave it out.")
+    named = None if elements is None else element_names(elements, "metric.elements")
+    if is_network(source):
+        listed, size = network_edges(source, named, weight, "metric.graph")
     else:
-        listed = _of_list(source)
-        size = count(nodes, "metric.nodes") if nodes is not None else 1 + max((max(i, j) for i, j, _ in listed), default=0)
+        listed = _of_list(source, named)
+        size = 1 + max((max(i, j) for i, j, _ in listed), default=0) if named is None else len(named)
+        size = size if nodes is None or named is not None else count(nodes, "metric.nodes")
+    if nodes is not None and nodes != size:
+        raise InvalidProblem(f"metric.nodes: {shown(nodes)}, but the graph has {size}; leave it out.")
+    return _shortest(listed, size, rate, named)
+
+
+def _shortest(listed: list[tuple[int, int, Any]], size: int, rate: float, labels: tuple[str, ...] | None) -> Graph:
+    """The graph of checked edges, the shortest of parallel ones."""
     if size > MOST_NODES:
         raise InvalidProblem(f"metric.nodes: {shown(size)} are more than {MOST_NODES}; merge elements.")
     shortest: dict[tuple[int, int], float] = {}
@@ -196,21 +209,13 @@ def graph(source: Any, *, per_edge: float = 1.0, nodes: int | None = None) -> Gr
         shortest[key] = min(length, shortest.get(key, length))
     edges = sorted(shortest)
     pairs = np.array(edges, dtype=np.intp).reshape(-1, 2)
-    return Graph(size, frozen(pairs), frozen(np.array([shortest[edge] for edge in edges], dtype=np.float64)), rate)
+    lengths = frozen(np.array([shortest[edge] for edge in edges], dtype=np.float64))
+    return Graph(size, frozen(pairs), lengths, rate, labels)
 
 
-def _of_networkx(source: Any) -> list[tuple[int, int, Any]]:
-    """The edges of a networkx graph by the positions of its nodes."""
-    if source.is_directed():
-        raise InvalidProblem("metric.graph: is directed, but a change and its reverse have one budget; pass G.to_undirected().")
-    place = {node: i for i, node in enumerate(source.nodes)}
-    if not place:
-        raise InvalidProblem("metric.graph: has no nodes; give one for each universe element.")
-    return [(place[u], place[v], weight) for u, v, weight in source.edges(data="weight", default=1.0)]
-
-
-def _of_list(source: Any) -> list[tuple[int, int, Any]]:
-    """Edges as (i, j, weight), from pairs and triples."""
+def _of_list(source: Any, named: tuple[str, ...] | None) -> list[tuple[int, int, Any]]:
+    """Edges as (i, j, weight), from pairs and triples of numbers, or of names where the elements have them."""
+    place = {} if named is None else {name: i for i, name in enumerate(named)}
     if isinstance(source, (str, bytes, Mapping)) or not isinstance(source, (Sequence, np.ndarray)):
         raise InvalidProblem(
             f"metric.edges: {shown(source)} is no graph; give a networkx graph or a list of (i, j) or (i, j, weight)."
@@ -219,9 +224,16 @@ def _of_list(source: Any) -> list[tuple[int, int, Any]]:
     for e, edge in enumerate(source):
         if not isinstance(edge, (Sequence, np.ndarray)) or len(edge) not in (2, 3):
             raise InvalidProblem(f"metric.edges[{e}]: {shown(edge)} is no edge; give (i, j) or (i, j, weight).")
-        i, j = (_number(end, e) for end in edge[:2])
+        i, j = (_number(end, e) if named is None else _named(str(end), e, place) for end in edge[:2])
         listed.append((i, j, edge[2] if len(edge) == 3 else 1.0))
     return listed
+
+
+def _named(end: str, e: int, place: Mapping[str, int]) -> int:
+    """The number of an element that an edge calls by its name."""
+    if end not in place:
+        raise InvalidProblem(f"metric.edges[{e}]: {shown(end)} is no element; the elements are {shown(list(place)[:4])}, ...")
+    return place[end]
 
 
 def _number(end: Any, e: int) -> int:

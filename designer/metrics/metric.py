@@ -131,6 +131,9 @@ class Metric(Relation):
         raise NotImplementedError
 
     def blocks(self) -> Iterator[Block]:
+        return Metric.every_pair(self)
+
+    def every_pair(self) -> Iterator[Block]:
         for rows, columns in rectangles(self.size):
             budgets = np.array(self.rectangle(rows, columns), dtype=np.float64)
             # Only pairs i < j: the diagonal and the mirrored corner, both in the first columns, say nothing new.
@@ -268,7 +271,7 @@ class Combination(Metric):
         if shared is not None:
             largest = np.array(shared[1].largest_budget())
             return float(self.floats([largest * factor for factor in shared[0]]))
-        listed = (block.budgets for block in Metric.blocks(self))
+        listed = (block.budgets for block in self.every_pair())
         return max((float(budgets[np.isfinite(budgets)].max(initial=0.0)) for budgets in listed), default=0.0)
 
     def sentence(self) -> str:

@@ -48,6 +48,10 @@ class AddRemove(Relation):
     def blocks(self) -> Iterator[Block]:
         yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(self.epsilons))
 
+    def every_pair(self) -> Iterator[Block]:
+        """One record appears; that another disappears is a second change."""
+        return self.blocks()
+
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         epsilon = float(self.epsilons[min(left, right)])
         return None if np.isinf(epsilon) else Fraction(epsilon)
@@ -120,6 +124,16 @@ class AppearOrChange(Relation):
         for block in self.change.blocks():
             budgets = self._closed(block, presence) if self.closure else block.budgets
             yield Block(block.left, block.right, budgets)
+        yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(presence))
+
+    def every_pair(self) -> Iterator[Block]:
+        """All changes at what they cost, in the closure directly or through the origin."""
+        presence = self._presence_floats
+        for rows, columns in rectangles(self.size):
+            here, there = np.arange(rows.start, rows.stop), np.arange(columns.start, columns.stop)
+            direct, around = self.change.rectangle(rows, columns), presence[rows, None] + presence[None, columns]
+            least = np.minimum(direct, around) if self.closure else direct
+            yield Block(here, there, np.where(here[:, None] < there, least, np.inf))
         yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(presence))
 
     def _closed(self, block: Block, presence: Floats) -> Floats:

@@ -4,7 +4,7 @@ and the smooth threshold."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ from designer.metrics.metric import (
     metric_from_spec,
     require_metric,
 )
+from designer.metrics.networks import is_network
 from designer.metrics.points import euclidean
 from designer.question.domain import Domain
 from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, rectangles
@@ -188,26 +189,29 @@ class SmoothThreshold(Metric):
         return smooth_threshold(metric_from_spec(spec["ground"], read), spec["threshold"], spec["epsilon"])
 
 
-def blowfish(points: object, threshold: float, epsilon: float) -> Threshold:
+def blowfish(points: object, threshold: float, epsilon: float, *, elements: Any = None) -> Threshold:
     """The distance-threshold policy: points at most `threshold` apart have budget `epsilon`,
     others epsilon for each step on the way.
 
-    points: coordinates (N, dimensions), compared by their straight distance, or any metric, whose budgets are the distances.
+    points: coordinates (N, dimensions), compared by their straight distance; any metric, whose budgets are the distances; or a
+    networkx graph, whose shortest paths are, with `elements` as for `graph`.
 
     >>> blowfish([0.0, 1.0, 2.5, 9.0], 1.5, 0.5).exact_budget(0, 2)
     Fraction(1, 1)
     """
-    return Threshold(_ground(points), positive(threshold, "metric.threshold"), positive(epsilon, "metric.epsilon"))
+    return Threshold(_ground(points, elements), positive(threshold, "metric.threshold"), positive(epsilon, "metric.epsilon"))
 
 
-def smooth_threshold(points: object, threshold: float, epsilon: float) -> SmoothThreshold:
+def smooth_threshold(points: object, threshold: float, epsilon: float, *, elements: Any = None) -> SmoothThreshold:
     """d(i, j) = epsilon where points are at most `threshold` apart, epsilon * distance / threshold beyond;
     points as for `blowfish`.
 
     >>> smooth_threshold([0.0, 1.0, 6.0], 2, 1.0).exact_budget(0, 2)
     Fraction(3, 1)
     """
-    return SmoothThreshold(_ground(points), positive(threshold, "metric.threshold"), positive(epsilon, "metric.epsilon"))
+    return SmoothThreshold(
+        _ground(points, elements), positive(threshold, "metric.threshold"), positive(epsilon, "metric.epsilon")
+    )
 
 
 def blowfish_full_domain(n: int, epsilon: float) -> Uniform:
@@ -225,10 +229,10 @@ def blowfish_partition(labels: Sequence[object], epsilon: float) -> Partition:
     return partition(labels, epsilon)
 
 
-def blowfish_graph(secrets: Any, epsilon: float, nodes: int | None = None) -> Graph:
+def blowfish_graph(secrets: Any, epsilon: float, nodes: int | None = None, *, elements: Any = None) -> Graph:
     """An arbitrary secret graph: its edges are the secrets, whatever their weights; see `graph` for its forms."""
-    drawn = graph(secrets, nodes=nodes)
-    return graph(drawn.edges, per_edge=epsilon, nodes=drawn.nodes)
+    drawn = graph(secrets, nodes=nodes, elements=elements)
+    return replace(graph(drawn.edges, per_edge=epsilon, nodes=drawn.nodes), matched=drawn.matched)
 
 
 def within(ground: Metric, rows: slice, columns: slice, threshold: float) -> tuple[Any, Any]:
@@ -238,7 +242,12 @@ def within(ground: Metric, rows: slice, columns: slice, threshold: float) -> tup
     return distances <= threshold, np.abs(distances - threshold) <= slack
 
 
-def _ground(points: object) -> Metric:
+def _ground(points: object, elements: Any) -> Metric:
+    """The metric whose budgets are the distances."""
+    if is_network(points):
+        return graph(points, elements=elements)
+    if elements is not None:
+        raise InvalidProblem("metric.elements: names the nodes of a graph; coordinates and metrics are in the elements' order.")
     return points if isinstance(points, Metric) else euclidean(points)
 
 

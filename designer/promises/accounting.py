@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from designer.errors import InvalidProblem
+from designer.promises.analytic_gaussian import largest_mu
 from designer.promises.piecewise import PiecewiseLinear, from_lines, ladder
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.values.checks import count, rational, rational_from, shown
@@ -49,12 +50,7 @@ def gdp_epsilon(mu: object, delta: object) -> float:
 def gdp_mu(epsilon: object, delta: object) -> float:
     """The largest mu such that mu-GDP implies (epsilon, delta), rounded down: calibrates Gaussian noise,
     sigma = sensitivity / mu."""
-    power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
-
-    def too_large(mu: float) -> bool:
-        return not _at_most(lambda: Gaussian.of(mu).delta_ball(exp_ball(power)), most)
-
-    return math.nextafter(least_float(too_large, "mu"), 0.0)
+    return largest_mu(rational_from(epsilon, "epsilon", 0), _delta(delta))
 
 
 def gdp_rho(mu: object) -> float:

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidSpec
+from designer.errors import InvalidProblem, InvalidSpec
+from designer.question.graph_view import networkx_graph, point_names
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.schema import Named
 
@@ -23,6 +24,7 @@ Read = Callable[[Any], "Relation"]
 
 # Pairs per block: 2^21 float64 distances fill 16 MB, which keeps a scan of 2e8 pairs in cache and far below 1 GB.
 BLOCK_PAIRS = 1 << 21
+BUDGETS_ADD = "nothing is claimed for groups beyond adding budgets."
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,33 @@ class Relation(Immutable, ABC):
     def blocks(self) -> Iterator[Block]:
         """Every protected pair at least once, apart from pairs that others imply exactly."""
 
+    def every_pair(self) -> Iterator[Block]:
+        """Every protected pair at least once, those that others imply among them: for promises that do not chain."""
+        raise InvalidProblem(
+            f"relation: {self.kind!r} does not list the pairs that others imply, and (b, delta) has to hold for each of them; "
+            "give it a method every_pair, or use the notion 'pure' or 'gaussian'."
+        )
+
+    def drawn_pairs(self, *, implied: bool) -> Iterator[Block]:
+        """The pairs of a picture: all that one change makes, or without those that others imply."""
+        return self.every_pair() if implied else self.blocks()
+
+    def to_networkx(self, elements: Sequence[object] | None = None, *, implied: bool = True) -> Any:
+        """What is protected from what, as a `networkx.Graph`: a node for each element, an edge with its `budget` for each pair
+        whose budget is finite.
+
+        elements: the names of the elements, such as `workload.elements`; `e0, e1, ...` where none are given. Where records
+        appear, one more node stands for no record. Budgets are floats, within `budget_error` of the exact ones.
+        implied: with those pairs whose budget others imply; False leaves the fewest, whose shortest paths are all budgets.
+        `metrics.graph(drawn, weight="budget", elements=names)` makes a relation of it again.
+        Raises `InvalidProblem` above 500,000 edges, and for relations whose changes are no pairs of elements.
+        """
+        count = len(self.points(np.empty((self.size, 0))))
+        blocks = self.drawn_pairs(implied=implied)
+        pairs = ((*finite_pairs(block), block.budgets[np.isfinite(block.budgets)]) for block in blocks)
+        nodes = point_names(elements, self.size, count)
+        return networkx_graph(nodes, pairs, {"kind": self.kind, "sentence": self.sentence()})
+
     @abstractmethod
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         """The budget of a pair as a rational number, rounded down where it is irrational; None when infinite."""
@@ -123,10 +152,7 @@ class Relation(Immutable, ABC):
 
     def protected_unit(self) -> str:
         """What is protected, for the guarantee."""
-        return (
-            "The participation of one record, or its value, as the relation says; nothing is claimed for groups beyond "
-            "adding budgets."
-        )
+        return f"The participation of one record, or its value, as the relation says; {BUDGETS_ADD}"
 
     def unprotected(self) -> tuple[str, ...]:
         """Sentences: what the relation leaves public."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ class RecordDesign(Immutable):
     measures: A names. families: (n,), the family of every group.
     precisions: (A, F), one for each measure and family, 0 where nothing is asked.
     schemes: the functional of fixed ways to divide, each scaled to meet the same targets, next to `optimality.value`.
+    provenance: how a program of the user's own was solved (`designer.programs.records`).
     """
 
     hierarchy: Hierarchy
@@ -46,6 +48,7 @@ class RecordDesign(Immutable):
     precisions: Floats
     optimality: Optimality | None = None
     schemes: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    provenance: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
         precisions = np.asarray(self.precisions, dtype=np.float64)
@@ -55,6 +58,7 @@ class RecordDesign(Immutable):
         object.__setattr__(self, "precisions", frozen(precisions))
         object.__setattr__(self, "families", frozen(self.families))
         object.__setattr__(self, "schemes", MappingProxyType(dict(self.schemes)))
+        object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
 
     @property
     def sigmas(self) -> Floats:
@@ -155,6 +159,13 @@ def design_records(
     groups with the same number share one precision for each measure; by default every level is one.
     Errors: `DesignFailed` when the bound stays open.
     """
+    return _solve(precision_program(hierarchy, accuracies, prior, families), tolerance)
+
+
+def precision_program(
+    hierarchy: Hierarchy, accuracies: Sequence[Accuracy], prior: PriorRecords, families: NDArray[np.int64] | None
+) -> PrecisionProgram:
+    """The numbers of the program of `design_records`, whose arguments these are, checked. families: (n,)."""
     if not accuracies or len({accuracy.measure for accuracy in accuracies}) != len(accuracies):
         raise InvalidProblem("accuracies: give one for each measure, at least one.")
     for accuracy in accuracies:
@@ -165,12 +176,15 @@ def design_records(
     kinds = hierarchy.level if families is None else np.unique(np.asarray(families), return_inverse=True)[1].reshape(-1)
     if kinds.shape != (hierarchy.size,):
         raise InvalidProblem(f"families: shape {kinds.shape}; give one number for each of {hierarchy.size} groups.")
-    return _solve(_Program(hierarchy, tuple(accuracies), prior, kinds), tolerance)
+    return PrecisionProgram(hierarchy, tuple(accuracies), prior, kinds)
 
 
 @dataclass(frozen=True, eq=False)
-class _Program:
-    """The convex program: loads of the prior's records, and errors of consistent answers, over (A, F) precisions laid flat."""
+class PrecisionProgram:
+    """The convex program: loads of the prior's records, and errors of consistent answers, over (A, F) precisions laid flat.
+
+    families: (n,), the family of every group.
+    """
 
     hierarchy: Hierarchy
     accuracies: tuple[Accuracy, ...]
@@ -210,7 +224,10 @@ class _Program:
         return np.asarray(np.maximum(need, 1e-6 * need.max(axis=1, keepdims=True)))
 
     def errors(self, flat: Floats) -> tuple[Floats, Floats]:
-        """`(deviation / target)^2` of the worst group of each level, or the mean, with slopes, for every measure."""
+        """`(deviation / target)^2` of the worst group of each level, or the mean, with slopes, for every measure.
+
+        flat: (A F,), precisions.
+        """
         values, slopes = [], []
         for a, row in enumerate(flat.reshape(self.shape)):
             for value, by_family in self.measure_errors(a, row):
@@ -244,16 +261,16 @@ class _Program:
         return np.asarray(precisions * (factors.max() if jointly else factors[:, None]))
 
     def freeze(self, precisions: Floats) -> RecordDesign:
-        """A design, not yet judged."""
+        """A design, not yet judged, of precisions (A, F), or laid flat."""
         names = tuple(accuracy.measure for accuracy in self.accuracies)
         return RecordDesign(self.hierarchy, self.prior, names, self.families, precisions.reshape(self.shape))
 
 
-def _solve(program: _Program, tolerance: float) -> RecordDesign:
+def _solve(program: PrecisionProgram, tolerance: float) -> RecordDesign:
     alike = program.freeze(np.zeros(program.shape)).uniform
     found, bound, method = (_each_measure if alike else _all_measures)(program, tolerance)
     schemes = fixed_schemes(program)
-    candidates = [found, _tidied(program, found), *(p for name, p in schemes.items() if name != "direct")]
+    candidates = [found, tidied(program, found), *(p for name, p in schemes.items() if name != "direct")]
     values = [float((program.loads @ p.ravel()).max()) for p in candidates]
     value = min(values)
     words = f"{program.prior.form} of weight times exact policy over {len(program.prior.values)} prior records"
@@ -264,7 +281,7 @@ def _solve(program: _Program, tolerance: float) -> RecordDesign:
     )
 
 
-def _each_measure(program: _Program, tolerance: float) -> tuple[Floats, float, str]:
+def _each_measure(program: PrecisionProgram, tolerance: float) -> tuple[Floats, float, str]:
     """Where all records meet the same families, `P(r) = sum_a r_a^2 / 2 S_a` with `S_a`
     a sum of precisions that only measure a's targets bound.
 
@@ -290,7 +307,7 @@ def _each_measure(program: _Program, tolerance: float) -> tuple[Floats, float, s
     )
 
 
-def _all_measures(program: _Program, tolerance: float) -> tuple[Floats, float, str]:
+def _all_measures(program: PrecisionProgram, tolerance: float) -> tuple[Floats, float, str]:
     """The program as a whole."""
     solution = least_load(program.loads, program.errors, program.direct.ravel(), tolerance=tolerance)
     found = program.scaled(_usable(solution).reshape(program.shape))
@@ -303,15 +320,15 @@ def _usable(solution: Solution[Floats]) -> Floats:
     return solution.point
 
 
-def _tidied(program: _Program, precisions: Floats) -> Floats:
-    """Queries that cost less than a ten-thousandth of the policy are not asked, wherever their groups have children."""
+def tidied(program: PrecisionProgram, precisions: Floats) -> Floats:
+    """Queries that cost less than a ten-thousandth of the policy are not asked, wherever their groups have children; (A, F)."""
     finest = np.zeros(program.shape[1], dtype=bool)
     finest[program.families[~program.hierarchy.inner]] = True
     costs = program.loads.max(axis=0).reshape(program.shape) * precisions
     return program.scaled(np.where(finest | (costs > 1e-4 * costs.sum()), precisions, 0.0))
 
 
-def fixed_schemes(program: _Program) -> dict[str, Floats]:
+def fixed_schemes(program: PrecisionProgram) -> dict[str, Floats]:
     """Fixed divisions (A, F), scaled to meet the same targets.
 
     "direct": every family meets its own targets, without least squares. With least squares: "proportional", the same ratios for

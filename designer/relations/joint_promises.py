@@ -3,11 +3,11 @@
 On relations the rules are arithmetic of budgets (DX Fact 1, docs/theory/metrics.md, 4);
 on mechanisms they are statements to publish.
 
-| rule | pure | gaussian |
-| --- | --- | --- |
-| several releases | sum of metrics | root of the sum of squares |
-| k records change | budgets add | budgets add |
-| post-processing | same metric | same metric |
+| rule | pure | gaussian | approximate |
+| --- | --- | --- | --- |
+| several releases | sum of metrics | root of the sum of squares | sum of metrics, sum of deltas |
+| k records change | budgets add | budgets add | ask `privacy_loss` |
+| post-processing | same metric | same metric | same metric, same delta |
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from designer.certified.guarantee import NOTIONS, Guarantee, budget_range
+from designer.certified.guarantee import APPROXIMATE, NOTIONS, Guarantee, budget_range
 from designer.errors import InvalidProblem
 from designer.metrics.algebra import RootSumSquares, root_sum_squares
 from designer.metrics.elements import PerElement
@@ -29,8 +29,9 @@ from designer.metrics.presence import AddRemove, AppearOrChange
 from designer.question.relation import Relation
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count, shown
+from solvers.exact.rational import float_above
 
-RULES: dict[str, type[Combination]] = {"pure": Sum, "gaussian": RootSumSquares}
+RULES: dict[str, type[Combination]] = {"pure": Sum, "gaussian": RootSumSquares, "approximate": Sum}
 
 
 class Promising(Protocol):
@@ -47,7 +48,9 @@ def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation
     """The relation that releases under `relations`, about the same records, keep together,
     even if each was chosen after the last.
 
-    pure: budgets add (DX Fact 1); gaussian: `b^2/2`-zCDP adds, so budgets combine to the root of the sum of their squares.
+    pure: budgets add (DX Fact 1); gaussian: `b^2/2`-zCDP adds, so budgets combine to the root of the sum of their squares;
+    approximate: budgets add pair by pair, and so do the deltas. There records that only appear say nothing of a record that
+    changes, which is two changes, so they compose with each other alone.
     Relations in which records appear combine their budgets of appearing too, rounded up; if one of the relations speaks of
     changes only, the number of records is public, and so do they together.
 
@@ -63,13 +66,26 @@ def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation
             f"relations: {shown([r if isinstance(r, str) else type(r).__name__ for r in listed])}; give metrics, or "
             "relations in which records appear."
         )
+    if notion == "approximate" and any(isinstance(relation, AddRemove) for relation in listed):
+        return _all_appear(listed)
     changes = [_change(relation) for relation in listed]
-    change = sum_of(*changes) if notion == "pure" else root_sum_squares(*changes)
+    change = root_sum_squares(*changes) if notion == "gaussian" else sum_of(*changes)
     presences = [relation.epsilons for relation in listed if isinstance(relation, (AddRemove, AppearOrChange))]
     if len(presences) < len(listed):
         return change
     # The closure takes back what rounding up adds beyond the triangle inequality, and combines the closures that were given.
     return AppearOrChange(change, _rounded_up(presences, notion), closure=True)
+
+
+def _all_appear(relations: Sequence[Relation]) -> AddRemove:
+    """Records that only appear, with the sums of their budgets, rounded up."""
+    appearing = [relation.epsilons for relation in relations if isinstance(relation, AddRemove)]
+    if len(appearing) < len(relations):
+        raise InvalidProblem(
+            "relations: some protect records that appear, others records that change, and (b, delta) for the first says "
+            "nothing of the second; design all of them for metrics.appear_or_change."
+        )
+    return AddRemove(_rounded_up(appearing, "approximate"))
 
 
 def _change(relation: Relation) -> Metric:
@@ -91,7 +107,7 @@ def _rounded_up(presences: Sequence[Floats], notion: str) -> Floats:
 
 
 def group_privacy(relation: Metric, records: int) -> Scaled:
-    """The relation kept for a group in which `records` records all change from i to j: `records * d(i, j)`, in both notions.
+    """The relation kept for a group in which `records` records all change from i to j: `records * d(i, j)`, pure or gaussian.
 
     Pure: the ratios multiply along the changes. Gaussian: b-GDP and `b^2/2`-zCDP become those of the sum of the budgets. Groups
     whose records change differently: `group_budget`.
@@ -100,7 +116,7 @@ def group_privacy(relation: Metric, records: int) -> Scaled:
 
 
 def group_budget(relation: Relation, changes: Iterable[tuple[int, int]]) -> Fraction | None:
-    """The budget for records that change together, the m-th from element i_m to j_m: the sum of theirs, in both notions.
+    """The budget for records that change together, the m-th from element i_m to j_m: the sum of theirs, pure or gaussian.
 
     Element number N, one more than the last, stands for an absent record. None where a change is unprotected. Sharper than `k`
     times the largest budget (DX Fact 1, 3). Exact where budgets are rational;
@@ -129,21 +145,25 @@ def group_budget(relation: Relation, changes: Iterable[tuple[int, int]]) -> Frac
 def composed(*mechanisms: Promising) -> Guarantee:
     """The statement for the releases of several mechanisms about the same records, published together.
 
-    All have one notion; the budgets follow `composition`. Quantities that one of them publishes exactly are exact in the whole.
+    All have one notion; the budgets follow `composition`, and deltas add up. Quantities that one of them publishes exactly are
+    exact in the whole.
     """
     if not mechanisms:
         raise InvalidProblem("mechanisms: none is given; give at least one.")
     statements = [mechanism.guarantee for mechanism in mechanisms]
-    notions = {statement.notion for statement in statements}
+    deltas = [statement.parameters.get("delta") for statement in statements]
+    notions = {APPROXIMATE if delta else statement.notion for statement, delta in zip(statements, deltas, strict=True)}
     if len(notions) > 1:
-        raise InvalidProblem(f"mechanisms: have {len(notions)} notions of privacy; compose pure ones and gaussian ones apart.")
+        raise InvalidProblem(
+            f"mechanisms: have {len(notions)} notions of privacy; compose pure, gaussian and approximate ones apart."
+        )
     relation = composition([mechanism.relation for mechanism in mechanisms], _notion(statements[0]))
     prints = [statement.fingerprint for statement in statements]
     return replace(
-        statements[0],
+        statements[0] if deltas[0] is None else _under_one_delta(statements[0], deltas),
         relation=relation.sentence(),
         unprotected=tuple(dict.fromkeys(line for statement in statements for line in statement.unprotected)),
-        parameters=_parameters(relation, [statement.parameters["worst_ratio"] for statement in statements]),
+        parameters=_parameters(relation, [statement.parameters["worst_ratio"] for statement in statements], deltas),
         mechanism="Together: " + " ".join(f"({m + 1}) {statement.mechanism}" for m, statement in enumerate(statements)),
         sampling=" ".join(dict.fromkeys(statement.sampling for statement in statements)),
         floating_point=" ".join(dict.fromkeys(statement.floating_point for statement in statements)),
@@ -154,6 +174,11 @@ def composed(*mechanisms: Promising) -> Guarantee:
 def for_groups(mechanism: Promising, records: int) -> Guarantee:
     """The statement for groups of `records` records that change together; for each group of changes their budgets add."""
     size, statement = count(records, "records"), mechanism.guarantee
+    if "delta" in statement.parameters:
+        raise InvalidProblem(
+            "mechanism: promises (b, delta), and the budgets of a group do not add up under one delta; ask its privacy_loss "
+            "what the change of the group spends at that delta."
+        )
     if not isinstance(mechanism.relation, Metric):
         raise InvalidProblem("mechanism.relation: records appear in it; state groups by group_budget, change by change.")
     relation = group_privacy(mechanism.relation, size)
@@ -180,6 +205,8 @@ def post_processing(guarantee: Guarantee, computation: str) -> Guarantee:
 
 def _notion(statement: Guarantee) -> str:
     """The short name of a statement's notion."""
+    if "delta" in statement.parameters:
+        return "approximate"
     known = {NOTIONS["exponential"]: "pure", NOTIONS["gaussian"]: "gaussian"}
     if statement.notion not in known:
         raise InvalidProblem(
@@ -188,7 +215,23 @@ def _notion(statement: Guarantee) -> str:
     return known[statement.notion]
 
 
-def _parameters(relation: Relation, ratios: Sequence[float | int | None]) -> dict[str, float | int | None]:
+def _sum_of_deltas(deltas: Sequence[float | int | None]) -> float:
+    """Rounded up; refused where it promises nothing."""
+    together = float_above(sum((Fraction(delta) for delta in deltas if delta is not None), Fraction(0)))
+    if together >= 1:
+        raise InvalidProblem(f"mechanisms: their deltas add up to {together!r}, which promises nothing; compose fewer.")
+    return together
+
+
+def _under_one_delta(statement: Guarantee, deltas: Sequence[float | int | None]) -> Guarantee:
+    return replace(statement, notion=APPROXIMATE.format(delta=_sum_of_deltas(deltas)))
+
+
+def _parameters(
+    relation: Relation, ratios: Sequence[float | int | None], deltas: Sequence[float | int | None] = (None,)
+) -> dict[str, float | int | None]:
+    if deltas[0] is not None:  # lengths do not add up as budgets do, so their ratios say nothing of the sum
+        return {**_parameters(relation, [None]), "delta": _sum_of_deltas(deltas)}
     least, most = budget_range(relation)
     known = [ratio for ratio in ratios if ratio is not None]
     return {

@@ -30,6 +30,7 @@ RELATIONS: dict[str, type[Relation]] = {
         metrics.Chebyshev,
         metrics.Manhattan,
         metrics.Graph,
+        metrics.Taxonomy,
         metrics.Threshold,
         metrics.SmoothThreshold,
         metrics.Hamming,

@@ -22,6 +22,11 @@ from designer.values.checks import names, shown
 from designer.values.schema import NAMES, of_kind
 
 
+def moved_by(start: int, block: Block) -> Block:
+    """A block of pairs whose elements are numbered from `start`."""
+    return Block(block.left + start, block.right + start, block.budgets)
+
+
 @dataclass(frozen=True, eq=False)
 class RowGroups(Relation):
     """A record is counted once in every group; it may change from `u` to `v` with budget `sum_g d_g(u_g, v_g)`.
@@ -61,8 +66,19 @@ class RowGroups(Relation):
 
     def blocks(self) -> Iterator[Block]:
         for part, start in zip(self.parts, self.starts, strict=False):
-            for block in part.blocks():
-                yield Block(block.left + start, block.right + start, block.budgets)
+            yield from (moved_by(start, block) for block in part.blocks())
+
+    def drawn_pairs(self, *, implied: bool) -> Iterator[Block]:
+        """The changes of one group, each in its place."""
+        for part, start in zip(self.parts, self.starts, strict=False):
+            yield from (moved_by(start, block) for block in part.drawn_pairs(implied=implied))
+
+    def every_pair(self) -> Iterator[Block]:
+        raise InvalidProblem(
+            "relation: 'row_groups' lists the changes of one group, and (b, delta) has to hold for changes in several at once "
+            "too; make one element of each combination of values, with a metric on those (metrics.product), or use the notion "
+            "'pure' or 'gaussian'."
+        )
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         group, other = (int(np.searchsorted(self.starts, i, side="right")) - 1 for i in (left, right))

@@ -24,7 +24,7 @@ from designer.question.relation import Indices
 from designer.statistical_queries.queries import StatisticalQueries
 from designer.values.arrays import Floats
 from designer.values.checks import positive
-from solvers.programs.lipschitz import MAXIMUM, fit_uniformly
+from solvers.programs.lipschitz import MAXIMUM, ProgramLoss, fit_uniformly
 from solvers.programs.mcshane import Distances, LipschitzFit
 from solvers.solution import Solution
 
@@ -66,21 +66,27 @@ def separable(queries: StatisticalQueries, n: float) -> AdditiveMechanism:
     [0.04, 0.08]
     """
     records = positive(n, "n")
-    owner = statistic_of_each_group(queries)
-    fits = [_fit(queries, g, k, records) for g, k in enumerate(owner)]
-    rows = np.zeros(queries.workload.shape)
-    scales = np.zeros(len(rows))
-    for k, columns, fit in zip(owner, _columns(queries), fits, strict=True):
-        rows[k, columns], scales[k] = fit.point.values, fit.point.constant
+    rows, scales, bounds = fitted_groups(queries, records, MAXIMUM)
     heard = scales > 0
     weights = np.where(heard, 1 / np.where(heard, scales, 1.0), np.inf)
     problem = queries.problem(loss="absolute")
     made = freeze(problem, "separable", Coordinates(rows, None, heard), scales, lambda _: weighted_l1(weights), "exponential")
     value = average_bounds(queries, made, records).bias[0] + float(made.scales.sum()) / records
-    bound = math.fsum(fit.lower_bound for fit in fits) / records
+    bound = math.fsum(bounds) / records
     # The frozen rows and scales are a feasible point of the program itself: only floats separate its value from the bound.
     rounding = value * (rows.size + 16) * 2.0**-50
     return made.annotated({}, bounded(OBJECTIVE, value, bound, "closed form: McShane extension, best break", rounding))
+
+
+def fitted_groups(queries: StatisticalQueries, records: float, loss: ProgramLoss) -> tuple[Floats, Floats, Floats]:
+    """The fitted rows of each statistic (K, elements), scales of n times the averages, and least losses (K,), each in its own
+    group; 0 in the others."""
+    rows = np.zeros(queries.workload.shape)
+    scales, bounds = np.zeros(len(rows)), np.zeros(len(rows))
+    for g, (k, columns) in enumerate(zip(statistic_of_each_group(queries), _columns(queries), strict=True)):
+        fit = _fit(queries, g, k, records, loss)
+        rows[k, columns], scales[k], bounds[k] = fit.point.values, fit.point.constant, fit.lower_bound
+    return rows, scales, bounds
 
 
 def statistic_of_each_group(queries: StatisticalQueries) -> list[int]:
@@ -101,16 +107,26 @@ def _columns(queries: StatisticalQueries) -> list[Indices]:
     return [np.arange(end - group.metric.size, end) for group, end in zip(queries.groups, ends, strict=True)]
 
 
-def _fit(queries: StatisticalQueries, group: int, statistic: int, n: float) -> Solution[LipschitzFit]:
-    """`min n max |p - f| + C` subject to `|p_s - p_t| <= C d(s, t)` within a group: C = n c is the scale of the sum."""
+def _fit(queries: StatisticalQueries, group: int, statistic: int, n: float, loss: ProgramLoss) -> Solution[LipschitzFit]:
+    """`min n max |p - f| + C`, or the squared loss, subject to `|p_s - p_t| <= C d(s, t)` within a group: C = n c is the scale
+    of the sum."""
     image = queries.groups[group]
     distances = image.metric.distances()
-    if not (distances + np.eye(len(distances)) > 0).all():
+    if _some_budget_0(distances):
         raise DesignFailed(
             f"separable: two values of {list(image.domain.attributes)} have budget 0 and different answers; give the pair a "
             "positive budget."
         )
-    return fit_uniformly(image.columns[statistic], Distances(np.minimum(distances, distances.T)), n, MAXIMUM)
+    return fit_uniformly(image.columns[statistic], Distances(np.minimum(distances, distances.T)), n, loss)
+
+
+def has_budget_0(queries: StatisticalQueries) -> bool:
+    """Whether two images of some group, which have different answers, have budget 0."""
+    return any(_some_budget_0(group.metric.distances()) for group in queries.groups)
+
+
+def _some_budget_0(distances: Floats) -> bool:
+    return not (distances + np.eye(len(distances)) > 0).all()
 
 
 def average_bounds(queries: StatisticalQueries, mechanism: AdditiveMechanism, n: float, delta: float = 0.05) -> AverageBounds:

@@ -47,6 +47,12 @@ class PriceOfSize:
     def __call__(self, c: float) -> float:
         return float((self.heights + c * self.slopes).min())
 
+    def at(self, size: int) -> PriceOfSize:
+        """The price with m fixed."""
+        if size > len(self.heights):
+            raise InvalidProblem(f"size: {size} is above {len(self.heights)}, the most that is priced.")
+        return PriceOfSize(self.heights[size - 1 : size], self.slopes[size - 1 : size])
+
     def best(self, c: float) -> int:
         """The best m for this c."""
         return int(np.argmin(self.heights + c * self.slopes)) + 1
@@ -167,16 +173,21 @@ def preprocess(problem: Problem, price: Price, constant: str | float = "optimal"
 def closed_metric(problem: Problem) -> Distances:
     """The budgets of the problem as a closed metric on its N elements."""
     size = problem.relation.size
+    if size > MOST_ELEMENTS:
+        raise DesignFailed(f"workload: {size} elements, the exact optimum is for up to {MOST_ELEMENTS}; merge elements.")
+    return Distances(metric_budgets(problem))
+
+
+def metric_budgets(problem: Problem) -> Floats:
+    """The N x N budgets of a metric that keeps elements apart; any other relation is refused."""
     if not hasattr(problem.relation, "distances"):
         raise InvalidProblem(
             "relation: hides the number of records, which synthetic data of n records make public; use a metric."
         )
-    if size > MOST_ELEMENTS:
-        raise DesignFailed(f"workload: {size} elements, the exact optimum is for up to {MOST_ELEMENTS}; merge elements.")
-    distance = problem.relation.distances()
-    if (distance + np.eye(size) <= 0).any():
+    distance = np.asarray(problem.relation.distances())
+    if (distance + np.eye(len(distance)) <= 0).any():
         raise DesignFailed("relation: a pair of elements has budget 0; merge the two elements.")
-    return Distances(distance)
+    return distance
 
 
 def _chosen(envelope: Envelope, constant: str | float, best: float) -> float:

@@ -4,6 +4,7 @@ from designer.tables.answers import Answer, TableRelease
 from designer.tables.condition import Condition
 from designer.tables.groups import OTHERS, Groups, hierarchy, nested_codes, tree
 from designer.tables.key import Key
+from designer.tables.least import least_plan, variance_meeting
 from designer.tables.measure import Measure
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.plan import PolicyCertificate, TablePlan
@@ -29,7 +30,9 @@ __all__ = [
     "TableRelease",
     "UnitSplitting",
     "hierarchy",
+    "least_plan",
     "nested_codes",
     "tree",
     "variance_for",
+    "variance_meeting",
 ]

@@ -1,8 +1,10 @@
-"""Names and sentences made fit to print: whatever a file calls a query or an element, it stays within its line and its cell."""
+"""Names and sentences made fit to print: whatever a file calls a query or an element, it stays within its line and its cell.
+Numbers that are claimed as bounds stay bounds."""
 
 from __future__ import annotations
 
 import re
+from decimal import ROUND_FLOOR, Context
 
 # Characters that break a line, move the cursor, turn the direction of text or cannot be seen. A fixed list: what is printed is
 # compared with what another version of Python printed, whose tables of characters may differ.
@@ -43,3 +45,13 @@ def in_markdown(name: object) -> str:
     a\\|b \\<i> k_norm
     """
     return _MARKDOWN.sub(lambda mark: "\\" + mark.group(), printed(name))
+
+
+def printed_below(value: float, digits: int = 4) -> str:
+    """A finite number with so many digits, rounded down, for what is claimed as a lower bound.
+
+    >>> printed_below(1.2348), printed_below(1402739.9), printed_below(0.0)
+    ('1.234', '1.402e+06', '0')
+    """
+    lower = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal_from_float(value)
+    return f"{float(lower):.{digits}g}"

@@ -125,6 +125,7 @@ FRACTION = "[0-9]{1,400}(/[1-9][0-9]{0,399})?$"
 RATIONAL = Named("rational", noted("A fraction in lowest terms.", text(f"^{FRACTION}")))
 SIGNED_RATIONAL = Named("signed_rational", text(f"^-?{FRACTION}"))
 RATIONALS = Named("rationals", list_of(RATIONAL, least=0))
+DELTA = Named("delta", noted("Of (b, delta), for every change of budget b.", number(least=1e-100, below=1)))
 VACUOUS = Named("vacuous", noted("Only on what hides nothing, which was asked for by name.", exactly(True)))
 
 

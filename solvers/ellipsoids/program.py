@@ -13,7 +13,7 @@ C).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,14 +40,17 @@ class Ellipsoid:
     covariance: Sigma, (s, s), zero off the span of the vectors (and off the range of the cost).
     precision: W, (s, s), with `Sigma W Sigma = Sigma`; `r' W r = r' Sigma^+ r` for every covered vector r.
     query_weights: omega, summing to one, with which `minimise_maximum` proved its bound; empty after `minimise_trace`.
+    directions: (p, s), vectors a that prove the bound: `sum a a'` is the cost up to a factor, and `sum_a max_r (a' r)^2` the
+    bound up to the same factor (`DualPoint.directions`); empty where there is nothing to cover.
     """
 
     covariance: Array
     precision: Array
     query_weights: Array
+    directions: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     def __post_init__(self) -> None:
-        for array in (self.covariance, self.precision, self.query_weights):
+        for array in (self.covariance, self.precision, self.query_weights, self.directions):
             array.setflags(write=False)
 
 
@@ -183,7 +186,8 @@ def _solve(
     bound = found.bound * reduction.unit**2
     status = Status.OPTIMAL if cost - bound <= tolerance * cost else Status.STALLED
     omega = found.prover.query_weights
-    point = Ellipsoid(covariance, precision / worst, omega / max(omega.sum(), 1e-300))
+    directions = found.prover.directions() @ reduction.forward.T
+    point = Ellipsoid(covariance, precision / worst, omega / max(omega.sum(), 1e-300), directions)
     return Solution(status, point, cost, min(bound, cost), found.iterations, found.method)
 
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.exact.points import PAIRS
-from solvers.polytopes.facets import Backend, HullFailed, candidate_simplices, float_normals
-from solvers.polytopes.triangulation import Labels
+from solvers.polytopes.facets import Backend, FacetCandidates, HullFailed, candidate_simplices, float_normals
 from solvers.status import Status
 
+# cdd in doubles takes corners for one that lie as near to each other as a small push leaves those of tables.
+PUSHES: dict[Backend, float] = {"qhull": 2.0**-10, "cdd": 2.0**-4}
 CLEAR = 1e-9  # a point this far inside the growing hull is given up; the exact check of all points would bring it back
 
 
@@ -23,9 +24,9 @@ class Push:
     size: float
 
     @classmethod
-    def generic(cls, count: int, size: float = 2.0**-10) -> Push:
-        """Random ranks; any draw is right, the seed only makes runs repeatable."""
-        return cls(np.random.default_rng(7).integers(1, 2**40, count), size)
+    def generic(cls, count: int, backend: Backend = "qhull") -> Push:
+        """Random ranks; any draw is right, the seed only makes runs repeatable. The size is what the backend can tell apart."""
+        return cls(np.random.default_rng(7).integers(1, 2**40, count), PUSHES[backend])
 
     def applied(self, vertices: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """The chosen rows (n,) of `vertices` (m, s), pushed: (n, s)."""
@@ -56,12 +57,13 @@ def require_within(simplices: int, budget: int, pairs: int, dimension: int) -> N
 
 def extreme_rows(
     vertices: NDArray[np.float64], push: Push, max_simplices: int, backend: Backend
-) -> tuple[NDArray[np.intp], Labels]:
-    """Rows whose hull holds all rows to within 1e-11, found by adding the points farthest beyond each facet, and its simplices.
+) -> tuple[NDArray[np.intp], FacetCandidates]:
+    """Rows whose hull holds all rows to within 1e-11, found by adding the points farthest beyond each facet;
+    and its candidates.
 
     A hull of m points has of order m^(s/2) simplices; a round adds as many points as that rule lets reach twice the budget,
     so that a hull far beyond the budget is noticed before it is built.
-    vertices: (m, s) floats. Returns positions (n,) and the labels of the simplices of their hull.
+    vertices: (m, s) floats. Returns positions (n,) and the simplices that are proposed for their hull.
     docs/theory/hull.md, "Candidates".
     """
     m, s = vertices.shape
@@ -70,14 +72,14 @@ def extreme_rows(
     while True:
         require_within(least_simplices(len(chosen), s), max_simplices, len(chosen), s)
         found = candidate_simplices(push.applied(vertices, chosen), backend)
-        require_within(2 * len(found), max_simplices, len(chosen), s)
+        require_within(2 * len(found.simplices), max_simplices, len(chosen), s)
         alive = alive[~np.isin(alive, chosen)]
-        normals, _ = float_normals(vertices[chosen], found)
+        normals, _ = float_normals(vertices[chosen], found.simplices)
         gauges, farthest = _scan(normals, vertices[alive])
         beyond = np.unique(farthest[farthest >= 0])
         if len(beyond) == 0:
             return chosen, found
-        room = max(1, int(len(chosen) * ((max_simplices / len(found)) ** (2.0 / s) - 1.0)))
+        room = max(1, int(len(chosen) * ((max_simplices / len(found.simplices)) ** (2.0 / s) - 1.0)))
         chosen = _without_twins(vertices, np.append(chosen, alive[beyond[np.argsort(-gauges[beyond])[:room]]]))
         alive = alive[gauges > 1.0 - CLEAR]
 

@@ -11,16 +11,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.exact.points import Points, against_one
-from solvers.polytopes.triangulation import Labels, corners, opposite, signed, solved
+from solvers.polytopes.triangulation import Labels, closes, corners, opposite, signed, solved
 from solvers.status import Status
 
 Backend = Literal["qhull", "cdd"]
+BACKENDS: tuple[Backend, ...] = ("qhull", "cdd")
+QHULL, CDD, EXACT_CDD = "Qhull", "cdd in doubles", "cdd in rationals (GMP)"
 
 
 class HullFailed(ValueError):
@@ -40,12 +42,39 @@ class Boundary:
     facet_of: Labels
 
 
-def candidate_simplices(vertices: NDArray[np.float64], backend: Backend) -> Labels:
-    """Facets of conv{+-vertices} as labels (T, s), one of each antipodal pair, all in floating point and unproven."""
+class FacetCandidates(NamedTuple):
+    """Simplices that may be those of a boundary, labels (T, s), one of each antipodal pair; unproven. proposer: who says so."""
+
+    simplices: Labels
+    proposer: str
+
+
+def candidate_simplices(vertices: NDArray[np.float64], backend: Backend) -> FacetCandidates:
+    """Facets of conv{+-vertices}, vertices (m, s), in floating point (cdd: in rationals, where it can)."""
     both = np.vstack([vertices, -vertices]) / np.abs(vertices).max()
-    found = _by_cdd(both) if backend == "cdd" else _by_qhull(both)
+    found, proposer = _by_cdd(both) if backend == "cdd" else (_by_qhull(both), QHULL)
     direction = np.random.default_rng(1).standard_normal(vertices.shape[1])
-    return np.asarray(found[_normals(both[found]) @ direction > 0.0])
+    return FacetCandidates(np.asarray(found[_normals(both[found]) @ direction > 0.0]), proposer)
+
+
+def require_backend(backend: str) -> Backend:
+    """The backend of that name, if it is known and installed; `HullFailed` says what to install otherwise."""
+    for known in BACKENDS:
+        if backend == known:
+            _ = _cdd() if known == "cdd" else None
+            return known
+    raise HullFailed(f"{backend!r} is unknown; use one of {list(BACKENDS)}")
+
+
+def _cdd() -> tuple[Any, bool]:
+    """The module of cdd, and whether it computes in rationals: `cdd.gmp`, where cddlib was built with GMP, `cdd` elsewhere."""
+    for name in ("cdd.gmp", "cdd"):
+        with suppress(ImportError):
+            return import_module(name), name == "cdd.gmp"
+    raise HullFailed(
+        "'cdd' needs pycddlib, which is not installed; install dp-designer[hull] (doubles), or pycddlib where libcdd and GMP "
+        "are (rationals), or use 'qhull'"
+    )
 
 
 def _by_qhull(both: NDArray[np.float64]) -> Labels:
@@ -59,24 +88,22 @@ def _by_qhull(both: NDArray[np.float64]) -> Labels:
         raise HullFailed(f"Qhull stopped: {str(error).splitlines()[0]}; rescale the points or work in their span") from error
 
 
-def _by_cdd(both: NDArray[np.float64]) -> Labels:
-    """Double description; exact where cddlib was built with GMP, because doubles are rationals.
+def _by_cdd(both: NDArray[np.float64]) -> tuple[Labels, str]:
+    """Double description, and who said what comes out; exact in rationals, because doubles are such.
 
-    Where it stops with a numerical inconsistency, as it may in doubles, Qhull's candidates take its place: the proof does not
-    depend on who proposed.
+    In doubles it may stop with a numerical inconsistency, or leave facets out. Then Qhull's candidates take its place: the
+    proof does not depend on who proposed.
     """
-    try:
-        cdd = import_module("cdd.gmp")
-        generators = [[1, *map(Fraction, row)] for row in both.tolist()]
-    except ImportError:
-        cdd = import_module("cdd")
-        generators = [[1.0, *row] for row in both.tolist()]
-    matrix = cdd.matrix_from_array(generators, rep_type=cdd.RepType.GENERATOR)
-    try:
+    cdd, exact = _cdd()
+    s = both.shape[1]
+    generators = [[1, *(map(Fraction, row) if exact else row)] for row in both.tolist()]
+    with suppress(RuntimeError):
+        matrix = cdd.matrix_from_array(generators, rep_type=cdd.RepType.GENERATOR)
         facets = cdd.copy_incidence(cdd.polyhedron_from_matrix(matrix))
-    except RuntimeError:
-        return _by_qhull(both)
-    return np.array([sorted(f) for f in facets if len(f) == both.shape[1]], np.int64).reshape(-1, both.shape[1])
+        found = np.array([sorted(f) for f in facets if len(f) == s], np.int64).reshape(-1, s)
+        if closes(found):
+            return found, EXACT_CDD if exact else CDD
+    return _by_qhull(both), f"{QHULL}, because cdd left a hole"
 
 
 def exact_normals(points: Points, simplices: Labels) -> Points:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from solvers.exact.points import Points, against_one, distinct_rows, float_error, outside, unit_exponents
 from solvers.polytopes.extremes import Push, extreme_rows, require_within
-from solvers.polytopes.facets import Backend, Boundary, HullFailed, candidate_simplices, proven_boundary
+from solvers.polytopes.facets import Backend, Boundary, FacetCandidates, HullFailed, candidate_simplices, proven_boundary
 from solvers.polytopes.triangulation import (
     Labels,
     covers_once,
@@ -29,7 +29,7 @@ from solvers.polytopes.triangulation import (
 )
 from solvers.polytopes.wrapping import completed
 
-SMALLER_PUSHES = (2.0**-20, 2.0**-30, 0.0)  # nearly degenerate points need a smaller one than Push.generic, generic ones none
+SMALLER_PUSHES = (2.0**-10, 2.0**-20, 2.0**-30, 0.0)  # nearly degenerate points need a smaller one, generic ones none
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,8 @@ class Polytope:
 
     vertices: one of each pair, (m, s). facets: one of each pair, (F, s). simplices: (T, s) labels, one of each pair; simplex t
     is conv(0, corners), label i < m stands for vertex i, label m + i for its antipode. facet_of: (T,) the facet that holds it.
-    minors: the T determinants of the integer numerators of the corners. `convex_hull` makes one.
+    minors: the T determinants of the integer numerators of the corners. proposer: who said what was then proven.
+    `convex_hull` makes one.
 
     >>> square = convex_hull(Points.of([[1, 0], [0, 1]]))
     >>> square.volume, square.gauge([0.5, -1.0]).item(), square.second_moment.tolist()
@@ -50,6 +51,7 @@ class Polytope:
     simplices: Labels
     facet_of: Labels
     minors: tuple[int, ...]
+    proposer: str = ""
 
     def __post_init__(self) -> None:
         for array in (self.simplices, self.facet_of):
@@ -133,15 +135,14 @@ class Polytope:
         if factor <= 0:
             raise ValueError(f"factor: {factor} is not positive")
         grown = self.vertices.scaled(factor)
-        return Polytope(
-            grown, self.facets.scaled(1 / factor), self.simplices, self.facet_of, tuple(determinants(grown, self.simplices))
-        )
+        minors = tuple(determinants(grown, self.simplices))
+        return replace(self, vertices=grown, facets=self.facets.scaled(1 / factor), minors=minors)
 
     def stretched(self, exponents: NDArray[np.int64]) -> Polytope:
         """The image with coordinate j times `2^exponents[j]`; exponents (s,)."""
         corners = self.vertices.stretched(exponents)
         minors = tuple(determinants(corners, self.simplices))
-        return Polytope(corners, self.facets.stretched(-exponents), self.simplices, self.facet_of, minors)
+        return replace(self, vertices=corners, facets=self.facets.stretched(-exponents), minors=minors)
 
 
 def largest_products(normals: Points, z: Points) -> list[Fraction]:
@@ -160,7 +161,8 @@ def convex_hull(points: Points, max_simplices: int = 400_000, backend: Backend =
     """conv{+-p} of points (M, s) that span R^s, with proof; redundant points are removed.
 
     Raises `HullFailed` (a ValueError) with `status` TOO_LARGE where the star triangulation exceeds `max_simplices`, and FAILED
-    where the points do not span or no attempt could be proven. Theorem: derivation in docs/theory/hull.md, "What is proven".
+    where the points do not span, no attempt could be proven, or the backend is not installed. backend: who proposes.
+    Theorem: derivation in docs/theory/hull.md, "What is proven".
     Coordinates of very different sizes are brought to alike ones first, and back, exactly.
     """
     units = unit_exponents(np.abs(points.floats).max(axis=0))
@@ -171,7 +173,7 @@ def convex_hull(points: Points, max_simplices: int = 400_000, backend: Backend =
 
 def _hull(points: Points, max_simplices: int, backend: Backend) -> Polytope:
     """The hull of points whose coordinates have about the same size."""
-    push = Push.generic(len(points))
+    push = Push.generic(len(points), backend)
     chosen, found = extreme_rows(points.floats, push, max_simplices, backend)
     while True:
         some, pushed = points.take(chosen), Push(push.ranks[chosen], push.size)
@@ -194,24 +196,24 @@ def redundant_rows(facets: Points, points: Points) -> NDArray[np.intp]:
     return np.flatnonzero(np.any(common == alone[:, None], axis=1))
 
 
-def _proven_polytope(points: Points, push: Push, found: Labels, max_simplices: int, backend: Backend) -> Polytope:
+def _proven_polytope(points: Points, push: Push, found: FacetCandidates, max_simplices: int, backend: Backend) -> Polytope:
     """`found` if it can be proven, then smaller pushes; what the best of them leaves open is wrapped exactly."""
     everything = np.arange(len(points))
-    best: Boundary | None = None
-    for size in (push.size, *SMALLER_PUSHES):
+    best, proposer = Boundary(points.take([]), np.zeros((0, points.dimension), np.int64), np.zeros(0, np.int64)), ""
+    for size in (push.size, *(smaller for smaller in SMALLER_PUSHES if smaller < push.size)):
         if size != push.size:
             with suppress(HullFailed):  # then the former candidates are tried once more, to no harm
                 found = candidate_simplices(Push(push.ranks, size).applied(points.floats, everything), backend)
-        require_within(2 * len(found), max_simplices, len(points), points.dimension)
-        boundary = proven_boundary(points, found)
+        require_within(2 * len(found.simplices), max_simplices, len(points), points.dimension)
+        boundary = proven_boundary(points, found.simplices)
         if (polytope := tiled(points, boundary)) is not None:
-            return polytope
-        best = boundary if best is None or len(boundary.simplices) > len(best.simplices) else best
-    assert best is not None  # there is one attempt at least
+            return replace(polytope, proposer=found.proposer)
+        if not proposer or len(boundary.simplices) > len(best.simplices):
+            best, proposer = boundary, found.proposer
     wrapped = proven_boundary(points, completed(points, push, best, max_simplices))
     if (polytope := tiled(points, wrapped)) is None:
         raise HullFailed("the wrapped boundary does not close: please report the points")
-    return polytope
+    return replace(polytope, proposer=f"{proposer}, completed by exact wrapping")
 
 
 def tiled(points: Points, boundary: Boundary) -> Polytope | None:

@@ -27,6 +27,20 @@ def opposite(labels: Labels, m: int) -> Labels:
     return (labels + m) % (2 * m)
 
 
+def closes(simplices: Labels) -> bool:
+    """Whether every ridge of these simplices, all of a boundary and not one of each pair, belongs to exactly two of them.
+
+    >>> closes(np.array([[0, 1], [1, 2], [2, 3], [0, 3]])), closes(np.array([[0, 1], [1, 2]]))
+    (True, False)
+    """
+    ordered = np.sort(simplices, axis=1)
+    ridges = np.concatenate([np.delete(ordered, j, axis=1) for j in range(simplices.shape[1])])
+    if simplices.shape[1] == 1 or not len(ridges):
+        return len(ridges) == 2
+    _, times = np.unique(ridges, axis=0, return_counts=True)
+    return bool((times == 2).all())
+
+
 def corners(points: Points, simplices: Labels) -> Integers:
     """Integer numerators of the corners, (T, s, s); corner j of simplex t is row j over its vertex's denominator."""
     rows, signs = signed(simplices, len(points))

@@ -1,4 +1,4 @@
-"""Several functions and their scales jointly: `min n^2 ||P - Q||_F^2 + 2 ||c||^2` s.t. `sum_k |P_k d_m| / c_k <= b_m`.
+"""Several functions and their scales jointly: `min loss(P - Q, c)` s.t. `sum_k |P_k d_m| / c_k <= b_m`.
 
 Not convex for more than one row. With `w = 1 / c` each term obeys `|x| w <= x^2 / (2 t) + t w^2 / 2` for every t > 0, with
 equality at `t = |x| / w`: fixing t leaves a program that is convex in (P, w), contains the current point and implies the true
@@ -8,235 +8,219 @@ Q is the best P for its own scales and they are the best for it. Derivations in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.programs.changes import Changes
-from solvers.programs.lipschitz import SQUARED, fit_jointly
+from solvers.programs.changes import ChangeSet, Steepest, WorkingSet
+from solvers.programs.restriction import ScaledFit, solve_restriction
+from solvers.programs.row_losses import TOTAL_SQUARES, RowsLoss, WorstOfQueries
+from solvers.programs.rows_alone import fit_rows_alone
+from solvers.programs.scales import minimise_scales
 from solvers.solution import Solution
 from solvers.status import Status
 
 Array = NDArray[np.float64]
 
-# Terms with x = 0 would need t = 0; t is kept above this share of the budget and the excess (half of it) repaired by scaling.
-FLOOR = 1e-5
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledFit:
-    """Rows `values` P (K, N) and `scales` c (K,), each 0 only where the row does not move."""
-
-    values: Array
-    scales: Array
-
-    def __post_init__(self) -> None:
-        values, scales = np.array(self.values, dtype=float), np.array(self.scales, dtype=float)
-        if values.ndim != 2 or scales.shape != values.shape[:1] or not (scales >= 0.0).all() or not np.isfinite(scales).all():
-            raise ValueError(f"values {values.shape} and scales {scales.shape}: give one finite scale >= 0 for each row.")
-        for array, name in ((values, "values"), (scales, "scales")):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-
-    def loss(self, targets: Array, count: float) -> float:
-        """`n^2 ||P - Q||_F^2 + 2 ||c||^2`."""
-        return float(count**2 * np.square(self.values - targets).sum() + 2.0 * np.square(self.scales).sum())
-
-    def largest_squared_error(self, targets: Array, count: float) -> float:
-        """`n^2 max_i ||P_i - Q_i||_2^2 + 2 ||c||^2` (columns i): the largest expected squared error of `P x + noise` over
-        `x >= 0` with sum n = `count`, exactly (attained at a vertex). At most `loss`, which bounds the maximum by the sum.
-        """
-        bias = float(np.square(self.values - targets).sum(axis=0).max(initial=0.0))
-        return float(count**2 * bias + 2.0 * np.square(self.scales).sum())
-
-    def worst(self, changes: Changes) -> float:
-        """The largest `sum_k |P_k d_m| / (c_k b_m)`: at most 1 where feasible. 0 / 0 counts as 0."""
-        moves, scales = np.abs(changes.along(self.values)), self.scales[:, None]
-        if (moves[self.scales == 0.0] > 0.0).any():
-            return float("inf")
-        # Divided after the difference is taken: P / c first would lose the small moves of a row with a small scale.
-        shares = np.divide(moves, scales, out=np.zeros_like(moves), where=scales > 0.0)
-        return float((shares.sum(axis=0) / changes.budget).max(initial=0.0))
+# Parts of the budgets that terms without movement may take, stage after stage: the first let still terms move.
+FLOORS = (1e-1, 1e-2, 1e-3, 1e-5)
+# Rounds of the first stage from each of the best starts, of which the best goes on.
+TRIAL_ROUNDS, TRIALS = 4, 2
+# Rows that hardly move are this part of their targets: a start from which they can grow.
+NEARLY_STILL = 0.02
+# Limits that use less than this part of their budget are forgotten before the next round.
+SLACK = 0.3
+# Limits broken by less than this part of the floor are repaired by scaling, not by another solve.
+BROKEN = 0.1
 
 
 def fit_rows_jointly(
     targets: ArrayLike,
-    changes: Changes,
+    changes: ChangeSet,
     count: float,
-    best_scales: Callable[[Array], Array],
+    loss: RowsLoss = TOTAL_SQUARES,
     tolerance: float = 1e-4,
     rounds: int = 30,
 ) -> Solution[ScaledFit]:
-    """Descend from `P = Q` with the scales `best_scales(Q)`; stop when a round gains less than `tolerance / 10` of the loss.
+    """Descend from the best of some starts; stop when a round gains less than `tolerance / 10` of the loss.
 
-    `best_scales(P)` returns scales (K,) for rows that all move, as good as it can; it is asked again after every round, and
-    whatever it returns is multiplied until it is feasible. A round counts only if the recomputed loss of a feasible point
-    fell. The lower bound is the better of `rows_alone` and `multiplier_bound`.
+    targets: (K, N). changes: written out, or a set that is scanned for its steepest members. A round counts only if the
+    recomputed loss of a feasible point fell. The lower bound is the better of that of rows alone and the Lagrangian one.
     """
     q = np.atleast_2d(np.asarray(targets, dtype=float))
-    moving = np.abs(changes.along(q)).max(axis=1, initial=0.0) > 0.0
+    moving = np.array([changes.steepest(row[None], 1).worst > 0.0 for row in q])
     if not moving.any():
         return Solution(Status.OPTIMAL, ScaledFit(q, np.zeros(len(q))), 0.0, 0.0, 0, "no row moves")
-    rows = q[moving]
-    best = _repaired(rows, best_scales(rows), changes)
-    value, bound, k = best.loss(rows, count), rows_alone(rows, changes, count), 0
-    while k < rounds:
-        k += 1
-        proposal = _round(best, rows, changes, count)
-        if proposal is None:
-            break
-        moved, multipliers, signs = proposal
-        bound = max(bound, multiplier_bound(rows, changes, count, multipliers, signs))
-        tried = [_repaired(moved.values, moved.scales, changes)]
-        if changes.along(moved.values).any(axis=1).all():
-            tried.append(_repaired(moved.values, best_scales(moved.values), changes))
-        better = min(tried, key=lambda fit: fit.loss(rows, count))
-        gain = value - better.loss(rows, count)
-        if gain > 0.0:
-            best, value = better, value - gain
-        if gain <= 0.1 * tolerance * value or value - bound <= tolerance * value:
-            break
-    status = Status.OPTIMAL if value - bound <= tolerance * value else Status.STALLED
+    descent = _Descent(q[moving], changes, count, loss, tolerance)
+    descent.begin()
+    for floor in FLOORS:
+        descent.stage(floor, rounds)
+    descent.stilled()
+    status = Status.OPTIMAL if descent.done else Status.STALLED
     values, scales = q.copy(), np.zeros(len(q))
-    values[moving], scales[moving] = best.values, best.scales
-    return Solution(status, ScaledFit(values, scales), value, min(bound, value), k, "convex restrictions, Clarabel")
+    values[moving], scales[moving] = descent.best.values, descent.best.scales
+    bound = min(descent.bound, descent.value)
+    return Solution(status, ScaledFit(values, scales), descent.value, bound, descent.rounds, descent.method)
 
 
-def _repaired(values: Array, scales: ArrayLike, changes: Changes) -> ScaledFit:
-    """The same proportions of scales, multiplied by the worst ratio until the recomputed one is at most 1."""
-    c = np.asarray(scales, dtype=float)
-    c = c * ScaledFit(values, c).worst(changes)
-    while ScaledFit(values, c).worst(changes) > 1.0:
-        c = c * (1.0 + 2.0**-52)
-    return ScaledFit(values, c)
+def best_scales(rows: Array, changes: ChangeSet, loss: RowsLoss) -> Array:
+    """The scales (K,) of least loss for rows (K, N), 0 where nothing moves: `minimise_scales` on a working set, or equal scales
+    where the largest counts."""
+    alone = [changes.steepest(row[None], 1) for row in rows]
+    needed = np.array([one.worst for one in alone])
+    moving, scales = needed > 0.0, np.zeros(len(rows))
+    if isinstance(loss, WorstOfQueries):
+        scales[moving] = changes.steepest(rows, 1).worst
+    elif moving.any():
+        scales[moving] = _cheapest(rows[moving], needed[moving], [one for one in alone if one.worst > 0.0], changes, loss.power)
+    return scales
 
 
-def rows_alone(targets: Array, changes: Changes, count: float) -> float:
-    """Sum over rows of the certified bound of `fit_jointly` with all of every budget: a relaxation of every limit."""
-    return sum(fit_jointly(q, changes, count, SQUARED).lower_bound for q in targets)
+def _cheapest(rows: Array, needed: Array, alone: list[Steepest], changes: ChangeSet, power: int) -> Array:
+    """Scales of least `sum c^power`, from what each row needs alone and the pairs that say so."""
+
+    def ratios(found: Steepest) -> Array:
+        return np.asarray(np.abs(found.changes.along(rows)).T / found.changes.budget[:, None])
+
+    def separate(weights: Array) -> tuple[float, Array]:
+        found = changes.steepest(rows * weights[:, None], max(200, 4 * len(rows)))
+        return found.worst, ratios(found)
+
+    known = [changes.steepest(rows / needed[:, None], rows.size), *alone]
+    first = np.concatenate([ratios(found) for found in known])
+    return np.asarray(1.0 / minimise_scales(first, np.ones(len(rows)), power, separate, tolerance=1e-6).point)
 
 
-def multiplier_bound(targets: Array, changes: Changes, count: float, multipliers: Array, signs: Array) -> float:
-    """Lagrangian bound for multipliers `l >= 0` (M,) and any `signs` (K, M) in [-1, 1], the best over multiples of l.
+class _Descent:
+    """A feasible point, its loss, a bound, and the changes that were steep so far."""
 
-    The Lagrangian separates into rows. With `f = sum_m l_m s_m d_m`, `a = f.q`, `e = ||f||^2 / (4 n^2)` and any t in [0, 1/c],
-    `min over p of n^2 ||p - q||^2 + sum_m l_m |d_m.p| / c >= t a - t^2 e`; what is left is one-dimensional in c.
-    """
-    load = np.maximum(multipliers, 0.0)
-    force = np.asarray((changes.matrix @ (np.clip(signs, -1.0, 1.0) * load).T).T)
-    gain, drag = np.maximum((force * targets).sum(axis=1), 0.0), np.square(force).sum(axis=1) / (4.0 * count**2)
-    cost = float(load @ changes.budget)
-    factors = np.geomspace(0.25, 4.0, 33)
-    values = [sum(map(_least_of_row, t * gain, t**2 * drag)) - t * cost for t in factors]
-    return float(max(0.0, *values))
+    best: ScaledFit
+    value: float
+    known: WorkingSet
+    still: list[Array]
 
-
-def _least_of_row(a: float, e: float) -> float:
-    """`inf over c > 0 of 2 c^2 + max over 0 <= t <= 1/c of (t a - t^2 e)`.
-
-    For c >= 2 e / a the maximum is at t = 1/c and stationary points solve `4 c^4 - a c + 2 e = 0`; below, it is `a^2 / (4 e)`.
-    """
-    if a <= 0.0:
-        return 0.0
-    corner = 2.0 * e / a
-    roots = np.roots([4.0, 0.0, 0.0, -a, 2.0 * e])
-    real = roots.real[np.abs(roots.imag) <= 1e-6 * np.abs(roots)]
-    inner = [2.0 * c**2 + a / c - e / c**2 for c in [corner, *real] if c > 0.0 and c >= corner]
-    return float(min([*inner, a**2 / (4.0 * e)] if e > 0.0 else inner))
-
-
-def _round(fit: ScaledFit, targets: Array, changes: Changes, count: float) -> tuple[ScaledFit, Array, Array] | None:
-    """Solve the convex restriction at `fit`: `(new point, multipliers (M,), signs (K, M))`; limits are generated."""
-    scaled = changes.along(fit.values / fit.scales[:, None])
-    ratios = np.abs(scaled).sum(axis=0) / changes.budget
-    # N limits at a time: with N = 50, K = 7 a solve takes 0.01 s, with all 1225 limits at once 10 s, and few of them bind.
-    size = targets.shape[1]
-    active = np.argsort(-ratios)[:size]
-    split = np.hypot(scaled, FLOOR * changes.budget)
-    for _ in range(10):
-        solved = _Restriction(fit.scales, targets, changes, count, active, split[:, active]).solve()
-        if solved is None:
-            return None
-        moved, load = solved
-        new = np.abs(changes.along(moved.values / moved.scales[:, None])).sum(axis=0)
-        violated = np.setdiff1d(np.flatnonzero(new > changes.budget * (1.0 + 1e-6)), active)
-        if violated.size == 0:
-            break
-        active = np.concatenate([active, violated[np.argsort(-(new / changes.budget)[violated])][:size]])
-    multipliers = np.zeros(changes.count)
-    multipliers[active] = load
-    return moved, multipliers, changes.along(moved.values / moved.scales[:, None]) / split
-
-
-@dataclass(frozen=True)
-class _Restriction:
-    """`sum_k x_km^2 / (2 t_km) + t_km w_k^2 / 2 <= b_m` on the `active` limits, in units of the current scales (w = 1 there).
-
-    Variables `delta = n (P - Q) / c` (K N), w (K) and r (K) with `r >= w^-2`, a power cone; the loss is
-    `max(c)^2 sum_k share_k (||delta_k||^2 + 2 r_k)` with `share_k = (c_k / max c)^2`.
-    """
-
-    scales: Array
-    targets: Array
-    changes: Changes
-    count: float
-    active: NDArray[np.intp]
-    split: Array
-
-    def solve(self) -> tuple[ScaledFit, Array] | None:
-        """The optimum and the multipliers of the active limits, or None when the backend has no answer."""
-        import clarabel
-        from scipy.sparse import csc_matrix, diags_array, vstack
-
-        k, n = self.targets.shape
-        share = (self.scales / self.scales.max()) ** 2
-        curvature = np.concatenate([np.repeat(2.0 * share, n), np.zeros(2 * k)])
-        linear = np.concatenate([np.zeros(k * n + k), 2.0 * share])
-        limits, limit_side = self._limits()
-        powers, power_side = self._powers()
-        cones = [clarabel.SecondOrderConeT(2 * k + 1)] * self.active.size + [clarabel.PowerConeT(1.0 / 3.0)] * k
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        matrix, side = csc_matrix(vstack([limits, powers])), np.concatenate([limit_side, power_side])
-        found = clarabel.DefaultSolver(csc_matrix(diags_array(curvature)), linear, matrix, side, cones, settings).solve()
-        x, z = np.array(found.x), np.array(found.z)
-        w = x[k * n : k * n + k]
-        if not (np.isfinite(x).all() and np.isfinite(z).all() and (w > 0.0).all()):
-            return None
-        values = self.targets + x[: k * n].reshape(k, n) * (self.scales / self.count)[:, None]
-        # The cone bounds ||v|| <= 1 where the limit is b ||v||^2 <= b: its multiplier is smaller by the factor 2 b.
-        load = z[: self.active.size * (2 * k + 1) : 2 * k + 1] * self.scales.max() ** 2 / (2.0 * self._budget)
-        return ScaledFit(values, self.scales / w), load
+    def __init__(self, targets: Array, changes: ChangeSet, count: float, loss: RowsLoss, tolerance: float) -> None:
+        self.targets, self.changes, self.count, self.loss, self.tolerance = targets, changes, count, loss, tolerance
+        self.bound, self.rounds = 0.0, 0
 
     @property
-    def _budget(self) -> Array:
-        return np.asarray(self.changes.budget[self.active])
+    def done(self) -> bool:
+        """Whether the bound is near enough."""
+        return self.value - self.bound <= self.tolerance * self.value
 
-    def _limits(self) -> tuple[Any, Array]:
-        """Cones `(1, x_k / sqrt(2 b t_k), sqrt(t_k / (2 b)) w_k)`, one after the other; `A y + slack = side`."""
-        from scipy.sparse import coo_array
+    @property
+    def method(self) -> str:
+        """How the point was found, in words."""
+        return f"convex restrictions on {self.known.keys.size} limits, Clarabel"
 
-        k, n = self.targets.shape
-        stride, m = 2 * k + 1, self.active.size
-        picked = self.changes.matrix[:, self.active].T.tocoo()
-        moves = self.changes.along(self.targets / self.scales[:, None], self.active)
-        inverse, weight = 1.0 / np.sqrt(2.0 * self._budget * self.split), np.sqrt(self.split / (2.0 * self._budget))
-        query, limit = np.arange(k)[:, None], np.arange(m)[None, :]
-        row = np.concatenate([(picked.row * stride + 1 + query).ravel(), (limit * stride + 1 + k + query).ravel()])
-        column = np.concatenate([(query * n + picked.col).ravel(), (k * n + query + 0 * limit).ravel()])
-        value = np.concatenate([(-inverse[:, picked.row] * picked.data / self.count).ravel(), -weight.ravel()])
-        side = np.zeros((m, stride))
-        side[:, 0], side[:, 1 : k + 1] = 1.0, (moves * inverse).T
-        return coo_array((value, (row, column)), shape=(m * stride, k * n + 2 * k)), side.ravel()
+    def begin(self) -> None:
+        """The best of some starts, after a few rounds from each."""
+        tried = []
+        for start in self._starts():
+            self._go_to(start)
+            self.stage(FLOORS[0], TRIAL_ROUNDS)
+            tried.append(self.best)
+        self._go_to(min(tried, key=self.value_of))
 
-    def _powers(self) -> tuple[Any, Array]:
-        """Cones `(r_k, w_k, 1)`: `r^(1/3) w^(2/3) >= 1`."""
-        from scipy.sparse import coo_array
+    def _go_to(self, fit: ScaledFit) -> None:
+        self.best, self.value = fit, self.value_of(fit)
+        self.known = WorkingSet.of(self.changes.steepest(fit.values / fit.scales[:, None], self.targets.shape[1]))
 
-        k, n = self.targets.shape
-        step = 3 * np.arange(k)
-        row, column = np.concatenate([step, step + 1]), k * n + np.concatenate([k + np.arange(k), np.arange(k)])
-        return coo_array((-np.ones(2 * k), (row, column)), shape=(3 * k, k * n + 2 * k)), np.tile([0.0, 0.0, 1.0], k)
+    def _starts(self) -> list[ScaledFit]:
+        """Points of small loss, each row taken from the targets, rows that hardly move, and rows alone.
+
+        Rows alone at fewer records stand for the part of the budgets that each will get; at n itself they give a bound. Where
+        bias adds up in the first power it is best to answer some rows and leave others still: there single rows are exchanged.
+        """
+        alone, self.bound = fit_rows_alone(self.targets, self.changes, self.count, self.loss)
+        self.still = [self._still(alone, 0.0), self._still(self.targets, 0.0)]
+        fewer = np.geomspace(1.0, 1.0 / len(self.targets), 3)[1 : 3 if len(self.targets) > 1 else 1]
+        choices = [self.targets, alone, self._still(self.targets, NEARLY_STILL)]
+        choices += [fit_rows_alone(self.targets, self.changes, self.count * share, self.loss)[0] for share in fewer]
+        least = 1e-6 * self._needed(self.targets)
+        choices = [np.where((self._needed(rows) > least)[:, None], rows, choices[2]) for rows in choices]
+        whole = sorted((self.with_scales(rows) for rows in choices), key=self.value_of)[:TRIALS]
+        return [self._exchanged(fit, choices) for fit in whole] if self.loss.power == 1 else whole
+
+    def _still(self, rows: Array, part: float) -> Array:
+        """The rows shrunk to this part of theirs, around their middle,
+        or around 0 where a constant would be told from the origin."""
+        middle = self.loss.middle(rows)
+        if self.changes.steepest(np.broadcast_to(middle, rows.shape), 1).worst > 0.0:
+            middle = np.zeros_like(middle)
+        return np.asarray(middle + part * (rows - middle))
+
+    def stilled(self) -> None:
+        """Leave rows still, without noise, where that loses less: the descent only comes near."""
+        for rows in self.still:
+            fits = [self.with_scales(rows)]
+            for k in range(len(rows)):
+                values = self.best.values.copy()
+                values[k] = rows[k]
+                fits.append(self.with_scales(values))
+            self.best = min(self.best, *fits, key=self.value_of)
+        self.value = self.value_of(self.best)
+
+    def _needed(self, rows: Array) -> Array:
+        """The scale that each row needs alone, (K,)."""
+        return np.array([self.changes.steepest(row[None], 1).worst for row in rows])
+
+    def _exchanged(self, fit: ScaledFit, choices: list[Array]) -> ScaledFit:
+        """Row after row the best of the choices, twice around."""
+        for k in list(range(len(self.targets))) * 2:
+            for rows in choices:
+                values = fit.values.copy()
+                values[k] = rows[k]
+                fit = min(fit, self.with_scales(values), key=self.value_of)
+        return fit
+
+    def value_of(self, fit: ScaledFit) -> float:
+        """The loss of a point."""
+        return self.loss.value(fit.values - self.targets, fit.scales, self.count)
+
+    def with_scales(self, rows: Array) -> ScaledFit:
+        """The rows with the best scales for them."""
+        return self._feasible(rows, best_scales(rows, self.changes, self.loss))
+
+    def _feasible(self, rows: Array, scales: Array) -> ScaledFit:
+        """The same proportions of scales, multiplied until the worst ratio is at most 1."""
+        heard = scales > 0.0
+        if not heard.any():
+            return ScaledFit(rows, scales)
+        worst = self.changes.steepest(rows[heard] / scales[heard, None], 1).worst
+        return ScaledFit(rows, scales * worst * (1.0 + 2.0**-50))
+
+    def stage(self, floor: float, rounds: int) -> None:
+        """Rounds until one gains too little for its floor."""
+        enough = max(0.1 * self.tolerance, 1e-2 * floor)
+        for _ in range(rounds):
+            if self.done or self._step(floor) <= enough * self.value:
+                break
+
+    def _step(self, floor: float) -> float:
+        """Solve the convex restriction at the present point; returns by how much the loss fell, 0 where it did not."""
+        self.rounds += 1
+        solved = self._restricted(floor)
+        if solved is None:
+            return 0.0
+        moved, bound = solved
+        self.bound = max(self.bound, bound)
+        better = min(self._feasible(moved.values, moved.scales), self.with_scales(moved.values), key=self.value_of)
+        gain = self.value - self.value_of(better) if better.scales.all() else 0.0
+        if gain > 0.0:
+            self.best, self.value = better, self.value - gain
+        return max(gain, 0.0)
+
+    def _restricted(self, floor: float) -> tuple[ScaledFit, float] | None:
+        """The restriction on the known changes, which grow by those that its solution breaks: its point, and a bound."""
+        now, most = self.best.values / self.best.scales[:, None], 1.0 + BROKEN * floor
+        self.known.keep(self.known.changes.lengths(now) > SLACK)
+        for _ in range(10):
+            found = solve_restriction(self.best, self.targets, self.known.changes, self.count, self.loss, floor)
+            if found is None:
+                return None
+            moved, bound = found
+            then = moved.values / moved.scales[:, None]
+            steep = self.changes.steepest(then, self.targets.shape[1])
+            if steep.worst <= most or not self.known.add(steep, steep.changes.lengths(then) > most):
+                break
+        return moved, bound

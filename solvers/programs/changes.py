@@ -2,21 +2,45 @@
 
 The three programs that share it ask for matrices `B` (strategies), functions `p` (Lipschitz fits) or both with
 `||B d_m||_1 <= b_m` for every m. Most changes are differences `e_i - e_j` of unit vectors, so the matrix is kept sparse.
-What changes and budgets stand for: docs/theory/strategies.md, section 1, and biased.md.
+What changes and budgets stand for: docs/theory/strategies.md, section 1, and biased.md. Families too large to be written out
+are `ChangeSet`s: they are asked for their steepest members only, which a `WorkingSet` collects.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
+Keys = NDArray[np.int64]
+
 # Columns handled at once: with 512 rows 16 MB, where all pairs of N = 256 at once would take 134 MB.
 CHUNK = 4096
+
+
+class ChangeSet(Protocol):
+    """Changes that need not be written out: what a program asks of them while it grows its working set."""
+
+    @property
+    def size(self) -> int:
+        """N, the dimension of the unknown."""
+
+    def steepest(self, rows: Array, limit: int) -> Steepest:
+        """The largest `sum_j |rows_j d_m| / b_m` over all changes, and up to `limit` changes of the largest, rows (p, N)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Steepest:
+    """The answer of a scan: the largest length `worst` of all, and some of the steepest `changes` with `keys` (m,) that name
+    them."""
+
+    worst: float
+    changes: Changes
+    keys: Keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +137,53 @@ class Changes:
         """The largest of `lengths(rows)`, rows (p, N); 0 when there are no changes. `rows / worst` is feasible."""
         return float(self.lengths(rows).max(initial=0.0))
 
+    def steepest(self, rows: ArrayLike, limit: int) -> Steepest:
+        """The `limit` changes of greatest length, in falling order, rows (p, N); their keys are column numbers."""
+        lengths = self.lengths(rows)
+        chosen = np.argsort(-lengths)[:limit]
+        chosen = chosen[lengths[chosen] > 0.0]
+        return Steepest(float(lengths.max(initial=0.0)), self.chosen(chosen), chosen.astype(np.int64))
+
+    def chosen(self, index: NDArray[np.intp]) -> Changes:
+        """The changes of these numbers, in this order, index (m,)."""
+        return Changes(self.matrix[:, index], self.budget[index])
+
+    def joined(self, others: Changes) -> Changes:
+        """These changes, then the others."""
+        from scipy.sparse import hstack
+
+        return Changes(hstack([self.matrix, others.matrix], format="csc"), np.concatenate([self.budget, others.budget]))
+
     def span(self) -> Array:
         """Orthonormal basis (N, r) of the span of all changes: what no budget reaches needs no noise."""
         scaled = self.matrix * (1.0 / np.sqrt(np.maximum(self.matrix.power(2).sum(axis=0), 1e-300)))
         values, vectors = np.linalg.eigh((scaled @ scaled.T).toarray())
         # Integer changes of N <= 1000 points have eigenvalues of at least about 1/N^2 (a path graph) or exactly 0.
         return np.ascontiguousarray(vectors[:, values > 1e-10 * max(values.max(initial=0.0), 1e-300)])
+
+
+@dataclass
+class WorkingSet:
+    """The changes that a program knows so far, each once; it grows by what scans find."""
+
+    changes: Changes
+    keys: Keys
+
+    @classmethod
+    def of(cls, found: Steepest) -> WorkingSet:
+        """The changes that a first scan found."""
+        return cls(found.changes, found.keys)
+
+    def add(self, found: Steepest, longer: NDArray[np.bool_] | None = None) -> bool:
+        """Take in what is not known yet, of it only where `longer` (m,) is true; False when nothing was new."""
+        new = ~np.isin(found.keys, self.keys)
+        new &= True if longer is None else longer
+        if not new.any():
+            return False
+        self.changes = self.changes.joined(found.changes.chosen(np.flatnonzero(new)))
+        self.keys = np.concatenate([self.keys, found.keys[new]])
+        return True
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """Forget the changes that are not `kept`, (m,)."""
+        self.changes, self.keys = self.changes.chosen(np.flatnonzero(kept)), self.keys[kept]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.programs.changes import Changes
+from solvers.programs.changes import Changes, ChangeSet, Keys, Steepest
 from solvers.programs.mcshane import Distances, Envelope, LipschitzFit, defect, least_concave_sum, least_square_sum
 from solvers.solution import Solution
 from solvers.status import Status
@@ -45,13 +45,22 @@ class ProgramLoss:
         power 1: `t force.q` with the largest t that keeps `t ||force||_* <= n` and `t reach <= weight`;
         power 2: `max over t of t force.q - t^2 (||force||_*^2 / (4 n^2) + reach^2 / (4 weight))`.
         """
-        gain = float(force @ target)
+        gain = float(pulls(target, force))
         dual = float(np.linalg.norm(force, {1.0: math.inf, 2.0: 2.0, math.inf: 1.0}[self.order]))
         if gain <= 0.0:
             return 0.0
         if self.power == 2:
             return gain**2 / (dual**2 / count**2 + reach**2 / self.weight)
         return gain / max(dual / count, reach / self.weight)
+
+
+def pulls(targets: Array, forces: Array) -> Array:
+    """`f'q` along the last axis, less what its rounding may be: forces add up to 0 where targets may be far from it.
+
+    targets, forces: (..., N).
+    """
+    products = forces * targets
+    return np.asarray(products.sum(axis=-1) - (products.shape[-1] + 16) * 2.0**-52 * np.abs(products).sum(axis=-1))
 
 
 SQUARED = ProgramLoss(2.0, 2, 2.0)
@@ -83,9 +92,11 @@ def _least_sum(envelope: Envelope, count: float, loss: ProgramLoss) -> Solution[
 
 
 def fit_jointly(
-    target: ArrayLike, changes: Changes, count: float, loss: ProgramLoss = SQUARED, tolerance: float = 1e-6, rounds: int = 40
+    target: ArrayLike, changes: ChangeSet, count: float, loss: ProgramLoss = SQUARED, tolerance: float = 1e-6, rounds: int = 100
 ) -> Solution[LipschitzFit]:
     """The optimal (p, c) for `target` q (N,) and n = `count`, within the relative certified gap `tolerance`.
+
+    changes: written out, or a set that is scanned for its steepest members. docs/theory/biased.md, section 2.
 
     >>> fit = fit_jointly([0.0, 1.0], Changes.of_metric([[0, 1], [1, 0]]), count=1.0)
     >>> round(fit.value, 6), fit.point.values.round(6).tolist(), round(fit.point.constant, 6)
@@ -94,28 +105,29 @@ def fit_jointly(
     q, n = np.asarray(target, dtype=float), _checked_count(count)
     if q.shape != (changes.size,):
         raise ValueError(f"target has shape {q.shape}, the changes need ({changes.size},).")
-    best = LipschitzFit(q, changes.worst(q))
+    found = changes.steepest(q[None], 2 * q.size)
+    best = LipschitzFit(q, found.worst)
     value, bound, k = loss.value(np.zeros(q.size), best.constant, n), 0.0, 0
     if value == 0.0:
         return Solution(Status.OPTIMAL, best, 0.0, 0.0, 0, "already constant")
-    cuts = _Cuts.first(q, changes)
+    cuts = _Cuts.first(q, found)
     for _ in range(rounds):
         k += 1
         # Units in which the best loss so far is about 1: the optimal c may be a thousandth of the first one.
         unit = (value / loss.weight) ** (1.0 / loss.power)
-        proposal = _Program(q, changes, n, loss, unit).solve(cuts)
+        proposal = _Program(q, n, loss, unit).solve(cuts)
         if proposal is None:
             break
         p, c, multipliers = proposal
-        least = changes.worst(p)
-        bound = max(bound, _dual(q, changes, cuts, multipliers, n, loss))
-        if (repaired := loss.value(p - q, least, n)) < value:
-            best, value = LipschitzFit(p, least), repaired
+        found = changes.steepest(p[None], 2 * q.size)
+        bound = max(bound, _dual(q, cuts, multipliers, n, loss))
+        if (repaired := loss.value(p - q, found.worst, n)) < value:
+            best, value = LipschitzFit(p, found.worst), repaired
         rescaled = unit > 1.5 * (value / loss.weight) ** (1.0 / loss.power)
-        if value - bound <= tolerance * value or not (cuts.extend(p, c, changes) or rescaled):
+        if value - bound <= tolerance * value or not (cuts.extend(p, c, found) or rescaled):
             break
     status = Status.OPTIMAL if value - bound <= tolerance * value else Status.STALLED
-    return Solution(status, best, value, min(bound, value), k, "cutting planes, Clarabel")
+    return Solution(status, best, value, min(bound, value), k, f"{cuts.sign.size} cutting planes, Clarabel")
 
 
 def _checked_count(count: float) -> float:
@@ -124,36 +136,35 @@ def _checked_count(count: float) -> float:
     return float(count)
 
 
-def _dual(q: Array, changes: Changes, cuts: _Cuts, multipliers: Array, count: float, loss: ProgramLoss) -> float:
+def _dual(q: Array, cuts: _Cuts, multipliers: Array, count: float, loss: ProgramLoss) -> float:
     signed = np.maximum(multipliers, 0.0) * cuts.sign
-    force = np.asarray(changes.matrix[:, cuts.index] @ signed)
-    return loss.bound(q, force, float(np.abs(signed) @ changes.budget[cuts.index]), count)
+    force = np.asarray(cuts.changes.matrix @ signed)
+    return loss.bound(q, force, float(np.abs(signed) @ cuts.changes.budget), count)
 
 
 @dataclass
 class _Cuts:
-    """The limits in force: `sign_m d_m' p <= c b_m` for `index` m. Grows."""
+    """The limits in force: `sign_m d_m' p <= c b_m` for the changes m. Grows."""
 
-    index: NDArray[np.intp]
+    changes: Changes
+    keys: Keys
     sign: Array
 
     @classmethod
-    def first(cls, q: Array, changes: Changes) -> _Cuts:
-        moved = changes.along(q)[0]
-        steep = np.argsort(-np.abs(moved) / changes.budget)[: 2 * q.size]
-        return cls(steep, np.where(moved[steep] >= 0.0, 1.0, -1.0))
+    def first(cls, q: Array, found: Steepest) -> _Cuts:
+        moved = found.changes.along(q)[0]
+        return cls(found.changes, found.keys, np.where(moved >= 0.0, 1.0, -1.0))
 
-    def extend(self, p: Array, c: float, changes: Changes) -> bool:
-        """Add the worst violations of (p, c), at most 2 N; False when every one of them is in force already."""
-        moved = changes.along(p)[0]
-        excess = np.abs(moved) / changes.budget - c
-        worst = np.argsort(-excess)[: 2 * p.size]
-        worst = worst[excess[worst] > 1e-12 * max(c, 1e-300)]
-        have = set(zip(self.index.tolist(), self.sign.tolist(), strict=True))
-        fresh = [(m, s) for m, s in zip(worst.tolist(), np.sign(moved[worst]).tolist(), strict=True) if (m, s) not in have]
-        self.index = np.concatenate([self.index, np.array([m for m, _ in fresh], dtype=np.intp)])
-        self.sign = np.concatenate([self.sign, np.array([s for _, s in fresh])])
-        return bool(fresh)
+    def extend(self, p: Array, c: float, found: Steepest) -> bool:
+        """Add the worst violations of (p, c) that were found; False when every one of them is in force already."""
+        moved = found.changes.along(p)[0]
+        excess, signs = np.abs(moved) / found.changes.budget - c, np.sign(moved)
+        known = np.isin(2 * found.keys + (signs > 0), 2 * self.keys + (self.sign > 0))
+        fresh = np.flatnonzero((excess > 1e-12 * max(c, 1e-300)) & ~known)
+        self.changes = self.changes.joined(found.changes.chosen(fresh))
+        self.keys = np.concatenate([self.keys, found.keys[fresh]])
+        self.sign = np.concatenate([self.sign, signs[fresh]])
+        return bool(fresh.size)
 
 
 @dataclass(frozen=True)
@@ -164,7 +175,6 @@ class _Program:
     """
 
     target: Array
-    changes: Changes
     count: float
     loss: ProgramLoss
     unit: float
@@ -173,7 +183,7 @@ class _Program:
         """`(p, c, multipliers)`, or None when the backend has no answer."""
         import clarabel
 
-        n, m = self.target.size, cuts.index.size
+        n, m = self.target.size, cuts.sign.size
         quadratic, linear, rows, right, cones = self._shape(clarabel)
         cut, offset = self._limits(cuts, quadratic.shape[0])
         from scipy.sparse import csc_matrix, vstack
@@ -187,17 +197,16 @@ class _Program:
         x, z = np.array(found.x), np.array(found.z)
         if not (np.isfinite(x).all() and np.isfinite(z).all()):
             return None
-        return self.target + x[:n] * self.unit / self.count, float(x[n]) * self.unit, z[:m] / self.changes.budget[cuts.index]
+        return self.target + x[:n] * self.unit / self.count, float(x[n]) * self.unit, z[:m] / cuts.changes.budget
 
     def _limits(self, cuts: _Cuts, width: int) -> tuple[Any, Array]:
         """`sign d'(q / unit + delta / n) / b <= x`: divided by the budgets, so that rows are alike."""
         from scipy.sparse import csc_matrix, diags_array, hstack
 
-        budget = self.changes.budget[cuts.index]
-        picked = self.changes.matrix[:, cuts.index]
+        budget, picked = cuts.changes.budget, cuts.changes.matrix
         rows = diags_array(cuts.sign / budget / self.count) @ picked.T
-        column = csc_matrix(-np.ones((cuts.index.size, 1)))
-        rest = csc_matrix((cuts.index.size, width - self.target.size - 1))
+        column = csc_matrix(-np.ones((cuts.sign.size, 1)))
+        rest = csc_matrix((cuts.sign.size, width - self.target.size - 1))
         offset = -cuts.sign * np.asarray(picked.T @ self.target) / budget / self.unit
         return hstack([rows, column, rest]), offset
 

@@ -270,7 +270,8 @@ def singular_value_bound(gram: ArrayLike, changes: Changes, rounds: int = 30) ->
         scaled = changes.matrix * (weight / changes.budget**2)
         spread = root @ (span.T @ (scaled @ changes.matrix.T) @ span) @ root
         values, vectors = np.linalg.eigh(spread)
-        size = np.sqrt(np.maximum(values, 0.0))
+        # The root of the rounding of an eigenvalue that is 0 would add 1e-8 to the bound.
+        size = np.sqrt(np.maximum(values - len(values) * 2.0**-48 * np.abs(values).max(initial=0.0), 0.0))
         best = max(best, 2.0 * float(size.sum()) ** 2)
         # Derivative of tr (.)^1/2 along d d': the square of (spread)^(-1/4) W^1/2 d, halved; the weights follow it.
         shape = (vectors * np.where(size > 1e-9 * size.max(initial=0.0), size, np.inf) ** -0.5).T @ root @ span.T

@@ -141,6 +141,7 @@ def test_json_is_complete(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     compared = data("compare", problem)
     automatic = data("design", problem, "--family", "auto")
     losses = {row["family"]: row["loss"] for row in compared["rows"] if row["loss"] is not None}
+    assert 0 < compared["limit"]["value"] <= min(losses.values()) and compared["limit"]["reason"].startswith("T")
     assert losses[automatic["mechanism"]["family"]] == min(losses.values())
     assert set(automatic["provenance"]["tried"]) <= {row["family"] for row in compared["rows"]}
     assert {row["family"] for row in compared["rows"]} >= {

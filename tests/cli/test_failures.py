@@ -191,6 +191,7 @@ def test_conditions_on_columns_of_other_types_are_refused_before_the_engine_sees
     assert Condition("n", ">=", 1).expression(table).type().is_boolean()
 
 
+@pytest.mark.slow
 def test_no_module_raises_what_main_does_not_know() -> None:
     """Every refusal is one of `designer.errors`; a plain ValueError would be taken for a defect of the program."""
     plain = [

@@ -1,8 +1,11 @@
-"""The limit of all unbiased mechanisms: where it is true, where it is withheld, and what a bound above its value means."""
+"""The limit: for whom it is true, where its words for unbiased mechanisms are withheld, and what a bound above its value
+means."""
 
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -12,7 +15,8 @@ import pytest
 from designer import Problem, Workload, compare, design, invariants, metrics
 from designer.certified.optimality import bounded
 from designer.designing import repair as freezing
-from designer.designing.unbiased_limit import limit, records_for_every_change
+from designer.designing.least_noise import limit, part_of_loss, records_for_every_change
+from designer.errors import UntrueBound
 from designer.question.relation import Relation
 from designer.report import design_summary
 
@@ -49,30 +53,57 @@ def randomised_response(parts: tuple[int, ...], epsilon: float) -> tuple[float, 
     return bias, variance, ratio
 
 
-def test_few_public_records_have_less_noise_than_the_limit_so_it_is_withheld() -> None:
+def test_few_public_records_have_less_noise_than_the_limit_of_unbiased_mechanisms_so_it_is_withheld() -> None:
     """Four elements in two parts, one record: the empty part needs no noise."""
     found = limit(Problem(ONE_OF_EACH, PARTS))
-    assert found is not None and found.records == 2
-    assert found.value == pytest.approx(2 / (4 * math.sinh(0.5) ** 2), rel=1e-5)
+    assert found is not None and found.records == 2 and found.every_mechanism
+    assert found.unbiased == pytest.approx(2 / (4 * math.sinh(0.5) ** 2), rel=1e-5)
     for part in (0, 1):
         bias, variance, ratio = randomised_response((part,), 1.0)
         assert bias < 1e-12 and ratio <= 1 + 1e-12
-        assert variance == pytest.approx(found.value / 2, rel=1e-5)  # half of what no unbiased mechanism was said to beat
+        assert variance == pytest.approx(found.unbiased / 2, rel=1e-5)  # half of what no unbiased mechanism was said to beat
     few = Problem(ONE_OF_EACH, PARTS, records=1)
-    assert limit(few) is None and design(few, "laplace").efficiency is None
-    assert compare(few, ["laplace"]).rows[0]["efficiency"] is None
-    assert "Efficiency" not in design_summary("t", design(few, "laplace"))
+    least, made = limit(few), design(few, "laplace")
+    assert least is not None and least.unbiased is None and not least.every_mechanism and least.value == found.value
+    assert made.efficiency == compare(few, ["laplace"]).rows[0]["efficiency"] == pytest.approx(least.value / made.loss)
+    told = design_summary("t", made)
+    assert "unbiased" not in told and "No additive noise that keeps the promise loses less, at any number of records." in told
+    assert "At the public number of records, mechanisms that are not additive may lose less." in told
 
 
-def test_from_the_stated_number_of_records_on_the_limit_is_claimed_and_attained() -> None:
+def test_from_the_stated_number_of_records_on_the_limit_of_unbiased_mechanisms_is_claimed_and_attained() -> None:
     bias, variance, ratio = randomised_response((0, 1), 1.0)
     found = limit(Problem(ONE_OF_EACH, PARTS, records=2))
     assert found is not None and bias < 1e-12 and ratio <= 1 + 1e-12
-    assert variance == pytest.approx(found.value, rel=1e-5)
+    assert variance == pytest.approx(found.unbiased, rel=1e-5)
     made = design(Problem(ONE_OF_EACH, PARTS, records=2), "laplace")
     assert made.efficiency == pytest.approx(found.value / made.loss)
     told = "at databases from which every protected change is possible; from 2 records on there are some"
     assert told in design_summary("t", made) and told in design_summary("t", design(Problem(ONE_OF_EACH, PARTS), "laplace"))
+
+
+def test_the_theorem_and_its_scope_are_printed_where_efficiency_is() -> None:
+    problem = Problem(Workload([[1.0, 0.3, 0], [0.7, 2, 5]]), metrics.uniform(3, 1.0))
+    table, made = compare(problem, ["laplace"]), design(problem, "laplace")
+    found = made.limit
+    assert found is not None and table.limit == found and found.theorem == "T6"
+    for text in (table.to_markdown(), design_summary("t", made)):
+        assert "T6, linear programs bound the noise on every coset (docs/theory/least_noise.md, section 6)" in text
+        assert all(sentence in text for sentence in found.scope) and len(found.scope) == 3
+    told = re.search(r"loses less than ([0-9.e+]+) at", found.scope[2])
+    assert told is not None and found.unbiased is not None and 0.999 * found.unbiased <= float(told[1]) <= found.unbiased
+    assert limit(replace(problem, notion="gaussian", loss="absolute")) is None
+    assert limit(replace(problem, notion="gaussian")).theorem == "Hammersley-Chapman-Robbins"  # type: ignore[union-attr]
+
+
+def test_a_limit_above_a_loss_is_an_error_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = design(Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0)), "laplace")
+    assert made.limit is not None and made.loss == pytest.approx(2.0)
+    above = replace(made.limit, value=made.loss * (1 + 1e-6))
+    with pytest.raises(UntrueBound, match=r"bound .* exceeds the value"):
+        part_of_loss(above, made.problem, made.mechanism, made.loss)
+    near = replace(made.limit, value=made.loss * (1 + 1e-12))
+    assert part_of_loss(near, made.problem, made.mechanism, made.loss) == 1.0
 
 
 def least_by_brute_force(relation: Relation, most: int) -> int:

@@ -33,6 +33,7 @@ from designer.designing.measured import Coordinates
 from designer.designing.repair import freeze
 from designer.metrics.metric import Metric
 from designer.question.relation import Relation
+from designer.relations.allowed import Allowed
 from designer.relations.kinds import RELATIONS
 from designer.selection import Selection
 from designer.selection.scores import Linear
@@ -70,6 +71,7 @@ def test_a_registered_family_designs_like_those_of_the_house(mine: Family, tmp_p
         design(replace(THREE, notion="gaussian"), "mine")
 
 
+@pytest.mark.slow
 def test_a_registered_family_takes_part_in_the_comparison_and_in_auto(mine: Family) -> None:
     assert known_families() == (*FAMILIES, mine) and family_named("mine") is mine
     compared = compare(THREE, ["laplace", "mine"])
@@ -161,14 +163,14 @@ def test_a_metric_of_ones_own_is_not_saved(relation: Any, tmp_path: Path) -> Non
 
 
 def test_every_relation_of_the_house_is_in_the_closed_list() -> None:
-    """What the house defines can be read back; `Neighbours` is derived from a score and never held."""
+    """What the house defines can be read back; `Neighbours` is derived from a score, `Allowed` from a delta, and never held."""
     todo, found = [Relation], set()
     while todo:
         kind = todo.pop()
         todo += kind.__subclasses__()
         if kind.__module__.startswith("designer.") and not inspect.isabstract(kind) and "kind" in vars(kind):
             found.add(kind)
-    assert found - {Neighbours} == set(RELATIONS.values())
+    assert found - {Neighbours, Allowed} == set(RELATIONS.values())
 
 
 def test_load_gives_the_kind_that_is_asked_for(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tests.oracles.fuzz_files import ORACLES, PROBLEMS, designed, judged, one, p
 ADDITIVE = [name for name, made in subjects().items() if made.format == "dp-designer/mechanism" and not made.vacuous]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spec", "problem"])
 def test_a_sample_of_altered_files_is_refused_or_keeps_its_promise(kind: str) -> None:
     outcomes = [one((case, kind)) for case in range(400)]

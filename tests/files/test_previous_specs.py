@@ -18,6 +18,7 @@ from designer.relations.kinds import RELATIONS
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 SPECS = {path.stem: path for path in sorted((ROOT / "tests/data/specs_previous").glob("*.json"))}
+NEW = {"taxonomy", "dp-designer/staircase-mechanism"}  # kinds and formats that the version before did not have
 REFUSED = {
     # Two changes more are scanned: the float budgets of their ends do not prove them longer than the way round.
     "laplace_appear_or_change": "certificate: .*; design the mechanism again",
@@ -31,8 +32,8 @@ REFUSED = {
 def test_every_format_and_every_relation_is_among_them() -> None:
     specs = [json.loads(path.read_text()) for path in SPECS.values()]
     kinds = set(re.findall('"kind": "([a-z_]+)"', "".join(path.read_text() for path in SPECS.values())))
-    assert {spec["format"] for spec in specs} == set(FORMATS)
-    assert set(RELATIONS) <= kinds and set(REFUSED) <= set(SPECS)
+    assert {spec["format"] for spec in specs} == set(FORMATS) - NEW
+    assert set(RELATIONS) - NEW <= kinds and set(REFUSED) <= set(SPECS)
     assert sum(path.stat().st_size for path in SPECS.values()) < 200_000
 
 

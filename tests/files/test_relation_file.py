@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from designer import Domain, InvalidProblem, metrics, read_problem
+from designer import Domain, InvalidProblem, Problem, design, metrics, read_problem
 from designer.files.problem_relations import RELATION_KEYS
 from designer.question.relation import Relation
 from designer.relations.kinds import RELATIONS
@@ -46,6 +46,14 @@ GOOD: dict[str, tuple[str, Relation]] = {
     "manhattan": ('metric = "manhattan"\npoints = ["x", "y"]\nper_unit = 0.5', metrics.manhattan(PLACES, 0.5)),
     "graph": ('metric = "graph"\nedges = [[0, 1], [1, 2, 0.5]]\nper_edge = 2', metrics.graph([(0, 1), (1, 2, 0.5)], per_edge=2, nodes=4)),
     "graph of a file": ('metric = "graph"\nedges = "edges.csv"\nper_edge = 2', metrics.graph([(0, 1, 1), (1, 2, 0.5)], per_edge=2, nodes=4)),
+    "graph by name": (
+        'metric = "graph"\nedges = [["C", "A"], ["A", "D", 0.5]]\nper_edge = 2',
+        metrics.graph([(0, 2), (0, 3, 0.5)], per_edge=2, nodes=4),
+    ),
+    "taxonomy": (
+        'metric = "taxonomy"\nlevels = ["side", "sex"]\nbudgets = [inf, 1, 0.5]\nform = "max"',
+        metrics.taxonomy([["l", "F"], ["r", "F"], ["l", "M"], ["l", "M"]], [float("inf"), 1, 0.5], form="max"),
+    ),
     "blowfish": ('metric = "blowfish"\npoints = ["x", "y"]\nthreshold = 3\nepsilon = 0.5', metrics.blowfish(PLACES, 3, 0.5)),
     "smooth_threshold": (
         'metric = "smooth_threshold"\npoints = {metric = "line", values = "x", period = 1, epsilon = 1}\nthreshold = '
@@ -74,6 +82,25 @@ GOOD: dict[str, tuple[str, Relation]] = {
     "appear_or_change by element": (
         f'metric = "appear_or_change"\nchange = {UNIFORM}\nepsilons = [1, 2, 9, 1]\nclosure = true',
         metrics.appear_or_change(metrics.uniform(4, 1.0), [1, 2, 9, 1], closure=True),
+    ),
+    "restriction": (
+        'metric = "restriction"\nsize = 7\nelements = [3, 4, 5, 6]\n'
+        'part = {metric = "graph", edges = [[0, 1], [0, 2], [1, 3], [1, 4], [2, 5], [2, 6]], per_edge = 0.5}',
+        metrics.restriction(metrics.graph([(0, 1), (0, 2), (1, 3), (1, 4), (2, 5), (2, 6)], per_edge=0.5), [3, 4, 5, 6]),
+    ),
+    "restriction by a column": (
+        'metric = "restriction"\nsize = 8\nelements = "x"\npart = {metric = "line", values = [0, 1, 2, 3, 4, 5, 6, 9], '
+        'period = 1, epsilon = 1}',
+        metrics.restriction(metrics.line([0, 1, 2, 3, 4, 5, 6, 9], 1, 1), [0, 2, 1, 7]),
+    ),
+    "restriction inside": (
+        'metric = "scaled"\nfactor = 2\npart = {metric = "restriction", size = 5, elements = [4, 0, 1, 2], part = '
+        '{metric = "uniform", epsilon = 1}}',
+        2 * metrics.restriction(metrics.uniform(5, 1.0), [4, 0, 1, 2]),
+    ),
+    "after_noisy_total": (
+        'metric = "after_noisy_total"\nepsilon = 0.25\nchange = {metric = "manhattan", points = ["x", "y"], per_unit = 0.5}',
+        metrics.after_noisy_total(metrics.manhattan(PLACES, 0.5), 0.25),
     ),
 }  # fmt: skip
 
@@ -106,8 +133,8 @@ def test_every_kind_can_be_written_in_a_file() -> None:
         "hamming",
         "add_remove",
     } == set(RELATION_KEYS)
-    # Restrictions choose elements, which a file does by its table; invariants have a section of their own; groups of rows are
-    # what statistical queries form of a domain.
+    # Restrictions are named by their function; invariants have a section of their own; groups of rows are what statistical
+    # queries form of a domain.
     assert set(RELATIONS) - set(RELATION_KEYS) == {
         "restricted",
         "invariant",
@@ -144,6 +171,28 @@ BAD: dict[str, tuple[str, list[str]]] = {
         ["epsilons = [1, 2, 9, 1]", "not both"],
     ),
     "inconsistent": (f'metric = "appear_or_change"\nchange = {UNIFORM}\nepsilon = 0.25', ["epsilon_0 + epsilon_1 = 0.5", "closure=True"]),
+    "restriction without its universe": (
+        f'metric = "restriction"\nelements = [0, 1, 2, 3]\npart = {UNIFORM}', ["[relation] size is missing"],
+    ),
+    "restriction of another size": (
+        'metric = "restriction"\nsize = 9\nelements = [0, 1, 2, 3]\npart = {metric = "line", values = [1, 2, 3, 4, 5], period = 1, '
+        'epsilon = 1}', ["size = 9", "has 5"],
+    ),
+    "restriction beyond": (f'metric = "restriction"\nsize = 4\nelements = [0, 1, 2, 4]\npart = {UNIFORM}', ["metric.elements", "0 to 3"]),
+    "restriction by a column of text": (
+        f'metric = "restriction"\nsize = 4\nelements = "name"\npart = {UNIFORM}', ["metric.elements[0]: 'A' is not a whole number"],
+    ),
+    "restriction to too few": (f'metric = "restriction"\nsize = 9\nelements = [0, 8]\npart = {UNIFORM}', ["speaks of 2 elements"]),
+    "restriction of records that appear": (
+        'metric = "restriction"\nsize = 4\nelements = [0, 1, 2, 3]\npart = {metric = "add_remove", epsilon = 1}', ["give a metric"],
+    ),
+    "noisy total without its budget": (f'metric = "after_noisy_total"\nchange = {UNIFORM}', ["[relation] epsilon is missing"]),
+    "noisy total after records that appear": (
+        'metric = "after_noisy_total"\nepsilon = 1\nchange = {metric = "add_remove", epsilon = 1}', ["change", "give a metric"],
+    ),
+    "noisy total within a metric": (
+        f'metric = "scaled"\nfactor = 2\npart = {{metric = "after_noisy_total", epsilon = 1, change = {UNIFORM}}}', ["give a metric"],
+    ),
     "labels short": ('metric = "partition"\nlabels = [1]\nepsilon = 1', ["speaks of 1 elements, the workload of 4"]),
 }  # fmt: skip
 
@@ -165,3 +214,12 @@ def test_deep_nests_are_refused(folder: Path) -> None:
         text = f'{{metric = "scaled", factor = 2, part = {text}}}'
     with pytest.raises(InvalidProblem, match="nests metrics 8 deep"):
         read_problem(write(folder, f'metric = "scaled"\nfactor = 2\npart = {text}'))
+
+
+@pytest.mark.parametrize("name", ["restriction", "after_noisy_total"])
+def test_what_a_file_protects_is_designed_and_certified(name: str, folder: Path) -> None:
+    text, wanted = GOOD[name]
+    problem = read_problem(write(folder, text)).problem
+    made = design(problem, "laplace")
+    assert made.privacy.holds and made.privacy.worst_ratio > 1 - 1e-9
+    assert made.loss == pytest.approx(design(Problem(problem.workload, wanted), "laplace").loss, rel=1e-12)

@@ -68,7 +68,9 @@ def mechanisms() -> dict[str, AdditiveMechanism]:
     plane = Problem(Workload(matrix[:2], elements=NAMES), metrics.uniform(5, 0.5))
     normal = Problem(Workload(matrix, elements=NAMES), metrics.uniform(5, 0.5), notion="gaussian")
     made |= {name: design(plane, name).mechanism for name in ("k_norm", "ellipsoid", "box")}
-    return made | {name: design(normal, name).mechanism for name in ("gaussian", "diagonal_gaussian")}
+    made |= {name: design(normal, name).mechanism for name in ("gaussian", "diagonal_gaussian")}
+    told = Problem(Workload(matrix, elements=NAMES), metrics.uniform(5, 0.5), notion="approximate", delta=0.01)
+    return made | {f"approximate {name}": design(told, name).mechanism for name in ("gaussian", "diagonal_gaussian", "laplace")}
 
 
 KINDS = list(mechanisms())

@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-BOUNDED = ("numpy", "scipy", "python-flint", "ibis-framework", "duckdb", "pandas", "pyarrow", "pyspark")
+BOUNDED = (
+    "numpy",
+    "scipy",
+    "python-flint",
+    "cvxpy",
+    "clarabel",
+    "networkx",
+    "ibis-framework",
+    "duckdb",
+    "pandas",
+    "pyarrow",
+    "pyspark",
+)
 
 
 def ranges() -> dict[str, str]:

@@ -16,6 +16,7 @@ ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
+@pytest.mark.slow
 def test_the_module_is_the_command() -> None:
     ran = subprocess.run([sys.executable, "-m", "designer", "--help"], capture_output=True, text=True, cwd=ROOT, check=True)
     assert ran.stdout.startswith("usage: dp-designer")

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 DOCS = ROOT / "docs"
-PAGES = [DOCS / "architecture.md", DOCS / "adding.md", *sorted((DOCS / "decisions").glob("*.md"))]
+PAGES = [DOCS / "architecture.md", DOCS / "adding.md", DOCS / "programs.md", *sorted((DOCS / "decisions").glob("*.md"))]
 PAGES += [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 SOURCE = "\n".join(
     path.read_text() for place in ("designer", "solvers", "tests") for path in sorted((ROOT / place).rglob("*.py"))
@@ -48,6 +48,14 @@ def test_the_code_of_the_recipes_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     program.write_text("\n".join(blocks))
     runpy.run_path(str(program), run_name="recipes")
     assert {path.name for path in tmp_path.iterdir()} == {"recipes.py", "ring.json", "seconds.svg"}
+
+
+@pytest.mark.slow
+def test_the_code_of_the_page_on_programs_runs(tmp_path: Path) -> None:
+    """Each program as plain CVXPY over all pairs, beside what `designer.programs` makes of it."""
+    program = tmp_path / "programs_page.py"
+    program.write_text("\n".join(re.findall("```python\n(.*?)```", (DOCS / "programs.md").read_text(), re.DOTALL)))
+    assert "made" in runpy.run_path(str(program), run_name="programs_page")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

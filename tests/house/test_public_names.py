@@ -27,19 +27,22 @@ from designer import (
 from designer.invariants import Invariant
 
 NAMES = {
-    "designer": """AdditiveMechanism Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec Mechanism NotPrivate Optimality
-        PrivacyCertificate Problem Release Workload __version__ compare design invariants load metrics read_problem""",
+    "designer": """AdditiveMechanism Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec LeastBudget Mechanism
+        NotPrivate Optimality PrivacyCertificate Problem Release Targets Workload __version__ compare design invariants least_budget load
+        metrics read_problem""",
     "designer.metrics": """AddRemove AppearOrChange Chebyshev Euclidean Graph GreatCircle Hamming Instance Line Manhattan Matrix Maximum
-        Metric Ordered Partition PerElement Product Restricted RootSumSquares Scaled SmoothThreshold Sum Threshold Uniform add_remove
+        Metric Ordered Partition PerElement Product Restricted RootSumSquares Scaled SmoothThreshold Sum Taxonomy Threshold Uniform add_remove
         after_noisy_total appear_or_change attribute_values blowfish blowfish_attribute blowfish_full_domain blowfish_graph
         blowfish_partition chebyshev euclidean from_matrix graph great_circle hamming instance line manhattan maximum number_of_records
-        partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of uniform""",
+        partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of taxonomy uniform""",
     "designer.invariants": "Invariant Statistics linear margins partition total",
     "designer.tables": """OTHERS Answer Average Condition Count CountDistinct Groups Key Measure PartitionSelection PolicyCertificate
-        Quantile Sum TablePlan TableRelease UnitSplitting hierarchy nested_codes tree variance_for""",
-    "designer.marginals": "MarginalMechanism MarginalRelease MarginalWorkload Presence design_marginals",
+        Quantile Sum TablePlan TableRelease UnitSplitting hierarchy least_plan nested_codes tree variance_for variance_meeting""",
+    "designer.marginals": """LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Presence design_marginals
+        least_marginal_budget""",
     "designer.selection": "Choice Selection largest_rate",
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
+    "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
 }
 # Rooms that the README sends its readers to, whose names are not gathered in one place.
 DEEPER = {
@@ -55,7 +58,8 @@ MEMBERS: dict[Any, str] = {
     Invariant: "protect at",
     Design: "privacy optimality error",
     designer.Comparison: "to_markdown plot",
-    Mechanism: "release sample_noise privacy_loss error save verify",
+    designer.LeastBudget: "factor rho_factor design reached missed_at lower_bound to_markdown plot",
+    Mechanism: "release sample_noise privacy_loss error standard_errors margins save verify",
 }
 
 

@@ -265,6 +265,7 @@ def _pushed_covariance(made: MarginalMechanism, names: list[tuple[str, ...]]) ->
     return np.array(columns).T @ np.array(columns)
 
 
+@pytest.mark.slow
 def test_discrete_variances_by_simulation_where_the_integers_show() -> None:
     """Narrow noise: each cell's own variance from 3,000 tables,
     each within 6 standard errors (failure below 1e-6 over 8 cells)."""

@@ -99,7 +99,7 @@ def test_weighted_graphs_are_shortest_paths(edges: list[tuple[int, int, float]])
     graph.add_nodes_from(names)
     for i, j, weight in edges:
         graph.add_edge(names[i], names[j], weight=weight)
-    relation = metrics.graph(graph, per_edge=0.3)
+    relation = metrics.graph(graph, per_edge=0.3, elements=list(names))
     exact = nx.Graph()
     exact.add_nodes_from(range(7))
     for i, j, weight in edges:
@@ -114,7 +114,9 @@ def test_weighted_graphs_are_shortest_paths(edges: list[tuple[int, int, float]])
 def test_taxonomy_over_its_leaves() -> None:
     tree = nx.Graph([("all", "fruit"), ("all", "nuts"), ("fruit", "apple"), ("fruit", "pear"), ("nuts", "almond")])
     place = list(tree.nodes)
-    leaves = metrics.restriction(metrics.graph(tree, per_edge=0.5), [place.index(v) for v in ("apple", "pear", "almond")])
+    leaves = metrics.restriction(
+        metrics.graph(tree, per_edge=0.5, elements=place), [place.index(v) for v in ("apple", "pear", "almond")]
+    )
     assert [leaves.exact_budget(0, 1), leaves.exact_budget(0, 2)] == [1, 2]
 
 

@@ -13,6 +13,8 @@ from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import norm
 
 from tests.oracles.promises import INF, Core, measure, table_changes, transport
 
@@ -104,6 +106,19 @@ def partition(relation: Core) -> Matrix:
     return off_diagonal(np.where(labels[:, None] == labels, float(relation["epsilon"]), INF))
 
 
+def taxonomy(relation: Core) -> Matrix:
+    """Budgets below what two elements share of their groups, from the top down; every file numbers groups by level."""
+    combine, levels = {"sum": sum, "max": max}[relation["form"]], list(map(number, relation["budgets"]))
+    rows = []
+    for left in relation["ancestors"]:
+        shared = [
+            next((c for c, (a, b) in enumerate(zip(left, right, strict=True)) if a != b), len(left))
+            for right in relation["ancestors"]
+        ]
+        rows.append([float(combine(levels[c:])) for c in shared])
+    return off_diagonal(np.array(rows))
+
+
 def matrix(relation: Core) -> Matrix:
     rows = np.array([[number(b) for b in row] for row in relation["budgets"]])
     return closed(rows) if relation["closure"] else rows
@@ -132,6 +147,7 @@ def metric(relation: Core) -> Matrix:
         "partition": partition,
         "line": line,
         "graph": graph,
+        "taxonomy": taxonomy,
         "blowfish": blowfish,
         "smooth_threshold": blowfish,
         "hamming": attribute_budgets,
@@ -206,6 +222,20 @@ def answers(workload: Core) -> Matrix:
     return found
 
 
+def told(core: Core, budget: float) -> float:
+    """The length that a budget allows: itself, or under a delta the root of the delta that a length spends."""
+    if "delta" not in core:
+        return budget
+    delta, normal = core["delta"], core["falloff"] == "rounded_gaussian"
+
+    def over(m: float) -> float:
+        if normal:
+            return float(norm.cdf(m / 2 - budget / m) - norm.sf(m / 2 + budget / m) * math.exp(budget)) - delta
+        return (math.exp(m) - math.exp(budget)) / (1 + math.exp(m)) - delta
+
+    return float(brentq(over, 1e-9, 600.0, xtol=1e-15)) if budget < 500 else budget
+
+
 def additive(core: Core) -> float | None:
     """The largest `||u|| / b`."""
     target = answers(core["workload"]) if core["measured"] is None else np.array(core["measured"], dtype=float)
@@ -214,6 +244,6 @@ def additive(core: Core) -> float | None:
         found = changes_and_budgets(core["relation"], np.rint(target / steps) * steps)
         if found is None:
             return None
-        finite = [(length(core["norm"], u), b) for u, b in found if math.isfinite(b)]
+        finite = [(length(core["norm"], u), told(core, b)) for u, b in found if math.isfinite(b)]
         ratios = [0.0 if not moved else moved / b if b else INF for moved, b in finite]
     return max(ratios, default=0.0)

@@ -35,6 +35,14 @@ def graphs(draw: st.DrawFn, n: int = SIZE) -> Metric:
 
 
 @st.composite
+def taxonomies(draw: st.DrawFn, n: int = SIZE) -> Metric:
+    """Up to three levels of groups, some leaves higher up, some levels that tell apart what is not protected."""
+    paths = draw(st.lists(st.lists(st.sampled_from("ab"), max_size=3), min_size=n, max_size=n))
+    levels = 1 + max(map(len, paths))
+    return metrics.taxonomy(paths, draw(lists(own, levels)), form=draw(st.sampled_from(["sum", "max"])))
+
+
+@st.composite
 def simple(draw: st.DrawFn, n: int = SIZE) -> Metric:
     """One that holds no other metric, on n elements."""
     return draw(
@@ -49,6 +57,7 @@ def simple(draw: st.DrawFn, n: int = SIZE) -> Metric:
             st.builds(metrics.manhattan, rows(n, 2), budgets),
             st.builds(metrics.euclidean, rows(n, 2), budgets),
             graphs(n),
+            taxonomies(n),
         )
     )
 
@@ -106,6 +115,7 @@ SPECIMENS: dict[str, Relation] = {
     "chebyshev": metrics.chebyshev(PLANE, 0.3),
     "manhattan": metrics.manhattan(PLANE, 0.3),
     "graph": metrics.graph([(0, 1, 0.1), (1, 2, 0.2), (0, 2, 0.4), (3, 4)], per_edge=0.3, nodes=6),
+    "taxonomy": metrics.taxonomy([["a", "x"], ["a", "y"], ["b"], ["a", "x"], ["b"], ["b"]], [0.7, 0.1, 0.2]),
     "blowfish": metrics.blowfish(PLANE, 1.5, 0.3),
     "smooth_threshold": metrics.smooth_threshold(PLANE, 1.5, 0.3),
     "hamming": metrics.hamming(DOMAIN, [0.1, 0.2, math.inf]),

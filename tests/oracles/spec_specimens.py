@@ -57,6 +57,19 @@ def lattices() -> dict[str, Specified]:
     }
 
 
+def staircases() -> dict[str, Specified]:
+    """Noise of least loss: on a lattice with unequal budgets, on a coset, on a kernel, and stairs of one real number."""
+    costs = metrics.from_matrix(TRIANGLE)
+    far = Problem(Workload([[0, 5, 2]]), metrics.uniform(3, 4.0))
+    kept = Problem(Workload.identity(3), invariants.total(3).protect(1.5, 2))
+    return {
+        "staircase metric": design(Problem(Workload([[0, 1, 2], [1, 0, 1]]), costs), "staircase").mechanism,
+        "staircase coset": design(far, "staircase", offset="best").mechanism,
+        "staircase total": design(kept, "staircase").mechanism,
+        "staircase real": design(Problem(Workload([[0, 0.3, 2.7182818]]), metrics.uniform(3, 2.0)), "staircase").mechanism,
+    }
+
+
 def marginals() -> dict[str, Specified]:
     """Marginals with a budget per attribute, one of them unprotected, and with a budget for the presence of a record."""
     domain = Domain.of({"sex": ["F", "M"], "age": 3, "place": ["here", "there"]})
@@ -120,7 +133,8 @@ def additive() -> dict[str, Specified]:
     kept = Problem(Workload([[1, 0, 0.5, 0]]), invariants.margins((2, 2)).protect(0.5, 2))
     costs = Problem(Workload([[1, 0, 2]]), metrics.from_matrix(TRIANGLE) & invariants.total(3).at(2))
     globe = Problem(Workload([[1, 0, 2]]), metrics.great_circle([[0.0, 1.0], [2.0, 3.0], [5.0, 1.0]], 0.01))
-    others = {"great_circle": globe, "row_groups": sums, "invariant": kept, "metric_and_invariant": costs}
+    told = Problem(Workload([[1, 0, 2, 0]]), metrics.graph([(0, 1), (1, 2), (2, 3)], nodes=4), notion="approximate", delta=0.01)
+    others = {"with delta": told, "great_circle": globe, "row_groups": sums, "invariant": kept, "metric_and_invariant": costs}
     return made | {f"laplace {name}": design(problem, "laplace").mechanism for name, problem in others.items()}
 
 
@@ -130,6 +144,7 @@ def specimens() -> dict[str, Specified]:
     return {
         "table plan": full_plan(),
         **lattices(),
+        **staircases(),
         **marginals(),
         **odds_ratio_tests(),
         **synthetic(),

@@ -139,6 +139,7 @@ def test_noisy_total_spends_nothing_on_changes() -> None:
     assert "number of records" not in " ".join(composed(number, queries).unprotected)
 
 
+@pytest.mark.slow
 def test_cut_or_filled_lists_keep_the_promise_of_after_noisy_total() -> None:
     """Every list of at most 3 records, every place, every m: how far the histograms of exactly m records move."""
     epsilon = 0.5
@@ -170,7 +171,7 @@ def test_cut_or_filled_lists_keep_the_promise_of_after_noisy_total() -> None:
 REFUSED = {
     "no relations": (lambda: composition([]), "relations: []; give metrics"),
     "text": (lambda: composition(["a"]), "relations: ['a']"),
-    "notion": (lambda: composition([LINE], "approximate"), "notion: 'approximate' is unknown"),
+    "notion": (lambda: composition([LINE], "renyi"), "notion: 'renyi' is unknown"),
     "sizes": (lambda: composition([LINE, metrics.uniform(4, 1.0)]), "metric.parts[1]: speaks of 4 elements where 3 are needed"),
     "group of 0": (lambda: group_privacy(LINE, 0), "records: 0 is not a whole number"),
     "group beyond": (lambda: group_budget(LINE, [(0, 3)]), "changes[0]: (0, 3) names an element beyond the last of 3"),

@@ -55,6 +55,7 @@ def column(variance: Fraction, centre: Fraction, size: int = DRAWS) -> NDArray[n
     return DiscreteGaussian([variance], [centre]).draw(size, SeededEntropy(1))[:, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variance", "centre"), LAWS)
 def test_draws_follow_the_exact_law_and_wrong_ones_do_not(variance: Fraction, centre: Fraction) -> None:
     draws = column(variance, centre)
@@ -110,6 +111,7 @@ class _Replay:
         return self.later.random_words(count)
 
 
+@pytest.mark.slow
 def test_the_law_survives_when_all_is_decided_in_ball_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(continuous, "CIRCLE_ERROR", 1e9)
     assert fit(column(THIRD, THIRD, size=10_000), THIRD, THIRD) > FAILURE_PROBABILITY

@@ -267,6 +267,7 @@ def test_release_and_refusals_say_nothing_about_the_data() -> None:
         made.release(x, 1)
 
 
+@pytest.mark.slow
 def test_spec_round_trip_and_edited_specs(tmp_path) -> None:
     p, _ = real_problem()
     made = mwem(p, rounds=3, selection="permute_and_flip", output="replay")

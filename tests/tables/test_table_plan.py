@@ -133,6 +133,7 @@ def test_negative_sums_are_put_together_from_limbs() -> None:
     assert exact(plan, rows) == [{("DE",): [-5_000_000_000 + 2 - 2**51]}]
 
 
+@pytest.mark.slow
 def test_the_policy_is_what_every_neighbour_shows() -> None:
     """`sum of (change / deviation)^2 / 2` over all released numbers, for each record of a table, against the closed form."""
     plan, rows = everything(), firms(14, seed=4)

@@ -38,6 +38,7 @@ from designer.question.domain import Domain
 from designer.sampling import entropy
 from designer.selection import Selection
 from designer.selection.scores import Linear
+from designer.staircase.mechanism import StaircaseMechanism
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.multiplicative import MWEM
 from designer.synthetic.small_databases import SmallDB
@@ -54,6 +55,7 @@ COVERED = {
     for name in (
         "mechanism",
         "lattice-mechanism",
+        "staircase-mechanism",
         "marginals",
         "odds-ratio-test",
         "mwem",
@@ -69,7 +71,8 @@ def seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes of a fixed stream in the place of the operating system's."""
     monkeypatch.setattr(entropy, "os", SimpleNamespace(urandom=np.random.default_rng(7).bytes))
     # The words that go with a release are the same for all releases of a mechanism.
-    for kind in (AdditiveMechanism, LatticeMechanism, OddsRatioTest, Selection, SmallDB, MWEM, MarginalMechanism, TablePlan):
+    noisy = (AdditiveMechanism, LatticeMechanism, StaircaseMechanism, MarginalMechanism, TablePlan)
+    for kind in (*noisy, OddsRatioTest, Selection, SmallDB, MWEM):
         for name in ("guarantee", "fingerprint"):
             computed = getattr(kind, name)
             if isinstance(computed, property):
@@ -113,7 +116,7 @@ def second_moments(answers: np.ndarray, variances: np.ndarray) -> Callable[[floa
     return lambda scale: float(scale**2 * shares.mean() - 1) / error
 
 
-ADDITIVE = [family for family in FAMILIES if not family.name.startswith("lattice")]
+ADDITIVE = [family for family in FAMILIES if not (family.name.startswith("lattice") or family.by_name)]
 SMALL = {"k_norm": 8, "laplace_joint": 8, "strategy_laplace": 6}
 LOSING = {"projected_laplace", "strategy_laplace"}  # noise that answers do not give back
 
@@ -141,6 +144,27 @@ def test_additive_noise(family: Any) -> None:
     noise = np.zeros((len(answers), len(heard)))
     noise[:, heard] = answers @ np.linalg.pinv(rebuilt[:, heard]).T
     follows(radial(made.norm(noise), dimension, made.falloff), 0.005 if made.falloff == "gaussian" else 0.01)
+
+
+def test_rounded_normal_noise_under_a_delta() -> None:
+    """Lengths in units of what (b, delta) allows are those of normal vectors."""
+    size = 50
+    problem = Problem(Workload.identity(size), metrics.add_remove(size, 1.0), notion="approximate", delta=1e-6)
+    made = design(problem, "diagonal_gaussian").mechanism
+    object.__setattr__(made.noise, "sampler", Batched(made.noise.sampler.draw))
+    answers = np.array([made.release(np.zeros(size)).answers for _ in range(math.ceil(2 * DEGREES / size))])
+    follows(radial(made.norm(answers), size, "gaussian"), 0.005)
+
+
+@pytest.mark.parametrize("budget", [0.3, 0.6])
+def test_noise_of_least_loss(budget: float) -> None:
+    """Of two queries: mean absolute values, by the law that the design states."""
+    problem = Problem(Workload([[0.0, 1, 2], [1, 0, 1]]), metrics.uniform(3, budget))
+    made = design(problem, "staircase").mechanism
+    made.__dict__["drawn"] = SimpleNamespace(draw=Batched(made.drawn.draw).draw, mean_absolutes=made.drawn.mean_absolutes)
+    answers = np.abs([made.release(np.zeros(3)).answers for _ in range(DEGREES // 2)]).mean(axis=1)
+    error, expected = answers.std() / math.sqrt(len(answers)), made.query_mean_absolutes().mean()
+    follows(lambda scale: float(scale * answers.mean() - expected) / error)
 
 
 def mean_l1(size: int, rate: float) -> float:
@@ -327,6 +351,6 @@ def test_measurements_of_mwem(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_family_and_no_format_is_left_out() -> None:
     """What the tests above cover, read off their own parameters: a new family or format must be tested here too."""
-    families = {family.name for family in ADDITIVE} | {"lattice_laplace", "lattice_gaussian"}
+    families = {family.name for family in ADDITIVE} | {"lattice_laplace", "lattice_gaussian", "staircase"}
     assert families == {family.name for family in FAMILIES}
     assert set(FORMATS) == COVERED

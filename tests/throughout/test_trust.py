@@ -156,6 +156,7 @@ def test_the_mechanism_does_not_depend_on_data() -> None:
     assert (made.fingerprint, made.verify(), made.integers.tolist()) == before
 
 
+@pytest.mark.slow
 def test_no_random_generator_with_state_is_near_a_release() -> None:
     """Generators of numpy and the standard library occur in the builders of random workloads, in the seeded stream, and in the
     chain of small databases that is simulated only and cannot release."""

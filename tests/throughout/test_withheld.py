@@ -242,6 +242,7 @@ def canaries(folder: Path) -> list[Path]:
     return [good, *(folder / name for name in given)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["counts", "records"])
 def test_files_on_the_command_line(kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """No line of the two streams holds the canary, and every run ends with a code of its own: no traceback."""

@@ -202,6 +202,7 @@ def test_a_folder_without_hard_links_serves(folder: Path, monkeypatch: pytest.Mo
     assert write_whole(Path("new.json"), "new", replace=False).read_text() == "new"
 
 
+@pytest.mark.slow
 def test_save_replaces_a_file_and_nothing_else(folder: Path, made) -> None:
     assert json.loads(made.save("other.json").read_text())["fingerprint"] == made.fingerprint
     os.symlink("other.json", "link")

@@ -9,32 +9,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.certified.norms import weighted_l1
 from designer.certified.sensitivity import Pairs, SensitivitySet
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed
 from designer.invariants.changes import ChangeRelation
 from designer.question.relation import Block, Indices, graph_components
 from designer.values.arrays import Floats
-from solvers.programs.changes import Changes
+from solvers.programs.changes import Changes, Steepest
 
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """first: (C,) one element of each class; member: (C, N), 1 or 0. Elements at distance 0 from absence are in no class.
+    """first: (C,) one element of each class; label: (N,) the class of each element, -1 where it is at distance 0 from absence.
 
     Rows over the classes, (p, C), become rows over the elements by `spread`, 0 for those that count as absent.
     """
 
     problem: Problem
     first: Indices
-    member: Floats
+    label: Indices
 
     def __len__(self) -> int:
         return len(self.first)
 
     def spread(self, rows: Floats) -> Floats:
         """Equal columns for the elements of a class, (p, C) -> (p, N)."""
-        return rows @ self.member
+        return np.where(self.label >= 0, rows[:, self.label], 0.0)
 
     @cached_property
     def workload(self) -> Floats:
@@ -51,7 +52,7 @@ class Classes:
         if isinstance(relation, ChangeRelation):
             rows, budgets = relation.changes, relation.budgets
         else:
-            pairs = SensitivitySet.of(self.member, relation).all_pairs(limit)
+            pairs = SensitivitySet.of(self.spread(np.eye(len(self))), relation).all_pairs(limit)
             rows, budgets = (pairs.differences, pairs.budgets) if len(self) == relation.size else _distinct(pairs)
         if not (budgets > 0).all():
             raise DesignFailed(
@@ -76,10 +77,36 @@ def classes(problem: Problem) -> Classes:
     """The classes of the elements; all elements apart where no budget is 0, and where several records change at once."""
     relation, everything = problem.relation, np.arange(problem.relation.size)
     if not relation.single_records:
-        return Classes(problem, everything, np.eye(relation.size))
+        return Classes(problem, everything, everything)
     bound = (Block(b.left, b.right, np.where(b.budgets == 0, 0.0, np.inf)) for b in relation.blocks())
     label = graph_components(bound, len(relation.points(np.empty((relation.size, 0)))))
     here, absent = label[: relation.size], label[relation.size :]
     kept, first = np.unique(here, return_index=True)
     order = np.sort(first[~np.isin(kept, absent)])
-    return Classes(problem, order, np.asarray(here == here[order][:, None], dtype=np.float64))
+    class_of = np.full(len(label), -1)
+    class_of[here[order]] = np.arange(len(order))
+    return Classes(problem, order, class_of[here])
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedChanges:
+    """The protected changes between classes of single records, never written out: every scan looks at all pairs, in blocks, and
+    brings back the steepest (a `ChangeSet` of the solvers)."""
+
+    universe: Classes
+
+    @property
+    def size(self) -> int:
+        """C, the number of classes."""
+        return len(self.universe)
+
+    def steepest(self, rows: Floats, limit: int) -> Steepest:
+        """The largest `||rows (e_i - e_j)||_1 / d(i, j)` of all pairs, and the worst partners of up to `limit` points, rows
+        (p, C)."""
+        relation, classes_of = self.universe.problem.relation, np.append(self.universe.label, -1)
+        everything = SensitivitySet.of(self.universe.spread(rows), relation)
+        worst, pairs = everything.worst(weighted_l1(np.ones(len(rows))), limit)
+        left, right = classes_of[pairs.left], classes_of[pairs.right]
+        keys = pairs.left * len(everything.points) + pairs.right
+        # The origin is no class: it stands second.
+        return Steepest(worst, Changes.pairs(self.size, np.maximum(left, right), np.minimum(left, right), pairs.budgets), keys)

@@ -54,19 +54,29 @@ def gaussian(problem: Problem, tolerance: float = 1e-6) -> AdditiveMechanism:
 def _shaped(problem: Problem, family: str, falloff: Falloff, tolerance: float) -> AdditiveMechanism:
     coordinates, moving = heard_set(problem, family)
     if problem.loss == "absolute":
-        # E|z_k| is a multiple of the standard deviation; the sum of roots of variances is not convex in Sigma^-1, so the
-        # squared error stands in for it and no bound is claimed.
+        # E|z_k| is a multiple of the standard deviation. This solver knows sums of variances only, so the squared error
+        # stands in for it and no bound is claimed; the program of the family in CVXPY minimises it itself.
         solution = covering(moving, problem, coordinates, "squared", tolerance)
     else:
         solution = covering(moving, problem, coordinates, problem.loss, tolerance)
     refuse_unusable(solution, family)
-    # F'F = Sigma^-1; deviations and correlations apart, because the units of the coordinates may differ.
-    spread, correlation = _correlation(solution.point.covariance)
-    factor = np.linalg.inv(np.linalg.cholesky(correlation)) / spread
     inflation = 1 if falloff == "gaussian" else moving.dimension + 1
     bound = None
     if problem.loss != "absolute":
         bound = Bound(OBJECTIVES[problem.loss], inflation * solution.lower_bound, solution.method)
+    return shaped(problem, family, coordinates, solution.point.covariance, falloff, bound)
+
+
+def shaped(
+    problem: Problem, family: str, coordinates: Coordinates, covariance: Floats, falloff: Falloff, bound: Bound | None
+) -> AdditiveMechanism:
+    """Noise in the norm `(z' Sigma^-1 z)^(1/2)` of the heard coordinates, divided by what privacy requires.
+
+    covariance: Sigma, (s, s), positive definite.
+    """
+    # F'F = Sigma^-1; deviations and correlations apart, because the units of the coordinates may differ.
+    spread, correlation = _correlation(covariance)
+    factor = np.linalg.inv(np.linalg.cholesky(correlation)) / spread
     norm = Norm(on_heard(factor, coordinates, np.inf), "l2")
     return freeze(problem, family, coordinates, on_heard(spread, coordinates), lambda _: norm, falloff, bound)
 
@@ -83,10 +93,18 @@ def heard_set(problem: Problem, family: str) -> tuple[Coordinates, SensitivitySe
 
 
 def refuse_unusable(solution: Solution[Ellipsoid], family: str) -> None:
-    """A covariance that is not positive definite, in units in which its diagonal is 1, cannot be sampled."""
+    """A solution without a point, or with a flat one, is no design."""
     if not solution.status.usable:
         raise DesignFailed(f"{family}: {solution.status.value}")
-    if _is_degenerate(solution.point.covariance):
+    refuse_flat(solution.point.covariance, family)
+
+
+def refuse_flat(covariance: Floats, family: str) -> None:
+    """A covariance that is not positive definite, in units in which its diagonal is 1, cannot be sampled.
+
+    covariance: (s, s).
+    """
+    if _is_degenerate(covariance):
         raise DesignFailed(
             f"{family}: the best ellipsoid is flat beyond the floats: some query is nearly a combination of others; drop it."
         )
@@ -206,8 +224,8 @@ def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> AdditiveMech
     return freeze(problem, "diagonal_gaussian", coordinates, 1 / weights, lambda _: Norm(weights, "l2"), "gaussian", bound)
 
 
-ELLIPSOID = Family("ellipsoid", "exponential noise in the best ellipsoid", "pure", design_ellipsoid)
-GAUSSIAN = Family("gaussian", "the optimal Gaussian matrix mechanism", "gaussian", gaussian)
+ELLIPSOID = Family("ellipsoid", "exponential noise in the best ellipsoid", "pure", design_ellipsoid, has_program=True)
+GAUSSIAN = Family("gaussian", "the optimal Gaussian matrix mechanism", "gaussian", gaussian, has_program=True)
 DIAGONAL_GAUSSIAN = Family(
     "diagonal_gaussian", "independent Gaussian noise, optimal scales", "gaussian", diagonal_gaussian, scans_little=True
 )

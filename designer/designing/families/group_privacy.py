@@ -88,6 +88,7 @@ GROUP_LAPLACE = Family(
     group_laplace,
     baseline=True,
     invariants_only=True,
+    with_delta=False,
 )
 GROUP_L2_BALL = Family(
     "group_l2_ball",
@@ -96,9 +97,16 @@ GROUP_L2_BALL = Family(
     group_l2_ball,
     baseline=True,
     invariants_only=True,
+    with_delta=False,
 )
 GROUP_BOX = Family(
-    "group_box", "a cube by group privacy (SEMI Algorithm 6)", "pure", group_box, baseline=True, invariants_only=True
+    "group_box",
+    "a cube by group privacy (SEMI Algorithm 6)",
+    "pure",
+    group_box,
+    baseline=True,
+    invariants_only=True,
+    with_delta=False,
 )
 GROUP_GAUSSIAN = Family(
     "group_gaussian",
@@ -107,4 +115,5 @@ GROUP_GAUSSIAN = Family(
     group_gaussian,
     baseline=True,
     invariants_only=True,
+    with_delta=False,
 )

@@ -8,6 +8,8 @@ No optimality is claimed.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from designer.additive.mechanism import AdditiveMechanism
@@ -18,26 +20,34 @@ from designer.designing.family import Family
 from designer.designing.measured import moving_coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze, on_heard
-from designer.errors import DesignFailed
+from designer.errors import DesignFailed, InvalidProblem
+from designer.progress import announce
 from designer.values.arrays import Floats
-from designer.values.checks import count
+from designer.values.checks import count, shown
 from solvers.exact.points import unit_exponents
 from solvers.exact.rational import float_below
 from solvers.polytopes.extremes import Push, extreme_rows
-from solvers.polytopes.facets import HullFailed
+from solvers.polytopes.facets import BACKENDS, Backend, HullFailed, require_backend
 
 LARGEST_DIMENSION = 12
 PAIRS = 400_000
+CDD_SIMPLICES = (
+    20_000  # double description takes time in the square of them: seconds here, 2 min for the 68,000 of 4 x 4 tables
+)
 ROUNDS = 20
 
 
-def design_k_norm(problem: Problem, max_simplices: int = MAX_SIMPLICES) -> AdditiveMechanism:
+def design_k_norm(
+    problem: Problem, max_simplices: int = MAX_SIMPLICES, backend: Literal["qhull", "cdd"] = "qhull"
+) -> AdditiveMechanism:
     """The K-norm mechanism of the hull of the sensitivity set, in its span.
 
+    backend: who proposes the facets, Qhull or cdd (in rationals where pycddlib was built with GMP); both are proven alike.
     Raises `DesignFailed` before any heavy work when the hull has too many dimensions or, by a lower bound, more than
     `max_simplices` simplices; the families ellipsoid and strategy_laplace go on from there.
     """
-    limit = count(max_simplices, "options.max_simplices")
+    proposes = hull_backend("k_norm", backend)
+    limit = most_simplices(proposes, count(max_simplices, "options.max_simplices"))
     coordinates = moving_coordinates(problem)
     dimension = int(coordinates.heard.sum())
     if dimension == 0:
@@ -52,29 +62,61 @@ def design_k_norm(problem: Problem, max_simplices: int = MAX_SIMPLICES) -> Addit
 
     def shape(rounded: SensitivitySet) -> Norm:
         heard = SensitivitySet(rounded.relation, rounded.points[:, coordinates.heard])
-        differences, budgets = spanning_pairs(heard, limit)
-        return Gauge(on_heard(differences, coordinates), budgets)
+        differences, budgets = spanning_pairs(heard, limit, proposes)
+        return Gauge(on_heard(differences, coordinates), budgets, backend=proposes)
 
     try:
-        return freeze(problem, "k_norm", coordinates, on_heard(dimension * alone, coordinates), shape, "exponential")
+        made = freeze(problem, "k_norm", coordinates, on_heard(dimension * alone, coordinates), shape, "exponential")
     except HullFailed as failed:
-        raise DesignFailed(f"k_norm: {failed}; use ellipsoid (any dimension) or strategy_laplace.") from None
+        raise DesignFailed(
+            f"k_norm: {failed}; use {other_hull(proposes)}ellipsoid (any dimension) or strategy_laplace."
+        ) from None
+    return made.annotated(hull_notes(made.norm))
 
 
-def spanning_pairs(sensitivity: SensitivitySet, limit: int) -> tuple[Floats, Floats]:
+def hull_backend(family: str, backend: str) -> Backend:
+    """The backend that is asked for, known and installed."""
+    if backend not in BACKENDS:
+        raise InvalidProblem(f"options.backend: {shown(backend)} is unknown; use one of {list(BACKENDS)}.")
+    try:
+        return require_backend(backend)
+    except HullFailed as missing:
+        raise DesignFailed(f"{family}: options.backend: {missing}.") from None
+
+
+def most_simplices(backend: Backend, asked: int = MAX_SIMPLICES) -> int:
+    """The largest triangulation that is begun: what is asked, and no more than the backend does in seconds."""
+    return min(asked, CDD_SIMPLICES) if backend == "cdd" else asked
+
+
+def other_hull(backend: Backend) -> str:
+    """A way on for who asked for the slower backend."""
+    return "backend = 'qhull' (larger hulls), " if backend == "cdd" else ""
+
+
+def hull_notes(norm: Norm) -> dict[str, str]:
+    """What is noted of a hull: who proposed it, and that nothing rests on that."""
+    return {"hull": norm.proof_words} if norm.proof_words else {}
+
+
+def spanning_pairs(sensitivity: SensitivitySet, limit: int, backend: Backend) -> tuple[Floats, Floats]:
     """Differences and budgets whose hull is that of the whole set, up to the repair that follows.
 
     A set that can be written out is reduced by a float hull; a larger one starts from each point's worst partner and adds what
     lies outside until nothing does. Budgets are the exact ones rounded down.
     """
+    announce(f"the hull of the differences in {sensitivity.dimension} dimensions, by {backend}")
     pairs = sensitivity.all_pairs(PAIRS)
     vectors = np.ldexp(pairs.normalised, -unit_exponents(np.abs(pairs.normalised).max(axis=0)))
     keep, _ = (
-        extreme_rows(vectors, Push.generic(len(vectors)), limit, "qhull") if vectors.shape[1] > 1 else (_longest(vectors), None)
+        extreme_rows(vectors, Push.generic(len(vectors), backend), limit, backend)
+        if vectors.shape[1] > 1
+        else (_longest(vectors), None)
     )
-    chosen = list(zip(pairs.left[keep].tolist(), pairs.right[keep].tolist(), strict=True))
+    rows = sorted(keep.tolist())  # in one order, whoever proposed
+    chosen = list(zip(pairs.left[rows].tolist(), pairs.right[rows].tolist(), strict=True))
     budgets = [sensitivity.relation.exact_budget(left, right) for left, right in chosen]
-    return pairs.differences[keep], np.array([float_below(b) for b in budgets if b is not None])
+    return pairs.differences[rows], np.array([float_below(b) for b in budgets if b is not None])
 
 
 def _longest(vectors: Floats) -> Floats:

@@ -43,7 +43,7 @@ def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechani
     sensitivity = measurable(problem)
     heard = ~sensitivity.silent_coordinates()
     if not heard.any():
-        return mechanism(problem, "laplace", np.full(len(heard), np.inf), bound=0.0)
+        return mechanism(problem, "laplace", np.full(len(heard), np.inf), Bound(OBJECTIVES[problem.loss], 0.0, ""))
     moving = SensitivitySet(sensitivity.relation, sensitivity.points[:, heard])
     steps = np.ldexp(1.0, [coarsest_exponent(row) for row in problem.workload.dense()[heard]])
     solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance, steps)
@@ -51,7 +51,8 @@ def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechani
         raise DesignFailed(f"laplace: {solution.status.value}")
     weights = np.full(len(heard), np.inf)
     weights[heard] = solution.point
-    return mechanism(problem, "laplace", weights, bound=solution.lower_bound, method=solution.method)
+    bound = Bound(OBJECTIVES[problem.loss], solution.lower_bound, solution.method, on_grid=True)
+    return mechanism(problem, "laplace", weights, bound)
 
 
 def best_weights(
@@ -63,15 +64,7 @@ def best_weights(
     noise is nil but for e^-128 of all draws the weights are those of the real line, and the bound is 0.
     docs/theory/scales.md.
     """
-    spread = np.ptp(sensitivity.points, axis=0)
-    refuse_infinite(sensitivity, weighted_l1(1 / spread))
-    _, start = sensitivity.worst(weighted_l1(1 / spread), limit=max(1000, 4 * len(costs)))
-    rows = np.abs(start.normalised)
-    for k in np.flatnonzero(rows.max(axis=0) == 0):
-        single = SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]).worst(weighted_l1([1.0]))[1]
-        rows = np.concatenate([rows, np.abs(sensitivity.pairs(single.left, single.right, single.budgets).normalised)])
-
-    refuse_extreme(rows.max(axis=0))
+    rows = starting_weights(sensitivity)
 
     def separate(weights: Floats) -> tuple[float, Floats]:
         worst, pairs = sensitivity.worst(weighted_l1(weights), limit=max(200, 4 * len(costs)))
@@ -84,6 +77,22 @@ def best_weights(
     found = solve(rows, costs, power, separate, steps=used, tolerance=tolerance)
     bound = 0.0 if nil else unit * found.lower_bound
     return Solution(found.status, found.point, unit * found.value, bound, found.iterations, found.method)
+
+
+def starting_weights(sensitivity: SensitivitySet) -> Floats:
+    """Rows |u| / b, (M, K), of pairs that are long in units in which all coordinates vary alike, none of which is zero in all.
+
+    `DesignFailed` for a pair of budget 0 that moves an answer, and where the floats do not hold the numbers.
+    """
+    spread = np.ptp(sensitivity.points, axis=0)
+    refuse_infinite(sensitivity, weighted_l1(1 / spread))
+    _, start = sensitivity.worst(weighted_l1(1 / spread), limit=max(1000, 4 * len(spread)))
+    rows = np.abs(start.normalised)
+    for k in np.flatnonzero(rows.max(axis=0) == 0):
+        single = SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]).worst(weighted_l1([1.0]))[1]
+        rows = np.concatenate([rows, np.abs(sensitivity.pairs(single.left, single.right, single.budgets).normalised)])
+    refuse_extreme(rows.max(axis=0))
+    return rows
 
 
 def strategy_1(problem: Problem) -> AdditiveMechanism:
@@ -176,19 +185,18 @@ def smallest_budget(problem: Problem) -> float:
     return least
 
 
-def mechanism(
-    problem: Problem, family: str, weights: Floats, bound: float | None = None, method: str = ""
-) -> AdditiveMechanism:
+def mechanism(problem: Problem, family: str, weights: Floats, bound: Bound | None = None) -> AdditiveMechanism:
     """The frozen mechanism with these weights on the queries themselves.
 
     weights: (K,), infinite for an answer without noise.
     """
     plain = Coordinates(None, None, np.isfinite(weights))
-    proven = None if bound is None else Bound(OBJECTIVES[problem.loss], bound, method, on_grid=True)
-    return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", proven, whole=True)
+    return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound, whole=True)
 
 
-LAPLACE = Family("laplace", "independent Laplace noise, optimal scales", "pure", design_laplace, scans_little=True)
+LAPLACE = Family(
+    "laplace", "independent Laplace noise, optimal scales", "pure", design_laplace, scans_little=True, has_program=True
+)
 STRATEGY_1 = Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", strategy_1, baseline=True)
 STRATEGY_2 = Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", strategy_2, baseline=True)
 STRATEGY_3 = Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", strategy_3, baseline=True)

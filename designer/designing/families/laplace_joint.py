@@ -2,6 +2,7 @@
 chosen together for a known number of records n.
 
 One query: a convex program in (p, c), solved to its optimum. Several: a descent with a certified bound (docs/theory/biased.md).
+Pairs of many elements are never written out: scans find those that bind.
 The loss is that of the problem: the worst bias over all histograms of n records plus the noise;
 the other objectives are those of DX Theorem 2.
 """
@@ -9,7 +10,6 @@ the other objectives are those of DX Theorem 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,20 +18,22 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.certified.optimality import bounded
 from designer.certified.refusals import refuse_infinite
-from designer.designing.families.element_classes import Classes, classes
+from designer.designing.families.element_classes import Classes, ScannedChanges, classes
 from designer.designing.families.strategy_laplace import PAIRS
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates, measurable
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze, rounding_of
 from designer.errors import DesignFailed, InvalidProblem
+from designer.progress import announce
 from designer.question.relation import Relation
 from designer.values.arrays import Floats
-from designer.values.checks import positive, shown
-from solvers.programs.biconvex import ScaledFit, fit_rows_jointly
-from solvers.programs.changes import Changes
+from designer.values.checks import count, positive, shown
+from solvers.programs.biconvex import fit_rows_jointly
+from solvers.programs.changes import ChangeSet
 from solvers.programs.lipschitz import ABSOLUTE, EUCLIDEAN, MAXIMUM, SQUARED, SQUARED_MAXIMUM, ProgramLoss, fit_jointly
-from solvers.programs.scales import minimise_scales
+from solvers.programs.restriction import ScaledFit
+from solvers.programs.row_losses import TOTAL_SQUARES, WORST_ABSOLUTES, WORST_OF_QUERIES, WORST_SQUARES, RowsLoss
 
 OBJECTIVES = {
     "squared": ("n^2 ||P - Q||_2^2 + 2 ||c||_2^2 (DX program 6)", SQUARED),
@@ -40,12 +42,31 @@ OBJECTIVES = {
     "l2": ("n ||p - q||_2 + c", EUCLIDEAN),
     "linf": ("n ||p - q||_inf + c", MAXIMUM),
 }
-# What a design loses: `Design.bias` and the noise. Of one query, "max" is "squared".
+# What a design loses, for one query and for several: docs/theory/biased.md, section 1.
 LOSSES = {
-    "squared": ("n^2 max_i sum_k v_k (P - Q)_ki^2 + sum_k v_k Var_k, the worst squared error of n records", SQUARED_MAXIMUM),
-    "absolute": ("n max_i v |p - q|_i + v E|z|, no less than the worst absolute error of n records", MAXIMUM),
-    "max": ("n^2 max_i v (p - q)_i^2 + v Var, the worst squared error of n records", SQUARED_MAXIMUM),
+    "squared": (
+        "n^2 max_i sum_k v_k (P - Q)_ki^2 + sum_k v_k Var_k, the worst squared error of n records",
+        SQUARED_MAXIMUM,
+        WORST_SQUARES,
+    ),
+    "absolute": (
+        "n max_i sum_k v_k |P - Q|_ki + sum_k v_k E|z_k|, no less than the worst absolute error of n records",
+        MAXIMUM,
+        WORST_ABSOLUTES,
+    ),
+    "max": (
+        "max_k v_k (n^2 max_i (P - Q)_ki^2 + Var_k), the worst squared error of a query of n records",
+        SQUARED_MAXIMUM,
+        WORST_OF_QUERIES,
+    ),
 }
+# Up to so many elements all pairs are written out; beyond, they are scanned and the steep ones kept.
+WRITTEN_OUT = 200
+# So many answers at elements, K times N, are fitted together in a minute or two; more take longer than in proportion.
+MOST = 4000
+
+# Relative gap below which the descent of several queries stops; it rarely gets there.
+ROUNDS_END = 1e-4
 
 # A fitted row that varies by less than this times its noise scale is a constant, left so by the descent, and so is one whose
 # variation over n records is less than this times the largest noise scale: it needs no noise.
@@ -53,25 +74,30 @@ FAINT = 1e-8
 
 
 @dataclass(frozen=True)
-class _Goal:
-    """What is minimised: its words, the program of one query, and whether it is the problem's own loss."""
+class JointGoal:
+    """What is minimised: its words, the program of one query and that of several, and whether it is the problem's own loss."""
 
     words: str
     program: ProgramLoss
+    rows: RowsLoss
     own: bool
+
+    def factors(self, problem: Problem) -> Floats:
+        """(K,), of rows and scales, so that all queries weigh the same."""
+        return problem.costs if self.own and problem.loss == "absolute" else np.sqrt(problem.costs)
 
 
 def design_jointly(
-    problem: Problem, objective: str = "loss", delta: float = 0.05, tolerance: float = 1e-6
+    problem: Problem, objective: str = "loss", delta: float = 0.05, tolerance: float = 1e-6, most: int = MOST
 ) -> AdditiveMechanism:
     """The biased design of least loss.
 
-    objective: "loss" for that of the problem, worst bias and weights included (several queries: squared loss only); "squared"
-    for DX program (6); for one query also "worst_case", "l1", "l2", "linf" and "high_probability", the bound
-    `n ||p - q||_inf + ln(1 / delta) c` of DX Theorem 2.3 that holds with probability 1 - delta. Their norms count elements at
-    distance 0 once. Needs `problem.records`.
+    objective: "loss" for that of the problem, worst bias and weights included; "squared" for DX program (6); for one query
+    also "worst_case", "l1", "l2", "linf" and "high_probability", the bound `n ||p - q||_inf + ln(1 / delta) c` of DX Theorem
+    2.3 that holds with probability 1 - delta. Their norms count elements at distance 0 once. most: several queries over more
+    answers at elements (K N) are refused; one query takes any number. Needs `problem.records`.
     """
-    goal = _goal(problem, objective, delta)
+    goal = joint_goal(problem, objective, delta)
     queries = problem.workload.shape[0]
     sensitivity = measurable(problem)
     if refuse_infinite(sensitivity, weighted_l1(np.ones(queries))) == 0:
@@ -79,53 +105,63 @@ def design_jointly(
             "laplace_joint: no protected change moves an answer, so nothing is to be gained by bias; use laplace."
         )
     universe = classes(problem)
+    _refuse_large(universe, count(most, "options.most"))
     try:
         fit, bound, method = _fit(universe, goal, positive(tolerance, "options.tolerance"))
     except ImportError as missing:
         raise DesignFailed(
-            f"laplace_joint: needs the convex solver clarabel ({missing}); install dp-designer[convex], or use laplace."
+            f"laplace_joint: needs the convex solver clarabel ({missing}); install clarabel, or use laplace."
         ) from None
-    made = _frozen(problem, universe.spread(fit.values), fit.scales)
-    achieved = _own_loss(problem, made) if goal.own else _achieved(universe, made, goal.program)
+    made = frozen_fit(problem, universe.spread(fit.values), fit.scales, float(problem.records or 0))
+    achieved = loss_with_bias(problem, made) if goal.own else joint_objective(universe, made, goal.program)
     # The frozen rows and scales are a feasible point of DX's program itself: only floats separate its value from the bound. The
     # problem's own loss counts the noise on the grid, which is narrower than the continuous noise of the program.
     rounding = achieved * (fit.values.size + 16) * 2.0**-50 + (rounding_of(problem, made) if goal.own else 0.0)
     return made.annotated({}, bounded(goal.words, achieved, bound, method, rounding))
 
 
-def _goal(problem: Problem, objective: str, delta: float) -> _Goal:
+def joint_goal(problem: Problem, objective: str, delta: float) -> JointGoal:
     """The objective, refused where the family cannot minimise it."""
     if problem.records is None:
         raise DesignFailed("laplace_joint: the bias grows with the number of records; give problem.records.")
     if not problem.relation.single_records:
         raise DesignFailed("laplace_joint: designs bias for changes of single records only; use another family.")
-    several = problem.workload.shape[0] > 1
     if objective == "loss":
-        if several and problem.loss != "squared":
-            raise DesignFailed(
-                f"laplace_joint: minimises the loss {problem.loss!r} for one query only, the workload has "
-                f"{problem.workload.shape[0]}; ask for the loss 'squared', for the objective 'squared', or use laplace."
-            )
-        return _Goal(*LOSSES[problem.loss], own=True)
+        return JointGoal(*LOSSES[problem.loss], own=True)
     words, program = _objective(objective, delta)
-    if several and objective != "squared":
+    if problem.workload.shape[0] > 1 and objective != "squared":
         raise DesignFailed(
             f"laplace_joint: objective {objective!r} is for one query, the workload has {problem.workload.shape[0]}; use "
             "'loss' or 'squared'."
         )
-    return _Goal(words, program, own=False)
+    return JointGoal(words, program, TOTAL_SQUARES, own=False)
 
 
-def _frozen(problem: Problem, fitted: Floats, scales: Floats) -> AdditiveMechanism:
-    """The certified mechanism; a row that hardly varies is published as a constant on each component."""
+def _refuse_large(universe: Classes, most: int) -> None:
+    """Say what would take too long before it starts, and what takes long when it does."""
+    queries, unknowns = universe.problem.workload.shape[0], universe.workload.size
+    if queries > 1 and unknowns > most:
+        raise DesignFailed(
+            f"laplace_joint: {queries} queries of {len(universe)} elements are {unknowns} unknowns, more than {most}; so "
+            f"many take a minute or two per {MOST}, or longer. Ask fewer queries, merge elements, use laplace, or wait with "
+            f"options.most = {unknowns}."
+        )
+    if unknowns > WRITTEN_OUT:
+        announce(f"laplace_joint: fitting {queries} x {len(universe)} answers")
+
+
+def frozen_fit(
+    problem: Problem, fitted: Floats, scales: Floats, records: float, family: str = "laplace_joint"
+) -> AdditiveMechanism:
+    """The certified mechanism of rows (K, N) with scales (K,); a row that hardly varies, or whose scale is 0, is published as a
+    constant on each component."""
     variation, root = _variation(problem, fitted), np.sqrt(problem.costs)
-    heard = (variation > FAINT * scales) & (float(problem.records or 0) * variation * root > FAINT * (scales * root).max())
+    heard = (scales > 0) & (variation > FAINT * scales)
+    heard &= records * variation * root > FAINT * (scales * root).max()
     fitted = np.where(heard[:, None], fitted, _constant_on_components(fitted, problem.relation))
     scales = np.where(heard, scales, 0.0)
     weights = np.where(heard, 1 / np.where(heard, scales, 1.0), np.inf)
-    return freeze(
-        problem, "laplace_joint", Coordinates(fitted, None, heard), scales, lambda _: weighted_l1(weights), "exponential"
-    )
+    return freeze(problem, family, Coordinates(fitted, None, heard), scales, lambda _: weighted_l1(weights), "exponential")
 
 
 def _variation(problem: Problem, rows: Floats) -> Floats:
@@ -157,64 +193,41 @@ def _objective(name: str, delta: float) -> tuple[str, ProgramLoss]:
     return OBJECTIVES[name]
 
 
-def _fit(universe: Classes, goal: _Goal, tolerance: float) -> tuple[ScaledFit, float, str]:
+def joint_changes(universe: Classes) -> ChangeSet:
+    """The protected changes of the classes: all of them, or, where these are many, a set that is scanned."""
+    return universe.changes(PAIRS) if universe.problem.relation.size <= WRITTEN_OUT else ScannedChanges(universe)
+
+
+def _fit(universe: Classes, goal: JointGoal, tolerance: float) -> tuple[ScaledFit, float, str]:
     """Fitted rows over the classes with their scales, lower bound and method;
     weights of queries enter as factors of rows and scales."""
-    problem, changes = universe.problem, universe.changes(PAIRS)
-    factors = problem.costs if goal.own and problem.loss == "absolute" else np.sqrt(problem.costs)
+    problem = universe.problem
+    changes, factors = joint_changes(universe), goal.factors(problem)
     targets, records = universe.workload * factors[:, None], float(problem.records or 0)
     if len(targets) == 1:
         single = fit_jointly(targets[0], changes, records, goal.program, tolerance=tolerance)
-        found, bound, method = (
-            ScaledFit(single.point.values[None], np.array([single.point.constant])),
-            single.lower_bound,
-            single.method,
-        )
-    elif goal.own:
-        found, bound, method = _least_worst(targets, changes, records)
-    else:
-        program = fit_rows_jointly(targets, changes, records, _best_scales(changes))
-        found, bound, method = program.point, program.lower_bound, program.method
-    return ScaledFit(found.values / factors[:, None], found.scales / factors), bound, method
+        values, scales = single.point.values[None], np.array([single.point.constant])
+        return ScaledFit(values / factors[:, None], scales / factors), single.lower_bound, single.method
+    found = fit_rows_jointly(targets, changes, records, goal.rows, tolerance=max(tolerance, ROUNDS_END))
+    return ScaledFit(found.point.values / factors[:, None], found.point.scales / factors), found.lower_bound, found.method
 
 
-def _best_scales(changes: Changes) -> Callable[[Floats], Floats]:
-    """The scales of least squared error for rows that all move."""
-
-    def best(rows: Floats) -> Floats:
-        ratios = (np.abs(changes.along(rows)) / changes.budget).T
-        return np.asarray(1 / minimise_scales(ratios, np.ones(len(rows)), 2).point)
-
-    return best
-
-
-def _least_worst(targets: Floats, changes: Changes, records: float) -> tuple[ScaledFit, float, str]:
-    """The least `n^2 max_i ||P_i - Q_i||_2^2 + 2 ||c||^2` found, and a bound of it.
-
-    The maximum over C classes is between the sum over C and the sum. So program (6) at `n / sqrt(C)` in the place of n bounds
-    the loss from below, at n from above, and its solutions from one to the other trade bias
-    for noise: the best of them is taken.
-    """
-    least = records / math.sqrt(targets.shape[1])
-    found = [fit_rows_jointly(targets, changes, count, _best_scales(changes)) for count in np.geomspace(least, records, 3)]
-    best = min((one.point for one in found), key=lambda fit: fit.largest_squared_error(targets, records))
-    return best, found[0].lower_bound, f"best of 3 trades of bias for noise; {found[0].method}"
-
-
-def _own_loss(problem: Problem, made: AdditiveMechanism) -> float:
+def loss_with_bias(problem: Problem, made: AdditiveMechanism) -> float:
     """The problem's own loss at the frozen mechanism: rounding and repair included."""
     absolutes = made.query_mean_absolutes() if problem.loss == "absolute" else None
-    return problem.loss_of(made.query_variances(), absolutes) + problem.bias_of(made.effective)
+    return problem.worst_loss(made.query_variances(), absolutes, made.effective)
 
 
-def _achieved(universe: Classes, made: AdditiveMechanism, program: ProgramLoss) -> float:
+def joint_objective(universe: Classes, made: AdditiveMechanism, program: ProgramLoss) -> float:
     """The objective of DX at the frozen mechanism: rounding and repair included."""
     problem = universe.problem
     root, records = np.sqrt(problem.costs), float(problem.records or 0)
     bias, scales = (made.effective[:, universe.first] - universe.workload) * root[:, None], made.scales * root
     if len(bias) == 1:
         return program.value(bias[0], float(scales[0]), records)
-    return records**2 * float((bias**2).sum()) + 2 * float((scales**2).sum())
+    return TOTAL_SQUARES.value(bias, scales, records)
 
 
-LAPLACE_JOINT = Family("laplace_joint", "biased Laplace for a known number of records", "pure", design_jointly)
+LAPLACE_JOINT = Family(
+    "laplace_joint", "biased Laplace for a known number of records", "pure", design_jointly, has_program=True
+)

@@ -8,12 +8,19 @@ from typing import Literal
 import numpy as np
 
 from designer.additive.interface import Falloff
-from designer.certified.norms import MAX_SIMPLICES, Gauge, Norm
+from designer.certified.norms import Gauge, Norm
 from designer.certified.refusals import refuse_infinite
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
 from designer.designing.families.ellipsoid import covering, refuse_unusable
-from designer.designing.families.k_norm import LARGEST_DIMENSION, spanning_pairs
+from designer.designing.families.k_norm import (
+    LARGEST_DIMENSION,
+    hull_backend,
+    hull_notes,
+    most_simplices,
+    other_hull,
+    spanning_pairs,
+)
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
@@ -22,7 +29,7 @@ from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.mechanism import LatticeMechanism
 from designer.question.workload import Workload
 from designer.sampling.lattices.lattice_chain import PAIRS, directions, planned
-from solvers.polytopes.facets import HullFailed
+from solvers.polytopes.facets import Backend, HullFailed
 
 BallShape = Literal["l1", "l2", "ellipsoid", "hull"]
 
@@ -34,6 +41,7 @@ def lattice_laplace(
     steps: int | None = None,
     lag: int | None = None,
     pairs: int | None = None,
+    backend: Literal["qhull", "cdd"] | None = None,
 ) -> LatticeMechanism:
     """Exponential fall-off on the lattice: pure. shape: "l1", "l2", "ellipsoid" (least weighted squared error)
     or "hull" (the K-norm).
@@ -42,8 +50,14 @@ def lattice_laplace(
     chain: allow a Markov chain where no exact sampler is feasible, and only there. Its distance from the law is then an
     estimate, which the guarantee states and absorbs as a delta.
     steps, lag, pairs: of `ChainPlan`, found by pilot chains where they are not given.
+    backend: who proposes the facets of the hull, "qhull" (the default) or "cdd"; both are proven alike.
     """
-    made = _lattice(problem, "lattice_laplace", "exponential", shape, ("l1", "l2", "ellipsoid", "hull"))
+    if backend is not None and shape != "hull":
+        raise InvalidProblem(
+            "options.backend: proposes the facets of a hull; ask for one with shape = 'hull', or leave it out."
+        )
+    proposes = hull_backend("lattice_laplace", "qhull" if backend is None else backend)
+    made = _lattice(problem, "lattice_laplace", "exponential", shape, ("l1", "l2", "ellipsoid", "hull"), proposes)
     if type(chain) is not bool:
         raise InvalidProblem(f"options.chain: {chain!r} is neither true nor false.")
     if not chain:
@@ -58,7 +72,7 @@ def _with_chain(made: LatticeMechanism, steps: int | None, lag: int | None, pair
     plan = planned(moves, made.law.energy(), steps, lag, PAIRS if pairs is None else pairs)
     result = LatticeMechanism(made.family, made.workload, made.relation, made.norm, made.falloff, made.cells, plan)
     _ = result.assessment
-    return result
+    return result.annotated(made.provenance)
 
 
 def lattice_gaussian(problem: Problem, shape: str = "l2") -> LatticeMechanism:
@@ -66,7 +80,9 @@ def lattice_gaussian(problem: Problem, shape: str = "l2") -> LatticeMechanism:
     return _feasible(_lattice(problem, "lattice_gaussian", "gaussian", shape, ("l2", "ellipsoid")))
 
 
-def _lattice(problem: Problem, family: str, falloff: Falloff, shape: str, known: tuple[str, ...]) -> LatticeMechanism:
+def _lattice(
+    problem: Problem, family: str, falloff: Falloff, shape: str, known: tuple[str, ...], backend: Backend = "qhull"
+) -> LatticeMechanism:
     relation = problem.relation
     if shape not in known:
         raise InvalidProblem(f"options.shape: {shape!r} is unknown to {family}; use one of {list(known)}.")
@@ -88,10 +104,11 @@ def _lattice(problem: Problem, family: str, falloff: Falloff, shape: str, known:
         raise DesignFailed(
             f"{family}: some change of the invariant is not protected at all; publish what it leaves, or give it a budget."
         )
-    cells, norm = _shaped(problem, shape)
+    cells, norm = _shaped(problem, shape, backend)
     measured = np.eye(relation.size) if cells is None else np.eye(relation.size)[list(cells)]
     norm = _at_the_limit(SensitivitySet.of(measured, relation), norm)
-    return LatticeMechanism(family, problem.workload, relation, norm, falloff, cells)
+    made = LatticeMechanism(family, problem.workload, relation, norm, falloff, cells)
+    return made.annotated(hull_notes(norm))
 
 
 def _at_the_limit(changes: SensitivitySet, norm: Norm) -> Norm:
@@ -108,7 +125,7 @@ def _feasible(made: LatticeMechanism) -> LatticeMechanism:
     return made
 
 
-def _shaped(problem: Problem, shape: str) -> tuple[tuple[int, ...] | None, Norm]:
+def _shaped(problem: Problem, shape: str, backend: Backend) -> tuple[tuple[int, ...] | None, Norm]:
     """Cells and a norm on them, before it is scaled to be private."""
     size = problem.relation.size
     if shape in ("l1", "l2"):
@@ -124,9 +141,9 @@ def _shaped(problem: Problem, shape: str) -> tuple[tuple[int, ...] | None, Norm]
                 f"lattice_laplace: the hull has {len(cells)} dimensions, more than {LARGEST_DIMENSION}; use ellipsoid."
             )
         try:
-            return cells, Gauge(*spanning_pairs(moving, MAX_SIMPLICES))
+            return cells, Gauge(*spanning_pairs(moving, most_simplices(backend), backend), backend=backend)
         except HullFailed as failed:
-            raise DesignFailed(f"lattice_laplace: {failed}; use the shape ellipsoid.") from None
+            raise DesignFailed(f"lattice_laplace: {failed}; use {other_hull(backend)}the shape ellipsoid.") from None
     full = np.eye(size) if coordinates.reconstruction is None else coordinates.reconstruction
     asked = Coordinates(coordinates.measured, problem.workload.dense() @ full, coordinates.heard)
     solution = covering(moving, problem, asked, "max" if problem.loss == "max" else "squared", 1e-6)
@@ -141,6 +158,7 @@ LATTICE_LAPLACE = Family(
     lattice_laplace,
     on_request=True,
     invariants_only=True,
+    with_delta=False,
 )
 LATTICE_GAUSSIAN = Family(
     "lattice_gaussian",
@@ -149,4 +167,5 @@ LATTICE_GAUSSIAN = Family(
     lattice_gaussian,
     on_request=True,
     invariants_only=True,
+    with_delta=False,
 )

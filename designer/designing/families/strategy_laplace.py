@@ -7,12 +7,14 @@ ones, so its error is never above theirs; the program is not convex and the boun
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_infinite
-from designer.designing.families.element_classes import classes
+from designer.designing.families.element_classes import Classes, classes
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.problem import Problem
@@ -23,6 +25,7 @@ from designer.values.checks import count
 from solvers.programs.changes import Changes
 from solvers.programs.strategy import Strategy, fixed_strategies
 from solvers.programs.strategy_search import optimise_workload
+from solvers.solution import Solution
 
 PAIRS = 40_000
 ELEMENTS = 512
@@ -32,31 +35,49 @@ def design_strategy(problem: Problem, iterations: int = 100, keep: int = 2) -> A
     """The best strategy found: rows of the workload and, with at least as many queries as elements, trees,
     wavelets and p-identity."""
     steps, starts = count(iterations, "options.iterations"), count(keep, "options.keep")
-    queries, elements = problem.workload.shape
-    if elements > ELEMENTS:
+    universe, changes = universe_of(problem)
+    found = searched(problem, universe, changes, steps, starts)
+    bound = None
+    if problem.loss == "squared":
+        bound = Bound("sum_k v_k Var_k, the weighted squared error", found.lower_bound, f"{found.point.name}, {found.method}")
+    return frozen_strategy(problem, universe, changes, found.point, bound)
+
+
+def universe_of(problem: Problem) -> tuple[Classes, Changes]:
+    """The elements that budgets let anybody tell apart, and their protected changes; `DesignFailed` where there is nothing to
+    measure, or too much."""
+    if (elements := problem.relation.size) > ELEMENTS:
         raise DesignFailed(f"strategy_laplace: {elements} elements, more than {ELEMENTS}; use ellipsoid or laplace.")
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     universe = classes(problem)
     changes = universe.changes(PAIRS)
-    weighted = universe.workload * np.sqrt(problem.costs)[:, None]
-    if not np.abs(changes.along(weighted)).any():
+    if not np.abs(changes.along(universe.workload)).any():
         raise DesignFailed(
             "strategy_laplace: no protected change moves an answer, so there is nothing to measure; use laplace."
         )
-    ordered = fixed_strategies(len(universe)) if queries >= len(universe) else None
-    found = optimise_workload(weighted, changes, ordered, iterations=steps, keep=starts)
-    chosen = _without_faint_rows(found.point, changes)
+    return universe, changes
+
+
+def searched(problem: Problem, universe: Classes, changes: Changes, iterations: int = 100, keep: int = 2) -> Solution[Strategy]:
+    """The best strategy found, (p, C) over the classes, without rows that tell nothing; its error is about all its rows."""
+    weighted = universe.workload * np.sqrt(problem.costs)[:, None]
+    ordered = fixed_strategies(len(universe)) if len(weighted) >= len(universe) else None
+    found = optimise_workload(weighted, changes, ordered, iterations=iterations, keep=keep)
+    return replace(found, point=_without_faint_rows(found.point, changes))
+
+
+def frozen_strategy(
+    problem: Problem, universe: Classes, changes: Changes, strategy: Strategy, bound: Bound | None
+) -> AdditiveMechanism:
+    """Laplace noise of scale 1 in these rows, up to what privacy requires, and the answers of least variance made of them."""
     try:
-        rebuilt = chosen.reconstruction(universe.workload, changes)
-        coordinates = _coordinates(problem, universe.spread(chosen.matrix), rebuilt)
+        rebuilt = strategy.reconstruction(universe.workload, changes)
+        coordinates = _coordinates(problem, universe.spread(strategy.matrix), rebuilt)
     except ValueError as failed:
         raise DesignFailed(f"strategy_laplace: {failed}") from None
     _refuse_imprecise(problem, coordinates)
     weights = np.where(coordinates.heard, 1.0, np.inf)
-    bound = None
-    if problem.loss == "squared":
-        bound = Bound("sum_k v_k Var_k, the weighted squared error", found.lower_bound, f"{found.point.name}, {found.method}")
     return freeze(problem, "strategy_laplace", coordinates, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound)
 
 
@@ -88,4 +109,6 @@ def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coor
     return Coordinates(measured, np.hstack([reconstruction, shares[:, needed]]), np.arange(len(measured)) < len(rows))
 
 
-STRATEGY_LAPLACE = Family("strategy_laplace", "Laplace noise on optimised other queries", "pure", design_strategy)
+STRATEGY_LAPLACE = Family(
+    "strategy_laplace", "Laplace noise on optimised other queries", "pure", design_strategy, has_program=True
+)

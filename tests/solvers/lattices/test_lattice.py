@@ -185,6 +185,7 @@ def test_euclidean_short_vectors() -> None:
     assert short_vectors(matrix, 5, norm="l2").vectors.tolist() == sorted(wanted)
 
 
+@pytest.mark.slow
 def test_limits_are_a_status() -> None:
     assert short_vectors(margins(5, 5), 6, limit=699).status is Status.TOO_LARGE
     assert short_vectors(margins(5, 5), 6, limit=700).status is Status.OPTIMAL

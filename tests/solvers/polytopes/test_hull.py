@@ -325,7 +325,7 @@ def test_wrapping_builds_the_whole_hull_from_nothing(kept: int) -> None:
     points = span_coordinates(basic_moves(3, 3))[1]
     whole = convex_hull(points)
     push = Push.generic(len(points))
-    seeds = proven_boundary(points, candidate_simplices(push.applied(points.floats, np.arange(len(points))), "qhull"))
+    seeds = proven_boundary(points, candidate_simplices(push.applied(points.floats, np.arange(len(points))), "qhull").simplices)
     start = dataclasses.replace(seeds, simplices=seeds.simplices[:kept], facet_of=seeds.facet_of[:kept])
     grown = tiled(points, proven_boundary(points, completed(points, push, start, 1000)))
     assert grown is not None and grown.volume == whole.volume and grown.simplex_count == 66

@@ -1,0 +1,55 @@
+"""A family under the notion of a problem: its own, or (b, delta) for every change, one by one.
+
+Under (b, delta) a family builds for its own notion, with the lengths in the place of the budgets that (b, delta) allows its
+noise. What it hands back is frozen again with the delta: continuous Gaussian noise, rounded to the grid, in the place of
+discrete Gaussian noise. docs/theory/approximate.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from designer.additive.interface import Falloff, Mechanism
+from designer.additive.mechanism import AdditiveMechanism
+from designer.additive.promise import with_lengths
+from designer.certified.optimality import Optimality
+from designer.designing.family import Family
+from designer.designing.problem import Problem
+from designer.errors import DesignFailed
+
+# The fall-off that families of a notion have, and that of their noise under a delta.
+FALLOFFS: dict[str, tuple[Falloff, Falloff]] = {
+    "pure": ("exponential", "exponential"),
+    "gaussian": ("gaussian", "rounded_gaussian"),
+}
+
+
+def under_the_notion(family: Family, problem: Problem, options: Mapping[str, Any]) -> Mechanism:
+    """The family's mechanism for a problem of its own notion, or of "approximate"."""
+    if problem.notion != "approximate":
+        return family.build(problem, **options)
+    own, falloff = FALLOFFS[family.notion]
+    relation = with_lengths(problem.relation, falloff, problem.delta)
+    made = family.build(replace(problem, relation=relation, notion=family.notion, delta=None), **options)
+    if not isinstance(made, AdditiveMechanism) or made.falloff != own:
+        raise DesignFailed(
+            f"family: no delta is proven for the noise of {family.name!r}, which has no {own} fall-off on a grid; use a family "
+            "such as 'gaussian' or 'laplace'."
+        )
+    frozen = replace(made, relation=problem.relation, falloff=falloff, delta=problem.delta, optimality=None)
+    return frozen.annotated(made.provenance, _claim(problem, frozen, made.optimality, relation.budget_error))
+
+
+def _claim(problem: Problem, made: AdditiveMechanism, claim: Optimality | None, error: float) -> Optimality | None:
+    """The claim at the noise that is drawn, of which the rounding is part.
+
+    The program saw lengths that may be too short by a relative `error`, so no design has a loss below its bound for lengths
+    that much longer.
+    """
+    if claim is None:
+        return None
+    value = problem.loss_of(made.query_variances()) if made.falloff == "rounded_gaussian" else claim.value
+    power = 1 if problem.loss == "absolute" else 2
+    return replace(claim, value=value, lower_bound=claim.lower_bound / (1 + 2 * error) ** power)

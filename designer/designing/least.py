@@ -1,0 +1,276 @@
+"""`least_budget`: the smallest factor on all budgets at which answers are as accurate as asked, by family, with its proof."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designer.additive.interface import Mechanism
+from designer.designing.accuracy import Reached, reached_by, worst_of
+from designer.designing.best import automatic_families, chosen_families, design, not_started, reason
+from designer.designing.factor_search import FamilyFactor, Make, factor_of_family, made_at
+from designer.designing.made import Design
+from designer.designing.problem import Problem
+from designer.errors import DesignFailed, InvalidProblem
+from designer.pictures import figure, register_picture, save_picture
+from designer.progress import track
+from designer.question.targets import WORDS, Targets, require_targets
+from designer.values.checks import count, positive, shown
+from designer.values.printing import in_markdown, printed
+
+STEP = 1e-4
+POINTS = 9  # of the curve
+SPAN = 8.0  # the curve goes from the factor over this to the factor times it
+HEADS = {
+    "family": "family",
+    "factor": "factor on budgets",
+    "rho_factor": "factor on rho",
+    "lower_bound": "no less than",
+    "missed_at": "missed at",
+    "worst": "nearest to missing",
+    "loss": "loss there",
+    "seconds": "seconds",
+    "note": "note",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class CurvePoint:
+    """What every target's query reaches at one factor."""
+
+    factor: float
+    reached: tuple[Reached, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LeastBudget:
+    """The least factor on all budgets that meets the targets, of the best family, and the table by family.
+
+    factor: at which `design`, certified, meets every target (`reached`); at `missed_at`, smaller by the relative `step`, the
+    same family's design does not. In the gaussian notion rho takes the square, `rho_factor`. lower_bound: no design of the
+    family meets the targets below it, where its program proves one: with continuous noise errors are inversely proportional to
+    the factor (docs/theory/foundations.md, 6). rows: one dict for each family that was tried, keys of `HEADS`. curve: error
+    against budget of the best family.
+    """
+
+    problem: Problem
+    targets: Targets
+    step: float
+    best: FamilyFactor
+    rows: tuple[Mapping[str, Any], ...]
+    curve: tuple[CurvePoint, ...]
+
+    @property
+    def factor(self) -> float:
+        """The least factor on all budgets."""
+        return self.best.factor
+
+    @property
+    def rho_factor(self) -> float | None:
+        """The factor on rho in the gaussian notion, the square of that on the budgets; None in the pure one."""
+        return self.best.rho_factor
+
+    @property
+    def design(self) -> Design[Mechanism]:
+        """The certified design at the factor, of the problem with its budgets multiplied."""
+        return self.best.design
+
+    @property
+    def reached(self) -> tuple[Reached, ...]:
+        """What it reaches of every target."""
+        return self.best.reached
+
+    @property
+    def missed_at(self) -> float:
+        """The factor, smaller by the relative step, at which the family's design misses a target."""
+        return self.best.missed_at
+
+    @property
+    def lower_bound(self) -> float | None:
+        """No factor below it meets the targets, by the family's own bound; None where there is none."""
+        return self.best.lower_bound
+
+    def to_markdown(self) -> str:
+        """The table by family, least factor first."""
+        heads = {key: head for key, head in HEADS.items() if key != "rho_factor" or self.rho_factor is not None}
+        lines = ["| " + " | ".join(heads.values()) + " |", "|" + " --- |" * len(heads)]
+        for row in sorted(self.rows, key=lambda row: np.inf if row["factor"] is None else row["factor"]):
+            lines.append("| " + " | ".join(_cell(row[key]) for key in heads) + " |")
+        return "\n".join(lines) + "\n"
+
+    def curve_to_markdown(self) -> str:
+        """The curve: at every factor the query that is farthest from its target, and how many meet theirs."""
+        lines = ["| factor on budgets | targets met | farthest | reached | target |", "|" + " --- |" * 5]
+        for point in self.curve:
+            worst, met = worst_of(point.reached), sum(one.ratio <= 1 for one in point.reached)
+            cells = (point.factor, f"{met} of {len(point.reached)}", worst.target.query, worst.in_units, worst.target.value)
+            lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+        return "\n".join(lines) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for machines."""
+        return {
+            "factor": self.factor,
+            "rho_factor": self.rho_factor,
+            "family": self.best.family,
+            "step": self.step,
+            "missed_at": self.missed_at,
+            "missed": _row_of(self.best.missed),
+            "lower_bound": self.lower_bound,
+            "fingerprint": self.design.mechanism.fingerprint,
+            "reached": [_row_of(one) for one in self.reached],
+            "families": [dict(row) for row in self.rows],
+            "curve": [{"factor": p.factor, "reached": [_row_of(one) for one in p.reached]} for p in self.curve],
+        }
+
+    def plot(self, path: str | Path, *, replace: bool = True) -> Path:
+        """A picture of error against budget, both on logarithmic axes, with the targets. Needs matplotlib (extra `plot`).
+
+        replace: may a regular file of that name be replaced?
+        """
+        return save_picture("budget", self, Path(path), replace=replace)
+
+
+def least_budget(
+    problem: Problem,
+    targets: Targets,
+    family: str = "auto",
+    *,
+    step: float = STEP,
+    curve: int = POINTS,
+    seconds: float = 60.0,
+    **options: Any,
+) -> LeastBudget:
+    """The smallest factor on all budgets at which designs meet the targets, by family.
+
+    family: a name, or "auto" for all that `design` would try. step: how near the factor is to one that is shown not to do,
+    relatively. curve: on how many factors, from an eighth of the least to eight times it, error against budget is designed.
+    seconds: with "auto", no family is started after this time once one has an answer. options: of the family's builder.
+    Queries without a target get what noise is left by those that have one; give them targets to keep them useful. Raises
+    `InvalidProblem` for targets of unknown queries and unusable numbers, `DesignFailed` where no family has a least factor.
+
+    >>> from designer import Problem, Targets, Workload, metrics
+    >>> one = Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0))
+    >>> found = least_budget(one, Targets(standard_error=0.5), "laplace")  # a Laplace scale c has standard error c root 2
+    >>> found.missed_at < 8**0.5 <= found.factor < 8**0.5 * 1.0001
+    True
+    """
+    require_targets(targets).of(problem.workload.queries)
+    relative = positive(step, "step")
+    if not 1e-9 <= relative <= 1:
+        raise InvalidProblem(f"step: {relative} is not from 1e-9 to 1; give the relative width of the answer.")
+    points, allowed = count(curve, "curve"), positive(seconds, "seconds")
+    if family == "auto" and options:
+        raise InvalidProblem(f"options: {shown(sorted(options))} unknown to 'auto'; name a family beside them.")
+    names = chosen_families([family]) if family != "auto" else automatic_families(problem)
+    found: list[FamilyFactor] = []
+    rows: list[dict[str, Any]] = []
+    start = time.perf_counter()
+    for one in track(names, "least budget by family"):
+        late = bool(found) and time.perf_counter() - start > allowed
+        if family == "auto" and (why := not_started(problem, one, late, allowed)):
+            rows.append(_failed(one.name, why))
+            continue
+        try:
+            found.append(factor_of_family(problem, targets, one.name, maker(one.name, options), relative))
+            rows.append(_found(found[-1]))
+        except InvalidProblem:
+            raise
+        except Exception as failure:
+            if family != "auto":
+                raise
+            rows.append(_failed(one.name, reason(failure)))
+    if not found:
+        raise DesignFailed(f"least_budget: no family has a least factor: { {row['family']: row['note'] for row in rows} }")
+    best = min(found, key=lambda one: one.factor)
+    drawn = _curve(problem, targets, best, maker(best.family, options), points)
+    return LeastBudget(problem, targets, relative, best, tuple(rows), drawn)
+
+
+def maker(family: str, options: Mapping[str, Any]) -> Make:
+    """From a problem to the family's design."""
+    return lambda problem: design(problem, family, **options)
+
+
+def _curve(problem: Problem, targets: Targets, best: FamilyFactor, make: Make, points: int) -> tuple[CurvePoint, ...]:
+    """Designs at factors around the least one, which is among them; factors at which none is found are left out."""
+    around = best.factor * np.geomspace(1 / SPAN, SPAN, points) if points > 1 else np.array([best.factor])
+    found = [CurvePoint(best.factor, best.reached)]
+    for factor in track(around.tolist(), "error against budget"):
+        if abs(factor / best.factor - 1) > 1e-9:
+            try:
+                made = made_at(factor, best.base, make)
+            except DesignFailed:
+                continue
+            found.append(CurvePoint(factor, reached_by(made.mechanism, problem, targets)))
+    return tuple(sorted(found, key=lambda point: point.factor))
+
+
+def _found(one: FamilyFactor) -> dict[str, Any]:
+    worst = worst_of(one.reached)
+    return {
+        "family": one.family,
+        "factor": one.factor,
+        "rho_factor": one.rho_factor,
+        "lower_bound": one.lower_bound,
+        "missed_at": one.missed_at,
+        "worst": worst.target.query,
+        "loss": one.design.loss,
+        "seconds": one.seconds,
+        "note": "",
+    }
+
+
+def _failed(family: str, note: str) -> dict[str, Any]:
+    return {**dict.fromkeys(HEADS), "family": family, "note": note}
+
+
+def _row_of(one: Reached) -> dict[str, Any]:
+    return {"query": one.target.query, "kind": one.target.kind, "target": one.target.value, "reached": one.in_units}
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else in_markdown(value)
+
+
+def representatives(reached: Sequence[Reached], most: int = 6) -> list[int]:
+    """Places of the queries that a picture can show: of each kind and value of a target the farthest, at most so many."""
+    worst: dict[tuple[str, float], int] = {}
+    for place, one in enumerate(reached):
+        key = (one.target.kind, one.target.value)
+        if key not in worst or one.ratio > reached[worst[key]].ratio:
+            worst[key] = place
+    return sorted(worst.values(), key=lambda place: -reached[place].ratio)[:most]
+
+
+def draw_budget(found: LeastBudget) -> Any:
+    """A line for one query of each target, the farthest from it: its error over the target, met from 1 on downwards; the least
+    factor as a vertical line, and a mark where each family first meets all targets."""
+    drawing, axes = figure()
+    factors = [point.factor for point in found.curve]
+    for place in representatives(found.reached):
+        target = found.reached[place].target
+        label = f"{printed(target.query)}: {WORDS[target.kind]} {target.value:g}"
+        axes.plot(factors, [p.reached[place].ratio for p in found.curve], marker="o", markersize=3, linewidth=1, label=label)
+    axes.axhline(1.0, color="0.3", linestyle="--", linewidth=1)
+    axes.axvline(found.factor, color="0.3", linewidth=1)
+    for row in sorted((row for row in found.rows if row["factor"] is not None), key=lambda row: row["factor"]):
+        marked = {"marker": "^", "markersize": 7, "linestyle": "", "transform": axes.get_xaxis_transform()}
+        axes.plot([row["factor"]], [0.03], label=f"all met by {row['family']} at {row['factor']:.4g}", **marked)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    on_rho = "" if found.rho_factor is None else "; its square is the factor on rho"
+    axes.set_xlabel(f"factor on all budgets{on_rho}")
+    axes.set_ylabel(f"error over target, {found.best.family}")
+    axes.legend(fontsize=8, loc="upper right")
+    return drawing
+
+
+register_picture("budget", draw_budget)

@@ -1,0 +1,74 @@
+"""`Design`: a mechanism with what is known about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from designer.additive.interface import Mechanism
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.optimality import Optimality
+from designer.designing.least_noise import Limit, limit, part_of_loss
+from designer.designing.problem import Problem
+
+M = TypeVar("M", bound=Mechanism, covariant=True)
+
+
+@dataclass(frozen=True)
+class Design(Generic[M]):
+    """A mechanism of kind M with what is known about it: the privacy certificate,
+    and how close it is to the best of its family."""
+
+    problem: Problem
+    mechanism: M
+    seconds: float
+
+    @property
+    def privacy(self) -> PrivacyCertificate:
+        """The certificate, computed from the frozen mechanism."""
+        return self.mechanism.privacy
+
+    @property
+    def optimality(self) -> Optimality | None:
+        """Value, lower bound and gap of the design objective; None for baselines, which claim nothing."""
+        return self.mechanism.optimality
+
+    @property
+    def loss(self) -> float:
+        """The problem's own loss at the noise that is in fact drawn, weights included,
+        with the worst bias where records are known."""
+        variances = self.mechanism.query_variances()
+        absolutes = self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
+        return self.problem.worst_loss(variances, absolutes, self.mechanism.effective)
+
+    @property
+    def bias(self) -> float:
+        """The largest loss from bias over histograms of n records, see `Problem.bias_of`."""
+        return self.problem.bias_of(self.mechanism.effective)
+
+    @property
+    def is_biased(self) -> bool:
+        """True when the design answers other queries than asked on purpose, beyond rounding to the grid."""
+        return self.mechanism.family in ("laplace_joint", "separable")
+
+    @cached_property
+    def efficiency(self) -> float | None:
+        """The least loss that any additive noise can have over the loss of this design, at most 1; `limit.theorem` names the
+        proof, and `limit.scope` says which other mechanisms it speaks of.
+
+        None where no limit is known, and for biased designs.
+        """
+        return (
+            None if self.limit is None or not self.loss else part_of_loss(self.limit, self.problem, self.mechanism, self.loss)
+        )
+
+    @cached_property
+    def limit(self) -> Limit | None:
+        """The limit behind the efficiency; None for biased designs and where none is known."""
+        return None if self.is_biased else limit(self.problem)
+
+    @property
+    def error(self) -> float:
+        """Expected total squared error of the noise."""
+        return self.mechanism.error("squared")

@@ -1,0 +1,168 @@
+"""How large lattice noise gets in each answer: what is proven without simulation (docs/theory/lattice.md, 8).
+
+| noise | standard error | margin |
+| --- | --- | --- |
+| on a lattice of rank 1 | that of the discrete law | its quantile |
+| Gaussian | that of the continuous counterpart, from above | `2 e^(-t^2 / (2 v))`, v its variance |
+| exponential in an l2 norm or an ellipsoid | the same | Gaussians with the continuous law of their scale |
+| exponential in l1 | Chernoff's bound of the norm, times the dual norm of the query | the same |
+
+For other norms, and for chains, nothing is proven, and the bounds are refused.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certified.norms import Gauge, Norm
+from designer.errors import DesignFailed
+from designer.question.workload import Workload
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.sampling.integers.margins import gaussian_margin, laplace_margin
+from designer.values.arrays import Floats
+
+if TYPE_CHECKING:
+    from designer.invariants.changes import ChangeRelation, InvariantDistance
+    from solvers.lattices.kernel import Lattice
+
+
+class LatticeNoise(Protocol):
+    """What the bounds need to know of a mechanism: the law of its noise, and the answers that it reaches."""
+
+    @property
+    def family(self) -> str: ...
+    @property
+    def workload(self) -> Workload: ...
+    @property
+    def relation(self) -> ChangeRelation | InvariantDistance: ...
+    @property
+    def norm(self) -> Norm: ...
+    @property
+    def falloff(self) -> str: ...
+    @property
+    def cells(self) -> tuple[int, ...] | None: ...
+    @property
+    def chain(self) -> object: ...
+    @property
+    def columns(self) -> NDArray[np.intp]: ...
+    @property
+    def lattice(self) -> Lattice: ...
+    @property
+    def dimension(self) -> int: ...
+
+
+SLICES = 4000  # of the law of the scale of a mixture
+ROOMY = 1 + 1e-9  # for the floats that added a bound up
+
+
+def error_bounds_of_answers(mechanism: LatticeNoise) -> Floats:
+    """Upper bounds of the standard deviation of the noise in each answer, (K,); exact for rank 1."""
+    if mechanism.dimension == 1:
+        steps, weight = _one_direction(mechanism)
+        return steps * math.sqrt(_variance_of_one(mechanism.falloff, weight))
+    if mechanism.norm.order == "l2" and mechanism.chain is None:
+        spread = mechanism.dimension + 1 if mechanism.falloff == "exponential" else 1
+        return np.sqrt(spread * _along(mechanism)) * ROOMY
+    return _reach(mechanism) * math.sqrt(_mean_square_of_norm(mechanism.dimension))
+
+
+def margin_bounds_of_answers(mechanism: LatticeNoise, beyond: float) -> Floats:
+    """Numbers t, (K,), with `P(|noise in answer k| > t_k) <= beyond`; the least ones for rank 1."""
+    if mechanism.dimension == 1:
+        steps, weight = _one_direction(mechanism)
+        exponential = mechanism.falloff == "exponential"
+        return steps * (laplace_margin(weight, beyond) if exponential else gaussian_margin(weight**-2, beyond))
+    if mechanism.norm.order == "l2" and mechanism.chain is None:
+        normal = math.sqrt(2 * math.log(2 / beyond))
+        unit = _mixture_margin(mechanism.dimension, beyond) if mechanism.falloff == "exponential" else normal
+        return np.sqrt(_along(mechanism)) * unit * ROOMY
+    return _reach(mechanism) * _tail_of_norm(mechanism.dimension, beyond)
+
+
+def _one_direction(mechanism: LatticeNoise) -> tuple[Floats, float]:
+    """A lattice of rank 1: what one step of it adds to each answer, (K,), and the norm of a step."""
+    _require_known(mechanism)
+    step = mechanism.lattice.basis.astype(np.float64)
+    return np.abs(mechanism.workload.dense() @ step[0]), float(mechanism.norm(step[:, mechanism.columns])[0])
+
+
+def _variance_of_one(falloff: str, weight: float) -> float:
+    rate = Fraction(weight)
+    law = DiscreteLaplace([rate]) if falloff == "exponential" else DiscreteGaussian([1 / rate**2])
+    return float(law.variance()[0])
+
+
+def _along(mechanism: LatticeNoise) -> Floats:
+    """`q' (B (B' P B)^-1 B') q` for each query q, (K,): the variances of the continuous Gaussian with the norm's precision."""
+    basis = mechanism.lattice.basis.astype(np.float64)
+    image = np.atleast_2d(mechanism.norm.factor) @ basis[:, mechanism.columns].T
+    triangle: Floats = np.asarray(np.linalg.qr(image, mode="r"))
+    return np.asarray(np.square(np.linalg.solve(triangle.T, basis @ mechanism.workload.dense().T)).sum(axis=0))
+
+
+def _mixture_margin(dimension: int, beyond: float) -> float:
+    """t with `E min(1, 2 e^(-t^2 / (4 g))) <= beyond`, g from Gamma((m + 1) / 2): upper sums over slices of equal mass."""
+    from scipy.stats import gamma
+
+    ends = gamma.isf(np.arange(SLICES)[::-1] / SLICES, (dimension + 1) / 2)[:-1]  # the last slice has no end
+    low, high = 0.0, math.sqrt(4 * float(ends[-1]) * math.log(4 * SLICES / beyond))
+    for _ in range(60):
+        middle = (low + high) / 2
+        tail = (np.minimum(1.0, 2 * np.exp(-(middle**2) / (4 * ends))).sum() + 1) / SLICES
+        low, high = (low, middle) if tail <= beyond else (middle, high)
+    return high
+
+
+def _reach(mechanism: LatticeNoise) -> Floats:
+    """`max |<q, z>| / ||z||_1` over the lattice, (K,), in units of the weight: a query and its shifts by the statistics that
+    are kept give the same answers, and the shift of least largest entry gives the bound."""
+    from scipy.optimize import linprog
+
+    _require_known(mechanism)
+    constraints, size = mechanism.relation.invariant.constraints.astype(np.float64), mechanism.relation.size
+    ones, zero = np.ones((size, 1)), np.zeros(len(constraints))
+    found = []
+    for query in mechanism.workload.dense():
+        below = np.block([[-constraints.T, -ones], [constraints.T, -ones]])
+        solved = linprog(np.append(zero, 1.0), below, np.concatenate([-query, query]), bounds=(None, None))
+        shift = np.asarray(solved.x)[:-1] if solved.success else zero
+        found.append(np.abs(query - shift @ constraints).max())
+    return np.array(found) * ROOMY / float(mechanism.norm.map[0])
+
+
+def _require_known(mechanism: LatticeNoise) -> None:
+    norm = mechanism.norm
+    equal = mechanism.cells is None and norm.map.ndim == 1 and len(set(norm.map.tolist())) == 1
+    rank_1 = mechanism.dimension == 1
+    if mechanism.chain is not None or not (rank_1 or (norm.order == "l1" and equal and not isinstance(norm, Gauge))):
+        raise DesignFailed(
+            f"{mechanism.family}: no bound of the noise in an answer is proven for this norm, or for a chain; use the shape "
+            "l2, ellipsoid or l1."
+        )
+
+
+def _tail_of_norm(dimension: int, beyond: float) -> float:
+    """s with `(s/m)^m e^(m - s) <= beyond`, see `noise_tail` in `designer.lattice.tails`."""
+    m = dimension
+    low, high = float(m), 2.0 * m - 2 * math.log(beyond)
+    while m * math.log(high / m) + m - high > math.log(beyond):
+        high *= 2
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (low, middle) if m * math.log(middle / m) + m - middle <= math.log(beyond) else (middle, high)
+    return high * ROOMY
+
+
+def _mean_square_of_norm(dimension: int) -> float:
+    """`E ||z||^2 <= m^2 + integral from m on of 2 s (s/m)^m e^(m - s) ds`, the tail bound added up."""
+    from scipy.special import gammaincc, gammaln
+
+    m = dimension
+    beyond = math.exp(m - m * math.log(m) + float(gammaln(m + 2))) * float(gammaincc(m + 2, m))
+    return (m * m + 2 * beyond) * ROOMY

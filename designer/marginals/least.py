@@ -1,0 +1,193 @@
+"""The least budgets at which marginal tables are as accurate as asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from types import MappingProxyType
+
+import numpy as np
+
+from designer.errors import DesignFailed, InvalidProblem
+from designer.marginals.mechanism import MarginalMechanism
+from designer.marginals.plan import MARGIN, design_marginals
+from designer.marginals.protection import Presence, Protection
+from designer.marginals.residuals import assemble, synthesis
+from designer.marginals.subsets import Subsets
+from designer.marginals.workload import MarginalWorkload
+from designer.metrics import hamming
+from designer.progress import announce
+from designer.question.targets import Target, Targets, require_targets
+from designer.values.arrays import Floats, frozen
+from designer.values.checks import positive
+from solvers.programs.factor_bracket import LARGEST, LEAST, least_factor
+
+BEYOND = 0.05  # of margins
+CONTINUOUS = 1 - 1e-9
+NONE = (
+    f"marginals: the targets are met, or missed, at every factor from {LEAST:g} to {LARGEST:g}: no protected change moves "
+    "these tables, or too much is asked."
+)
+LITTLE = 1e-8  # of the largest loss of a table with a target: what those without one may have
+
+
+@dataclass(frozen=True, eq=False)
+class LeastMarginals:
+    """The least factor on all budgets (its square on rho) at which every table meets its target.
+
+    `mechanism`, certified, meets them at `factor`; at `missed_at`, smaller by the relative step, the same plan misses that of
+    `missed`. reached: by table, the standard error of its least accurate cell (the margin, for a margin; relative to the
+    reference, for a relative error). lower_bound: no Gaussian mechanism, of any plan, meets the targets below it; None where
+    noise is so narrow that the integers show, and it may do with less than continuous noise.
+    """
+
+    factor: float
+    mechanism: MarginalMechanism
+    reached: Mapping[str, float]
+    missed_at: float
+    missed: str
+    step: float
+    lower_bound: float | None
+
+    @property
+    def rho_factor(self) -> float:
+        """The factor on rho."""
+        return self.factor**2
+
+
+def least_marginal_budget(
+    workload: MarginalWorkload,
+    protection: Protection,
+    targets: Targets,
+    *,
+    step: float = 1e-4,
+    allow_vacuous: bool = False,
+) -> LeastMarginals:
+    """The smallest factor on the budgets of `protection` at which the tables meet their targets.
+
+    targets: by table, named by a tuple of its attributes in the order of the domain (or joined by " x "; "total" is the empty
+    one), or a number for all; they hold for every cell. Standard errors are those of the discrete noise that is drawn; margins
+    are proven bounds (`table_margins`). Tables without a target get what noise is left. Raises `InvalidProblem` for unknown
+    tables, `DesignFailed` where no factor is least.
+
+    >>> from designer import Targets
+    >>> from designer.question.domain import Domain
+    >>> from designer.marginals import MarginalWorkload, Presence
+    >>> ask = MarginalWorkload.up_to(Domain.of({"age": 3, "sex": 2}), 2)
+    >>> found = least_marginal_budget(ask, Presence(1.0), Targets(standard_error={("age", "sex"): 5.0}))
+    >>> round(found.factor, 3), found.reached["age x sex"] <= 5
+    (0.2, True)
+    """
+    if not isinstance(workload, MarginalWorkload) or not isinstance(protection, Protection):
+        raise InvalidProblem(
+            "workload, protection: give a MarginalWorkload, and `metrics.hamming(domain, budgets)` or `Presence(epsilon)`."
+        )
+    asked, relative = require_targets(targets).of(table_names(workload)), positive(step, "step")
+    announce("marginals: searching for the least factor on the budgets")
+    base = _nearest(workload, protection, asked, allow_vacuous)
+    if not _reached(base, asked).any():
+        raise DesignFailed(NONE)
+    found: dict[float, tuple[MarginalMechanism, Floats]] = {}
+
+    def ratio(factor: float) -> float:
+        made = _stretched(base, workload, protection, factor)
+        found[factor] = made, _reached(made, asked)
+        return float((found[factor][1] / [target.most for target in asked]).max())
+
+    bracket = least_factor(ratio, relative)
+    if bracket is None:
+        raise DesignFailed(NONE)
+    made, values = found[bracket.met]
+    missed = asked[int(np.argmax(found[bracket.missed][1] / [target.most for target in asked]))]
+    units = [value / abs(t.reference or 1.0) for t, value in zip(asked, values.tolist(), strict=True)]
+    reached = MappingProxyType(dict(zip((target.query for target in asked), units, strict=True)))
+    bound = _lower_bound(workload, protection, asked, allow_vacuous) if made.noise.wide else None
+    return LeastMarginals(bracket.met, made, reached, bracket.missed, missed.query, relative, bound)
+
+
+def table_names(workload: MarginalWorkload) -> tuple[str, ...]:
+    """What tables are called in targets: their attributes joined by " x ", "total" for the empty one."""
+    return tuple(" x ".join(workload.names(subset)) or "total" for subset in workload.subsets.tuples())
+
+
+def table_margins(made: MarginalMechanism, subset: tuple[str, ...], beyond: float = BEYOND) -> Floats:
+    """Bounds t of the noise in each cell of a table, `P(|noise| > t) <= beyond`.
+
+    The least of two. By cells of the integers that are drawn: the quantile of continuous noise at `beyond e^(-r^2 / 2)`
+    and half a step of every coordinate, `r^2 = sum 1 / (4 variance)`; it is near the truth where noise is wide. By
+    exponential moments: `2 e^(-t^2 / (2 v))`, v the variance of continuous noise (docs/theory/marginals.md, 2; `joint_noise` in
+    `designer.additive.bounds`).
+    """
+    deviations = np.sqrt(made.variances(subset, planned=True))
+    axes = made.axes(subset)
+    planned = {part: made.noise.planned(made.position[part]) for part in made.position if set(part) <= set(axes)}
+    square = sum(float((1 / (4 * variances[variances > 0])).sum()) for variances in planned.values())
+    steps = assemble(axes, made.workload.shape(axes), lambda part: np.where(planned[part] > 0, 0.5, 0.0), _absolute)
+    by_moments = deviations * math.sqrt(2 * math.log(2 / beyond))
+    share = beyond * math.exp(-min(square, 1000.0) / 2) / 2
+    if share < 1e-300:
+        return np.asarray(by_moments)
+    return np.asarray(np.minimum(by_moments, -NormalDist().inv_cdf(share) * deviations + steps))
+
+
+@lru_cache(maxsize=256)
+def _absolute(n: int) -> Floats:
+    return frozen(np.abs(synthesis(n)))
+
+
+def _reached(made: MarginalMechanism, asked: tuple[Target, ...]) -> Floats:
+    """The largest error of a cell of each table that has a target."""
+    subsets = made.workload.subsets.tuples()
+
+    def largest(target: Target) -> float:
+        names = made.workload.names(subsets[target.place])
+        return float((table_margins(made, names) if target.kind == "margin" else np.sqrt(made.variances(names))).max())
+
+    return np.array([largest(target) for target in asked])
+
+
+def _weights_of(asked: tuple[Target, ...]) -> Floats:
+    """One over the squares of the largest standard errors, (number of targets,); a margin is 1.96 of them in wide noise."""
+    normal = -NormalDist().inv_cdf(BEYOND / 2)
+    return np.array([((normal if target.kind == "margin" else 1.0) / target.most) ** 2 for target in asked])
+
+
+def _nearest(
+    workload: MarginalWorkload, protection: Protection, asked: tuple[Target, ...], allow_vacuous: bool
+) -> MarginalMechanism:
+    """The plan whose largest (error / target)^2 is least."""
+    own = design_marginals(workload, protection, allow_vacuous=allow_vacuous)
+    moved = np.where(np.isinf(own.precisions), 0.0, 1 / own.precisions)
+    variances = workload.cell_variances @ moved
+    places, wanted = [target.place for target in asked], _weights_of(asked)
+    worst = float((wanted * variances[places]).max()) or float(wanted.max())
+    weights = LITTLE * worst / np.where(variances > 0, variances, worst / wanted.min())
+    weights[places] = wanted
+    aimed = MarginalWorkload(workload.domain, workload.subsets, weights)
+    return design_marginals(aimed, protection, "max", allow_vacuous=allow_vacuous)
+
+
+def _times(protection: Protection, factor: float) -> Protection:
+    """All budgets times a factor."""
+    if isinstance(protection, Presence):
+        return Presence(protection.epsilon * factor)
+    return hamming(protection.domain, [budget * factor for budget in protection.budgets])
+
+
+def _stretched(base: MarginalMechanism, workload: MarginalWorkload, protection: Protection, factor: float) -> MarginalMechanism:
+    """The same plan at other budgets: variances divided by the square of the factor, certified anew."""
+    precisions = base.precisions * factor**2 * (MARGIN if factor != 1.0 else 1.0)
+    made = MarginalMechanism(workload, _times(protection, factor), precisions, allow_vacuous=base.allow_vacuous)
+    return made.annotated({**base.provenance, "loss": "max", "budgets_times": factor})
+
+
+def _lower_bound(workload: MarginalWorkload, protection: Protection, asked: tuple[Target, ...], allow_vacuous: bool) -> float:
+    """From the bound B of the plan for the tables with targets alone: the root of B, as variances of continuous noise fall with
+    the square of the factor."""
+    rows = workload.subsets.tuples()
+    alone = MarginalWorkload(workload.domain, Subsets.of([rows[target.place] for target in asked]), _weights_of(asked))
+    claim = design_marginals(alone, protection, "max", allow_vacuous=allow_vacuous).optimality
+    return 0.0 if claim is None else math.sqrt(claim.lower_bound) * CONTINUOUS

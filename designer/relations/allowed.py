@@ -1,0 +1,100 @@
+"""A relation whose budgets are the lengths that (b, delta) allows: what a norm is held against under the approximate notion.
+
+No file holds it: a mechanism keeps its own relation and its delta, and makes this one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.errors import InvalidProblem
+from designer.metrics.metric import Metric
+from designer.metrics.presence import AppearOrChange
+from designer.progress import track
+from designer.promises.approximate import ROUNDING, Allowance
+from designer.question.relation import Block, Indices, Relation
+from designer.values.arrays import Floats
+
+MOST_ELEMENTS = 40_000  # 8 x 10^8 pairs: some minutes a scan
+
+
+@dataclass(frozen=True, eq=False)
+class Allowed(Relation):
+    """Every protected pair of `part`, those that others imply among them, with the length that `allowance` gives its budget."""
+
+    part: Relation
+    allowance: Allowance
+    kind = "allowed"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.part, (Metric, AppearOrChange)) and self.part.size > MOST_ELEMENTS:
+            raise InvalidProblem(
+                f"relation: (b, delta) has to hold for every pair of {self.part.size} elements by itself, more than can be "
+                f"scanned (at most {MOST_ELEMENTS} elements); merge elements, or use the notion 'pure' or 'gaussian'."
+            )
+        # An allowance grows no faster than its budget, relatively: docs/theory/approximate.md, 3.
+        budgets = (block.budgets for block in track(self.part.every_pair(), "reading budgets"))
+        exact = all(map(self.allowance.exact_on, budgets))
+        error = ROUNDING if exact else self.allowance.error
+        object.__setattr__(self, "budget_error", self.part.budget_error + 2 * error)
+        object.__setattr__(self, "single_records", self.part.single_records)
+
+    @property
+    def size(self) -> int:
+        return self.part.size
+
+    def points(self, columns: NDArray[Any]) -> NDArray[Any]:
+        return self.part.points(columns)
+
+    def blocks(self) -> Iterator[Block]:
+        return self.every_pair()
+
+    def every_pair(self) -> Iterator[Block]:
+        for block in self.part.every_pair():
+            yield Block(block.left, block.right, self.allowance.floats(block.budgets))
+
+    def exact_budget(self, left: int, right: int) -> Fraction | None:
+        budget = self.part.exact_budget(left, right)
+        return None if budget is None else self.allowance.most(budget)
+
+    def is_vacuous(self) -> bool:
+        return self.part.is_vacuous()
+
+    def exact_on(self, columns: NDArray[Any]) -> bool:
+        return self.part.exact_on(columns)
+
+    def public_rows(self) -> Floats:
+        return self.part.public_rows()
+
+    def components(self) -> Indices:
+        return self.part.components()
+
+    def largest_budget(self) -> float:
+        return float(self.allowance.floats(np.array([self.part.largest_budget()]))[0])
+
+    def protected_unit(self) -> str:
+        return self.part.protected_unit()
+
+    def unprotected(self) -> tuple[str, ...]:
+        return self.part.unprotected()
+
+    def facts(self) -> dict[str, float | int | None]:
+        return self.part.facts()
+
+    def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
+        """The pair, with the budget that its length stands for."""
+        budget = self.part.exact_budget(left, right)
+        words = self.part.pair_words(left, right, elements)
+        return words if budget is None else f"{words} (budget {float(budget)!r} with delta {float(self.allowance.delta)!r})"
+
+    def sentence(self) -> str:
+        return f"{self.part.sentence()} Budgets b are told as the lengths that (b, delta) allows."
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "part": self.part.to_spec(), "delta": float(self.allowance.delta)}

@@ -1,0 +1,57 @@
+"""One factor on all budgets of a relation, whatever its kind: what "the least budget" turns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from designer.errors import InvalidProblem
+from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
+from designer.metrics.metric import Metric, Scaled, scaled
+from designer.metrics.presence import AddRemove, AppearOrChange
+from designer.question.relation import Relation
+from designer.relations.row_groups import RowGroups
+from designer.values.arrays import frozen
+from designer.values.checks import positive, shown
+
+
+def with_budgets_times(factor: float, relation: Relation) -> Relation:
+    """The relation with every budget multiplied by a positive factor; in the gaussian notion rho is multiplied by its square.
+
+    The budgets of the result are numbers of their own, each rounded to a float; nothing of the given relation is claimed of it.
+    Raises `InvalidProblem` for a relation of the caller's own that is no metric.
+
+    >>> from designer import metrics
+    >>> with_budgets_times(2.0, metrics.uniform(3, 0.5)).exact_budget(0, 1)
+    Fraction(1, 1)
+    """
+    times = positive(factor, "factor")
+    if times == 1.0:
+        return relation
+    if isinstance(relation, Metric):
+        return _metric(times, relation)
+    if isinstance(relation, AddRemove):
+        return AddRemove(frozen(relation.epsilons * times))
+    if isinstance(relation, AppearOrChange):
+        return AppearOrChange(_metric(times, relation.change), frozen(relation.epsilons * times), relation.closure)
+    if isinstance(relation, RowGroups):
+        return RowGroups(tuple(_metric(times, part) for part in relation.parts), relation.names)
+    if isinstance(relation, (InvariantChanges, InvariantDistance)):
+        return _with_changes_of(relation, replace(relation, epsilon=positive(relation.epsilon * times, "epsilon")))
+    if isinstance(relation, InvariantMetric):
+        return _with_changes_of(relation, replace(relation, metric=_metric(times, relation.metric)))
+    raise InvalidProblem(f"relation: budgets of the kind {shown(relation.kind)} cannot be multiplied; use a metric.")
+
+
+def _metric(times: float, metric: Metric) -> Metric:
+    """A factor upon a factor is one factor, so that nothing nests deeper for it."""
+    if isinstance(metric, Scaled):
+        return scaled(metric.factor * times, metric.part)
+    return scaled(times, metric)
+
+
+def _with_changes_of(known: Relation, new: Relation) -> Relation:
+    """The changes that an invariant leaves depend on no budget: what was enumerated is not enumerated again."""
+    for name in ("changes", "_exchanges", "_sparse", "_public", "spans_kernel"):
+        if name in known.__dict__:
+            new.__dict__[name] = known.__dict__[name]
+    return new

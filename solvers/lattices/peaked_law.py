@@ -1,0 +1,110 @@
+"""Laws on a coset of `Z^s` that fall off from a few peaks by the cost of walks: tables, tails and expectations.
+
+`p(z)` is proportional to `exp(-unit h(z))`, h(z) the least of `h(a) + cost of the cheapest walk from a to z` over the peaks a.
+Tails: docs/theory/staircase.md, section 4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.lattices.steps import Points, Walks
+
+MOST_PLACES = 3_000_000  # of a table: 24 MB, and a second or two for a dozen steps
+FINE_TAIL = 1e-12
+AT_ONCE = 200_000  # points whose losses are in memory together
+
+
+class LawTooWide(ValueError):
+    """A table of the law would take more than `MOST_PLACES`; the message says how many."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Expected values `low <= E f_j <= high` of several functions, each (J,); between them lies what the far tail adds."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PeakedLaw:
+    """See the module. unit: of the heights, rational. peaks: (A, s), doubled; levels: (A,), their heights in units."""
+
+    walks: Walks
+    unit: Fraction
+    peaks: Points
+    levels: NDArray[np.int64]
+    kept: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def lead(self) -> Fraction:
+        """c with `h(z) >= rate length(z) - c` for all z."""
+        lengths = map(self.walks.shells.length, self.peaks.tolist())
+        return max(
+            self.walks.rate * length - level for length, level in zip(lengths, map(int, self.levels.tolist()), strict=True)
+        )
+
+    @property
+    def first_shell(self) -> int:
+        """The shell that holds all peaks."""
+        return max(1, int(self.walks.shells.numbers(self.peaks).max()))
+
+    def height_beyond(self, k: int) -> Fraction:
+        """No point in shell k, or beyond, is lower."""
+        return self.walks.rate * (k - self.walks.shells.slack) - self.lead
+
+    def log_shrink(self, k: int, power: int = 0) -> float:
+        """log of a bound of the ratio of `slope(j) j^power exp(-unit height_beyond(j))` from one shell j > k to the next."""
+        slope = self.walks.shells.slope
+        grows = math.log(slope(k + 2) / slope(k + 1)) + power * math.log((k + 2) / (k + 1))
+        return grows - float(self.unit * self.walks.rate)
+
+    def tail(self, k: int, power: int = 0) -> float:
+        """An upper bound of `sum over shells j > k of j^power exp(-unit h)`, next to the mass `exp(-unit h)` itself."""
+        shrink = self.log_shrink(k, power)
+        if shrink >= -1e-9:
+            return math.inf
+        first = math.log(self.walks.shells.slope(k + 1)) + power * math.log(k + 1)
+        log = first - float(self.unit * self.height_beyond(k + 1)) - math.log(-math.expm1(shrink))
+        return math.exp(log) * (1 + 1e-9) if log < 700 else math.inf
+
+    def table(self, k: int) -> NDArray[np.int64]:
+        """The heights up to shell k, flat, the last one kept; `LawTooWide` where that takes too many places."""
+        if (places := self.walks.places(k)) > MOST_PLACES:
+            raise LawTooWide(f"a table of {places:.3g} points, more than {MOST_PLACES}")
+        if k not in self.kept:
+            self.kept.clear()
+            self.kept[k] = self.walks.heights(k, self.peaks, self.levels).ravel()
+        return self.kept[k]
+
+    def enough(self, tail: float, power: int = 0) -> int:
+        """The least shell beyond which the tail is at most `tail` of the peaks' mass, or the widest that can be tabulated."""
+        mass = float(np.exp(-float(self.unit) * self.levels).sum())
+        k = self.first_shell
+        while self.tail(k, power) > tail * mass and self.walks.places(k + 1) <= MOST_PLACES:
+            k += 1
+        return k
+
+    def expectation(self, parts: Callable[[Points], NDArray[Any]], growth: NDArray[np.float64], power: int) -> Expectation:
+        """`E f_j` for functions f of doubled points, (n, s) -> (n, J), with `|f_j(z)| <= growth_j k^power` in shell k."""
+        k = self.enough(FINE_TAIL, power)
+        sums, mass = self.sums(k, parts, len(growth))
+        rounding = 1e-13 * sums
+        return Expectation((sums - rounding) / (mass + self.tail(k)), (sums + rounding + growth * self.tail(k, power)) / mass)
+
+    def sums(self, k: int, parts: Callable[[Points], NDArray[Any]], functions: int) -> tuple[NDArray[np.float64], float]:
+        """`sum f_j exp(-unit h)`, (J,), and the mass, up to shell k."""
+        masses, points = np.exp(-float(self.unit) * self.table(k)), self.walks.shells.points(k)
+        sums = np.zeros(functions)
+        for start in range(0, len(points), AT_ONCE):
+            sums += masses[start : start + AT_ONCE] @ parts(points[start : start + AT_ONCE])
+        return sums, float(masses.sum())

@@ -1,0 +1,59 @@
+"""The least factor at which a ratio that falls about in proportion comes down to 1: bracketed by two evaluations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+LEAST, LARGEST = 1e-30, 1e30  # factors
+MOST = 200  # evaluations
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """`ratio(met) <= 1 < ratio(missed)`, `met <= missed (1 + step)`: shown by evaluation, whatever lies between.
+
+    evaluations: all factors that were tried, with their ratios, in order.
+    """
+
+    met: float
+    missed: float
+    evaluations: tuple[tuple[float, float], ...]
+
+
+def least_factor(ratio: Callable[[float], float], step: float, start: float = 1.0) -> Bracket | None:
+    """The bracket of relative width `step`; None where no factor from 1e-30 to 1e30 lies on each side of it.
+
+    The next factor is where the last ratio would be 1 if it fell in proportion, a little beyond; a ratio that does not fall
+    like that is bisected. Where it rises and falls, some bracket is found, not the least of all.
+
+    >>> found = least_factor(lambda factor: 7 / factor, 1e-4)
+    >>> found.missed < 7 <= found.met, len(found.evaluations)
+    (True, 3)
+    """
+    tried: list[tuple[float, float]] = []
+    missed, met, factor = 0.0, math.inf, start
+    while len(tried) < MOST and LEAST <= factor <= LARGEST:
+        value = ratio(factor)
+        tried.append((factor, value))
+        if value <= 1:
+            met = factor
+        else:
+            missed = factor
+        if met <= missed * (1 + step):
+            return Bracket(met, missed, tuple(tried))
+        factor = _next(factor, value, missed, met, step, len(tried))
+    return None
+
+
+def _next(factor: float, value: float, missed: float, met: float, step: float, tries: int) -> float:
+    """In proportion while that helps, within what is known; then the middle of what is known."""
+    if not value:
+        return met / 1e3 if not missed else math.sqrt(missed * met)
+    guess = factor * value * (1 + step / 3)
+    if value <= 1 and guess > met / (1 + step):
+        guess = met / (1 + step) ** 0.999
+    if math.isfinite(met) and missed and (tries > 8 or not missed < guess < met):
+        return math.sqrt(missed * met)
+    return guess

@@ -1,0 +1,135 @@
+"""Margins of single answers: exact laws summed up, closed forms of continuous laws, and frequencies of draws."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import binom, gamma, norm
+
+from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, invariants, metrics
+from designer.additive.grid import Grid
+from designer.additive.interface import Mechanism
+from designer.certified.norms import Norm, weighted_l1
+from designer.sampling.integers.margins import gaussian_margin, laplace_margin
+from solvers.programs.symmetric_tails import ConeLaw, LaplaceLaw, symmetric_margin
+from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
+
+DRAWS = 20_000
+
+
+def summed(masses: dict[int, Fraction | float], beyond: float) -> int:
+    """The least m with P(|z| > m) <= beyond, by adding up."""
+    total = float(sum(masses.values()))
+    m = 0
+    while float(sum(p for z, p in masses.items() if abs(z) > m)) / total > beyond:
+        m += 1
+    return m
+
+
+@pytest.mark.parametrize("rate", [5.0, 1.0, 0.3, 0.05])
+@pytest.mark.parametrize("beyond", [0.5, 0.05, 0.001])
+def test_integer_laplace_margins_are_those_of_the_law(rate: float, beyond: float) -> None:
+    assert laplace_margin(rate, beyond) == summed({z: math.exp(-rate * abs(z)) for z in range(-900, 901)}, beyond)
+
+
+@pytest.mark.parametrize("variance", [0.05, 0.6, 4.0, 130.0])
+@pytest.mark.parametrize("beyond", [0.5, 0.05, 0.001])
+def test_integer_gaussian_margins_are_those_of_the_law(variance: float, beyond: float) -> None:
+    assert gaussian_margin(variance, beyond) == summed({z: math.exp(-z * z / (2 * variance)) for z in range(-300, 301)}, beyond)
+
+
+def test_gaussian_margins_on_both_sides_of_what_is_summed_agree() -> None:
+    below, above = gaussian_margin(1e6 * (1 - 1e-9), 0.05), gaussian_margin(1e6, 0.05)
+    assert below <= above <= below + 1.5
+    assert above == pytest.approx(norm.isf(0.025) * 1e3, abs=1)
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.5])
+def test_the_law_of_one_coordinate_of_a_sphere(power: float) -> None:
+    """`root(2 G) N` with G from Gamma(power): the tail by quadrature over G."""
+    t = symmetric_margin(LaplaceLaw(np.ones(1), power), 0.05)
+    shares = (np.arange(50_000) + 0.5) / 50_000
+    tail = 2 * norm.sf(t / np.sqrt(2 * gamma.isf(shares, power))).mean()
+    assert tail == pytest.approx(0.05, rel=2e-4)
+
+
+def test_sums_of_laplace_noise_against_closed_forms() -> None:
+    """Two equal scales: `P(|x| > t) = (1 + t / 2) e^-t`; two different ones: partial fractions."""
+    t = symmetric_margin(LaplaceLaw(np.ones(2)), 0.05)
+    assert (1 + t / 2) * math.exp(-t) == pytest.approx(0.05, rel=1e-7)
+    a, b = 1.0, 0.3
+    t = symmetric_margin(LaplaceLaw(np.array([a, -b])), 0.01)
+    assert (a * a * math.exp(-t / a) - b * b * math.exp(-t / b)) / (a * a - b * b) == pytest.approx(0.01, rel=1e-7)
+
+
+def test_cones_of_one_height_are_laplace() -> None:
+    law = ConeLaw(np.array([0.25, 0.75]), np.array([[1.0, -1.0], [1.0, -1.0]]))
+    assert symmetric_margin(law, 0.05) == pytest.approx(symmetric_margin(LaplaceLaw(np.ones(1)), 0.05), rel=1e-7)
+
+
+def share_beyond(mechanism: Mechanism, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """How many of `DRAWS` draws lie beyond the margin of each answer, and whether it gets noise."""
+    drawn = np.abs(np.asarray(mechanism.sample_noise(DRAWS, seed=7)))
+    return (drawn > mechanism.margins(confidence)).sum(axis=0), mechanism.query_variances() > 0
+
+
+# Where no quantile is known the margin is a bound, and less lies beyond it.
+BOUNDS = {("margins", "box")}
+
+
+@pytest.mark.parametrize(
+    "family", ["laplace", "projected_laplace", "k_norm", "ellipsoid", "box", "gaussian", "diagonal_gaussian"]
+)
+@pytest.mark.parametrize("kind", ["prefix", "margins"])
+def test_margins_are_those_of_the_noise_that_is_drawn(family: str, kind: str) -> None:
+    """Binomial numbers beyond, two-sided at `FAILURE_PROBABILITY` for each query; only from above for bounds."""
+    relation = metrics.uniform(4, 1.0) if kind == "prefix" else invariants.margins((3, 3)).protect(epsilon=1.0)
+    workload = Workload.prefix(4) if kind == "prefix" else Workload.identity(9)
+    notion = "gaussian" if "gaussian" in family else "pure"
+    if kind == "prefix" and family == "projected_laplace":
+        pytest.skip("needs an invariant")
+    mechanism = design(Problem(workload, relation, notion), family).mechanism
+    for confidence in (0.95, 0.6) if family != "k_norm" else (0.95,):
+        beyond, noisy = share_beyond(mechanism, confidence)
+        assert (beyond[~noisy] == 0).all()
+        assert (beyond[noisy] <= binom.isf(FAILURE_PROBABILITY, DRAWS, 1 - confidence)).all()
+        if (kind, family) not in BOUNDS:
+            assert (beyond[noisy] >= binom.ppf(FAILURE_PROBABILITY, DRAWS, 1 - confidence)).all()
+
+
+def test_coarse_grids_have_margins_on_the_safe_side() -> None:
+    """Steps as wide as the noise, in sums of two coordinates: the exact tail from all pairs of integers."""
+    workload = Workload([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    made = AdditiveMechanism(
+        "laplace", workload, metrics.uniform(2, 4.0), weighted_l1([1.0, 1.0]), Grid((0, 0)), "exponential",
+        np.eye(2), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
+    )  # fmt: skip
+    z = np.arange(-60, 61)
+    masses = np.exp(-np.abs(z[:, None]) - np.abs(z))
+    masses /= masses.sum()
+    t = made.margins(0.95)
+    assert t[0] == t[1] == laplace_margin(1.0, 0.05)
+    exact = min(m for m in range(60) if masses[np.abs(z[:, None] + z) > m].sum() <= 0.05)
+    assert exact <= t[2] <= exact + 1.5
+
+
+def test_chebyshev_serves_where_nothing_better_is_known() -> None:
+    """Several coordinates of a box, put together."""
+    made = AdditiveMechanism(
+        "box", Workload([[1.0, 1.0]]), metrics.uniform(2, 2.0), Norm(np.ones(2), "linf"), Grid((-40, -40)), "exponential",
+        np.eye(2), np.array([[1.0, 1.0]]),
+    )  # fmt: skip
+    reach = 2 * gamma.isf(0.05, 2)
+    chebyshev = math.sqrt(made.query_variances()[0] / 0.05)
+    assert made.margins()[0] == pytest.approx(min(reach, chebyshev), rel=1e-6)
+    assert Mechanism.margins(made)[0] == pytest.approx(chebyshev)
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 1.5, -0.1, float("nan"), "0.95"])
+def test_a_confidence_is_a_probability(confidence: float) -> None:
+    made = design(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), "laplace").mechanism
+    with pytest.raises(InvalidProblem, match="confidence"):
+        made.margins(confidence)

@@ -1,0 +1,87 @@
+"""`dp-designer budget`: the table, the curve, the picture, the spec that it saves, and refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from designer import load
+from designer.cli import main
+
+PROBLEM = """title = "Two counts"
+[workload]
+builder = "identity"
+size = 2
+names = ["north", "south"]
+[relation]
+metric = "add_remove"
+epsilon = 1
+[problem]
+notion = "gaussian"
+[targets]
+standard_error = {north = 5}
+margin = {south = 19.6}
+"""
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Path:
+    path = tmp_path / "p.toml"
+    path.write_text(PROBLEM)
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main([str(a) for a in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.slow
+def test_the_least_budget_is_printed_drawn_and_saved(problem: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec, picture = problem.with_name("s.json"), problem.with_name("c.png")
+    code, out, err = run(capsys, "budget", problem, "-o", spec, "--plot", picture)
+    assert (code, err) == (0, "")
+    # A record that appears moves one count by 1: 1/25 and (1.96/19.6)^2 of rho apart, the larger decides.
+    assert "Least factor: 0.2000" in out and "times rho" in out and "Error against budget" in out
+    assert "| diagonal_gaussian |" in out and "Missed at" in out
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    loaded = load(spec)
+    assert loaded.query_variances()[0] <= 25  # type: ignore[attr-defined]
+    assert run(capsys, "verify", spec)[0] == 0
+    code, _, err = run(capsys, "budget", problem, "-o", spec)
+    assert code == 2 and "exists" in err
+
+
+def test_json_holds_the_table_and_the_curve(problem: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "budget", problem, "--family", "diagonal_gaussian", "--step", "1e-6", "--json")
+    data = json.loads(out)
+    assert code == 0 and data["family"] == "diagonal_gaussian"
+    assert data["factor"] == pytest.approx(0.2, rel=2e-6) and data["rho_factor"] == pytest.approx(0.04, rel=4e-6)
+    assert data["missed"]["query"] == "north" and data["missed"]["reached"] > 5 >= data["reached"][0]["reached"]
+    assert len(data["curve"]) == 9 and [row["family"] for row in data["families"]] == ["diagonal_gaussian"]
+
+
+def test_targets_hold_for_design_too(problem: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "design", problem)
+    assert code == 0 and "Target:      north: standard error at most 5" in out
+    problem.write_text(PROBLEM.replace("epsilon = 1", "epsilon = 0.1"))
+    code, _, err = run(capsys, "design", problem, "--family", "gaussian")
+    assert code == 3 and "all budgets times 2.00" in err and "north: standard error at most 5, reached 10" in err
+
+
+def test_what_cannot_be_answered_is_refused(problem: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    problem.write_text(PROBLEM.split("[targets]")[0])
+    code, _, err = run(capsys, "budget", problem)
+    assert code == 2 and "[targets] is missing" in err
+    problem.write_text(PROBLEM.replace("north = 5", "north = 0"))
+    code, _, err = run(capsys, "budget", problem)
+    assert code == 2 and "[targets] standard_error" in err
+    problem.write_text(PROBLEM)
+    for arguments, words in ((["--step", "7"], "step"), (["--plot", "c.tiff9"], "plot"), (["--family", "x"], "family")):
+        code, _, err = run(capsys, "budget", problem, *arguments)
+        assert code == 2 and words in err
+    code, _, err = run(capsys, "budget", problem, "--family", "laplace")
+    assert code == 3 and "pure" in err

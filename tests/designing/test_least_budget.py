@@ -1,0 +1,228 @@
+"""The least factor on the budgets: closed forms, brute force over factors, what is certified on both sides, refusals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer import (
+    Design,
+    DesignFailed,
+    InvalidProblem,
+    LeastBudget,
+    Mechanism,
+    Problem,
+    Targets,
+    Workload,
+    design,
+    invariants,
+    least_budget,
+    load,
+    metrics,
+)
+from designer.designing.accuracy import reached_by, towards, worst_of
+from designer.designing.factor_search import problem_at
+from designer.designing.stretching import stretched
+from designer.question.relation import Relation
+from designer.relations.budget_factor import with_budgets_times
+from designer.relations.row_groups import RowGroups
+
+ONE = Problem(Workload([[1.0]], queries=["all"]), metrics.add_remove(1, 1.0))
+POINTS = np.random.default_rng(1).normal(size=(9, 2))
+CITIES = Problem(Workload.random(4, 9, "real", 5), metrics.euclidean(POINTS, per_unit=0.5))
+CROSS = Problem(Workload.identity(6), invariants.margins((3, 2)).protect(epsilon=1.0))
+
+
+def certified(found: LeastBudget, problem: Problem, targets: Targets) -> None:
+    """Both sides of the factor, from what the result holds: met with a certificate, missed a step below."""
+    assert found.design.privacy.holds
+    assert all(one.ratio <= 1 for one in reached_by(found.design.mechanism, problem, targets))
+    assert found.best.missed.ratio > 1 and found.missed_at < found.factor <= found.missed_at * (1 + found.step)
+    assert found.lower_bound is None or found.lower_bound <= found.factor
+
+
+@pytest.mark.parametrize("target", [0.01, 0.5, 1e5])
+def test_one_count_needs_what_the_closed_forms_say(target: float) -> None:
+    """Laplace: root 2 / target, and ln 20 / target for a margin; Gaussian: 1 / target, 1.95996 / target."""
+    for family, notion, targets, factor in (
+        ("laplace", "pure", Targets(standard_error=target), math.sqrt(2) / target),
+        ("laplace", "pure", Targets(margin=target), math.log(20) / target),
+        ("laplace", "pure", Targets(relative_error=target / 7, reference=-7), math.sqrt(2) / target),
+        ("gaussian", "gaussian", Targets(standard_error=target), 1 / target),
+        ("gaussian", "gaussian", Targets(margin=target), 1.959963984540054 / target),
+    ):
+        problem = replace(ONE, notion=notion)  # type: ignore[arg-type]
+        found = least_budget(problem, targets, family, step=1e-6, curve=1)
+        certified(found, problem, targets)
+        assert found.missed_at * (1 - 1e-9) <= factor <= found.factor * (1 + 1e-9)
+        assert found.lower_bound == pytest.approx(factor, rel=1e-5)
+        assert found.rho_factor == (None if notion == "pure" else found.factor**2)
+
+
+@pytest.mark.parametrize("most", [3.0, 0.4, 0.02])
+def test_noise_on_integers_needs_what_its_own_law_says(most: float) -> None:
+    """Two cells under their total: z on multiples of (1, -1), which weigh w = epsilon; variance `1 / (2 sinh^2(w / 2))`."""
+    problem = Problem(Workload([[1, 0]]), invariants.total(2).protect(epsilon=1.0))
+    found = least_budget(problem, Targets(standard_error=most), "lattice_laplace", shape="l1", step=1e-6)
+    rate = 2 * math.asinh(1 / (most * math.sqrt(2)))
+    assert found.missed_at * (1 - 1e-9) <= rate <= found.factor * (1 + 1e-9)
+    certified(found, problem, Targets(standard_error=most))
+    assert found.lower_bound is None  # a bound for continuous noise says nothing of integers
+
+
+@pytest.mark.parametrize("family", ["laplace", "ellipsoid", "box", "k_norm"])
+def test_brute_force_over_factors_finds_the_same(family: str) -> None:
+    """Designs from scratch, at every factor of a grid: missed below, met above."""
+    targets = Targets(standard_error={"q0": 2.0, "q1": 3.0}, margin=None if family == "k_norm" else {"q2": 5.0, "q3": 9.0})
+    found = least_budget(CITIES, targets, family, curve=1)
+    certified(found, CITIES, targets)
+    for factor in found.factor * np.geomspace(0.5, 2, 8):
+        there = problem_at(float(factor), CITIES)
+        aimed = towards(there, targets, design(there, family).mechanism)
+        ratios = [worst_of(reached_by(design(one, family).mechanism, there, targets)).ratio for one in (there, aimed)]
+        assert (min(ratios) <= 1) == (factor >= found.factor)
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        metrics.uniform(4, 1.0),
+        metrics.scaled(3.0, metrics.uniform(4, 0.4)),
+        metrics.add_remove(4, [0.5, 1, 2, np.inf]),
+        metrics.appear_or_change(metrics.uniform(4, 0.7), epsilon=0.5),
+        RowGroups((metrics.uniform(2, 1.0), metrics.line([0, 1], period=1, epsilon=2)), ("a", "b")),
+        invariants.total(4).protect(epsilon=0.3),
+        invariants.total(4).protect(epsilon=0.3, per_distance="l1"),
+        metrics.uniform(4, 0.5) & invariants.margins((2, 2)),
+    ],
+    ids=lambda relation: relation.kind,
+)
+def test_every_budget_is_multiplied(relation: Relation) -> None:
+    made = with_budgets_times(3.0, relation)
+    if relation.kind == "invariant_distance":
+        budgets = [float(one.budget_of([1, -1, 0, 0])) for one in (relation, made)]  # type: ignore[attr-defined]
+        assert budgets[1] == pytest.approx(3 * budgets[0], rel=1e-15)
+        return
+    for before, after in zip(relation.blocks(), made.blocks(), strict=True):
+        np.testing.assert_allclose(after.budgets, 3 * before.budgets, rtol=1e-15)
+        assert (after.left == before.left).all() and (after.right == before.right).all()
+    last = len(relation.points(np.empty((relation.size, 0)))) - 1
+    exact = relation.exact_budget(0, last)
+    assert made.exact_budget(0, last) == (None if exact is None else pytest.approx(3 * exact, rel=1e-15))
+    assert with_budgets_times(0.5, made).budget_error < 1e-9
+
+
+def test_relations_of_the_callers_own_are_refused_unless_metrics() -> None:
+    class Odd(Relation):
+        kind = "odd"
+        size = 1
+
+        def blocks(self) -> Any: ...
+        def exact_budget(self, left: int, right: int) -> Any: ...
+        def sentence(self) -> str: ...
+        def to_spec(self) -> Any: ...
+
+    with pytest.raises(InvalidProblem, match="'odd' cannot be multiplied"):
+        with_budgets_times(2.0, Odd())
+
+
+@pytest.mark.parametrize("problem", [CITIES, CROSS], ids=["metric", "invariant"])
+def test_stretched_noise_is_that_of_a_design_from_scratch(problem: Problem) -> None:
+    for family in ("laplace", "ellipsoid", "k_norm"):
+        base = design(problem, family)
+        for factor in (1e-4, 0.37, 12.5, 1e5):
+            there = problem_at(factor, problem)
+            new = design(there, family)
+            one: Design[Mechanism] = stretched(base, factor, there)
+            assert one.privacy.holds and one.mechanism.relation is there.relation
+            np.testing.assert_allclose(one.mechanism.standard_errors(), new.mechanism.standard_errors(), rtol=2e-6, atol=0)
+            # Where noise is wide, the grid keeps 30 bits of the queries; so does that of a design from scratch.
+            assert one.loss == pytest.approx(base.loss / factor**2, rel=3e-7 if factor < 1 else 1e-8)
+            if one.optimality is not None and base.optimality is not None:
+                assert one.optimality.gap == pytest.approx(base.optimality.gap, abs=1e-8)
+
+
+def test_auto_lists_every_family_and_takes_the_least() -> None:
+    problem, targets = replace(CITIES, notion="gaussian"), Targets(standard_error=1.0)
+    found = least_budget(problem, targets, curve=5)
+    assert [row["family"] for row in found.rows] == ["gaussian", "diagonal_gaussian"]
+    assert found.factor == min(row["factor"] for row in found.rows) and found.best.family == "gaussian"
+    assert found.rho_factor == found.factor**2
+    certified(found, problem, targets)
+    assert [point.factor for point in found.curve] == sorted(point.factor for point in found.curve)
+    assert found.factor in [point.factor for point in found.curve] and len(found.curve) == 5
+    for point in found.curve:
+        assert (worst_of(point.reached).ratio <= 1) == (point.factor >= found.factor)
+    assert "factor on rho" in found.to_markdown() and "4 of 4" in found.curve_to_markdown()
+    assert found.to_dict()["factor"] == found.factor
+
+
+def test_integer_noise_under_margins_and_bounds_of_the_family() -> None:
+    targets = Targets(standard_error=1.5)
+    gaussian = replace(CROSS, notion="gaussian")
+    found = least_budget(gaussian, targets, "lattice_gaussian", shape="ellipsoid")
+    certified(found, gaussian, targets)
+    simulated = np.sqrt(found.design.mechanism.query_variances())
+    assert (simulated <= 1.5 * 1.02).all()
+    better = least_budget(CROSS, targets, "k_norm", curve=1)
+    worse = least_budget(CROSS, targets, "laplace", curve=1)
+    assert better.factor < worse.factor and worse.lower_bound == pytest.approx(worse.factor, rel=2e-4)
+
+
+def test_the_design_at_the_factor_is_saved_and_loaded(tmp_path: Path) -> None:
+    found = least_budget(CITIES, Targets(standard_error=2.0), "laplace", curve=1)
+    path = found.design.mechanism.save(tmp_path / "spec.json")
+    again = load(path, type(found.design.mechanism))
+    assert again.fingerprint == found.design.mechanism.fingerprint
+    assert again.provenance["budgets_times"] == found.factor
+
+
+def test_a_public_query_has_no_least_budget_by_itself_and_is_no_obstacle_beside_others() -> None:
+    problem = Problem(Workload([[1, 1], [1, 0]], queries=["total", "first"]), metrics.uniform(2, 1.0))
+    with pytest.raises(DesignFailed, match="meets the targets at every budget"):
+        least_budget(problem, Targets(standard_error={"total": 1.0}), "laplace")
+    both = least_budget(problem, Targets(standard_error=1.0), "laplace", curve=1)
+    alone = least_budget(problem, Targets(standard_error={"first": 1.0}), "laplace", curve=1)
+    assert both.factor == pytest.approx(math.sqrt(2), rel=2e-4) == alone.factor
+
+
+def test_a_vacuous_problem_has_no_least_budget() -> None:
+    problem = Problem(Workload.identity(2), metrics.from_matrix([[0, np.inf], [np.inf, 0]]), allow_vacuous=True)
+    with pytest.raises(DesignFailed, match="at every budget"):
+        least_budget(problem, Targets(standard_error=1.0), "laplace")
+
+
+def test_targets_met_at_tiny_budgets_have_tiny_factors() -> None:
+    found = least_budget(ONE, Targets(standard_error=1e12), "laplace", curve=1)
+    assert found.factor == pytest.approx(math.sqrt(2) * 1e-12, rel=2e-4)
+    assert found.design.mechanism.standard_errors()[0] <= 1e12
+
+
+def test_bad_calls_are_refused() -> None:
+    good = Targets(standard_error=1.0)
+    for call in (
+        lambda: least_budget(ONE, {"standard_error": 1.0}, "laplace"),  # type: ignore[arg-type]
+        lambda: least_budget(ONE, Targets(standard_error={"none": 1.0}), "laplace"),
+        lambda: least_budget(ONE, good, "laplace", step=0.0),
+        lambda: least_budget(ONE, good, "laplace", step=1e-12),
+        lambda: least_budget(ONE, good, "laplace", curve=0),
+        lambda: least_budget(ONE, good, "no_such_family"),
+        lambda: least_budget(ONE, good, tolerance=1.0),
+        lambda: least_budget(ONE, good, "laplace", shape="l1"),
+    ):
+        with pytest.raises(InvalidProblem):
+            call()
+    with pytest.raises(DesignFailed, match="is gaussian"):
+        least_budget(ONE, good, "gaussian")
+
+
+def test_the_picture_is_drawn_and_not_over_another(tmp_path: Path) -> None:
+    found = least_budget(CITIES, Targets(standard_error=2.0), "laplace", curve=3)
+    assert found.plot(tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
+    with pytest.raises(InvalidProblem):
+        found.plot(tmp_path / "curve.png", replace=False)
