@@ -181,10 +181,13 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def scales(self) -> Floats:
-        """Laplace scale of each measured coordinate, `1 / weight`; 0 where no noise is needed. Weighted l1 norms only."""
+        """Laplace scale of each answer, (K,), where none has the noise of two measured coordinates; otherwise of each measured
+        coordinate, (R,), `1 / weight`; 0 without noise. Weighted l1 norms only."""
         if self.norm.map.ndim != 1:
             raise InvalidProblem(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
-        return 1.0 / self.norm.map
+        rows = np.abs(self.noise.rows(self.reconstruction))
+        mixed = self.reconstruction is None or (np.count_nonzero(rows, axis=1) > 1).any()
+        return 1.0 / self.norm.map if mixed else rows @ (1.0 / self.norm.map[self.noise.heard])
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""

@@ -91,10 +91,13 @@ class Noise:
         """
         if self.own_absolutes is not None and reconstruction is None:
             return self._spread_out(self.own_absolutes)
+        rows = self.rows(reconstruction)
+        if self.own_absolutes is not None and (np.count_nonzero(rows, axis=1) <= 1).all():
+            return np.abs(rows) @ self.own_absolutes
         if self.absolute is not None:
-            return self.absolute(self.rows(reconstruction))
-        drawn = self.draw(SIMULATED_DRAWS, SeededEntropy(0)) * self.steps
-        return np.asarray(np.abs(drawn if reconstruction is None else drawn @ reconstruction.T).mean(axis=0))
+            return self.absolute(rows)
+        drawn = self.draw(SIMULATED_DRAWS, SeededEntropy(0))[:, self.heard] * self.steps[self.heard]
+        return np.asarray(np.abs(drawn @ rows.T).mean(axis=0))
 
     def _spread_out(self, values: Floats) -> Floats:
         full = np.zeros(len(self.steps))

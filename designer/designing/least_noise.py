@@ -175,7 +175,7 @@ def part_of_loss(least: Limit, problem: Problem, mechanism: Mechanism, loss: flo
     rounding the answers to their grid, or adding the loss up in floats, explains."""
     allowed = LOSS_ROUNDING * loss
     if least.value > loss and isinstance(mechanism, AdditiveMechanism):
-        allowed += rounding_of(problem, mechanism)
+        allowed += rounding_of(problem, mechanism, on_grid=True)
     return bounded("the loss of the problem", loss, least.value, least.reason, allowed).lower_bound / loss
 
 

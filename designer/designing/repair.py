@@ -106,8 +106,16 @@ def rounding_of(problem: Problem, made: AdditiveMechanism, *, on_grid: bool = Fa
     power = 1 if problem.loss == "absolute" else 2
     loss = _loss(problem, made)
     floats = (len(steps) + len(coarse) + 16) * 2.0**-50
-    relative = (1 + _beyond_budgets(made)) ** power * (1 + _left_out(problem, made)) - 1 + floats
+    relative = (1 + _beyond_budgets(made)) ** (power + _rate(made)) * (1 + _left_out(problem, made)) - 1 + floats
     return float(loss * relative + (1 + relative) * problem.loss_of(coarse**2, coarse))
+
+
+def _rate(made: AdditiveMechanism) -> float:
+    """How much faster losses fall with the weights on a coarse grid than by their power: at most by the weight of one step."""
+    if made.norm.map.ndim > 1:
+        return 0.0
+    heard = made.noise.heard
+    return float((made.norm.map[heard] * made.grid.steps[heard]).max(initial=0.0))
 
 
 def _beyond_budgets(made: AdditiveMechanism) -> float:

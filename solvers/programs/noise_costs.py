@@ -26,7 +26,7 @@ class NoiseCost:
 
     @classmethod
     def of(cls, costs: Floats, power: int, steps: Floats | None = None) -> NoiseCost:
-        """Steps of 0 where none are given."""
+        """Costs and steps, (K,); steps of 0 where none are given."""
         return cls(costs, power, np.zeros_like(costs) if steps is None else np.asarray(steps, dtype=np.float64))
 
     def in_units(self, unit: Floats) -> NoiseCost:
@@ -43,8 +43,8 @@ class NoiseCost:
         narrowing, _ = self._shape(weights)
         return np.asarray(self.costs * weights**-self.power * narrowing**self.power)
 
-    def weights_at(self, value: float) -> Floats:
-        """The weights, (K,), at which every `v_k f_k` has this value."""
+    def weights_at(self, value: float | Floats) -> Floats:
+        """The weights, (K,), at which every `v_k f_k` has this value, or its own, (K,)."""
         roots = (value / self.costs) ** (1 / self.power)
         half = self.steps / self.power
         safe = np.where(half > 0, half, 1.0)

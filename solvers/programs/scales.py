@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,10 @@ from solvers.status import Status
 
 Floats = NDArray[np.float64]
 Separation = Callable[[Floats], tuple[float, Floats]]
-DUAL_STEPS = 12  # Newton's method on a multiple of the multipliers; any number of steps leaves a bound
+DUAL_STEPS = 40  # Newton's method on a multiple of the multipliers; any number of steps leaves a bound
+# Of what the noise costs on the real line: less is nothing that floats could balance, so all costs are made equal.
+NIL, VANISHED = 1e-60, 1e-250
+STRAIGHT = 1e-40  # of the largest curvature
 
 
 def minimise_scales(
@@ -41,11 +45,16 @@ def minimise_scales(
     steps h: (K,), of the grid on which the noise lies, 0 (the real line) where none are given.
     separate(w) returns the largest `r w` over the implicit set and some rows that exceed 1 most; it is called until the
     certified gap, measured after division by that largest value, is at most `tolerance`.
-    The point is w with every row at most 1 (up to rounding), the value is the cost there.
+    The point is w with every row at most 1 (up to rounding), the value is the cost there. Where noise is so narrow beside the
+    steps that it hardly ever differs from 0, all costs are made equal, and the bound is one of them.
     """
-    unit = 1.0 / rows.max(axis=0)
     cost = NoiseCost.of(costs, power, steps)
-    best, bound, iterations = (np.inf, unit), 0.0, 0
+    if cost.steps.any() and _equal_cost(rows, cost) <= NIL * _equal_on_line(rows, cost):
+        found = equalise_costs(rows, costs, power, separate, steps=steps, tolerance=tolerance, rounds=rounds)
+        value = cost.value(found.point)
+        met = value - found.lower_bound <= tolerance * value
+        return replace(found, status=found.status if met else Status.STALLED, value=value)
+    best, bound, iterations = (np.inf, 1.0 / rows.max(axis=0)), 0.0, 0
     for iterations in range(1, rounds + 1):  # noqa: B007
         rows = np.unique(rows[rows.max(axis=1) > 0], axis=0)
         weights, multipliers = interior_point(rows, cost)
@@ -76,13 +85,14 @@ def equalise_costs(
     tightens the constraints.
 
     `w(t)`, the weights at which all cost t, falls in t. So the t at which the worst of some rows is 1 bounds the optimum over
-    all of them from below, and rounds go on until no row exceeds 1 there. Arguments as in `minimise_scales`.
+    all of them from below, and rounds go on until no row exceeds 1 there.
+    rows: (M, K); costs and steps: (K,); as in `minimise_scales`.
     """
     cost = NoiseCost.of(costs, power, steps)
     best, bound, iterations = (np.inf, 1.0 / rows.max(axis=0)), 0.0, 0
     for iterations in range(1, rounds + 1):  # noqa: B007
         t = _equal_cost(rows, cost)
-        weights, bound = cost.weights_at(t), max(bound, t * (1 - 1e-12))
+        weights, bound = cost.weights_at(t or VANISHED * _equal_on_line(rows, cost)), max(bound, t * (1 - 1e-12))
         worst, more = separate(weights) if separate else (float((rows @ weights).max()), rows[:0])
         best = min(best, (float(cost.values(weights / worst).max()), weights / worst), key=lambda pair: pair[0])
         if best[0] - bound <= tolerance * best[0] or not len(more):
@@ -92,12 +102,19 @@ def equalise_costs(
     return Solution(status, best[1], best[0], min(bound, best[0]), iterations, "equal costs: one unknown")
 
 
+def _equal_on_line(rows: Floats, cost: NoiseCost) -> float:
+    """What every row of w costs on the real line where all cost the same; no grid exceeds it."""
+    return float((rows @ cost.costs ** (1 / cost.power)).max() ** cost.power)
+
+
 def _equal_cost(rows: Floats, cost: NoiseCost) -> float:
-    """The t at which the largest `r w(t)` is 1, to the last few places, by bisection of its logarithm."""
-    line = float((rows @ np.sqrt(cost.costs)).max() ** 2) if cost.power == 2 else float((rows @ cost.costs).max())
-    low, high = line, line  # of the real line, which no grid exceeds
+    """The t at which the largest `r w(t)` is 1, to the last few places, by bisection of its logarithm; 0 where t vanishes."""
+    line = _equal_on_line(rows, cost)
+    low, high = line, line
     while (rows @ cost.weights_at(low)).max() < 1.0:
         low /= 1e3
+        if low < VANISHED * line:
+            return 0.0
     for _ in range(200):
         middle = math.sqrt(low) * math.sqrt(high)
         if not low < middle < high:
@@ -120,29 +137,29 @@ def dual_bound(rows: Floats, cost: NoiseCost, multipliers: Floats) -> float:
     share = rows.T @ (multipliers / total)
     gain = (1 + p) * p ** (-p / (p + 1)) * float((cost.costs ** (1 / (p + 1)) * share ** (p / (p + 1))).sum())
     if cost.steps.any():
-        return _bound_on_grid(cost, share, (gain * p / (p + 1)) ** (p + 1))
+        size = float((cost.costs * share**p).max())
+        return size * _bound_on_grid(cost.in_units(1 / share), (gain * p / (p + 1)) ** (p + 1) / size)
     return float(gain ** (p + 1) * p**p / (p + 1) ** (p + 1) * (1 - 1e-13))
 
 
-def _bound_on_grid(cost: NoiseCost, share: Floats, start: float) -> float:
-    """`sum_k min_w (v_k f_k(w) + t share_k w) - t` for the t, sought from `start`, at which it is about largest.
+def _bound_on_grid(cost: NoiseCost, start: float) -> float:
+    """`sum_k min_w (v_k f_k(w) + t w) - t` for the t, sought from `start`, at which it is about largest.
 
     At any weights w, with `a_k` minus the slope of `v_k f_k` there, the minimum over w of `v_k f_k + a_k w` is attained: the
-    bound is exact for slopes a, and it grows with them. So it is taken at `t = max a_k / share_k`, not at the t sought.
+    bound is exact for slopes a, and it grows with them. So it is taken at `t = max a_k`, not at the t sought.
     """
     t = start
     for _ in range(DUAL_STEPS):
-        weights = cost.least(t * share)
-        load = float(share @ weights)
-        # Of log(load) in log(t): a w falls by a^2 / (v f'') for a step of log a.
-        slope = float((cost.pull(weights) ** 2 / cost.curvature(weights)).sum()) / float(cost.pull(weights).sum())
-        if abs(load - 1.0) <= 1e-12:
+        weights = cost.least(np.full_like(cost.costs, t))
+        pull, load = cost.pull(weights), float(weights.sum())
+        if abs(load - 1.0) <= 1e-12 or not pull.sum() > 0.0:
             break
-        t *= min(max(load ** (1 / slope), 1e-3), 1e3)
-    weights = cost.least(t * share)
+        # Of log(load) in log(t): a w falls by a^2 / (v f'') for a step of log a.
+        slope = float((pull**2 / cost.curvature(weights)).sum()) / float(pull.sum())
+        t *= min(max(load ** (1 / slope), 1e-30), 1e30)
+    weights = cost.least(np.full_like(cost.costs, t))
     pull = cost.pull(weights)
-    multiple = float((pull / weights / share).max())
-    return float(((cost.values(weights) + pull).sum() - multiple) * (1 - 1e-13))
+    return float(((cost.values(weights) + pull).sum() - (pull / weights).max()) * (1 - 1e-13))
 
 
 def interior_point(rows: Floats, cost: NoiseCost, tolerance: float = 1e-11) -> tuple[Floats, Floats]:
@@ -189,8 +206,10 @@ def _newton_direction(rows: Floats, ratio: Floats, push: Floats, pull: Floats, c
 
     Where a column of r is a multiple of another one and its costs are 1e-16 of the others', rounding leaves that matrix
     singular. The same d is the least-squares solution of `sqrt(ratio) r d = -push / sqrt(ratio)` and
-    `sqrt(curvature) d = pull / sqrt(curvature)`, whose condition is the square root.
+    `sqrt(curvature) d = pull / sqrt(curvature)`, whose condition is the square root. Costs that vanish bend by a little here, so
+    that steps stay finite.
     """
+    curvature = np.maximum(curvature, STRAIGHT * curvature.max())
     hessian = (rows.T * ratio) @ rows
     hessian[np.diag_indices_from(hessian)] += curvature
     try:

@@ -220,7 +220,7 @@ def test_a_total_of_weights_that_are_no_dyadic_numbers_is_answered_when_records_
     """Its entries are all alike, and yet every change moves it."""
     for family in ("laplace", "k_norm", "strategy_laplace"):
         made = design(Problem(Workload([[0.1, 0.1, 0.1]]), metrics.add_remove(3, 1.0)), family, **quick(family)).mechanism
-        assert made.error() == pytest.approx(0.02, rel=1e-6)
+        assert made.error() == pytest.approx(0.01 / (2 * np.sinh(0.5) ** 2) if family == "laplace" else 0.02, rel=1e-6)
 
 
 @pytest.mark.slow
@@ -313,6 +313,7 @@ def test_gaussian_noise_comes_close_to_the_limit(budget: float, aim: Any) -> Non
 
 SINGLE = Workload([[0.3, 1.0, 2.0, 2.2, 5.0]])
 LINE = metrics.euclidean([[0.0], [0.1], [0.5], [1.0], [1.2]])
+PLACED = [(0.3, 0.0), (1.0, 0.1), (2.0, 0.5), (2.2, 1.0), (5.0, 1.2)]
 
 
 def single_program(objective: str, records: float, delta: float) -> float:
@@ -354,7 +355,7 @@ def test_error_bounds_keep_bias_apart_and_hold_for_the_worst_histogram() -> None
 
 
 def test_more_records_cost_more_and_in_the_end_bias_does_not_pay() -> None:
-    plain = design(Problem(SINGLE, LINE), "laplace").mechanism.error()
+    plain = 2 * max(abs(p - q) / abs(x - y) for p, x in PLACED for q, y in PLACED if x != y) ** 2  # of continuous noise
     values = []
     for records in (0.1, 1.0, 3.0, 10.0, 100.0, 1e4):
         found = design(Problem(SINGLE, LINE, records=records), "laplace_joint")

@@ -6,18 +6,20 @@ With weights `w_k = 1 / c_k` the privacy condition `sum_k |u_k| / c_k <= b` of D
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from designer import metrics
-from designer.additive.grid import coarsest_exponent
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.designing.family import Family
-from designer.designing.measured import Coordinates, measurable
+from designer.designing.measured import measurable
 from designer.designing.problem import Problem
 from designer.designing.repair import Bound, freeze
+from designer.designing.whole import in_units
 from designer.errors import DesignFailed
 from designer.values.arrays import Floats
 from designer.values.checks import positive
@@ -29,8 +31,6 @@ OBJECTIVES = {
     "absolute": "sum_k v_k E|z_k|, the weighted absolute error of independent Laplace noise on those multiples",
     "max": "max_k v_k Var_k, the largest weighted squared error of independent Laplace noise on those multiples",
 }
-# Beyond this many budgets a step noise is nil in all but e^-128 of all draws; what is left of its cost is not worth a program.
-LARGEST_RATE = 128.0
 
 
 def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechanism:
@@ -45,7 +45,7 @@ def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechani
     if not heard.any():
         return mechanism(problem, "laplace", np.full(len(heard), np.inf), Bound(OBJECTIVES[problem.loss], 0.0, ""))
     moving = SensitivitySet(sensitivity.relation, sensitivity.points[:, heard])
-    steps = np.ldexp(1.0, [coarsest_exponent(row) for row in problem.workload.dense()[heard]])
+    steps = in_units(problem).steps(problem)[heard]
     solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance, steps)
     if not solution.status.usable:
         raise DesignFailed(f"laplace: {solution.status.value}")
@@ -60,8 +60,7 @@ def best_weights(
 ) -> Solution[Floats]:
     """Weights of least loss over a set in which every coordinate moves; value and bound in the units of the loss.
 
-    costs: (K,), positive. steps: (K,), of the grid of the noise; the real line where none are given. Weights (K,). Where the
-    noise is nil but for e^-128 of all draws the weights are those of the real line, and the bound is 0.
+    costs: (K,), positive. steps: (K,), of the grid of the noise; the real line where none are given. Weights (K,).
     docs/theory/scales.md.
     """
     rows = starting_weights(sensitivity)
@@ -70,13 +69,10 @@ def best_weights(
         worst, pairs = sensitivity.worst(weighted_l1(weights), limit=max(200, 4 * len(costs)))
         return worst, np.abs(pairs.normalised)
 
-    nil = steps is not None and bool((steps > LARGEST_RATE * rows.max(axis=0)).any())
-    used = None if nil else steps
     power, unit = (1, 1.0) if loss == "absolute" else (2, 2.0)
     solve = equalise_costs if loss == "max" else minimise_scales
-    found = solve(rows, costs, power, separate, steps=used, tolerance=tolerance)
-    bound = 0.0 if nil else unit * found.lower_bound
-    return Solution(found.status, found.point, unit * found.value, bound, found.iterations, found.method)
+    found = solve(rows, costs, power, separate, steps=steps, tolerance=tolerance)
+    return Solution(found.status, found.point, unit * found.value, unit * found.lower_bound, found.iterations, found.method)
 
 
 def starting_weights(sensitivity: SensitivitySet) -> Floats:
@@ -186,12 +182,14 @@ def smallest_budget(problem: Problem) -> float:
 
 
 def mechanism(problem: Problem, family: str, weights: Floats, bound: Bound | None = None) -> AdditiveMechanism:
-    """The frozen mechanism with these weights on the queries themselves.
+    """The frozen mechanism with these weights on the queries themselves, each in its own unit.
 
     weights: (K,), infinite for an answer without noise.
     """
-    plain = Coordinates(None, None, np.isfinite(weights))
-    return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound, whole=True)
+    whole = in_units(problem)
+    measured = whole.measured_weights(weights)
+    coordinates = replace(whole.coordinates, heard=np.isfinite(measured))
+    return freeze(problem, family, coordinates, 1 / measured, lambda _: weighted_l1(measured), "exponential", bound, whole=True)
 
 
 LAPLACE = Family(
