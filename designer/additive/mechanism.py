@@ -181,13 +181,12 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def scales(self) -> Floats:
-        """Laplace scale of each answer, (K,), where none has the noise of two measured coordinates; otherwise of each measured
-        coordinate, (R,), `1 / weight`; 0 without noise. Weighted l1 norms only."""
+        """Laplace scales (l1 norms only) of answers of one measured coordinate each, (K,), else of these, (R,); 0: no noise."""
         if self.norm.map.ndim != 1:
             raise InvalidProblem(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
         rows = np.abs(self.noise.rows(self.reconstruction))
-        mixed = self.reconstruction is None or (np.count_nonzero(rows, axis=1) > 1).any()
-        return 1.0 / self.norm.map if mixed else rows @ (1.0 / self.norm.map[self.noise.heard])
+        one_each = self.reconstruction is not None and (np.count_nonzero(rows, axis=1) <= 1).all()
+        return rows @ (1.0 / self.norm.map[self.noise.heard]) if one_each else 1.0 / self.norm.map
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""

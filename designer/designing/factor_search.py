@@ -138,9 +138,9 @@ def _lower_bound(
 ) -> float | None:
     """From the bound B of the program that minimises the largest `(error / target)^2`.
 
-    With continuous noise errors are inversely proportional to the factor: B at `bracket.met`, where grids are fine, says that no
-    factor below `met root B` meets the targets. Noise on a coarse grid falls faster, but the larger the budgets the less: B
-    above 1 at `bracket.missed` says that no smaller factor meets them. Neither holds under (b, delta), the second not for
+    With continuous noise errors are inversely proportional to the factor: B at `bracket.met`, where grids are fine, says that
+    no factor below `met root B` meets the targets. Errors on a coarse grid are not, but still fall with the budgets: B above 1
+    at `bracket.missed` says that no smaller factor meets the targets. Neither holds under (b, delta), the second not for
     margins, which are no multiples of standard errors there.
     """
     asked = targets.of(problem.workload.queries)

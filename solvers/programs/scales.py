@@ -206,8 +206,8 @@ def _newton_direction(rows: Floats, ratio: Floats, push: Floats, pull: Floats, c
 
     Where a column of r is a multiple of another one and its costs are 1e-16 of the others', rounding leaves that matrix
     singular. The same d is the least-squares solution of `sqrt(ratio) r d = -push / sqrt(ratio)` and
-    `sqrt(curvature) d = pull / sqrt(curvature)`, whose condition is the square root. Costs that vanish bend by a little here, so
-    that steps stay finite.
+    `sqrt(curvature) d = pull / sqrt(curvature)`, whose condition is the square root. Costs that vanish bend by a little here,
+    so that steps stay finite.
     """
     curvature = np.maximum(curvature, STRAIGHT * curvature.max())
     hessian = (rows.T * ratio) @ rows

@@ -52,8 +52,8 @@ def budget_under(mechanism: AdditiveMechanism, adjacency: int, epsilon: float = 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 4), (4, 4)])
 @pytest.mark.parametrize("adjacency", [2, 3])
 def test_group_privacy_in_closed_form(shape, adjacency):
-    """Sensitivities 2, sqrt 2 and 1 of one replaced record (SEMI section 5.2), on all d cells, at epsilon / a; independent noise
-    on whole numbers."""
+    """Sensitivities 2, sqrt 2 and 1 of one replaced record (SEMI section 5.2), on all d cells, at epsilon / a; independent
+    noise on whole numbers."""
     d, a = math.prod(shape), adjacency
     expected = {
         "group_laplace": d / (2 * math.sinh(1 / (4 * a)) ** 2),
