@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -97,7 +98,8 @@ class Mechanism(TakesCounts):
     @property
     def universe(self) -> Universe:
         """What counts are joined by."""
-        return self.workload.universe
+        impossible = self.relation.impossible
+        return replace(self.workload.universe, impossible=impossible) if impossible else self.workload.universe
 
     def error(self, loss: str = "squared") -> float:
         """Expected error of the noise that is in fact drawn.

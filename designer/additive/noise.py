@@ -81,8 +81,7 @@ class Noise:
         """
         if reconstruction is None:
             return self._spread_out(self.heard_covariance.diagonal())
-        rows = self.rows(reconstruction)
-        return np.asarray(np.einsum("kr,rs,ks->k", rows, self.heard_covariance, rows, optimize=True))
+        return variances_along(self.rows(reconstruction), self.heard_covariance)
 
     def mean_absolutes(self, reconstruction: Floats | None) -> Floats:
         """Expected |noise| of each answer: closed where the law allows it, otherwise simulated to about 0.3 %.
@@ -103,6 +102,14 @@ class Noise:
         full = np.zeros(len(self.steps))
         full[self.heard] = values
         return full
+
+
+def variances_along(rows: Floats, covariance: Floats) -> Floats:
+    """`a covariance a'` for each row a, (K,); independent coordinates take no product of matrices."""
+    alone = covariance.diagonal()
+    if np.count_nonzero(covariance) == np.count_nonzero(alone):
+        return np.asarray(rows**2 @ alone)
+    return np.asarray(np.einsum("kr,rs,ks->k", rows, covariance, rows, optimize=True))
 
 
 def noise_for(norm: Norm, grid: Grid, falloff: str) -> Noise:
@@ -210,7 +217,7 @@ def _rounded_vector(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: l
 
 def _proportional(covariance: Floats, factor: float) -> Callable[[Floats], Floats]:
     """E|a z| of an elliptical law: a multiple of the standard deviation of a z."""
-    return lambda rows: factor * np.sqrt(np.einsum("kr,rs,ks->k", rows, covariance, rows, optimize=True))
+    return lambda rows: factor * np.sqrt(variances_along(rows, covariance))
 
 
 def _ellipsoid(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction], falloff: NormLaw) -> Noise:

@@ -18,6 +18,7 @@ import numpy as np
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.optimality import bounded
+from designer.certified.sensitivity import ByLength
 from designer.designing.few_records import changes_of_few_records, lengths_of
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
@@ -106,6 +107,8 @@ def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -
     (1.0, 'T4')
     """
     if problem.notion == "approximate" or (problem.loss == "absolute" and problem.notion != "pure"):
+        return None
+    if isinstance(problem.relation, ByLength) and not problem.relation.listed:
         return None
     if isinstance(problem.relation, InvariantDistance):
         return _limit_per_distance(problem, problem.relation, tolerance, rows)

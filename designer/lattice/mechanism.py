@@ -52,7 +52,7 @@ from solvers.lattices.kernel import Lattice, integer_kernel
 
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
-PROPOSALS = 500_000
+PROPOSALS, SIMULATED_CELLS = 500_000, 2**24
 SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a second, and a minute
 
 
@@ -135,8 +135,8 @@ class LatticeMechanism(Mechanism):
     @property
     def exact(self) -> tuple[str, ...]:
         """The names of the answers that no vector of the lattice moves; the table itself gets noise."""
-        moved = np.abs(self.workload.dense() @ self.lattice.basis.T.astype(np.float64)).max(axis=1)
-        return tuple(name for name, noise in zip(self.workload.queries, moved, strict=True) if not noise)
+        seen = self.law.seen(self.workload.dense())
+        return tuple(name for name, noise in zip(self.workload.queries, seen, strict=True) if not noise)
 
     def _require_promise(self) -> None:
         """A chain whose estimate leaves nothing promised is refused."""
@@ -298,10 +298,9 @@ class LatticeMechanism(Mechanism):
 
     @property
     def simulated_draws(self) -> int:
-        """Draws behind the errors: as many as 500,000 proposals give, from 150 for a table that accepts few, or for a chain,
-        to 20,000."""
+        """Draws behind the errors: as many as 500,000 proposals or 16 million cells give, from 150 to 20,000."""
         rate = 0.0 if self.chain is not None else self.choice.acceptance
-        return min(SIMULATED_DRAWS, max(LEAST_DRAWS, int(PROPOSALS * rate)))
+        return min(SIMULATED_DRAWS, max(LEAST_DRAWS, min(int(PROPOSALS * rate), SIMULATED_CELLS // self.relation.size)))
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:

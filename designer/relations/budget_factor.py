@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from designer.errors import InvalidProblem
-from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
+from designer.invariants.changes import InvariantDistance, InvariantMetric
+from designer.invariants.one_budget import InvariantChanges
 from designer.metrics.metric import Metric, Scaled, scaled
 from designer.metrics.presence import AddRemove, AppearOrChange
 from designer.question.relation import Relation
@@ -51,7 +52,7 @@ def _metric(times: float, metric: Metric) -> Metric:
 
 def _with_changes_of(known: Relation, new: Relation) -> Relation:
     """The changes that an invariant leaves depend on no budget: what was enumerated is not enumerated again."""
-    for name in ("changes", "_exchanges", "_sparse", "_public", "spans_kernel"):
+    for name in ("changes", "_exchanges", "_sparse", "_public", "listed_spans", "known", "listed"):
         if name in known.__dict__:
             new.__dict__[name] = known.__dict__[name]
     return new

@@ -8,7 +8,8 @@ import numpy as np
 
 from designer import metrics
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
+from designer.invariants.changes import InvariantDistance, InvariantMetric
+from designer.invariants.one_budget import InvariantChanges
 from designer.metrics.metric import Metric
 from designer.question.relation import Relation
 from designer.relations.row_groups import RowGroups

@@ -55,6 +55,7 @@ COVERED = {
     for name in (
         "mechanism",
         "lattice-mechanism",
+        "row-mechanism",
         "staircase-mechanism",
         "marginals",
         "odds-ratio-test",
@@ -218,6 +219,15 @@ def test_integer_noise(family: str, shape: str, size: int) -> None:
     follows(radial(lengths, size - 1, made.falloff), 0.005 if made.falloff == "gaussian" else 0.01)
 
 
+def test_integer_noise_row_by_row() -> None:
+    """Squares of the noise of all cells against their computed mean."""
+    problem = Problem(Workload.identity(400), invariants.margins((20, 20)).protect(0.1, per_distance="l1"))
+    made = design(problem, "lattice_rows").mechanism
+    made.__dict__["sampler"] = Batched(made.sampler.draw)
+    tables = np.array([made.release(np.zeros(400)).table for _ in range(900)], dtype=float)
+    follows(second_moments(tables, made.query_variances()))
+
+
 def test_marginals() -> None:
     """Contrast (k, l) of a two-way table has variance `k (k + 1) l (l + 1)` over the precision of its residual."""
     sizes = (50, 51)
@@ -365,6 +375,6 @@ def test_measurements_of_mwem(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_family_and_no_format_is_left_out() -> None:
     """What the tests above cover, read off their own parameters: a new family or format must be tested here too."""
-    families = {family.name for family in ADDITIVE} | {"lattice_laplace", "lattice_gaussian", "staircase"}
+    families = {family.name for family in ADDITIVE} | {"lattice_laplace", "lattice_rows", "lattice_gaussian", "staircase"}
     assert families == {family.name for family in FAMILIES}
     assert set(FORMATS) == COVERED

@@ -83,14 +83,25 @@ def lattice_gaussian(problem: Problem, shape: str = "l2") -> LatticeMechanism:
 def _lattice(
     problem: Problem, family: str, falloff: Falloff, shape: str, known: tuple[str, ...], backend: Backend = "qhull"
 ) -> LatticeMechanism:
+    cells, norm = protected_norm(problem, family, shape, known, backend)
+    made = LatticeMechanism(family, problem.workload, problem.relation, norm, falloff, cells)  # type: ignore[arg-type]
+    return made.annotated(hull_notes(norm))
+
+
+def protected_norm(
+    problem: Problem, family: str, shape: str, known: tuple[str, ...], backend: Backend = "qhull"
+) -> tuple[tuple[int, ...] | None, Norm]:
+    """The cells that a norm of this shape measures (None: all), and the norm, within every budget of the problem's relation.
+
+    `InvalidProblem` for a shape that is not `known`, `DesignFailed` where the relation leaves no such norm.
+    """
     relation = problem.relation
     if shape not in known:
         raise InvalidProblem(f"options.shape: {shape!r} is unknown to {family}; use one of {list(known)}.")
     if isinstance(relation, InvariantDistance):
         if shape not in ("l1", "l2"):
             raise DesignFailed(f"{family}: a budget per distance needs the norm of that distance; use shape l1 or l2.")
-        norm = Norm(np.full(relation.size, relation.epsilon), shape)  # type: ignore[arg-type]
-        return LatticeMechanism(family, problem.workload, relation, norm, falloff)
+        return None, Norm(np.full(relation.size, relation.epsilon), shape)  # type: ignore[arg-type]
     if not isinstance(relation, ChangeRelation):
         raise DesignFailed(
             f"{family}: integer noise keeps an invariant and this relation has none; use invariants.total for the records "
@@ -106,9 +117,7 @@ def _lattice(
         )
     cells, norm = _shaped(problem, shape, backend)
     measured = np.eye(relation.size) if cells is None else np.eye(relation.size)[list(cells)]
-    norm = _at_the_limit(SensitivitySet.of(measured, relation), norm)
-    made = LatticeMechanism(family, problem.workload, relation, norm, falloff, cells)
-    return made.annotated(hull_notes(norm))
+    return cells, _at_the_limit(SensitivitySet.of(measured, relation), norm)
 
 
 def _at_the_limit(changes: SensitivitySet, norm: Norm) -> Norm:

@@ -1,8 +1,9 @@
 """The pure matrix mechanism: Laplace noise on other linear queries,
 from which the answers are put together (docs/theory/strategies.md).
 
-Best where hulls are out of reach: many queries, long ranges. The strategy is found by descent from the best of the standard
-ones, so its error is never above theirs; the program is not convex and the bound is loose.
+Best where hulls are out of reach: many queries, long ranges. The strategy is found by descent, among p-identity strategies
+where records appear and from the best of the standard ones elsewhere, so its error is never above theirs; the program is not
+convex and the bound is loose.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from designer.designing.measured import Coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze
 from designer.errors import DesignFailed
-from designer.invariants.changes import InvariantChanges
+from designer.invariants.one_budget import InvariantChanges
 
 # The stated budget exceeds the computed one by this factor, so that the norm passes as it is.
 ROOM = 1 + 2.0**-30

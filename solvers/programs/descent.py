@@ -1,0 +1,32 @@
+"""L-BFGS as all searches of strategies use it.
+
+What they search: docs/theory/strategies.md, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Objective = Callable[[Array], tuple[float, Array]]
+
+
+def minimised(
+    objective: Objective, start: Array, iterations: int, nonnegative: bool = False, memory: int = 20
+) -> tuple[Array, int]:
+    """Where the descent ended, (n,), and after how many steps; `objective` returns a value and its gradient (n,)."""
+    from scipy.optimize import Bounds, minimize
+
+    bounds = Bounds(0.0, np.inf) if nonnegative else None
+    found = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": memory, "ftol": 1e-10, "gtol": 1e-9},
+    )
+    return np.asarray(found.x), int(found.nit)
