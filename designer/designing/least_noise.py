@@ -183,7 +183,7 @@ def part_of_loss(least: Limit, problem: Problem, mechanism: Mechanism, loss: flo
     if mechanism.simulated_draws:
         allowed += loss * math.sqrt(SIMULATED / mechanism.simulated_draws)
     if least.value > loss and isinstance(mechanism, AdditiveMechanism):
-        allowed += rounding_of(problem, mechanism)
+        allowed += rounding_of(problem, mechanism, on_grid=True)
     return bounded("the loss of the problem", loss, least.value, least.reason, allowed).lower_bound / loss
 
 
