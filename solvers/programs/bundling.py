@@ -20,6 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.deadline import is_over
 from solvers.programs.scales import minimise_scales
 
 Floats = NDArray[np.float64]
@@ -50,9 +51,9 @@ def best_bundling(vectors: Floats, loss: Floats, combine: Combine, largest: int)
 
 
 def _path(hulls: _Hulls, start: tuple[Bundle, ...], combine: Combine, largest: int) -> Bundling:
-    """The best bundling from a start until nothing can be merged."""
+    """The best bundling from a start until nothing can be merged, or until the `time_limit`."""
     best = state = _priced(hulls, start, combine)
-    while (merged := _merged(hulls, state, combine, largest)) is not None:
+    while not is_over() and (merged := _merged(hulls, state, combine, largest)) is not None:
         state = _priced(hulls, merged, combine)
         best = min(best, state, key=lambda bundling: bundling.value)
     return best

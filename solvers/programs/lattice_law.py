@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.deadline import is_over, time_left
 from solvers.exact.rational import float_above
 from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
 from solvers.lattices.steps import FAR, Points, Walks, moves
@@ -24,8 +25,8 @@ from solvers.lattices.symmetries import Matrix, keeps_form, keeps_rows, symmetri
 from solvers.solution import Solution, relative_gap
 from solvers.status import Status
 
-# Orbits, how faint their points may be (exp(-12)), and the gap above which the domain is worth its time: 1, 3, 8 and 20 s.
-DOMAINS = ((800, 12, 0.0), (2500, 16, 0.0), (6000, 16, 1e-3), (12_000, 20, 5e-3))
+# Orbits, how faint their points may be, exp(-12), and the gap above which the domain is worth its time, in seconds.
+DOMAINS = ((800, 12, 0.0, 1.0), (2500, 16, 0.0, 2.0), (6000, 16, 1e-3, 6.0), (12_000, 20, 5e-3, 20.0))
 MOST_ROWS = 240_000
 WORKING_PLACES = 500_000  # of the box in which the program counts what lies outside its domain
 COUNTED_TAIL = 1e-9  # what lies outside it may be left out of the bound
@@ -97,17 +98,16 @@ def least_law(
     """The law of least loss, as peaks, with a lower bound for every law on the coset of `walks`.
 
     ample: at least 1; the bound holds for all laws that no step of cost c changes by more than `exp(ample unit c)`.
-
-    Domains grow until the gap is at most `tolerance`, or their limits are met. `LawTooWide` before anything is solved where no
-    table of the law fits, `TooFewSymmetries` in four dimensions with fewer than 8.
+    Domains grow until the gap is at most `tolerance`, to their limits, or to the `time_limit`. `LawTooWide` where no table of the
+    law fits, `TooFewSymmetries` in four dimensions with fewer than 8, before anything is solved.
     """
     group = symmetries_of(walks.steps, lambda g: loss.keeps(g) and _keeps_coset(g, walks.shells.halves))
     if walks.steps.dimension > 3 and len(group) < 8:
         raise TooFewSymmetries(f"{walks.steps.dimension} dimensions with {len(group)} symmetries, fewer than 8")
     program = _Program(walks, unit, loss, group, float_above(ample))
     best, least, bound, rounds = program.start, math.inf, 0.0, 0
-    for orbits, faint, worth in DOMAINS:
-        if rounds and relative_gap(least, bound) <= worth:
+    for orbits, faint, worth, seconds in DOMAINS:
+        if rounds and (relative_gap(least, bound) <= worth or time_left() < seconds):
             break
         domain, law = program.domain(orbits, faint, program.value(best)), best
         counted = program.counted(domain, law)
@@ -121,7 +121,7 @@ def least_law(
             bound, value, rounds = max(bound, lower), program.value(law), rounds + 1
             if value < least:
                 best, least = law, value
-            if relative_gap(least, bound) <= tolerance:
+            if is_over() or relative_gap(least, bound) <= tolerance:
                 return _reached(best, loss, bound, rounds, tolerance)
     return _reached(best, loss, bound, rounds, tolerance)
 
@@ -197,11 +197,11 @@ class _Program:
         """The points of least height with about so many orbits; all of a height, or none. And, where they are few enough, all
         points of a loss up to `value`: no bound is above the least loss outside."""
         # Whatever is lower than this lies in the box; what is less likely than this, the program cannot tell from nothing.
-        seen = max(math.floor(faint / self.unit), int(self.walks.steps.costs.max()))
-        edge = min(math.ceil(self.start.height_beyond(self.shells + 1)) - 1, seen)
+        told = max(math.floor(faint / self.unit), int(self.walks.steps.costs.max()))
+        edge = min(math.ceil(self.start.height_beyond(self.shells + 1)) - 1, told)
         heights = np.unique(self.base[self.base <= edge])
         wanted = min(orbits, MOST_ROWS // len(self.walks.steps.costs)) * len(self.group)
-        cheap = self.parts.mean(axis=1) <= value * (1 + 1e-6)
+        cheap = self.parts.mean(axis=1) <= value
         cheap &= cheap.sum() <= wanted
         added = cheap.sum() - np.searchsorted(np.sort(self.base[cheap]), heights, side="right")
         counts = np.searchsorted(np.sort(self.base), heights, side="right") + added
@@ -316,7 +316,7 @@ class _Optimum:
 
 def _optimum(rows: _Rows, costs: NDArray[np.float64], mass: NDArray[np.float64]) -> _Optimum:
     """Minimise the largest of `costs y` over `y >= 0` with `mass y = 1` under the rows."""
-    n, m, sums = len(mass), len(rows.left), len(costs)
+    (sums, n), m = costs.shape, len(rows.left)
     middle = float((costs.sum(axis=1) / mass.sum()).max())
     unknowns, marginals = _minimised(_matrix(rows, costs / middle), np.append(mass, 0.0))
     duals = np.maximum(-marginals, 0.0)

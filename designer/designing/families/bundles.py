@@ -22,6 +22,7 @@ from designer.designing.family import Family
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze, on_heard
+from designer.designing.sizes import Sizes
 from designer.errors import DesignFailed, InvalidProblem
 from designer.progress import announce
 from designer.values.arrays import Floats
@@ -145,4 +146,13 @@ def _loss(problem: Problem, made: AdditiveMechanism) -> float:
     return problem.loss_of(made.query_variances(), absolutes)
 
 
-BUNDLES = Family("bundles", "the largest or the sum of the hulls of bundles of coordinates", "pure", design_bundles)
+def _work(sizes: Sizes, largest: int = 4, combine: str = "best") -> float:
+    """Seconds: pairs are looked at for each coordinate, and pairs of coordinates merged; 0 where it is refused."""
+    s = sizes.dimension
+    if sizes.pairs > PAIRS or not 0 < s <= LARGEST_DIMENSION:
+        return 0.0
+    rounds = 1 if sizes.problem.loss == "squared" else REWEIGHTED
+    return rounds * (0.1 + 6e-6 * s * sizes.pairs + 0.004 * s**2)
+
+
+BUNDLES = Family("bundles", "the largest or the sum of the hulls of bundles of coordinates", "pure", design_bundles, work=_work)
