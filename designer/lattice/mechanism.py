@@ -116,9 +116,7 @@ class LatticeMechanism(Mechanism):
 
     def _require_draws(self) -> None:
         """What exact samplers refuse is no mechanism: norms that none serves, rates and variances out of their range.
-
-        Above `SLOW_BASIS` dimensions only the kind of the norm is looked at: the sampler then
-        takes seconds and is made at the first draw.
+        Above `SLOW_BASIS` dimensions only the kind of the norm is looked at: the sampler takes seconds, at the first draw.
         """
         if self.chain is not None:
             return

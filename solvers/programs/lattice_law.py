@@ -98,8 +98,8 @@ def least_law(
     """The law of least loss, as peaks, with a lower bound for every law on the coset of `walks`.
 
     ample: at least 1; the bound holds for all laws that no step of cost c changes by more than `exp(ample unit c)`.
-    Domains grow until the gap is at most `tolerance`, to their limits, or to the `time_limit`. `LawTooWide` where no table of the
-    law fits, `TooFewSymmetries` in four dimensions with fewer than 8, before anything is solved.
+    Domains grow until the gap is at most `tolerance`, to their limits, or to the `time_limit`. `LawTooWide` where no table of
+    the law fits, `TooFewSymmetries` in four dimensions with fewer than 8, before anything is solved.
     """
     group = symmetries_of(walks.steps, lambda g: loss.keeps(g) and _keeps_coset(g, walks.shells.halves))
     if walks.steps.dimension > 3 and len(group) < 8:

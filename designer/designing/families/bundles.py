@@ -152,7 +152,7 @@ def _work(sizes: Sizes, largest: int = 4, combine: str = "best") -> float:
     if sizes.pairs > PAIRS or not 0 < s <= LARGEST_DIMENSION:
         return 0.0
     rounds = 1 if sizes.problem.loss == "squared" else REWEIGHTED
-    return rounds * (0.1 + 6e-6 * s * sizes.pairs + 0.004 * s**2)
+    return rounds * (0.1 + 6e-6 * s * sizes.pairs + 2.5e-4 * s**3)
 
 
 BUNDLES = Family("bundles", "the largest or the sum of the hulls of bundles of coordinates", "pure", design_bundles, work=_work)
