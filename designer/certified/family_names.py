@@ -17,6 +17,7 @@ AdditiveFamily = Literal[
     "box",
     "bundles",
     "strategy_laplace",
+    "strategy_gaussian",
     "laplace_joint",
     "gaussian",
     "diagonal_gaussian",
