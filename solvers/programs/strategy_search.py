@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.deadline import is_over
 from solvers.ellipsoids.independent_rows import follow
 from solvers.programs.changes import Changes
 from solvers.programs.descent import minimised
@@ -60,7 +61,7 @@ def p_identity(
     w, b = np.asarray(gram, dtype=float), np.asarray(budget, dtype=float)
     changes = Changes.units(b)
     k = max(1, round(b.size / 16)) if rows is None else rows
-    theta, steps = best_p_identity(w, b, k, restarts, np.random.default_rng(seed), iterations)
+    theta, steps = best_p_identity(w, b, k, restarts, seed, iterations)
     fitted = fit_to_budgets(p_identity_matrix(theta, b), changes, "p-identity")
     return _solution(fitted, w, changes, steps, "L-BFGS-B on the p-identity form", lower_bound)
 
@@ -115,7 +116,7 @@ def optimise_strategy(
     seeds: Sequence[Array] = (),
 ) -> Solution[Strategy]:
     """Reweigh every start and the p-identity, `descend_by_gradient` from the `keep` best and from `seeds`, return the best.
-    Never worse than any start.
+    Never worse than any start. Descents end at the `time_limit`.
 
     `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT`
     allows; where that is none, the best start is the answer.
@@ -137,7 +138,8 @@ def optimise_strategy(
     pool = [reweigh(w, changes, s, iterations, bound) for s in [*fitted, shaped]]
     pool.sort(key=lambda s: s.value)
     places = [s.point for s in pool[:keep]] + [fit_to_budgets(matrix, changes, "random rows") for matrix in seeds]
-    return min([descend_by_gradient(w, changes, s, iterations, bound) for s in places], key=lambda s: s.value)
+    found = (descend_by_gradient(w, changes, s, iterations, bound) for s in places if not is_over())
+    return min([*found, pool[0]], key=lambda s: s.value)
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,8 @@ def _anneal(
         raise ValueError(f"strategy {start.name!r} lacks full column rank on the span of the changes: use answer coordinates.")
     nothing_moves = np.abs(wanted).max(initial=0.0) <= 1e-14 * np.abs(w).max(initial=0.0)
     for temperature in () if nothing_moves else TEMPERATURES:
+        if is_over():
+            break
         scale = temperature * changes.worst(spread(point))
 
         def objective(t: Array, scale: float = scale) -> tuple[float, Array]:
@@ -317,11 +321,11 @@ def _for_units(
     """The best of the starts and of p-identity strategies where the changes are unit vectors; `budget` (N,) is infinite for
     elements that none moves, which are not measured."""
     kept = np.isfinite(budget)
-    w, b, random = gram[np.ix_(kept, kept)], budget[kept], np.random.default_rng(seed)
+    w, b = gram[np.ix_(kept, kept)], budget[kept]
     best, steps = best_fixed(gram, changes, {"identity": np.eye(len(gram))} | starts), 0
     lowest = gram_error(gram, best.matrix, changes.span())
     for share in P_SHARES if b.size <= P_SEVERAL else P_SHARES[:1]:
-        theta, taken = best_p_identity(w, b, max(1, round(b.size / share)), P_STARTS, random, P_STEPS)
+        theta, taken = best_p_identity(w, b, max(1, round(b.size / share)), P_STARTS, seed, P_STEPS)
         matrix = np.zeros((b.size + len(theta), len(gram)))
         matrix[:, kept] = p_identity_matrix(theta, b)
         found = fit_to_budgets(matrix, changes, "p-identity")
