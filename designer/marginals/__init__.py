@@ -6,7 +6,7 @@ from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.release import MarginalRelease
-from designer.marginals.whole_tables import WholeTables, whole_tables
+from designer.marginals.whole import WholeTables, whole_tables
 from designer.marginals.workload import MarginalWorkload
 
 __all__ = [
