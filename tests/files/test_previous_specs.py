@@ -22,6 +22,7 @@ NEW = {
     "taxonomy",
     "dp-designer/staircase-mechanism",
     "dp-designer/structured-mechanism",
+    "linked_tables",
     "dp-designer/row-mechanism",
 }  # kinds and formats that the version before did not have
 REFUSED = {
