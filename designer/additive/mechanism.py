@@ -99,7 +99,7 @@ class AdditiveMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         if self.projected:
-            self.__dict__.update(projected_counts(self.workload, self.relation))
+            self.__dict__.update(projected_counts(self.workload, self.relation, self.norm))
         require_family(self.family, ADDITIVE_FAMILIES)
         self._require_law(self.norm)
         object.__setattr__(self, "delta", promise.checked_notion(self.relation, self.falloff, self.delta))

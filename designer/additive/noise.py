@@ -25,6 +25,7 @@ from designer.sampling.bodies.box_grid import BoxGrid
 from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.bodies.polytope_grid import PolytopeGrid
 from designer.sampling.bodies.round_and_reject import NormLaw, RoundAndReject
+from designer.sampling.bodies.star_triangulation import Rationals
 from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
@@ -291,13 +292,19 @@ class _Lazy:
 
 
 def gauge_grid(norm: Gauge, steps: tuple[Fraction, ...]) -> PolytopeGrid:
-    """The gauge in grid steps: vertices divided, facets multiplied by the steps, both halves of the symmetric body."""
+    """The gauge in grid steps, its triangulation proven."""
+    return PolytopeGrid(*gauge_parts(norm, steps))
+
+
+def gauge_parts(norm: Gauge, steps: tuple[Fraction, ...]) -> tuple[Rationals, list[list[int]], Rationals]:
+    """Vertices, simplices and facets of the gauge in grid steps: vertices divided, facets multiplied by the steps, both halves
+    of the symmetric body."""
     body, scale = norm.body, Fraction(norm.scale)
     vertices = [[c * scale / step for c, step in zip(row, steps, strict=True)] for row in body.vertices.fractions()]
     facets = [[c / scale * step for c, step in zip(row, steps, strict=True)] for row in body.facets.fractions()]
     count = len(vertices)
     opposite = np.where(body.simplices < count, body.simplices + count, body.simplices - count)
-    return PolytopeGrid(
+    return (
         vertices + [[-c for c in row] for row in vertices],
         np.concatenate([body.simplices, opposite]).tolist(),
         facets + [[-c for c in row] for row in facets],

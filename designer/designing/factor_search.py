@@ -21,6 +21,7 @@ from designer.progress import announce
 from designer.question.targets import Targets
 from designer.question.workload import Workload
 from designer.relations.budget_factor import with_budgets_times
+from solvers.deadline import go_on
 from solvers.programs.factor_bracket import LARGEST, LEAST, Bracket, least_factor
 
 Make = Callable[[Problem], Design[Mechanism]]
@@ -85,6 +86,7 @@ def factor_of_family(problem: Problem, targets: Targets, family: str, make: Make
         raise DesignFailed(_no_bracket(family, 0.0))
 
     def ratio(factor: float) -> float:
+        go_on()
         made = made_at(factor, base, make)
         found[factor] = made, reached_by(made.mechanism, problem, targets)
         return worst_of(found[factor][1]).ratio

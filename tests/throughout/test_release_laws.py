@@ -24,6 +24,7 @@ import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
 from designer.additive.mechanism import AdditiveMechanism
+from designer.certified.family_names import ADDITIVE_FAMILIES
 from designer.designing.families import FAMILIES
 from designer.files.spec import FORMATS
 from designer.lattice.mechanism import LatticeMechanism
@@ -128,7 +129,7 @@ def second_moments(answers: np.ndarray, variances: np.ndarray) -> Callable[[floa
     return lambda scale: float(scale**2 * shares.mean() - 1) / error
 
 
-ADDITIVE = [family for family in FAMILIES if not (family.name.startswith("lattice") or family.by_name)]
+ADDITIVE = [family for family in FAMILIES if family.name in ADDITIVE_FAMILIES]
 SMALL = {"k_norm": 8, "laplace_joint": 8, "strategy_laplace": 6}
 LOSING = {"projected_laplace", "strategy_laplace"}  # noise that answers do not give back
 
