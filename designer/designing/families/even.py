@@ -102,18 +102,12 @@ def _least_loss(problem: Problem, relation: InvariantChanges, known: KnownChange
     moving = relation.size - int(known.unmoved(np.eye(relation.size)).sum())
     share = {"squared": float(moving), "absolute": float(moving), "max": 1.0}[problem.loss]
     cost = float(problem.costs[0])
-<<<<<<< HEAD
+    if isinstance(known, Bounded):
+        return None
     if order == "l1":  # equal weights epsilon / |v|_1 by symmetry, v the longest change, on whole numbers
         weight = np.array([relation.epsilon / length_of(known.lengths.longest("l1"), "l1")])
         power = 1 if problem.loss == "absolute" else 2
         return cost * share * power * NoiseCost.of(np.ones(1), power, np.ones(1)).value(weight)
-=======
-    if isinstance(known, Bounded):
-        return None
-    if order == "l1":  # equal scales c = |v|_1 / epsilon by symmetry, v the longest change
-        scale = length_of(known.lengths.longest("l1"), "l1") / relation.epsilon
-        return cost * share * (scale if problem.loss == "absolute" else 2 * scale**2)
->>>>>>> 510874169ed202b25edda7aab8d1476564ea90a9
     if problem.loss == "absolute":
         return None
     total = _least_variance(known, relation.invariant.freedom)
