@@ -1,4 +1,4 @@
-"""Whole numbers for whole numbers: the families that give them, the variances of one count, specs of before, and other notions."""
+"""Whole numbers for whole numbers: the families that give them, the variances of one count, older specs, other notions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def test_specs_of_fine_grids_load_unchanged(tmp_path: Path) -> None:
     old = AdditiveMechanism("laplace", one, relation, weighted_l1([4.0]), Grid((-42,)))
     again = load(old.save(tmp_path / "old.json"), AdditiveMechanism)
     assert again == old and again.fingerprint == old.fingerprint and again.grid.exponents == (-42,)
-    assert again.error() == pytest.approx(2 / 16, rel=1e-9) > design(Problem(one, relation), "laplace").error
+    assert again.error() == pytest.approx(2 / 16, rel=1e-9)
+    assert design(Problem(one, relation), "laplace").error < 0.31 * again.error()
 
 
 def test_units_and_constants_come_back_from_a_spec(tmp_path: Path) -> None:
