@@ -186,9 +186,8 @@ class AdditiveMechanism(Mechanism):
         """Laplace scales (l1 norms only) of answers of one measured coordinate each, (K,), else of these, (R,); 0: no noise."""
         if self.norm.map.ndim != 1:
             raise InvalidProblem(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
-        rows = np.abs(self.noise.rows(self.reconstruction))
-        one_each = self.reconstruction is not None and (np.count_nonzero(rows, axis=1) <= 1).all()
-        return rows @ (1.0 / self.norm.map[self.noise.heard]) if one_each else 1.0 / self.norm.map
+        own = self.noise.own_rows(self.reconstruction)
+        return 1.0 / self.norm.map if own is None else own @ (1.0 / self.norm.map[self.noise.heard])
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""

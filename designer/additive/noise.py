@@ -33,7 +33,7 @@ from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.rounded_normal import RoundedNormal, RoundedVector, rounded_absolutes, rounded_variances
 from designer.values.arrays import Floats
-from solvers.programs.absolute_moments import mean_absolute
+from solvers.programs.absolute_moments import mean_absolute, mean_absolute_of_geometrics
 
 # More exponentials than this in one answer are simulated rather than recursed over: a
 # standard error of about 0.3 % of the value.
@@ -77,6 +77,14 @@ class Noise:
         """The map from heard coordinates to answers, (K, s)."""
         return np.eye(len(self.steps))[:, self.heard] if reconstruction is None else reconstruction[:, self.heard]
 
+    def own_rows(self, reconstruction: Floats | None) -> Floats | None:
+        """The sizes of these rows, (K, s), where every answer has at most one measured coordinate of its own; None elsewhere.
+
+        reconstruction: (K, R), or None, whose coordinates are the answers already.
+        """
+        rows = None if reconstruction is None else np.abs(self.rows(reconstruction))
+        return None if rows is None or (np.count_nonzero(rows, axis=1) > 1).any() else rows
+
     def variances(self, reconstruction: Floats | None) -> Floats:
         """Variance of each answer, `diag(T covariance T')` with T the reconstruction.
 
@@ -93,9 +101,9 @@ class Noise:
         """
         if self.own_absolutes is not None and reconstruction is None:
             return self._spread_out(self.own_absolutes)
-        rows = self.rows(reconstruction)
-        if self.own_absolutes is not None and (np.count_nonzero(rows, axis=1) <= 1).all():
-            return np.abs(rows) @ self.own_absolutes
+        rows, own = self.rows(reconstruction), self.own_rows(reconstruction)
+        if self.own_absolutes is not None and own is not None:
+            return np.asarray(own @ self.own_absolutes)
         if self.absolute is not None:
             return self.absolute(rows)
         drawn = self.draw(SIMULATED_DRAWS, SeededEntropy(0))[:, self.heard] * self.steps[self.heard]
@@ -187,10 +195,15 @@ def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fra
     def absolute(rows: Floats) -> Floats:
         return mean_absolute(np.hstack([rows * scales, -rows * scales]))
 
+    def on_steps(rows: Floats) -> Floats:
+        kinds, place = np.unique(np.abs(rows), axis=0, return_inverse=True)
+        found = mean_absolute_of_geometrics(kinds * units[heard], np.array([float(rate) for rate in law.rates]))
+        return np.asarray(found[place.ravel()])
+
+    fine, several = max(law.rates) < FINE_RATE, 2 * len(heard) <= LONGEST_RECURSION
     covariance = np.diag(_in_units(law.variance(), units[heard]))
-    fine = max(law.rates) < FINE_RATE
-    recursion = absolute if fine and 2 * len(heard) <= LONGEST_RECURSION else None
-    return Noise(law, heard, units, covariance, recursion, law.mean_absolute() * units[heard])
+    combined = (absolute if fine else on_steps) if several else None
+    return Noise(law, heard, units, covariance, combined, law.mean_absolute() * units[heard])
 
 
 def _independent_gaussian(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
