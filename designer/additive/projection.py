@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from designer.certified.norms import Norm
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.relation import Relation
 from designer.question.workload import Workload
@@ -29,9 +30,9 @@ def asks_for_projection(core: Mapping[str, Any]) -> bool:
     return "projected" in core
 
 
-def projected_counts(workload: Workload, relation: Relation) -> dict[str, Floats]:
+def projected_counts(workload: Workload, relation: Relation, norm: Norm) -> dict[str, Floats]:
     """What is measured, `[I; A]`, (N + p, N), and how the counts are put together, `[I - C A, C]`, (N, N + p), with the
-    public rows A and `C = A^+`.
+    public rows A and `C = S A' (A S A')^+`, S the squared scales of the noise: the least variances that agree with A x.
 
     The first part takes from noisy counts what they say of the public statistics, the second puts the true ones there.
     Raises `InvalidProblem` for queries other than the counts of the elements, and above `LARGEST` elements.
@@ -45,7 +46,14 @@ def projected_counts(workload: Workload, relation: Relation) -> dict[str, Floats
     if not workload.is_identity:
         raise InvalidProblem("projected: is for the counts of the elements; give the reconstruction for other queries.")
     public = relation.public_rows()
-    back = np.linalg.pinv(public)
+    if norm.map.shape != (size + len(public),):
+        raise InvalidProblem(
+            f"projected: the norm has shape {norm.map.shape}; give a weight for each of {size} counts and {len(public)} public "
+            "rows."
+        )
+    scales = 1 / norm.map[:size]
+    scales /= scales.max() if scales.any() else 1.0
+    back = scales[:, None] * np.linalg.pinv(public * scales)
     rebuilt = np.hstack([-back @ public, back])
     rebuilt[:, :size] += np.eye(size)
     return {"measured": frozen(np.vstack([np.eye(size), public])), "reconstruction": frozen(rebuilt)}

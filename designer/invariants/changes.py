@@ -51,6 +51,12 @@ def change_words(change: Sequence[tuple[int, int]], elements: Sequence[str]) -> 
     return "the histogram changes by " + ", ".join(f"{amount:+d} {elements[i]}" for i, amount in change)
 
 
+def points_of_change(change: Sequence[tuple[int, int]], columns: NDArray[Any]) -> NDArray[Any]:
+    """The points of one change and of the origin, (2, R). columns: (N, R)."""
+    moved = sum((n * columns[i] for i, n in change), np.zeros(columns.shape[1]))
+    return np.stack([moved, np.zeros(columns.shape[1])])
+
+
 def sums_are_exact(columns: NDArray[Any], terms: int) -> bool:
     """Whether sums of so many entries of one column are floats: multiples of one step are while they stay below 2^53 steps.
 

@@ -80,7 +80,7 @@ def known_lengths(constraints: Integers, structure: Structure | None, adjacency:
     return _of_crossed(structure, adjacency)
 
 
-def _known(bounds: tuple[int, int, int], changes: Iterable[dict[int, int]], proof: str) -> Lengths:
+def longest_of(bounds: tuple[int, int, int], changes: Iterable[dict[int, int]], proof: str) -> Lengths:
     """The bounds with the longest of the changes in each order."""
     found: list[Change] = [tuple(sorted((cell, n) for cell, n in change.items() if n)) for change in changes]
     if not found:
@@ -97,7 +97,7 @@ def _of_classes(classes: Integers, a: int) -> Lengths:
     order = np.argsort(classes, kind="stable")
     alike = np.flatnonzero(np.diff(classes[order]) == 0)
     pairs = [{int(order[k]): a, int(order[k + 1]): -a} for k in alike[:1]]
-    return _known((2 * a, 2 * a * a, a), pairs, "records that move between two elements that no statistic tells apart")
+    return longest_of((2 * a, 2 * a * a, a), pairs, "records that move between two elements that no statistic tells apart")
 
 
 # Crossed classes ------------------------------------------------------------------------------------------------------
@@ -109,9 +109,9 @@ def _of_crossed(structure: Structure, a: int) -> Lengths:
     place = np.empty(levels, dtype=np.intp)
     place[tuple(structure.classes)] = np.arange(structure.size)
     if min(levels) < 2 or a < 2:
-        return _known((0, 0, 0), [], "one record, or one level along an axis, which published margins fix")
+        return longest_of((0, 0, 0), [], "one record, or one level along an axis, which published margins fix")
     bounds = _crossed_bounds(len(levels), min(levels), a)
-    return _known(bounds, _crossed_changes(place, a), f"changes of a table of {len(levels)} axes with published margins")
+    return longest_of(bounds, _crossed_changes(place, a), f"changes of a table of {len(levels)} axes with published margins")
 
 
 def _crossed_bounds(axes: int, least: int, a: int) -> tuple[int, int, int]:
@@ -123,8 +123,17 @@ def _crossed_bounds(axes: int, least: int, a: int) -> tuple[int, int, int]:
         return 2 * a, a * a, largest
     if axes == 2:
         return 2 * a, 6 if a == 3 else (a - 1) ** 2, largest
-    square = max(_squares(a, m) + _squares(a, n) for m in range(1, largest + 1) for n in range(1, min(largest, a - m) + 1))
-    return 2 * a, square, largest
+    return 2 * a, squares_of_two(a, largest), largest
+
+
+def squares_of_two(a: int, largest: int) -> int:
+    """`|v|_2^2` at most where cells are told apart: the largest entries of v+ and v- have a sum of at most a (11.2).
+
+    >>> [squares_of_two(*a) for a in [(4, 2), (5, 3)]]
+    [16, 22]
+    """
+    entries = range(1, largest + 1)
+    return max((_squares(a, m) + _squares(a, n) for m in entries for n in entries if m + n <= a), default=0)
 
 
 def _squares(total: int, most: int) -> int:
@@ -183,7 +192,7 @@ def _of_lines(table: LineTable, a: int) -> Lengths:
     changes = list(_line_changes(place, a))
     total = 2 * a if 4 * a >= 3 * corners and sorted(place.shape)[-2] > 2 else corners * times
     proof = f"changes of a table of {place.ndim} axes whose sums along every line are published"
-    return _known((total, total * times, times), changes, proof)
+    return longest_of((total, total * times, times), changes, proof)
 
 
 def _line_changes(place: Integers, a: int) -> Iterator[dict[int, int]]:

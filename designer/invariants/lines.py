@@ -45,7 +45,7 @@ class LineTable:
 
 def line_table(rows: Classes) -> LineTable | None:
     """The table whose lines have these rows, (p, N), as sums, in any order of the elements; None for other statistics."""
-    lines = _partitions(rows)
+    lines = partitions_of(rows)
     if lines is None or len(lines) < 3:
         return None
     coordinates = [_across([line for h, line in enumerate(lines) if h != g]) for g in range(len(lines))]
@@ -59,7 +59,7 @@ def line_table(rows: Classes) -> LineTable | None:
     return LineTable(place)
 
 
-def _partitions(rows: Classes) -> list[Classes] | None:
+def partitions_of(rows: Classes) -> list[Classes] | None:
     """The classes of consecutive rows that count every element once each, the number of all left out; None where some rows do
     not come so."""
     found: list[Classes] = []

@@ -17,15 +17,19 @@ from numpy.typing import NDArray
 from designer.certified.norms import NormOrder as Order
 from designer.certified.sensitivity import ByLength, Longest
 from designer.errors import DesignFailed, InvalidProblem
-from designer.invariants.changes import ChangeRelation, change_words, most_changes, sums_are_exact
+from designer.invariants.bounded import bounded_changes, require_boundable
+from designer.invariants.changes import ChangeRelation, change_words, most_changes, points_of_change, sums_are_exact
 from designer.invariants.known import Booleans, Exchanges, KnownChanges, known_changes
 from designer.invariants.lengths import Change
 from designer.invariants.statistics import Statistics
+from designer.progress import announce
 from designer.question.relation import Block, Indices, Read, rectangles
 from designer.values.arrays import Floats
 from designer.values.checks import count, positive
 from designer.values.schema import COUNT, POSITIVE, of_kind
+from solvers.lattices.colliding import MULTISETS, multiset_count
 
+SLOW_SEARCH = 100  # elements among which a search takes seconds
 LARGEST_SEARCH = 200  # rank of the lattice whose short vectors are searched for
 
 
@@ -54,7 +58,7 @@ class InvariantChanges(ChangeRelation, ByLength):
     def listed(self) -> bool:
         """Whether the changes are written out: where they are few enough, or nothing else is known of them."""
         if self.known is None:
-            return True
+            return self._found_or_boundable()
         if self.known.count_at_least() > most_changes(self.size) or self._beyond_a_search:
             return False
         try:
@@ -62,11 +66,21 @@ class InvariantChanges(ChangeRelation, ByLength):
         except DesignFailed:
             return False
 
+    def _found_or_boundable(self) -> bool:
+        """Whether a list is there, of statistics of no known kind; `DesignFailed` where bounds cannot take its place either."""
+        if multiset_count(self.size, self._radius, True) > MULTISETS and self.size > SLOW_SEARCH:
+            announce(f"looking for a list of the changes of {self.adjacency} records of {self.size} elements")
+        try:
+            return bool(len(self.changes) >= 0)
+        except DesignFailed:
+            if not self.invariant.records_public:
+                raise
+            require_boundable(self.invariant, self.adjacency)
+            return False
+
     @property
     def _beyond_a_search(self) -> bool:
         """Whether a list would be searched for in a reduced basis of a large rank, which takes minutes and ends without one."""
-        from solvers.lattices.colliding import MULTISETS, multiset_count
-
         many = multiset_count(self.size, self._radius, True) > MULTISETS
         return many and self.invariant.freedom > LARGEST_SEARCH
 
@@ -79,19 +93,18 @@ class InvariantChanges(ChangeRelation, ByLength):
         return Fraction(self.epsilon)
 
     def longest(self, weights: Floats, order: Order) -> Longest:
-        return self._unlisted.longest(weights, order)
+        return self.without_list.longest(weights, order)
 
     def unmoved(self, rows: Floats) -> Booleans:
-        return self._unlisted.unmoved(rows)
+        return self.without_list.unmoved(rows)
 
     def kept(self) -> Floats:
         return self.invariant.constraints.astype(np.float64)
 
-    @property
-    def _unlisted(self) -> KnownChanges:
-        if self.known is None:
-            raise DesignFailed("relation: nothing is known of its changes without a list.")
-        return self.known
+    @cached_property
+    def without_list(self) -> KnownChanges:
+        """What takes the place of the list: closed forms, or bounds for statistics of no known kind."""
+        return self.known or bounded_changes(self.invariant, self.adjacency)
 
     @property
     def budgets(self) -> Floats:
@@ -100,7 +113,7 @@ class InvariantChanges(ChangeRelation, ByLength):
     def is_vacuous(self) -> bool:
         if self.known is not None:
             return self.known.vacuous
-        return not self._exchanges and not len(self.changes)
+        return not self._exchanges and (not len(self.changes) if self.listed else self.without_list.vacuous)
 
     def points(self, columns: NDArray[Any]) -> NDArray[Any]:
         """Those of the list; of exchanges, `columns`, (N, R), times the number of records; of other changes, one."""
@@ -108,9 +121,7 @@ class InvariantChanges(ChangeRelation, ByLength):
             return super().points(columns)
         if self.exchanges:
             return self.adjacency * columns
-        change = self._unlisted.some_change
-        moved = sum((n * columns[i] for i, n in change), np.zeros(columns.shape[1]))
-        return np.stack([moved, np.zeros(columns.shape[1])])
+        return points_of_change(self.without_list.some_change, columns)
 
     def blocks(self) -> Iterator[Block]:
         """All changes of the list; of exchanges, the pairs of elements; of other changes one, which has the budget of all."""
@@ -143,7 +154,7 @@ class InvariantChanges(ChangeRelation, ByLength):
 
     @property
     def spans_kernel(self) -> bool:
-        return self.listed_spans if self.listed else self._unlisted.spans
+        return self.listed_spans if self.listed else self.without_list.spans
 
     def public_rows(self) -> Floats:
         return super().public_rows() if self.listed else self.kept()
@@ -158,7 +169,7 @@ class InvariantChanges(ChangeRelation, ByLength):
             return super().pair_words(left, right, elements)
         if self.exchanges:
             return change_words(((left, self.adjacency), (right, -self.adjacency)), elements)
-        return change_words(self._unlisted.some_change, elements)
+        return change_words(self.without_list.some_change, elements)
 
     def change_words(self, change: Change, elements: Sequence[str]) -> str:
         return change_words(change, elements)

@@ -11,6 +11,7 @@ from designer import DesignFailed, InvalidProblem, Problem, Workload, design, in
 from designer.certified.certificate import certify
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet, UnlistedSet
+from designer.invariants.bounded import bounded_changes, require_boundable
 from designer.invariants.lengths import length_of
 from designer.invariants.lines import line_table
 from designer.invariants.one_budget import InvariantChanges
@@ -187,6 +188,40 @@ def test_small_problems_are_listed_as_they_always_were():
     assert invariants.margins((7, 7)).protect(1.0, 3).listed
     assert not invariants.total(102).protect(1.0, 2).listed
     assert not invariants.margins((13, 13)).protect(1.0, 3).listed
+
+
+@pytest.mark.parametrize(
+    ("invariant", "adjacency", "slack"),
+    [
+        (invariants.margins((3, 3, 3), [(0, 1), (0, 2)]), 3, 1.0),
+        (invariants.margins((3, 3, 3), [(0, 1), (0, 2)]), 4, 1.0),
+        (invariants.linear([[1, 1, 0, 0, 1, 0, 2], [0, 1, 1, 0, 0, 1, 0], [0, 0, 0, 1, 1, 0, 1]]), 3, 1.0),
+        (invariants.linear(np.vstack([invariants.margins((3, 4)).matrix, np.arange(12) % 5])), 4, 2.0),
+        (invariants.linear(np.vstack([invariants.margins((3, 3)).matrix, [2, 0, 1, 0, 0, 3, 0, 1, 0]])), 5, 2.0),
+    ],
+)
+def test_statistics_of_no_known_kind_are_bounded_by_duals_in_whole_numbers(invariant, adjacency, slack):
+    lengths = bounded_changes(invariant, adjacency).lengths
+    for order, listed in zip(ORDERS, lengths_by_list(invariant, adjacency), strict=True):
+        assert length_of(lengths.longest(order), order) <= listed <= lengths.bound(order) <= slack * listed
+
+
+def test_tables_of_no_known_kind_are_designed_with_a_bound_and_come_back(tmp_path):
+    """Two margins that share a feature: four levels, each with a table of its own."""
+    invariant = invariants.margins((4, 6, 6), [(0, 1), (0, 2)])
+    relation = invariant.protect(1.0, 4)
+    problem = Problem(Workload.identity(144), unlisted(relation), notion="gaussian")
+    made = design(problem, "gaussian")
+    assert invariant.structure is None and made.error == pytest.approx(16 * 4 * 25, rel=1e-9)
+    assert "2 crossed partitions" in made.privacy.arithmetic and made.optimality is None
+
+
+def test_what_has_no_closed_form_and_is_too_large_says_what_it_would_cost():
+    shape = (13, 11, 12)
+    weighted = np.vstack([invariants.margins(shape).matrix, np.arange(1716) % 7])
+    relation = invariants.linear(weighted).protect(1.0, 3)
+    with pytest.raises(DesignFailed, match="a linear program for each of the 1716 elements"):
+        require_boundable(relation.invariant, 3)
 
 
 # Designs ----------------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import math
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.additive.grid import Grid
 from designer.additive.mechanism import AdditiveMechanism
@@ -18,8 +19,10 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.designing.problem import Problem
 from designer.designing.repair import Bound, claimed
 from designer.errors import DesignFailed
+from designer.invariants.bounded import Bounded
 from designer.invariants.known import Crossed, Exchanges, KnownChanges
 from designer.invariants.lengths import length_of
+from designer.invariants.linked import LinkedChanges
 from designer.invariants.one_budget import InvariantChanges
 from designer.values.arrays import Floats
 from solvers.programs.scales import minimise_scales
@@ -32,7 +35,7 @@ BELOW = 1 - 1e-12  # for the floats that put a bound together
 def asks_for_counts(problem: Problem) -> bool:
     """Whether the counts of all elements are asked for, of equal weights, under changes that nobody wrote out."""
     relation = problem.relation
-    unlisted = isinstance(relation, InvariantChanges) and not relation.listed
+    unlisted = isinstance(relation, (InvariantChanges, LinkedChanges)) and not relation.listed
     return unlisted and len(set(problem.costs.tolist())) == 1 and problem.workload.is_identity
 
 
@@ -45,22 +48,35 @@ def even_noise(
     projected: bool,
     objective: str | None = None,
 ) -> AdditiveMechanism:
-    """Independent noise of one scale in every count, projected onto what changes reach or not; optimality is claimed for an
-    `objective` where it is proven."""
+    """Independent noise of one scale in every count (of linked tables one for each table), projected onto what changes reach or
+    not; optimality is claimed for an `objective` where it is proven."""
     relation = problem.relation
-    assert isinstance(relation, InvariantChanges) and relation.known is not None
-    known, size = relation.known, relation.size
-    still = known.unmoved(np.eye(size))
+    assert isinstance(relation, (InvariantChanges, LinkedChanges))
+    size = relation.size
+    still = relation.unmoved(np.eye(size))
     if still.all():
         raise DesignFailed(f"{family}: no protected change moves a count; publish them all.")
-    unit = np.where(still, np.inf, 1.0)
-    length = float(known.longest(np.where(still, 0.0, 1.0), order).bound)
+    unit = _table_weights(relation, order, ~still) if isinstance(relation, LinkedChanges) else np.ones(size)
+    length = float(relation.longest(np.where(still, 0.0, unit), order).bound)
     refuse_extreme(np.array([length / relation.epsilon]))
-    near = Norm(unit * (relation.epsilon / length), order)
+    near = Norm(np.where(still, np.inf, unit * (relation.epsilon / length)), order)
     norm = near.divided(scale_up_to_private(SensitivitySet.of(np.eye(size), relation), near))
     made = _frozen(problem, family, norm, falloff, projected)
-    lower = None if objective is None else _least_loss(problem, relation, known, order)
+    lower = None
+    if objective is not None and isinstance(relation, InvariantChanges):
+        lower = _least_loss(problem, relation, relation.without_list, order)
     return made if lower is None or objective is None else claimed(problem, made, Bound(objective, lower * BELOW, BY_SYMMETRY))
+
+
+def _table_weights(relation: LinkedChanges, order: NormOrder, moving: NDArray[np.bool_]) -> Floats:
+    """One weight for each linked table, of least total variance before projection: with n cells and lengths L,
+    `sum n / w^2` under `sum L w <= 1`, or under `sum L^2 w^2 <= 1` in l2."""
+    weights = np.ones(relation.size)
+    for part, (start, end) in zip(relation.parts, itertools.pairwise(relation.linked.starts), strict=True):
+        cells, length = int(moving[start:end].sum()), part.lengths.bound(order)
+        if cells and length:
+            weights[start:end] = (cells / length) ** (1 / 3 if order == "l1" else 1 / 4)
+    return weights
 
 
 def _frozen(
@@ -83,6 +99,8 @@ def _least_loss(problem: Problem, relation: InvariantChanges, known: KnownChange
     moving = relation.size - int(known.unmoved(np.eye(relation.size)).sum())
     share = {"squared": float(moving), "absolute": float(moving), "max": 1.0}[problem.loss]
     cost = float(problem.costs[0])
+    if isinstance(known, Bounded):
+        return None
     if order == "l1":  # equal scales c = |v|_1 / epsilon by symmetry, v the longest change
         scale = length_of(known.lengths.longest("l1"), "l1") / relation.epsilon
         return cost * share * (scale if problem.loss == "absolute" else 2 * scale**2)
