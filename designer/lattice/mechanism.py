@@ -178,9 +178,8 @@ class LatticeMechanism(Mechanism):
         """The integer kernel of the constraints with a reduced basis: time grows with the rank cubed, 60 s at 1,000."""
         if self.dimension > LARGEST_BASIS:
             raise DesignFailed(
-                f"{self.family}: the lattice of the invariant has rank {self.dimension}, and a basis is reduced up to "
-                f"{LARGEST_BASIS}; lattice_gaussian, the shape l1 for classes and lattice_rows for margins need none. "
-                "Or publish more statistics, or merge elements."
+                f"{self.family}: the lattice has rank {self.dimension}, and a basis is reduced up to {LARGEST_BASIS}; use "
+                "lattice_gaussian, the shape l1 for classes or lattice_rows for margins, which need none, or merge elements."
             )
         if self.dimension > SLOW_BASIS:
             announce(f"reducing a lattice basis of rank {self.dimension}")
