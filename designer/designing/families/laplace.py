@@ -45,7 +45,7 @@ def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechani
     heard = ~sensitivity.silent_coordinates()
     if not heard.any():
         return mechanism(problem, "laplace", np.full(len(heard), np.inf), Bound(OBJECTIVES[problem.loss], 0.0, ""))
-    moving = SensitivitySet(sensitivity.relation, sensitivity.points[:, heard])
+    moving = sensitivity.among(heard)
     steps = in_units(problem.workload.dense(), problem.relation).steps[heard]
     solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance, steps)
     if not solution.status.usable:
@@ -81,13 +81,13 @@ def starting_weights(sensitivity: SensitivitySet) -> Floats:
 
     `DesignFailed` for a pair of budget 0 that moves an answer, and where the floats do not hold the numbers.
     """
-    spread = np.ptp(sensitivity.points, axis=0)
+    sensitivity.require_rows()
+    spread = sensitivity.spread()
     refuse_infinite(sensitivity, weighted_l1(1 / spread))
     _, start = sensitivity.worst(weighted_l1(1 / spread), limit=max(1000, 4 * len(spread)))
     rows = np.abs(start.normalised)
     for k in np.flatnonzero(rows.max(axis=0) == 0):
-        single = SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]).worst(weighted_l1([1.0]))[1]
-        rows = np.concatenate([rows, np.abs(sensitivity.pairs(single.left, single.right, single.budgets).normalised)])
+        rows = np.concatenate([rows, np.abs(sensitivity.worst_along(int(k)).normalised)])
     refuse_extreme(rows.max(axis=0))
     return rows
 
