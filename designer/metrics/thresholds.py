@@ -28,6 +28,7 @@ from designer.metrics.metric import (
 from designer.metrics.networks import is_network
 from designer.metrics.points import euclidean
 from designer.question.domain import Domain
+from designer.question.nearness import Nearness, of_parts
 from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, rectangles
 from designer.values.arrays import Floats
 from designer.values.checks import positive
@@ -155,9 +156,19 @@ class SmoothThreshold(Metric):
         return self.ground.size
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
-        budgets = np.maximum(clipped(self.ground.rectangle(rows, columns)) / self.threshold, 1.0) * self.epsilon
+        budgets = self._smoothed(self.ground.rectangle(rows, columns))
         same = np.arange(rows.start, rows.stop)[:, None] == np.arange(columns.start, columns.stop)
-        return np.where(same, 0.0, clipped(budgets))
+        return np.where(same, 0.0, budgets)
+
+    def _smoothed(self, distances: Floats) -> Floats:
+        return clipped(np.maximum(clipped(distances) / self.threshold, 1.0) * self.epsilon)
+
+    @cached_property
+    def nearness(self) -> Nearness | None:
+        return of_parts([self.ground.nearness], lambda parts: self._smoothed(parts[0]))
+
+    def along(self, left: Indices, right: Indices) -> Floats:
+        return self._smoothed(self.ground.along(left, right))
 
     def components(self) -> Indices:
         return self.ground.components()
