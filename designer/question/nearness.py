@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
@@ -100,6 +100,17 @@ class Nearness:
             return self.rule(self.boxes.spans(level, a, b), self.boxes.high(level, a), self.boxes.high(level, b))
 
         return self._highest(along, bound)
+
+    def within(self, budget: float) -> Iterator[tuple[Indices, Indices]]:
+        """Pairs, in step, among which are all of at most that budget; a few are there twice."""
+
+        def opens(level: int, a: Indices, b: Indices) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+            least = self.least(self.boxes.gaps(level, a, b), self.boxes.low(level, a), self.boxes.low(level, b))
+            return np.asarray(least <= budget)
+
+        for a, b in PairWalk(self.tree.depth, opens):
+            for start in range(0, len(a), PIECE):
+                yield self.tree.pairs_of(a[start : start + PIECE], b[start : start + PIECE])
 
     def _highest(self, of_pairs: Along, bound: Callable[[int, Indices, Indices], Floats]) -> float:
         """The largest number of any pair, by bounds from above between nodes."""
