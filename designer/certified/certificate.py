@@ -197,7 +197,7 @@ def certify(
 def _that_decide(search: _Search, bounds: RatioBounds) -> Iterator[tuple[Block, Floats]]:
     """All pairs with their float ratios; of very many, those that bounds on groups of elements do not settle."""
     sensitivity, norm = search.sensitivity, search.norm
-    if sensitivity.searched is None:
+    if not sensitivity.searches(norm):
         for block, ratios in sensitivity.ratios(norm):
             search.pairs += int(np.isfinite(block.budgets).sum())
             yield block, ratios

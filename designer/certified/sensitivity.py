@@ -93,13 +93,19 @@ class SensitivitySet:
         near = self.relation.searched
         return near if near is not None and near.many else None
 
+    def searches(self, norm: Norm) -> bool:
+        """Whether pairs are searched for their largest norm: where there are many, or many facets to look at for each."""
+        near, facets = self.relation.searched, len(norm.map) if norm.map.ndim == 2 else 1
+        return near is not None and near.pairs * max(1, facets // (4 * norm.dimension)) > near.few
+
     def hunt(self, norm: Norm, kept: int, bounds: RatioBounds, *, partners: bool = False) -> Hunt:
         """The search, done, for the pairs of largest ratio, or for the worst partner of each point.
 
         kept: how many pairs are held. bounds: what the float ratio of a pair proves of it.
         """
-        assert self.searched is not None
-        groups = Clusters(self.searched, self.points[: self.relation.size], norm, bounds)
+        near = self.relation.searched
+        assert near is not None
+        groups = Clusters(near, self.points[: self.relation.size], norm, bounds)
 
         def look(left: Indices, right: Indices) -> Floats:
             block = self.in_step(left, right)
@@ -121,7 +127,7 @@ class SensitivitySet:
 
     def _few(self, norm: Norm, limit: int) -> Iterator[tuple[Block, Floats]]:
         """The largest ratios among them, and many large ones."""
-        if self.searched is None:
+        if not self.searches(norm):
             return self.ratios(norm)
         bounds = RatioBounds(norm.image_error(self.points), 2.0**-40)
         hunt = self.hunt(norm, limit, bounds, partners=True)

@@ -58,6 +58,11 @@ class Nearness:
         return not len(order) or bool((np.diff(self.features[order], axis=0) == 0).all(axis=1).any())
 
     @property
+    def few(self) -> int:
+        """So many pairs are looked at one by one."""
+        return SCANNED
+
+    @property
     def many(self) -> bool:
         """Whether looking at the pairs one by one takes longer than a search."""
         return self.pairs > SCANNED
