@@ -127,7 +127,7 @@ class Graph(Metric):
 
     @cached_property
     def _matrix(self) -> Any:
-        return csr_edges(*self.edges.T, self.weights * self.per_edge, self.nodes)
+        return csr_edges(self.edges[:, 0], self.edges[:, 1], self.weights * self.per_edge, self.nodes)
 
     def components(self) -> Indices:
         return Relation.components(self)

@@ -59,7 +59,7 @@ def longest_path(matrix: Any, label: Indices) -> LongestPath:
 
     lengths = matrix.tocoo()
     within = np.bincount(label[lengths.coords[0]], weights=lengths.data, minlength=int(label.max()) + 1)
-    most: Floats = within[label] * (1 + CLOSE)
+    most: Floats = np.asarray(within[label] * (1 + CLOSE), dtype=np.float64)
     least = np.zeros(len(label))
     found, reached, central = 0.0, 0, False
     if len(label) > LONG:
@@ -67,7 +67,7 @@ def longest_path(matrix: Any, label: Indices) -> LongestPath:
     while reached < REACHED and (open_ := most > found * (1 + CLOSE)).any():
         nodes = np.flatnonzero(open_)
         start = nodes[least[nodes].argmin()] if central else nodes[most[nodes].argmax()]
-        away = dijkstra(matrix, directed=False, indices=int(start))
+        away = dijkstra(matrix, directed=False, indices=np.array([start]))[0]
         there = np.isfinite(away)
         longest = float(away[there].max())
         found = max(found, longest)
