@@ -1,4 +1,4 @@
-"""200,000 places around the 755 US cities: two weighted counts with the optimal Gaussian noise, budgets by distance on the globe.
+"""200,000 places around the 755 US cities: two weighted counts with the optimal Gaussian noise, budgets by distance on Earth.
 
 The places are made up: squares of about 1 km around every city, as many as its share of the inhabitants asks for. What is asked
 is the elevation and the nearness to large cities, summed over records; 20 billion pairs of places are protected, and the search

@@ -45,7 +45,7 @@ class ProtectedPairs:
         """All protected pairs, or, of more than `WRITTEN_OUT` numbers, each point's worst partner; None where these are more
         than `FEW` numbers, or where float budgets may be far below those that are promised."""
         moving = coordinates.sensitivity(problem)
-        total = problem.relation.listed()
+        total = problem.relation.pair_count()
         complete = total * (moving.dimension + 3) <= WRITTEN_OUT
         if (not complete and moving.points.size > FEW) or not unclipped(problem.relation):
             return None

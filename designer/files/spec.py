@@ -28,6 +28,7 @@ from designer.values.schema import HASH, Named, either, exactly, keys, list_of, 
 FORMATS = {
     "dp-designer/mechanism": ("designer.additive.mechanism", "AdditiveMechanism"),
     "dp-designer/lattice-mechanism": ("designer.lattice.mechanism", "LatticeMechanism"),
+    "dp-designer/row-mechanism": ("designer.lattice.row_mechanism", "RowMechanism"),
     "dp-designer/staircase-mechanism": ("designer.staircase.mechanism", "StaircaseMechanism"),
     "dp-designer/marginals": ("designer.marginals.mechanism", "MarginalMechanism"),
     "dp-designer/odds-ratio-test": ("designer.odds_ratio.odds_ratio_test", "OddsRatioTest"),

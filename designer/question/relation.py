@@ -76,6 +76,11 @@ class Relation(Immutable, ABC):
     def size(self) -> int:
         """N, the number of universe elements."""
 
+    @property
+    def impossible(self) -> tuple[int, ...]:
+        """The elements that no record can have: data that count one there are refused."""
+        return ()
+
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
         """Every protected pair at least once, apart from pairs that others imply exactly."""
@@ -186,7 +191,7 @@ class Relation(Immutable, ABC):
         """
         raise NotImplementedError
 
-    def listed(self) -> int:
+    def pair_count(self) -> int:
         """How many pairs with a finite budget `blocks()` and `beside()` list."""
         near = self.searched
         blocks = self.blocks() if near is None else self.beside()

@@ -35,7 +35,7 @@ NAMES = {
         after_noisy_total appear_or_change attribute_values blowfish blowfish_attribute blowfish_full_domain blowfish_graph
         blowfish_partition chebyshev euclidean from_matrix graph great_circle hamming instance line manhattan maximum number_of_records
         partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of taxonomy uniform""",
-    "designer.invariants": "Invariant Statistics linear margins partition total",
+    "designer.invariants": "Invariant LinkedTables Statistics linear linked margins partition total",
     "designer.tables": """OTHERS Answer Average Condition Count CountDistinct Groups Key Measure PartitionSelection PolicyCertificate
         Quantile Sum TablePlan TableRelease UnitSplitting hierarchy least_plan nested_codes tree variance_for variance_meeting""",
     "designer.marginals": """LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Presence design_marginals

@@ -155,7 +155,8 @@ def table_changes(relation: Core) -> Iterator[tuple[int, ...]]:
     rows = [*invariant["rows"], *([[1] * len(invariant["rows"][0])] if invariant["records_public"] else [])]
     radius = 2 * adjacency if invariant["records_public"] else adjacency
     for v in product(range(-radius, radius + 1), repeat=len(rows[0])):
-        if any(v) and sum(map(abs, v)) <= radius and not any(sum(a * c for a, c in zip(row, v, strict=True)) for row in rows):
+        moved = any(v) and sum(map(abs, v)) <= radius and not any(v[i] for i in invariant.get("impossible", []))
+        if moved and not any(sum(a * c for a, c in zip(row, v, strict=True)) for row in rows):
             yield v
 
 
@@ -237,4 +238,5 @@ LOSSES: dict[str, Callable[[Core], float | None]] = {
     "dp-designer/small-db": synthetic,
     "dp-designer/marginals": marginals,
     "dp-designer/lattice-mechanism": lattice,
+    "dp-designer/row-mechanism": lambda core: lattice({**core, "cells": None}),
 }

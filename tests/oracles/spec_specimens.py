@@ -38,7 +38,7 @@ HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 
 def lattices() -> dict[str, Specified]:
     """Integer noise on a kernel: every shape, and every relation it is for."""
-    total, tables = invariants.total(3), invariants.margins((2, 2))
+    total, total4, tables = invariants.total(3), invariants.total(4), invariants.margins((2, 2))
     pure = Problem(Workload.identity(3), total.protect(0.5, 1))
     square = Problem(Workload([[1, 0, 0.5, 0]]), tables.protect(0.5, 2))
     normal = Problem(Workload.identity(4), tables.protect(0.5, 2), notion="gaussian")
@@ -53,6 +53,10 @@ def lattices() -> dict[str, Specified]:
         "lattice gaussian": design(normal, "lattice_gaussian", shape="ellipsoid").mechanism,
         "lattice metric": design(costs, "lattice_laplace", shape="l2").mechanism,
         "lattice chain": moved,
+        "lattice rows": design(Problem(Workload.identity(4), tables.protect(0.5, 2)), "lattice_rows").mechanism,
+        "lattice impossible": design(
+            Problem(Workload.identity(4), total4.without([2]).protect(0.5)), "lattice_laplace"
+        ).mechanism,
         "lattice distance": design(far, "lattice_laplace", shape="l2").mechanism,
     }
 

@@ -21,6 +21,7 @@ from designer.designing.family import Family
 from designer.designing.measured import moving_coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze, on_heard
+from designer.designing.sizes import Sizes
 from designer.errors import DesignFailed, InvalidProblem
 from designer.progress import announce
 from designer.values.arrays import Floats
@@ -38,6 +39,7 @@ CDD_SIMPLICES = (
 ROUNDS = 60
 START = 20_000  # pairs that a scan finds, of which for each facet the farthest joins
 OUTSIDE = 1e-6  # of themselves, differences may lie outside of the hull of a set that is not written out: the repair covers it
+LONGEST_HULL = 45.0  # seconds, after which more than `MAX_SIMPLICES` simplices are refused
 
 
 def design_k_norm(
@@ -109,7 +111,7 @@ def spanning_pairs(sensitivity: SensitivitySet, limit: int, backend: Backend) ->
     lies outside until nothing does, but by `OUTSIDE`. Budgets are the exact ones rounded down.
     """
     announce(f"the hull of the differences in {sensitivity.dimension} dimensions, by {backend}")
-    if sensitivity.relation.listed() > PAIRS:
+    if sensitivity.relation.pair_count() > PAIRS:
         return _rounded_down(sensitivity, _grown_pairs(sensitivity, limit))
     pairs = sensitivity.all_pairs(PAIRS)
     vectors = np.ldexp(pairs.normalised, -unit_exponents(np.abs(pairs.normalised).max(axis=0)))
@@ -179,4 +181,16 @@ def _longest(vectors: Floats) -> Floats:
     return np.array([int(np.abs(vectors[:, 0]).argmax())])
 
 
-K_NORM = Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", design_k_norm)
+def hull_work(dimension: int, pairs: int) -> float:
+    """About how many seconds a hull of so many pairs takes: 5 or 6 times as many for each dimension, up to where it is refused;
+    what has too many dimensions is refused at once."""
+    if not 1 < dimension <= LARGEST_DIMENSION:
+        return 0.0
+    return float(min(LONGEST_HULL, 5.5 ** (dimension - 9) * 0.75 * pairs**0.5))
+
+
+def _work(sizes: Sizes) -> float:
+    return hull_work(sizes.dimension, sizes.pairs)
+
+
+K_NORM = Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", design_k_norm, work=_work)
