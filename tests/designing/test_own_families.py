@@ -26,7 +26,6 @@ from designer import (
     load,
     metrics,
 )
-from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.designing.families import FAMILIES, family_named, forget_family, known_families, register_family
 from designer.designing.family import Family
