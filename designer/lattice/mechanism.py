@@ -53,7 +53,6 @@ from solvers.exact.rational import exact_rank, float_above
 from solvers.lattices.kernel import Lattice, integer_kernel
 
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
-ROUNDED = 1e-8  # of variances that are summed: what was left out, and rounding
 SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a second, and a minute
 
 
@@ -324,7 +323,7 @@ class LatticeMechanism(Mechanism):
 
     def standard_errors(self) -> Floats:
         """Not simulated: summed over the lattice, or bounds from above (see the table of `designer.lattice.answer_bounds`)."""
-        return error_bounds_of_answers(self) if self._summed is None else np.sqrt(self.query_variances() * (1 + ROUNDED))
+        return self._summed.errors if self._summed else error_bounds_of_answers(self)
 
     def margins(self, confidence: float = CONFIDENCE) -> Floats:
         return margin_bounds_of_answers(self, 1 - probability(confidence, "confidence"))
