@@ -103,18 +103,32 @@ class Measure(Immutable):
         import ibis
 
         column = numeric(table, self.column)
+        if not self._taken_whole(column):
+            return self._floored(column).cast("int64")
+        low, high = ibis.literal(int(self.lower), "int64"), ibis.literal(int(self.upper), "int64")
+        zero, given = ibis.literal(0, "int64"), column.cast("int64")
+        return ibis.cases((column.between(low, high), given), (column < low, low), (column > high, high), else_=zero)
+
+    def quick_expression(self, table: Any) -> Any:
+        """The same, of floats that are whole numbers where they are computed as floats."""
+        column = numeric(table, self.column)
+        return self.expression(table) if self._taken_whole(column) else self._floored(column)
+
+    def _taken_whole(self, column: Any) -> bool:
         kind = column.type()
-        if kind.is_integer() and self.whole and not kind.is_uint64():
-            low, high = ibis.literal(int(self.lower), "int64"), ibis.literal(int(self.upper), "int64")
-            zero, given = ibis.literal(0, "int64"), column.cast("int64")
-            return ibis.cases((column.between(low, high), given), (column < low, low), (column > high, high), else_=zero)
+        return bool(kind.is_integer() and self.whole and not kind.is_uint64())
+
+    def _floored(self, column: Any) -> Any:
+        import ibis
+
         column = floats(column)
         zero, low, high = (ibis.literal(float(bound), "float64") for bound in (0, self.lower, self.upper))
         # What lies within comes first, because engines go on with the other rows only (DuckDB, 10^7 rows: 0.20 s, 0.23 s with
         # it last); some take NaN for the largest of all numbers.
         above = (column > high) & ~column.isnan()
         clipped = ibis.cases((column.between(low, high), column), (column < low, low), (above, high), else_=zero)
-        return self._shifted(clipped).floor().cast("int64")
+        floored = self._shifted(clipped).floor()
+        return floored if floored.type().is_floating() else floored.cast("float64")
 
     def in_unit_of_column(self, units: Any) -> Any:
         """A column of units as amounts: whole numbers where steps are whole, floats otherwise."""

@@ -8,8 +8,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from designer.certified.guarantee import TIMING, Guarantee
 from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
@@ -18,7 +16,6 @@ from designer.records import policies
 from designer.records.policy import Policy
 from designer.records.values import entry
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
-from designer.selection.mechanism import Selection
 from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
 from designer.tables.loss_rate import rate_per_row, splitting_policy
@@ -259,9 +256,7 @@ class TablePlan(Specified):
         """
         row = RowUnit(unit, entity, rows_per_entity)
         rows = row.rows(table, self.columns)
-        answers = noisy_answers(
-            self.queries, self.noisy, rows, SystemEntropy(), lambda selection, counts: selection.release(counts).index
-        )
+        answers = noisy_answers(self.queries, self.noisy, rows, SystemEntropy())
         return TableRelease(answers, self.guarantee_for(row), self.fingerprint)
 
     def release_records(
@@ -282,14 +277,9 @@ class TablePlan(Specified):
     ) -> TableSimulation:
         """The same of a PUBLIC or synthetic table, stamped as not private."""
         entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
-
-        def choose(selection: Selection, counts: Any) -> int:
-            own = None if seed is None else int(entropy.random_words(1)[0] >> np.uint64(1))
-            return int(selection.simulate(counts, 1, own).indices[0])
-
         stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
         rows = RowUnit(unit, entity, rows_per_entity).rows(table, self.columns)
-        return TableSimulation(noisy_answers(self.queries, self.noisy, rows, entropy, choose), stamp)
+        return TableSimulation(noisy_answers(self.queries, self.noisy, rows, entropy), stamp)
 
     def core(self) -> dict[str, Any]:
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from designer.errors import InvalidProblem
 from designer.records.values import entry, is_missing
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
-from designer.tables.exact_sums import limbs, total_of_limbs
+from designer.tables.exact_sums import exact_sums, quick_rows, totals
 from designer.tables.given import Rationals
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
@@ -68,9 +69,8 @@ class Query(Immutable, ABC):
         return f"by {self.groups.sentence()}" + (f" where {where}" if where else "")
 
     def to_spec(self) -> dict[str, Any]:
-        """Plain data, `kind` first."""
-        where = [condition.to_spec() for condition in self.where]
-        return {"kind": self.kind, "name": self.name, "groups": self.groups.to_spec(), "where": where}
+        """Plain data but for the groups, whose place among the levels of a plan `query_to_spec` writes."""
+        return {"where": [condition.to_spec() for condition in self.where]}
 
 
 @dataclass(frozen=True)
@@ -125,13 +125,22 @@ class Additive(Query):
     def inputs(self, table: Any) -> list[Any]:
         """Columns of an Ibis table that are to be aggregated."""
 
+    def quick_inputs(self, table: Any) -> list[Any]:
+        """The same, some of them as floats whose sums over `quick_rows` rows are exact."""
+        return self.inputs(table)
+
+    @property
+    def quick_rows(self) -> float:
+        """From how many rows of a group on the aggregates of `quick_inputs` may be inexact; infinite where they are integers."""
+        return math.inf
+
     @abstractmethod
     def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
         """Aggregates of those columns, as integers within 64 bits."""
 
-    def number(self, found: list[Any]) -> int:
-        """The number of steps, from the aggregates of one group."""
-        return int(found[0] or 0)
+    def numbers(self, found: Sequence[Sequence[Any]]) -> list[int]:
+        """The numbers of steps of groups, from the columns of their aggregates."""
+        return totals(found)
 
     def variance_words(self) -> str:
         """The variance, or the least and the largest of those of the groups."""
@@ -228,14 +237,26 @@ class Sum(Additive):
         return abs(self.measure.units(entry(record, self.measure.column)))
 
     def inputs(self, table: Any) -> list[Any]:
-        units, met = self.measure.expression(table), all_met(self.where, table)
+        return self._counted(self.measure.expression(table), table)
+
+    def quick_inputs(self, table: Any) -> list[Any]:
+        quick = self.quick_rows < math.inf
+        return self._counted(self.measure.quick_expression(table), table) if quick else self.inputs(table)
+
+    @property
+    def quick_rows(self) -> float:
+        return quick_rows(self._bound)
+
+    @property
+    def _bound(self) -> int:
+        return max(map(abs, self.measure.bounds))
+
+    def _counted(self, units: Any, table: Any) -> list[Any]:
+        met = all_met(self.where, table)
         return [units] if met is None else [met.ifelse(units, 0)]
 
     def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
-        return [limb.sum() for limb in limbs(inputs[0], max(map(abs, self.measure.bounds)))]
-
-    def number(self, found: list[Any]) -> int:
-        return total_of_limbs(found)
+        return exact_sums(inputs[0], self._bound)
 
     def sentence(self) -> str:
         return (

@@ -37,4 +37,4 @@ def query_from_spec(spec: Mapping[str, Any], levels: list[Groups]) -> Query:
 
 def query_to_spec(query: Query, levels: list[Groups]) -> dict[str, Any]:
     """Plain data; groups by their place in the plan, because lists of keys are long and shared."""
-    return {**query.to_spec(), "groups": levels.index(query.groups)}
+    return {"kind": query.kind, "name": query.name, "groups": levels.index(query.groups), **query.to_spec()}

@@ -132,7 +132,7 @@ class UnitSplitting(Immutable):
         units = inputs[: len(self.measures)]
         thresholds = inputs[len(self.measures) :] or [ibis.literal(T, "int64") for T in self._units(self.thresholds)]
         sizes = [u if measure.lower == 0 else u.abs() for u, measure in zip(units, self.measures, strict=True)]
-        needed = [_quotient(size + (T - 1), T) for size, T in zip(sizes, thresholds, strict=True)]
+        needed = [quotient(size + (T - 1), T) for size, T in zip(sizes, thresholds, strict=True)]
         return ibis.greatest(ibis.literal(1, "int64"), *needed)
 
     def split(self, table: Any, place: str = "split") -> Any:
@@ -197,7 +197,7 @@ def _thresholds(measures: Sequence[Measure], given: Sequence[object], field: str
     return exact
 
 
-def _quotient(dividend: Any, divisor: Any) -> Any:
+def quotient(dividend: Any, divisor: Any) -> Any:
     """`floor(dividend / divisor)` for whole numbers below 2^53, whichever way the engine divides.
 
     Where the engine divides floats, the rounded quotient of a and b does not reach the next whole number k. It is 1 / b or more
