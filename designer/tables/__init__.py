@@ -7,10 +7,12 @@ from designer.tables.key import Key
 from designer.tables.least import least_plan, variance_meeting
 from designer.tables.measure import Measure
 from designer.tables.partition_selection import PartitionSelection
-from designer.tables.plan import PolicyCertificate, TablePlan
+from designer.tables.plan import TablePlan
+from designer.tables.policy_certificate import PolicyCertificate
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Average, Count, CountDistinct, Sum, variance_for
 from designer.tables.unit_splitting import UnitSplitting
+from designer.tables.variance_by import VarianceBy
 
 __all__ = [
     "OTHERS",
@@ -29,6 +31,7 @@ __all__ = [
     "TablePlan",
     "TableRelease",
     "UnitSplitting",
+    "VarianceBy",
     "hierarchy",
     "least_plan",
     "nested_codes",

@@ -5,6 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from designer.tables.variance_by import VarianceBy
 
 Given = Fraction | float | str
 
@@ -29,11 +33,11 @@ class OptionalRational:
         raise NotImplementedError
 
 
-class Rationals:
-    """The same for one rational or one for each group."""
+class Variances:
+    """The same for one rational, one for each group, or one by label (`VarianceBy`)."""
 
-    def __get__(self, owner: object, kind: type | None = None) -> Fraction | tuple[Fraction, ...]:
+    def __get__(self, owner: object, kind: type | None = None) -> Fraction | tuple[Fraction, ...] | VarianceBy:
         raise NotImplementedError
 
-    def __set__(self, owner: object, value: Given | Sequence[Given]) -> None:
+    def __set__(self, owner: object, value: Given | Sequence[Given] | VarianceBy) -> None:
         raise NotImplementedError

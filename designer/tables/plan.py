@@ -11,16 +11,17 @@ from typing import Any
 from designer.certified.guarantee import TIMING, Guarantee
 from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
-from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
+from designer.errors import InvalidProblem, InvalidSpec
 from designer.records import policies
 from designer.records.policy import Policy
 from designer.records.values import entry
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
-from designer.tables.loss_rate import rate_per_row, splitting_policy
+from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
 from designer.tables.measure import Measure
-from designer.tables.partition_selection import delta_of_rows
+from designer.tables.partition_selection import PartitionSelection, delta_of_rows
+from designer.tables.policy_certificate import PolicyCertificate
 from designer.tables.promise import FOUND, NOTION, OF_ENTITIES, THEOREM
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, CountDistinct, Query
@@ -28,56 +29,12 @@ from designer.tables.query_file import query_from_spec, query_to_spec
 from designer.tables.run import noisy_answers
 from designer.tables.schema import MOST_QUERIES, PARAMETERS, PLAN, RHO_IS_STATED
 from designer.tables.unit_splitting import UnitSplitting
-from designer.values.checks import count, rational
+from designer.values.checks import count, rational, rational_from
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
-from designer.values.printing import printed
 from designer.values.schema import (
-    RATIONAL,
-    Named,
-    exactly,
     keys,
-    list_of,
-    noted,
-    or_null,
-    record,
-    text,
 )
-
-
-@dataclass(frozen=True)
-class PolicyCertificate:
-    """What was recomputed: the loss of each query as a formula, the rate per split row, the delta of selected groups."""
-
-    holds: bool
-    terms: tuple[str, ...]
-    rho_per_split_row: str | None
-    arithmetic: str
-    theorem: str
-    schema = Named(
-        "certificate_of_policy",
-        record(
-            {
-                "holds": exactly(True),
-                "terms": noted("The loss of each query as a formula.", list_of(text())),
-                "rho_per_split_row": or_null(RATIONAL),
-                "arithmetic": text(),
-                "theorem": text(),
-            }
-        ),
-    )
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "terms", tuple(map(printed, self.terms)))
-
-    def require(self) -> PolicyCertificate:
-        """Itself when it holds; otherwise NotPrivate."""
-        if not self.holds:
-            raise NotPrivate(
-                f"plan: one split row costs {self.rho_per_split_row}, more than the stated rho; widen the noise or state a "
-                "larger rho."
-            )
-        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +42,10 @@ class TablePlan(Specified):
     """Queries of one table, each with its noise; the policy `P(r)`, what adding or removing record r costs,
     is the sum of their losses.
 
-    splitting, rho: a coarser policy to publish beside the exact one, `rho m(r)^2`, m(r) the rows of r after `splitting`
-    (Algorithm 1 of Seeman et al.); without rho, the least that holds. Construction proves `P(r) <= rho m(r)^2` for every
-    record, and raises `NotPrivate` otherwise.
+    splitting, rho, constant: a coarser policy to publish beside the exact one, `constant + rho m(r)^2`, m(r) the rows of r
+    after `splitting` (Algorithm 1 of Seeman et al.); without rho, the least that holds. The constant part, 0 unless stated, is
+    for what costs every record the same (`flat_loss`: counts, quantiles; Lemma 5.6). Construction proves that the policy is
+    above P for every record, and raises `NotPrivate` otherwise.
 
     >>> from designer.tables import Count, Groups, Measure, Sum, variance_for
     >>> emp, industry = Measure("emp"), Groups(["industry"], keys=[["Retail"], ["Mining"]])
@@ -107,6 +65,7 @@ class TablePlan(Specified):
     queries: Sequence[Query]
     splitting: UnitSplitting | None = None
     rho: Fraction | None = None
+    constant: Fraction | None = None
     privacy: PolicyCertificate = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -120,8 +79,10 @@ class TablePlan(Specified):
                 f"queries: two are named {next(name for name in names if names.count(name) > 1)!r}; rename one."
             )
         self._require_one_rule()
-        if self.rho is not None and self.splitting is None:
-            raise InvalidProblem("rho: is the cost of a split row; give the splitting, too.")
+        if (self.rho is not None or self.constant is not None) and self.splitting is None:
+            raise InvalidProblem("rho, constant: say what a record costs by its split rows; give the splitting, too.")
+        if self.constant is not None:
+            object.__setattr__(self, "constant", rational_from(self.constant, "constant", 0))
         if self.splitting is not None:
             object.__setattr__(self, "rho", self._rate() if self.rho is None else rational(self.rho, "rho"))
         object.__setattr__(self, "privacy", self.verify().require())
@@ -206,11 +167,11 @@ class TablePlan(Specified):
         """The exact policy of records that count in every query, of the least noise where groups differ:
         `loss(r) <= policy.exact(amounts(r))`."""
         parts: list[Policy] = [query.rho_policy() for query in self.queries if isinstance(query, Quantile)]
-        parts += [splitting_policy(level.selection) for level in self.levels if level.selection]
+        parts += [selection_policy(level.selection) for level in self.levels if level.selection]
         sums: dict[str, Fraction] = {}
         counts = []
         for query in self.noisy:
-            precision = 1 / min(query.grid_variances()) / query.step**2
+            precision = 1 / query.least_variance / query.step**2
             if (measure := getattr(query, "measure", None)) is None:
                 counts.append(1 / precision)
             else:
@@ -220,10 +181,38 @@ class TablePlan(Specified):
         return parts[0] if len(parts) == 1 else policies.SumOfPolicies(tuple(parts))
 
     def _rate(self) -> Fraction:
+        return self._row_cost.rho(self.constant)
+
+    @cached_property
+    def _row_cost(self) -> RowCost:
         assert self.splitting is not None
-        rates = [rate_per_row(query, self.splitting) for query in self.queries]
-        selected = [rate_per_row(level.selection, self.splitting) for level in self.levels if level.selection]
-        return sum([*rates, *selected], Fraction(0))
+        selections = [level.selection for level in self.levels if level.selection]
+        parts: list[Query | PartitionSelection] = [*self.queries, *selections]
+        return sum((cost_per_row(part, self.splitting) for part in parts), RowCost())
+
+    @property
+    def flat_loss(self) -> Fraction:
+        """What the queries that cost every record the same cost together: with this constant, rho is that of the sums."""
+        if self.splitting is None:
+            raise InvalidProblem("splitting: missing; without one there is no loss of split rows to tell it from.")
+        return self._row_cost.constant
+
+    @property
+    def split_policy(self) -> Policy:
+        """The coarser policy, `constant + rho m(r)^2`, a function of `amounts(record)`.
+
+        >>> from designer.tables import Groups, Measure, Quantile, Sum, variance_for
+        >>> pay = Measure("pay")
+        >>> median = Quantile("median", Groups(), (), pay, 0.5, (0, 10, 20), "0.1")
+        >>> total = Sum("total", Groups(), variance=variance_for(5, "0.2"), measure=pay)
+        >>> plan = TablePlan([median, total], UnitSplitting([pay], [5]), constant="0.1")
+        >>> [float(plan.split_policy.exact({"pay": pay})) for pay in (15, 10, 3)]
+        [1.9, 0.9, 0.3]
+        """
+        if self.splitting is None or self.rho is None:
+            raise InvalidProblem("splitting: missing; state one to have a policy by split rows.")
+        rows = splitting_policy(self.splitting, self.rho)
+        return policies.SumOfPolicies((policies.ConstantPolicy(self.constant), rows)) if self.constant else rows
 
     def verify(self) -> PolicyCertificate:
         """The certificate, recomputed from the frozen numbers: the losses of all queries,
@@ -287,25 +276,27 @@ class TablePlan(Specified):
             "queries": [query_to_spec(query, self.levels) for query in self.queries],
             "splitting": None if self.splitting is None else self.splitting.to_spec(),
             "rho": None if self.rho is None else str(self.rho),
+            **({} if self.constant is None else {"constant": str(self.constant)}),
         }
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> TablePlan:
-        require_keys(core, keys(cls.schema), "mechanism")
+        stated = {"constant"} & set(core)
+        require_keys(core, keys(cls.schema) | stated, "mechanism")
         if not all(isinstance(core[key], list) for key in ("levels", "queries")):
             raise InvalidSpec("levels, queries: must be lists.")
         levels = [Groups.from_spec(level) for level in core["levels"]]
         splitting = None if core["splitting"] is None else UnitSplitting.from_spec(core["splitting"])
-        return cls(tuple(query_from_spec(query, levels) for query in core["queries"]), splitting, core["rho"])
+        return cls(
+            tuple(query_from_spec(query, levels) for query in core["queries"]), splitting, core["rho"], core.get("constant")
+        )
 
     @property
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
-        split = (
-            ""
-            if self.splitting is None
-            else f" P(r) <= {self.rho} * m(r)^2, m(r) the rows of r after splitting at {_thresholds(self.splitting)}."
-        )
+        flat = f"{self.constant} + " if self.constant else ""
+        rows = "" if self.splitting is None else f"m(r) the rows of r after splitting at {_thresholds(self.splitting)}."
+        split = rows and f" P(r) <= {flat}{self.rho} * m(r)^2, {rows}"
         return Guarantee(
             unit="One record of the table, with a loss P(r) of its own: a public function of the record.",
             relation="One record may appear or disappear, whatever the others are.",
@@ -370,6 +361,7 @@ class TablePlan(Specified):
         from solvers.exact.rational import float_above
 
         rows = {} if self.rho is None else {"rho_per_split_row": float_above(self.rho)}
+        rows |= {} if self.constant is None else {"constant_loss": float_above(self.constant)}
         selections = [level.selection for level in self.levels if level.selection]
         total = sum(selection.delta for selection in selections)
         return {**rows, self._delta_name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0, "queries": len(self.queries)}

@@ -18,16 +18,19 @@ from designer.records.values import entry, is_missing
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
 from designer.tables.exact_sums import exact_sums, quick_rows, totals
-from designer.tables.given import Rationals
+from designer.tables.given import Variances
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
+from designer.tables.variance_by import VarianceBy
 from designer.values.arrays import Immutable
 from designer.values.checks import rational, shown
 from designer.values.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
 
 MOST_NAME = 200
 
-VARIANCE = Named("variance", noted("For all groups, or one for each.", either(RATIONAL, RATIONALS)))
+VARIANCE = Named(
+    "variance", noted("For all groups, one for each, or by label.", either(RATIONAL, RATIONALS, VarianceBy.schema))
+)
 # What every query says; `groups` is a place among the levels of its plan.
 ASKED: Mapping[str, Fragment] = {"name": text(), "groups": PLACE, "where": list_of(Condition.schema, least=0)}
 
@@ -78,26 +81,33 @@ class Additive(Query):
     """A whole number of steps for each group, plus discrete Gaussian noise: a record moves
     one group's number by `amount(r)` steps at most.
 
-    variance: of the noise, in the unit of the answer; one for all groups, or one for each of the public keys. The record costs
+    variance: of the noise, in the unit of the answer; one for all groups, one for each of the public keys, or a `VarianceBy`
+    label, for keys that are found privately, too. The record costs
     `(amount step)^2 / (2 variance)` of zCDP (Canonne, Kamath and Steinke 2020, theorem 4; docs/theory/tables.md, 1).
     """
 
-    variance: Rationals = Fraction(0)  # type: ignore[assignment]
+    variance: Variances = Fraction(0)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         given = self.variance
+        if isinstance(given, VarianceBy):
+            given.place(self.groups)
+        else:
+            object.__setattr__(self, "variance", self._exact(given))
+        if not 0 < min(self.variances) <= max(self.variances) <= LARGEST_VARIANCE * self.step**2:
+            raise InvalidProblem(
+                f"variance: must lie above 0, and be at most 2^110 squared steps of {self.step}; use a coarser step."
+            )
+
+    def _exact(self, given: Any) -> Fraction | tuple[Fraction, ...]:
         many = isinstance(given, Sequence) and not isinstance(given, str)
-        exact = tuple(rational(v, "variance") for v in (given if many else [given]))  # type: ignore[union-attr]
+        exact = tuple(rational(v, "variance") for v in (given if many else [given]))
         if many and len(exact) != len(self.groups.keys or ()):
             raise InvalidProblem(
                 f"variance: {len(exact)} for {len(self.groups.keys or ())} public keys; give one, or one for each key."
             )
-        if not all(0 < v / self.step**2 <= LARGEST_VARIANCE for v in exact):
-            raise InvalidProblem(
-                f"variance: must lie above 0, and be at most 2^110 squared steps of {self.step}; use a coarser step."
-            )
-        object.__setattr__(self, "variance", exact if many else exact[0])
+        return exact if many else exact[0]
 
     @property
     def step(self) -> Fraction:
@@ -106,12 +116,27 @@ class Additive(Query):
 
     def variance_of(self, labels: Labels) -> Fraction:
         """The variance of the noise in a group."""
+        if isinstance(self.variance, VarianceBy):
+            return self.variance.of(self.groups, labels)
         return self.variance[self.groups.place[labels]] if isinstance(self.variance, tuple) else self.variance
 
-    def grid_variances(self) -> tuple[Fraction, ...]:
-        """Variances on the grid of integers: one, or one for each key."""
-        given = self.variance if isinstance(self.variance, tuple) else (self.variance,)
-        return tuple(v / self.step**2 for v in given)
+    @property
+    def variances(self) -> tuple[Fraction, ...]:
+        """All variances that a group may have: one, one for each key, or one for each label."""
+        if isinstance(self.variance, VarianceBy):
+            return self.variance.values
+        return self.variance if isinstance(self.variance, tuple) else (self.variance,)
+
+    @property
+    def least_variance(self) -> Fraction:
+        """The least of them, on the grid of integers."""
+        return min(self.variances) / self.step**2
+
+    def grid_variances(self, keys: Sequence[Labels]) -> tuple[Fraction, ...]:
+        """Variances on the grid of integers of groups that are listed, or were found: one, or one for each."""
+        given = [self.variance_of(key) for key in keys] if isinstance(self.variance, VarianceBy) else self.variances
+        unit = self.step**2
+        return tuple(given) if unit == 1 else tuple(v / unit for v in given)
 
     def amount(self, record: Mapping[str, Any]) -> int:
         """The most steps by which a record that counts can move the number of its group."""
@@ -131,7 +156,7 @@ class Additive(Query):
 
     @property
     def quick_rows(self) -> float:
-        """From how many rows of a group on the aggregates of `quick_inputs` may be inexact; infinite where they are integers."""
+        """Up to how many rows of a group the aggregates of `quick_inputs` are exact; infinite where they are integers."""
         return math.inf
 
     @abstractmethod
@@ -144,15 +169,13 @@ class Additive(Query):
 
     def variance_words(self) -> str:
         """The variance, or the least and the largest of those of the groups."""
-        return (
-            f"{self.variance}"
-            if isinstance(self.variance, Fraction)
-            else f"{min(self.variance)} .. {max(self.variance)} by group"
-        )
+        if isinstance(self.variance, Fraction):
+            return f"{self.variance}"
+        by = self.variance.by.name if isinstance(self.variance, VarianceBy) else "group"
+        return f"{min(self.variances)} .. {max(self.variances)} by {by}"
 
     def to_spec(self) -> dict[str, Any]:
-        many = isinstance(self.variance, tuple)
-        return {**super().to_spec(), "variance": [str(v) for v in self.variance] if many else str(self.variance)}  # type: ignore[union-attr]
+        return {**super().to_spec(), "variance": variance_to_spec(self.variance)}
 
 
 @dataclass(frozen=True)
@@ -276,8 +299,8 @@ class Average(Query):
     """
 
     measure: Measure = None  # type: ignore[assignment]  # required; behind `where`, which is not
-    variance: Rationals = Fraction(0)  # type: ignore[assignment]
-    count_variance: Rationals = Fraction(0)  # type: ignore[assignment]
+    variance: Variances = Fraction(0)  # type: ignore[assignment]
+    count_variance: Variances = Fraction(0)  # type: ignore[assignment]
     kind = "average"
     schema = of_kind(
         "query",
@@ -310,6 +333,13 @@ class Average(Query):
         sums, counts = (part.to_spec() for part in self.parts)
         own = {"measure": sums["measure"], "variance": sums["variance"], "count_variance": counts["variance"]}
         return {**super().to_spec(), **own}
+
+
+def variance_to_spec(variance: Fraction | tuple[Fraction, ...] | VarianceBy) -> Any:
+    """Plain data."""
+    if isinstance(variance, VarianceBy):
+        return variance.to_spec()
+    return [str(v) for v in variance] if isinstance(variance, tuple) else str(variance)
 
 
 def with_value(where: tuple[Condition, ...], measure: Measure) -> tuple[Condition, ...]:

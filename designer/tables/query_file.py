@@ -11,6 +11,7 @@ from designer.tables.groups import Groups
 from designer.tables.measure import Measure
 from designer.tables.quantile import Quantile
 from designer.tables.queries import ASKED, Average, Count, CountDistinct, Query, Sum
+from designer.tables.variance_by import VarianceBy
 from designer.values.json_text import require_keys
 from designer.values.schema import Named, either, keys
 
@@ -31,6 +32,8 @@ def query_from_spec(spec: Mapping[str, Any], levels: list[Groups]) -> Query:
         own["measure"] = Measure.from_spec(own["measure"])
     if "candidates" in own:
         own["candidates"] = tuple(own["candidates"])
+    for key in {"variance", "count_variance"} & set(own):
+        own[key] = VarianceBy.from_spec(own[key]) if isinstance(own[key], dict) else own[key]
     where = tuple(map(Condition.from_spec, spec["where"]))
     return KINDS[kind](name=spec["name"], groups=levels[spec["groups"]], where=where, **own)
 

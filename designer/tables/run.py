@@ -54,8 +54,9 @@ def _selected(level: Groups, exact: Numbers, entropy: Entropy) -> tuple[Labels, 
 
 
 def _noisy(query: Additive, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> Answer:
-    variances = query.grid_variances()
-    law = DiscreteGaussian(variances)
+    if not keys:  # none was found
+        return Answer(query.name, _columns(query), keys, frozen(np.zeros(0)), frozen(np.zeros(0)), (), query.step)
+    law = DiscreteGaussian(query.grid_variances(keys))
     noise = _draws(law, len(keys), entropy)
     integers = tuple(map(operator.add, exact, noise))
     values = _amounts(integers, query.step)

@@ -155,7 +155,7 @@ def _octets(labels: Any) -> Any:
 
 
 def _in_one(levels: Sequence[Groups], keys: Mapping[Key, str], fine: Any, joined: bool) -> Any:
-    """All levels in one expression: the place of the level, labels `k0, ...` as bytes, sums, the most rows of a part of them."""
+    """All levels in one expression: the place of the level, labels `k0, ...` as bytes, sums, and rows as `_at_level`."""
     import ibis
 
     sums = {name: whole(fine[name]) for name in fine.columns if name not in keys.values()}

@@ -135,7 +135,7 @@ def test_the_number_of_words_does_not_depend_on_the_scores(law: str) -> None:
 
 @pytest.mark.parametrize("error", [1e-12, 0.05, math.inf, math.nan], ids=str)
 def test_one_index_from_each_of_many_laws_is_what_its_word_says_exactly(error: float) -> None:
-    """Laws known by floats, off by as much as is said, against the laws themselves on the same words; with an error that decides
+    """Laws known by floats against the laws themselves on the same words; with an error that decides
     little or nothing the exact law is asked."""
     generator = np.random.default_rng(4)
     gaps = [[Fraction(int(g), 1000) for g in row] for row in generator.integers(0, 20_000, (500, 9))]
