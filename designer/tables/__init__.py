@@ -1,11 +1,13 @@
 """Per-record private releases of tables of any size: plans of queries, with their policies, run where the records live."""
 
+from designer.records.slow_policies import StudentNoise, TransformedNoise
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.condition import Condition
 from designer.tables.groups import OTHERS, Groups, hierarchy, nested_codes, tree
 from designer.tables.key import Key
 from designer.tables.least import least_plan, variance_meeting
 from designer.tables.measure import Measure
+from designer.tables.other_noise import PureSum, SlowlyScaledSum
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.plan import TablePlan
 from designer.tables.policy_certificate import PolicyCertificate
@@ -26,10 +28,14 @@ __all__ = [
     "Measure",
     "PartitionSelection",
     "PolicyCertificate",
+    "PureSum",
     "Quantile",
+    "SlowlyScaledSum",
+    "StudentNoise",
     "Sum",
     "TablePlan",
     "TableRelease",
+    "TransformedNoise",
     "UnitSplitting",
     "VarianceBy",
     "hierarchy",

@@ -17,17 +17,17 @@ from designer.engines.texts import by_bytes, octets, octets_of, text_of
 from designer.tables.groups import Groups, Labels
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.quantile import Quantile
-from designer.tables.queries import Additive
+from designer.tables.queries import Aggregated
 
 Numbers = dict[Labels, list[int]]
-Part = Additive | PartitionSelection
+Part = Aggregated | PartitionSelection
 Found = Mapping[str, Sequence[Any]]
 Cells = Mapping[Labels, NDArray[np.int64]]
 
 MOST_LITERALS = 500  # keys written into a query: Ibis takes 0.1 ms for each, and some engines compare them with every row
 
 
-def parts_of(groups: Groups, queries: Sequence[Additive]) -> list[Part]:
+def parts_of(groups: Groups, queries: Sequence[Aggregated]) -> list[Part]:
     """What is aggregated for a level: its queries, then the count that selects groups, if any."""
     return [*queries, *([groups.selection] if groups.selection else [])]
 

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from designer.engines import texts
+from designer.values.arrays import Floats
 
 LIMB_BITS = 26
 WIDE_SUMS = ("duckdb",)  # engines that sum 64-bit integers in 128 bits
@@ -56,3 +60,20 @@ def totals(sums: Sequence[Sequence[Any]]) -> list[int]:
     for place, limb in enumerate(sums[1:], 1):
         lowest = [total + (int(value or 0) << (LIMB_BITS * place)) for total, value in zip(lowest, limb, strict=True)]
     return lowest
+
+
+def amounts(numbers: Sequence[int], step: Fraction) -> Floats:
+    """The floats nearest to `number step`: where no product leaves 2^53, floats divide as correctly as Python does."""
+    small = max(map(abs, numbers), default=0) * step.numerator < 2**53 and step.denominator < 2**53
+    if not small:
+        return np.array([_amount(number, step) for number in numbers])
+    return np.array(numbers, dtype=np.float64) * step.numerator / step.denominator
+
+
+def _amount(number: int, step: Fraction) -> float:
+    """The float nearest to `number step` (Python divides integers correctly rounded);
+    beyond the floats it is infinite: a refusal would depend on data."""
+    try:
+        return number * step.numerator / step.denominator
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf

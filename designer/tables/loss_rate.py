@@ -10,6 +10,7 @@ from designer.errors import InvalidProblem
 from designer.records import policies
 from designer.records.policy import Policy
 from designer.tables.groups import OTHERS, Groups, Labels
+from designer.tables.other_noise import OtherNoise
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, Query, Sum
@@ -49,17 +50,23 @@ def cost_per_row(part: Query | PartitionSelection, splitting: UnitSplitting) -> 
         return RowCost(part.rho)
     if isinstance(part, Average):
         return sum((cost_per_row(inner, splitting) for inner in part.parts), RowCost())
+    if isinstance(part, OtherNoise):
+        return RowCost(rate=part.row_rate(max(own[_place(part, splitting)] for own in splitting.all_thresholds)))
     assert isinstance(part, Additive)
     if not isinstance(part, Sum):
         return RowCost(1 / (2 * part.least_variance))
     return RowCost(rate=_rate_of_sum(part, splitting))
 
 
-def _rate_of_sum(part: Sum, splitting: UnitSplitting) -> Fraction:
+def _place(part: Sum | OtherNoise, splitting: UnitSplitting) -> int:
     columns = [measure.column for measure in splitting.measures]
     if part.measure.column not in columns:
         raise InvalidProblem(f"splitting: has no threshold for {part.measure.column!r}, which {part.name!r} sums; add one.")
-    place = columns.index(part.measure.column)
+    return columns.index(part.measure.column)
+
+
+def _rate_of_sum(part: Sum, splitting: UnitSplitting) -> Fraction:
+    place = _place(part, splitting)
     if isinstance(part.variance, VarianceBy):
         return max(
             thresholds[place] ** 2 / (2 * variance) for thresholds, variance in _pairs(splitting, part.groups, part.variance)
@@ -82,7 +89,7 @@ def _pairs(splitting: UnitSplitting, groups: Groups, variance: VarianceBy) -> li
     if splitting.by == variance.by and not groups.has_others:
         same = {label: (own.get(label, splitting.thresholds), noise.get(label, variance.other)) for label in {**own, **noise}}
         return [(splitting.thresholds, variance.other), *same.values()]
-    return [(thresholds, v) for thresholds in (splitting.thresholds, *own.values()) for v in variance.values]
+    return [(thresholds, v) for thresholds in splitting.all_thresholds for v in variance.values]
 
 
 def _applicable(splitting: UnitSplitting, groups: Groups, key: Labels | None) -> list[Thresholds]:
@@ -91,7 +98,7 @@ def _applicable(splitting: UnitSplitting, groups: Groups, key: Labels | None) ->
     own = dict(splitting.own)
     if key is not None and splitting.by in groups.columns and (label := key[groups.columns.index(splitting.by)]) != OTHERS:
         return [own.get(label, splitting.thresholds)]
-    return [splitting.thresholds, *own.values()]
+    return splitting.all_thresholds
 
 
 def selection_policy(selection: PartitionSelection) -> Policy:

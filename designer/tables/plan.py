@@ -20,11 +20,21 @@ from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
 from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
 from designer.tables.measure import Measure
+from designer.tables.other_noise import OtherNoise
 from designer.tables.partition_selection import PartitionSelection, delta_of_rows
 from designer.tables.policy_certificate import PolicyCertificate
-from designer.tables.promise import FOUND, NOTION, OF_ENTITIES, THEOREM
+from designer.tables.promise import (
+    FOUND,
+    GAUSSIANS,
+    NOTION,
+    OF_ENTITIES,
+    OF_OTHER_NOISE,
+    OTHER_LAWS,
+    PURE,
+    THEOREM,
+)
 from designer.tables.quantile import Quantile
-from designer.tables.queries import Additive, Average, CountDistinct, Query
+from designer.tables.queries import Additive, Aggregated, Average, CountDistinct, Query
 from designer.tables.query_file import query_from_spec, query_to_spec
 from designer.tables.run import noisy_answers
 from designer.tables.schema import MOST_QUERIES, PARAMETERS, PLAN, RHO_IS_STATED
@@ -73,7 +83,7 @@ class TablePlan(Specified):
         if not 1 <= len(queries) <= MOST_QUERIES or not all(isinstance(query, Query) for query in queries):
             raise InvalidProblem(f"queries: give 1 to {MOST_QUERIES} queries of designer.tables.")
         object.__setattr__(self, "queries", queries)
-        names = [part.name for part in self.noisy] + [query.name for query in queries if not isinstance(query, Additive)]
+        names = [part.name for part in self.noisy] + [query.name for query in queries if not isinstance(query, Aggregated)]
         if len(set(names)) != len(names):
             raise InvalidProblem(
                 f"queries: two are named {next(name for name in names if names.count(name) > 1)!r}; rename one."
@@ -96,13 +106,17 @@ class TablePlan(Specified):
                 )
 
     @cached_property
-    def noisy(self) -> tuple[Additive, ...]:
-        """All numbers that get Gaussian noise, the parts of averages among them."""
+    def noisy(self) -> tuple[Aggregated, ...]:
+        """All sums and counts that get noise, the parts of averages among them."""
         parts = (
-            (query,) if isinstance(query, Additive) else query.parts if isinstance(query, Average) else ()
+            (query,) if isinstance(query, Aggregated) else query.parts if isinstance(query, Average) else ()
             for query in self.queries
         )
         return tuple(part for group in parts for part in group)
+
+    @property
+    def _selections(self) -> list[PartitionSelection]:
+        return [level.selection for level in self.levels if level.selection]
 
     @cached_property
     def levels(self) -> list[Groups]:
@@ -112,7 +126,7 @@ class TablePlan(Specified):
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """All measures that queries, selections and the splitting read."""
-        splittings = [level.selection.splitting for level in self.levels if level.selection] + [self.splitting]
+        splittings = [selection.splitting for selection in self._selections] + [self.splitting]
         measured = [measure for query in self.queries if isinstance(measure := getattr(query, "measure", None), Measure)]
         return tuple(dict.fromkeys([*measured, *(measure for split in splittings if split for measure in split.measures)]))
 
@@ -125,7 +139,7 @@ class TablePlan(Specified):
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that are read."""
-        splittings = [self.splitting, *(level.selection.splitting for level in self.levels if level.selection)]
+        splittings = [self.splitting, *(selection.splitting for selection in self._selections)]
         keys = [key.column for level in self.levels for key in level.columns]
         keys += [split.by.column for split in splittings if split and split.by]
         asked = [condition.column for query in self.queries for condition in query.where]
@@ -152,9 +166,22 @@ class TablePlan(Specified):
         found = [level.selection for level in self.levels if level.selection and level.label(record) is not None]
         return min(1.0, sum(selection.delta_of(selection.contribution(record)) for selection in found) * (1 + 2.0**-40))
 
+    @property
+    def pure(self) -> bool:
+        """Has every query a pure budget, and is no group found privately?"""
+        budgets = (isinstance(query, OtherNoise) and query.pure_policy is not None for query in self.queries)
+        return all(budgets) and not self._selections
+
+    def pure_loss(self, record: Mapping[str, Any]) -> Fraction:
+        """`E(r)` of a public or hypothetical record: no release is more than `exp(E(r))` times as likely with it as without it.
+        InvalidProblem unless the plan is `pure`."""
+        if not self.pure:
+            raise InvalidProblem("queries: one of them, or a selection, has no pure budget; ask for `loss`, in zCDP.")
+        return sum((query.pure_loss(record) for query in self.queries if isinstance(query, OtherNoise)), Fraction(0))
+
     def amounts(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """The record as the plan measures it, clipped and rounded: what `policy` is a function of."""
-        splittings = [self.splitting, *(level.selection.splitting for level in self.levels if level.selection)]
+        splittings = [self.splitting, *(selection.splitting for selection in self._selections)]
         labels = {split.by.name: split.by.label(record) for split in splittings if split and split.by}
         return {
             **record,
@@ -166,17 +193,18 @@ class TablePlan(Specified):
     def policy(self) -> Policy:
         """The exact policy of records that count in every query, of the least noise where groups differ:
         `loss(r) <= policy.exact(amounts(r))`."""
-        parts: list[Policy] = [query.rho_policy() for query in self.queries if isinstance(query, Quantile)]
-        parts += [selection_policy(level.selection) for level in self.levels if level.selection]
+        parts: list[Policy] = [query.rho_policy() for query in self.queries if isinstance(query, (Quantile, OtherNoise))]
+        parts += map(selection_policy, self._selections)
         sums: dict[str, Fraction] = {}
         counts = []
-        for query in self.noisy:
+        gaussian = [query for query in self.noisy if isinstance(query, Additive)]
+        for query in gaussian:
             precision = 1 / query.least_variance / query.step**2
             if (measure := getattr(query, "measure", None)) is None:
                 counts.append(1 / precision)
             else:
                 sums[measure.column] = sums.get(measure.column, Fraction(0)) + precision
-        if self.noisy:
+        if gaussian:
             parts.insert(0, policies.GaussianSums({column: 1 / p for column, p in sums.items()}, tuple(counts)))
         return parts[0] if len(parts) == 1 else policies.SumOfPolicies(tuple(parts))
 
@@ -186,8 +214,7 @@ class TablePlan(Specified):
     @cached_property
     def _row_cost(self) -> RowCost:
         assert self.splitting is not None
-        selections = [level.selection for level in self.levels if level.selection]
-        parts: list[Query | PartitionSelection] = [*self.queries, *selections]
+        parts: list[Query | PartitionSelection] = [*self.queries, *self._selections]
         return sum((cost_per_row(part, self.splitting) for part in parts), RowCost())
 
     @property
@@ -217,7 +244,7 @@ class TablePlan(Specified):
     def verify(self) -> PolicyCertificate:
         """The certificate, recomputed from the frozen numbers: the losses of all queries,
         and the least rho that covers them."""
-        selected = [level.selection for level in self.levels if level.selection]
+        selected = self._selections
         for query in self.queries:
             if isinstance(query, Quantile):
                 query.choice.verify().require()
@@ -228,9 +255,14 @@ class TablePlan(Specified):
         )
         rate = None if self.splitting is None else self._rate()
         holds = rate is None or (self.rho is not None and rate <= self.rho)
+        theorem = THEOREM + (OF_OTHER_NOISE if self._has_other_noise else "")
         return PolicyCertificate(
-            holds, terms, None if rate is None else str(rate), "exact rationals; tails rounded up", THEOREM
+            holds, terms, None if rate is None else str(rate), "exact rationals; tails rounded up", theorem
         )
+
+    @property
+    def _has_other_noise(self) -> bool:
+        return any(isinstance(query, OtherNoise) for query in self.queries)
 
     @withholding
     def release(
@@ -295,23 +327,20 @@ class TablePlan(Specified):
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
         flat = f"{self.constant} + " if self.constant else ""
-        rows = "" if self.splitting is None else f"m(r) the rows of r after splitting at {_thresholds(self.splitting)}."
+        rows = "" if self.splitting is None else f"m(r) the rows of r after splitting at {self.splitting.threshold_words()}."
         split = rows and f" P(r) <= {flat}{self.rho} * m(r)^2, {rows}"
         return Guarantee(
             unit="One record of the table, with a loss P(r) of its own: a public function of the record.",
             relation="One record may appear or disappear, whatever the others are.",
             unprotected=self._unprotected(),
-            notion=NOTION + (FOUND if any(level.selection for level in self.levels) else ""),
+            notion=NOTION + (FOUND if self._selections else "") + (PURE if self.pure else ""),
             parameters=self._parameters(),
             mechanism=(
                 "P(r) adds up what follows over the queries in which r counts, r clipped and rounded as stated: "
                 f"{'; '.join(self.privacy.terms)}. Where r counts in all of them, with the least noise of each, that is "
                 f"{self.policy.sentence()}.{split}"
             ),
-            sampling=(
-                "Exact: discrete Gaussians from random bits of the operating system, compared with probabilities in "
-                "exact arithmetic."
-            ),
+            sampling=OTHER_LAWS if self._has_other_noise else GAUSSIANS,
             floating_point=(
                 "Every record is rounded to whole steps by a fixed rule of its own; sums, noise and thresholds are exact "
                 "integers. The float handed out is computed from the noisy integer alone."
@@ -330,7 +359,7 @@ class TablePlan(Specified):
         stated = unit.stated(self.guarantee)
         if unit.rows_per_entity is None:
             return stated
-        name, selections = self._delta_name, [level.selection for level in self.levels if level.selection]
+        name, selections = self._delta_name, self._selections
         total = sum(delta_of_rows(selection, unit.rows_per_entity) for selection in selections)
         return replace(
             stated,
@@ -345,7 +374,7 @@ class TablePlan(Specified):
         ]
         if any(level.keys is not None and level.columns for level in self.levels):
             told.append("The listed groups are public and must not have been chosen by looking at the data.")
-        if any(level.selection and not level.selection.uniform for level in self.levels):
+        if not all(selection.uniform for selection in self._selections):
             told.append(
                 "A record that is alone in its group makes the group appear with probability delta(r), near 1 for records "
                 "of very many split rows."
@@ -354,7 +383,7 @@ class TablePlan(Specified):
 
     @property
     def _delta_name(self) -> str:
-        uniform = all(level.selection.uniform for level in self.levels if level.selection)
+        uniform = all(selection.uniform for selection in self._selections)
         return "delta" if uniform else "delta_of_one_row"
 
     def _parameters(self) -> dict[str, float | int | None]:
@@ -362,11 +391,6 @@ class TablePlan(Specified):
 
         rows = {} if self.rho is None else {"rho_per_split_row": float_above(self.rho)}
         rows |= {} if self.constant is None else {"constant_loss": float_above(self.constant)}
-        selections = [level.selection for level in self.levels if level.selection]
+        selections = self._selections
         total = sum(selection.delta for selection in selections)
         return {**rows, self._delta_name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0, "queries": len(self.queries)}
-
-
-def _thresholds(splitting: UnitSplitting) -> str:
-    default = ", ".join(f"{m.column} {T}" for m, T in zip(splitting.measures, splitting.thresholds, strict=True))
-    return default + (f", others by {splitting.by.name}" if splitting.by else "")

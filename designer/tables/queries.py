@@ -77,9 +77,44 @@ class Query(Immutable, ABC):
 
 
 @dataclass(frozen=True)
-class Additive(Query):
-    """A whole number of steps for each group, plus discrete Gaussian noise: a record moves
-    one group's number by `amount(r)` steps at most.
+class Aggregated(Query):
+    """A whole number of steps for each group, which gets noise: a record moves
+    one group's number by `amount(r)` steps at most."""
+
+    @property
+    def step(self) -> Fraction:
+        """Exact numbers are multiples of it."""
+        return Fraction(1)
+
+    def amount(self, record: Mapping[str, Any]) -> int:
+        """The most steps by which a record that counts can move the number of its group."""
+        return 1
+
+    @abstractmethod
+    def inputs(self, table: Any) -> list[Any]:
+        """Columns of an Ibis table that are to be aggregated."""
+
+    def quick_inputs(self, table: Any) -> list[Any]:
+        """The same, some of them as floats whose sums over `quick_rows` rows are exact."""
+        return self.inputs(table)
+
+    @property
+    def quick_rows(self) -> float:
+        """Up to how many rows of a group the aggregates of `quick_inputs` are exact; infinite where they are integers."""
+        return math.inf
+
+    @abstractmethod
+    def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
+        """Aggregates of those columns, as integers within 64 bits."""
+
+    def numbers(self, found: Sequence[Sequence[Any]]) -> list[int]:
+        """The numbers of steps of groups, from the columns of their aggregates."""
+        return totals(found)
+
+
+@dataclass(frozen=True)
+class Additive(Aggregated):
+    """A number with discrete Gaussian noise.
 
     variance: of the noise, in the unit of the answer; one for all groups, one for each of the public keys, or a `VarianceBy`
     label, for keys that are found privately, too. The record costs
@@ -109,11 +144,6 @@ class Additive(Query):
             )
         return exact if many else exact[0]
 
-    @property
-    def step(self) -> Fraction:
-        """Answers are multiples of it."""
-        return Fraction(1)
-
     def variance_of(self, labels: Labels) -> Fraction:
         """The variance of the noise in a group."""
         if isinstance(self.variance, VarianceBy):
@@ -138,34 +168,9 @@ class Additive(Query):
         unit = self.step**2
         return tuple(given) if unit == 1 else tuple(v / unit for v in given)
 
-    def amount(self, record: Mapping[str, Any]) -> int:
-        """The most steps by which a record that counts can move the number of its group."""
-        return 1
-
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         labels, amount = self.group_of(record), self.amount(record)
         return Fraction(0) if labels is None else (amount * self.step) ** 2 / (2 * self.variance_of(labels))
-
-    @abstractmethod
-    def inputs(self, table: Any) -> list[Any]:
-        """Columns of an Ibis table that are to be aggregated."""
-
-    def quick_inputs(self, table: Any) -> list[Any]:
-        """The same, some of them as floats whose sums over `quick_rows` rows are exact."""
-        return self.inputs(table)
-
-    @property
-    def quick_rows(self) -> float:
-        """Up to how many rows of a group the aggregates of `quick_inputs` are exact; infinite where they are integers."""
-        return math.inf
-
-    @abstractmethod
-    def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
-        """Aggregates of those columns, as integers within 64 bits."""
-
-    def numbers(self, found: Sequence[Sequence[Any]]) -> list[int]:
-        """The numbers of steps of groups, from the columns of their aggregates."""
-        return totals(found)
 
     def variance_words(self) -> str:
         """The variance, or the least and the largest of those of the groups."""
@@ -235,22 +240,16 @@ class CountDistinct(Additive):
         return {**super().to_spec(), "of": self.of}
 
 
-@dataclass(frozen=True)
-class Sum(Additive):
-    """`SUM(measure)`: a record of value x, clipped and rounded by its measure, costs `x^2 / (2 variance)`.
+class OfMeasure:
+    """How the values of a measure are added up: exact sums of whole numbers of steps."""
 
-    Splitting at a threshold T with budget rho a row is the variance `T^2 / (2 rho)`;
-    the split table is not needed (Seeman et al., Lemma 5.3).
-    """
+    measure: Measure
+    where: tuple[Condition, ...]
 
-    measure: Measure = None  # type: ignore[assignment]  # required; behind `where`, which is not
-    kind = "sum"
-    schema = of_kind("query", kind, {**ASKED, "variance": VARIANCE, "measure": Measure.schema})
-
-    def __post_init__(self) -> None:
+    def require_measure(self) -> None:
+        """InvalidProblem where there is none."""
         if not isinstance(self.measure, Measure):
             raise InvalidProblem("measure: missing; give the Measure that is summed.")
-        super().__post_init__()
 
     @property
     def step(self) -> Fraction:
@@ -280,6 +279,23 @@ class Sum(Additive):
 
     def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
         return exact_sums(inputs[0], self._bound)
+
+
+@dataclass(frozen=True)
+class Sum(OfMeasure, Additive):
+    """`SUM(measure)`: a record of value x, clipped and rounded by its measure, costs `x^2 / (2 variance)`.
+
+    Splitting at a threshold T with budget rho a row is the variance `T^2 / (2 rho)`;
+    the split table is not needed (Seeman et al., Lemma 5.3).
+    """
+
+    measure: Measure = None  # type: ignore[assignment]  # required; behind `where`, which is not
+    kind = "sum"
+    schema = of_kind("query", kind, {**ASKED, "variance": VARIANCE, "measure": Measure.schema})
+
+    def __post_init__(self) -> None:
+        self.require_measure()
+        super().__post_init__()
 
     def sentence(self) -> str:
         return (

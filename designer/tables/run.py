@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,14 +12,16 @@ from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.tables.aggregates import Cells, Numbers, cell_counts, no_counts
 from designer.tables.answers import Answer
+from designer.tables.exact_sums import amounts
 from designer.tables.groups import Groups, Labels
+from designer.tables.other_noise import OtherNoise
 from designer.tables.quantile import Quantile
-from designer.tables.queries import Additive, Average, Query
+from designer.tables.queries import Additive, Aggregated, Average, Query
 from designer.tables.scans import level_numbers
-from designer.values.arrays import Floats, frozen
+from designer.values.arrays import frozen
 
 
-def noisy_answers(queries: Sequence[Query], noisy: Sequence[Additive], table: Any, entropy: Entropy) -> dict[str, Answer]:
+def noisy_answers(queries: Sequence[Query], noisy: Sequence[Aggregated], table: Any, entropy: Entropy) -> dict[str, Answer]:
     """The answers of all queries from the rows of an Ibis table; noisy: their numbers that get noise, level by level."""
     made: dict[str, Answer] = {}
     levels = dict.fromkeys(query.groups for query in queries)
@@ -53,32 +53,25 @@ def _selected(level: Groups, exact: Numbers, entropy: Entropy) -> tuple[Labels, 
     return tuple(key for key, z in zip(labels, noise, strict=True) if exact[key][-1] + z >= selection.threshold)
 
 
-def _noisy(query: Additive, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> Answer:
+def _noisy(query: Aggregated, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> Answer:
+    if isinstance(query, OtherNoise):
+        return _of_another_law(query, keys, exact, entropy)
+    assert isinstance(query, Additive)
     if not keys:  # none was found
         return Answer(query.name, _columns(query), keys, frozen(np.zeros(0)), frozen(np.zeros(0)), (), query.step)
     law = DiscreteGaussian(query.grid_variances(keys))
     noise = _draws(law, len(keys), entropy)
     integers = tuple(map(operator.add, exact, noise))
-    values = _amounts(integers, query.step)
+    values = amounts(integers, query.step)
     drawn = np.broadcast_to(law.variance() * float(query.step) ** 2, len(keys))
     return Answer(query.name, _columns(query), keys, frozen(values), frozen(drawn), integers, query.step)
 
 
-def _amounts(numbers: Sequence[int], step: Fraction) -> Floats:
-    """The floats nearest to `number step`: where no product leaves 2^53, floats divide as correctly as Python does."""
-    small = max(map(abs, numbers), default=0) * step.numerator < 2**53 and step.denominator < 2**53
-    if not small:
-        return np.array([_amount(number, step) for number in numbers])
-    return np.array(numbers, dtype=np.float64) * step.numerator / step.denominator
-
-
-def _amount(number: int, step: Fraction) -> float:
-    """The float nearest to `number step` (Python divides integers correctly rounded);
-    beyond the floats it is infinite: a refusal would depend on data."""
-    try:
-        return number * step.numerator / step.denominator
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
+def _of_another_law(query: OtherNoise, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> Answer:
+    integers, variance = query.noisy(exact, entropy), query.noise_variance()
+    drawn = None if variance is None else frozen(np.full(len(keys), variance))
+    told = None if query.grid is None else integers
+    return Answer(query.name, _columns(query), keys, frozen(query.estimates(integers)), drawn, told, query.grid)
 
 
 def _draws(law: DiscreteGaussian, size: int, entropy: Entropy) -> list[int]:

@@ -29,15 +29,15 @@ from designer.tables.exact_sums import whole
 from designer.tables.groups import Groups
 from designer.tables.key import Key
 from designer.tables.others import with_others
-from designer.tables.queries import Additive, CountDistinct
+from designer.tables.queries import Aggregated, CountDistinct
 
 ENGINES = ("duckdb", "pyspark")  # what is rolled up stays with them, in a temporary table of their own
 QUICK = ("duckdb",)  # sums of floats that hold whole numbers are worth it
 MOST_CELLS = 2**17  # so many combinations of listed labels are aggregated at once for levels of which none is below another
-Asked = Mapping[Groups, Sequence[Additive]]
+Asked = Mapping[Groups, Sequence[Aggregated]]
 
 
-def numbers(groups: Groups, queries: Sequence[Additive], table: Any) -> Numbers:
+def numbers(groups: Groups, queries: Sequence[Aggregated], table: Any) -> Numbers:
     """For every listed or found group of one level with records: the exact number of steps of each query,
     then the selecting count, if any.
 

@@ -101,6 +101,11 @@ class UnitSplitting(Immutable):
         return max(1, *(-(-abs(u) // T) for u, T in self._sizes(record)))
 
     @property
+    def all_thresholds(self) -> list[Thresholds]:
+        """Those that a record may have, whatever its label."""
+        return [self.thresholds, *(thresholds for _, thresholds in self.own)]
+
+    @property
     def most_rows(self) -> int:
         """The rows of the largest record that the bounds of the measures allow."""
         limits: list[int] = [min(Ts) for Ts in zip(self._units(self.thresholds), *self._own_units.values(), strict=True)]
@@ -169,6 +174,11 @@ class UnitSplitting(Immutable):
             for k in range(len(defaults))
         ]
         return [ibis.cases(*branches, else_=default) for branches, default in zip(cases, defaults, strict=True)]
+
+    def threshold_words(self) -> str:
+        """The thresholds in words."""
+        default = ", ".join(f"{m.column} {T}" for m, T in zip(self.measures, self.thresholds, strict=True))
+        return default + (f", others by {self.by.name}" if self.by else "")
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""
