@@ -6,6 +6,7 @@ from designer.tables.condition import Condition
 from designer.tables.groups import OTHERS, Groups, hierarchy, nested_codes, tree
 from designer.tables.key import Key
 from designer.tables.least import least_plan, variance_meeting
+from designer.tables.margins import consistent_margins
 from designer.tables.measure import Measure
 from designer.tables.other_noise import PureSum, SlowlyScaledSum
 from designer.tables.partition_selection import PartitionSelection
@@ -38,6 +39,7 @@ __all__ = [
     "TransformedNoise",
     "UnitSplitting",
     "VarianceBy",
+    "consistent_margins",
     "hierarchy",
     "least_plan",
     "nested_codes",

@@ -37,7 +37,7 @@ NAMES = {
         partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of taxonomy uniform""",
     "designer.invariants": "Invariant Statistics linear margins partition total",
     "designer.tables": """OTHERS Answer Average Condition Count CountDistinct Groups Key Measure PartitionSelection PolicyCertificate
-        PureSum Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy hierarchy least_plan nested_codes tree variance_for variance_meeting""",
+        PureSum Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy consistent_margins hierarchy least_plan nested_codes tree variance_for variance_meeting""",
     "designer.marginals": """LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Presence design_marginals
         least_marginal_budget""",
     "designer.selection": "Choice Selection largest_rate",
