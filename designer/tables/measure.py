@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from designer.errors import InvalidProblem
@@ -104,21 +105,23 @@ class Measure(Immutable):
 
         column = numeric(table, self.column)
         if not self._taken_whole(column):
-            return self._floored(column).cast("int64")
+            return self._raised(column).floor().cast("int64")
         low, high = ibis.literal(int(self.lower), "int64"), ibis.literal(int(self.upper), "int64")
         zero, given = ibis.literal(0, "int64"), column.cast("int64")
         return ibis.cases((column.between(low, high), given), (column < low, low), (column > high, high), else_=zero)
 
     def quick_expression(self, table: Any) -> Any:
-        """The same, of floats that are whole numbers where they are computed as floats."""
+        """The same, of floats that are whole numbers where they are computed as floats: for engines whose FLOOR of a float is
+        one (Ibis would make it an integer)."""
         column = numeric(table, self.column)
-        return self.expression(table) if self._taken_whole(column) else self._floored(column)
+        return self.expression(table) if self._taken_whole(column) else _floor()(self._raised(column))
 
     def _taken_whole(self, column: Any) -> bool:
         kind = column.type()
         return bool(kind.is_integer() and self.whole and not kind.is_uint64())
 
-    def _floored(self, column: Any) -> Any:
+    def _raised(self, column: Any) -> Any:
+        """What is floored."""
         import ibis
 
         column = floats(column)
@@ -127,8 +130,7 @@ class Measure(Immutable):
         # it last); some take NaN for the largest of all numbers.
         above = (column > high) & ~column.isnan()
         clipped = ibis.cases((column.between(low, high), column), (column < low, low), (above, high), else_=zero)
-        floored = self._shifted(clipped).floor()
-        return floored if floored.type().is_floating() else floored.cast("float64")
+        return self._shifted(clipped)
 
     def in_unit_of_column(self, units: Any) -> Any:
         """A column of units as amounts: whole numbers where steps are whole, floats otherwise."""
@@ -150,3 +152,14 @@ class Measure(Immutable):
         """From plain data; `InvalidProblem` where a key is missing or unknown."""
         require_keys(spec, keys(cls.schema), "measure")
         return cls(spec["column"], *(rational(spec[key], key) for key in ("step", "lower", "upper")))
+
+
+@cache
+def _floor() -> Any:
+    """FLOOR of a float, a float."""
+    import ibis
+
+    def of_one(value: Any) -> Any:
+        """Only the name of the argument is read."""
+
+    return ibis.udf.scalar.builtin(of_one, name="floor", signature=(("float64",), "float64"))

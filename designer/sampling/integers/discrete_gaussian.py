@@ -99,9 +99,12 @@ class DiscreteGaussian:
     def variance(self) -> Floats:
         """The variances of these discrete laws, shape (K,); equal to `variances` in all digits where those are above 2."""
         assert self.centres is not None
-        laws = list(zip(self.variances, self.centres, strict=True))
-        moments = {law: _moments(law) for law in dict.fromkeys(laws)}  # many coordinates may share one law
-        return np.array([moments[law] for law in laws])
+        laws = zip(self.variances, self.centres, strict=True)
+        wide = [_wide_variance(*law) for law in laws]
+        narrow = [law for law, known in zip(zip(self.variances, self.centres, strict=True), wide, strict=True) if known is None]
+        moments = {law: _moments(law) for law in dict.fromkeys(narrow)}  # many coordinates may share one law
+        rest = iter(narrow)
+        return np.array([moments[next(rest)] if known is None else known for known in wide])
 
     def _propose(self, k: NDArray[np.intp], entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         pairs = (k.size + 1) // 2
@@ -229,11 +232,14 @@ def exponent(z: NDArray[np.int64], normal: Floats, error: Floats, column: NDArra
         return energy + column["bound"] - 0.5 * normal**2, error
 
 
+def _wide_variance(variance: Fraction, centre: Fraction) -> float | None:
+    """That of a centred law beyond WIDE deviations, which is its parameter in all digits; None for all others."""
+    sigma = math.sqrt(variance.numerator / variance.denominator)
+    return None if centre or sigma <= WIDE else sigma**2
+
+
 def _moments(law: tuple[Fraction, Fraction]) -> float:
-    """The variance of one law."""
-    sigma = math.sqrt(law[0].numerator / law[0].denominator)
-    if not law[1] and sigma > WIDE:
-        return sigma**2
+    """The variance of one law, by its sums."""
     _, first, second = _mass(Plan.of(*law))
     return second - first**2
 
