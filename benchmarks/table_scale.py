@@ -3,7 +3,7 @@
     python -m benchmarks.table_scale [rows, default 10^7] [spark]
 
 "levels": a release of sums of a whole number and (unless "no cents") of cents, and a count, by one level of 51 states or of
-3,060 counties, and by five levels (nation, states, counties, sectors, states x sectors), over the plain SQL of the same columns,
+3,060 counties, and by five levels (nation, states, counties, sectors, states x sectors), over plain SQL of the same columns,
 a statement for each level, least of three in turns; in brackets the ratio of processor seconds, which other work on the machine
 does not touch.
 "keys": seconds to save and to load a plan of 150,000 listed keys. "laws": a release of 150,000 groups with a variance each over
