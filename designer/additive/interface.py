@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -95,9 +96,15 @@ class Mechanism(TakesCounts):
         return np.asarray(self.standard_errors() / math.sqrt(1 - probability(confidence, "confidence")))
 
     @property
+    def simulated_draws(self) -> int:
+        """By how many draws variances are simulated; 0 where they are computed."""
+        return 0
+
+    @property
     def universe(self) -> Universe:
         """What counts are joined by."""
-        return self.workload.universe
+        impossible = self.relation.impossible
+        return replace(self.workload.universe, impossible=impossible) if impossible else self.workload.universe
 
     def error(self, loss: str = "squared") -> float:
         """Expected error of the noise that is in fact drawn.

@@ -18,6 +18,7 @@ from designer.additive.grid import Grid
 from designer.additive.interface import CONFIDENCE, Falloff, Mechanism
 from designer.additive.margins import answer_margins
 from designer.additive.noise import Noise, noise_for, require_sampler, require_weights
+from designer.additive.projection import IMPLIED, PROJECTED, asks_for_projection, projected_counts
 from designer.additive.release import Release, nearest_float
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.certified.claims import settled_claim
@@ -50,7 +51,8 @@ class AdditiveMechanism(Mechanism):
     family: one of `designer.certified.family_names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is
     hidden. norm, falloff: the noise, on R measured coordinates.
     grid: the steps of M and z. measured: M before rounding, (R, N); None for Q itself.
-    reconstruction: (K, R), None for the identity.
+    reconstruction: (K, R), None for the identity. projected: Q are the counts of the elements, their noise projected onto
+    what changes reach; measured and reconstruction then follow from the relation, and a spec holds neither.
     allow_vacuous: accept a mechanism that hides nothing; such a mechanism is refused otherwise. delta: promise (b, delta) for
     every change of budget b, by rounded normal or exponential noise; None for the notion of the fall-off itself.
     Construction certifies `norm(u) <= b`, or at most what (b, delta) allows, for every protected difference u of M, and raises
@@ -71,7 +73,7 @@ class AdditiveMechanism(Mechanism):
                 "measured": or_null(MATRIX),
                 "reconstruction": or_null(MATRIX),
             },
-            {"vacuous": VACUOUS, "delta": DELTA},
+            {"vacuous": VACUOUS, "delta": DELTA, "projected": PROJECTED},
             note="Additive noise: reconstruction (measured x + z).",
         ),
     )
@@ -93,8 +95,11 @@ class AdditiveMechanism(Mechanism):
     provenance: Mapping[str, Any] = field(default_factory=dict)
     allow_vacuous: bool = False
     delta: float | None = field(default=None, kw_only=True)
+    projected: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.projected:
+            self.__dict__.update(projected_counts(self.workload, self.relation, self.norm))
         require_family(self.family, ADDITIVE_FAMILIES)
         self._require_law(self.norm)
         object.__setattr__(self, "delta", promise.checked_notion(self.relation, self.falloff, self.delta))
@@ -114,11 +119,8 @@ class AdditiveMechanism(Mechanism):
         self.require_substance()
 
     def _require_draws(self) -> None:
-        """What the sampler refuses is no mechanism: singular and tall maps, rates and steps out of its range.
-        The sampler is kept for the release.
-
-        The triangulation of a large gauge alone is proven at the first draw.
-        """
+        """What the sampler, which is kept, refuses is no mechanism: singular and tall maps, rates and steps out of its range.
+        The triangulation of a large gauge alone is proven at the first draw."""
         try:
             _ = self.noise
         except (ValueError, OverflowError, np.linalg.LinAlgError) as refusal:
@@ -181,10 +183,12 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def scales(self) -> Floats:
-        """Laplace scale of each measured coordinate, `1 / weight`; 0 where no noise is needed. Weighted l1 norms only."""
+        """Laplace scales (l1 norms only) of answers of one measured coordinate each, (K,), else of these, (R,); 0: no noise."""
         if self.norm.map.ndim != 1:
             raise InvalidProblem(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
-        return 1.0 / self.norm.map
+        rows = np.abs(self.noise.rows(self.reconstruction))
+        one_each = self.reconstruction is not None and (np.count_nonzero(rows, axis=1) <= 1).all()
+        return rows @ (1.0 / self.norm.map[self.noise.heard]) if one_each else 1.0 / self.norm.map
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""
@@ -224,8 +228,7 @@ class AdditiveMechanism(Mechanism):
         return self.noise.variances(self.reconstruction)
 
     def query_mean_absolutes(self) -> Floats:
-        """Expected absolute value of the noise in each of the K answers;
-        simulated to about 0.3 % where no closed form is known."""
+        """Expected absolute noise of each of the K answers; simulated to about 0.3 % where no closed form is known."""
         return self.noise.mean_absolutes(self.reconstruction)
 
     def margins(self, confidence: float = CONFIDENCE) -> Floats:
@@ -328,8 +331,7 @@ class AdditiveMechanism(Mechanism):
             "norm": norm_to_spec(self.norm),
             "grid": list(self.grid.exponents),
             "falloff": self.falloff,
-            "measured": self.measured,
-            "reconstruction": self.reconstruction,
+            **({"measured": self.measured, "reconstruction": self.reconstruction} if not self.projected else IMPLIED),
             **({} if self.delta is None else {"delta": self.delta}),
             **self.flag,
         }
@@ -337,7 +339,7 @@ class AdditiveMechanism(Mechanism):
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> AdditiveMechanism:
         """The mechanism of a spec, certified anew."""
-        allowed = flagged_vacuous(core, keys(cls.schema) | ({"delta"} if "delta" in core else set()))
+        allowed = flagged_vacuous(core, keys(cls.schema) | ({"delta", "projected"} & core.keys()))
         if not all(type(e) is int and abs(e) < 2000 for e in core["grid"]):
             raise InvalidSpec(f"grid: {core['grid'][:4]} ... must be whole exponents of two.")
         return cls(
@@ -351,6 +353,7 @@ class AdditiveMechanism(Mechanism):
             reconstruction=None if core["reconstruction"] is None else array(core["reconstruction"], 2, "reconstruction"),
             allow_vacuous=allowed,
             delta=core.get("delta"),
+            projected=asks_for_projection(core),
         )
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:

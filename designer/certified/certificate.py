@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from designer.certified.norms import Norm
-from designer.certified.sensitivity import SensitivitySet
+from designer.certified.sensitivity import ByLength, Longest, SensitivitySet
 from designer.errors import NotPrivate
 from designer.question.relation import Block
 from designer.values.arrays import Floats
@@ -184,6 +184,9 @@ def certify(
     sensitivity: SensitivitySet, norm: Norm, theorem: str = "", elements: Sequence[str] | None = None
 ) -> PrivacyCertificate:
     """The certificate of `norm` over `sensitivity`; it never raises, `require` does."""
+    longest = sensitivity.longest(norm)
+    if longest is not None:
+        return _by_length(sensitivity, norm, longest, theorem, elements)
     search = _Search(sensitivity, norm)
     _check_silent(search)
     absolute = norm.image_error(sensitivity.points)
@@ -197,6 +200,26 @@ def certify(
         search.add(block, upper, lower)
     search.finish()
     return _verdict(search, theorem, elements)
+
+
+def _by_length(
+    sensitivity: SensitivitySet, norm: Norm, longest: Longest, theorem: str, elements: Sequence[str] | None
+) -> PrivacyCertificate:
+    """The certificate of a set whose largest norm is known: exact rationals, and one change that was measured."""
+    relation = sensitivity.relation
+    assert isinstance(relation, ByLength)
+    infinite = bool((norm.silent & ~sensitivity.silent_coordinates()).any())
+    ratio = None if infinite else longest.bound / relation.budget
+    tight = longest.reached == longest.bound
+    arithmetic = (
+        f"exact rationals: {'the largest length of all' if tight else 'a bound for the length of all'} {longest.proof}"
+        f"{', which the witness has' if tight else ', and the witness is the longest known'}"
+    )
+    witness = None
+    if longest.change:
+        named = elements or [str(i) for i in range(relation.size)]
+        witness = Witness(0, 1, relation.change_words(longest.change, list(named)), (), float(relation.budget))
+    return PrivacyCertificate(ratio is not None and ratio <= 1, ratio, witness, 0, arithmetic, theorem)
 
 
 def _check_silent(search: _Search) -> None:

@@ -34,7 +34,7 @@ def settled_claim(mechanism: Certified, claimed: dict[str, Any], proven: dict[st
     if not (near and sentence):
         return claimed
     same = {**claimed, "worst_ratio": proven["worst_ratio"], "arithmetic": proven["arithmetic"]}
-    if _is_witness(claimed.get("witness"), Fraction(ratio), mechanism):
+    if claimed.get("witness") == proven["witness"] or _is_witness(claimed.get("witness"), Fraction(ratio), mechanism):
         same["witness"] = proven["witness"]
     return same
 

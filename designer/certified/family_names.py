@@ -16,6 +16,7 @@ AdditiveFamily = Literal[
     "ellipsoid",
     "box",
     "strategy_laplace",
+    "strategy_gaussian",
     "laplace_joint",
     "gaussian",
     "diagonal_gaussian",
@@ -30,11 +31,13 @@ AdditiveFamily = Literal[
     "group_box",
     "group_gaussian",
 ]
-LatticeFamily = Literal["lattice_laplace", "lattice_gaussian"]
+LatticeFamily = Literal["lattice_laplace", "lattice_gaussian", "lattice_rows"]
+RowFamily = Literal["lattice_rows"]
 StaircaseFamily = Literal["staircase"]
 
 ADDITIVE_FAMILIES = frozenset({*get_args(AdditiveFamily), "subspace_laplace", "subspace_gaussian", "separable", CUSTOM})
 LATTICE_FAMILIES = frozenset({*get_args(LatticeFamily), CUSTOM})
+ROW_FAMILIES = frozenset({*get_args(RowFamily), CUSTOM})
 STAIRCASE_FAMILIES = frozenset({*get_args(StaircaseFamily), CUSTOM})
 
 

@@ -7,9 +7,11 @@ norm knows how to be scanned quickly over many differences with a known error, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -31,7 +33,7 @@ from designer.values.schema import (
     one_of,
     record,
 )
-from solvers.exact.rational import root_above
+from solvers.exact.rational import dyadic_integers, root_above
 
 if TYPE_CHECKING:
     from solvers.exact.points import Points
@@ -171,17 +173,24 @@ class Norm(Immutable):
         """The norm as a rational number (rounded up by less than 2^-80 for `l2`), None when infinite."""
         if any(c for c, quiet in zip(u, self.silent, strict=True) if quiet):
             return None
-        if self.map.ndim == 1:
-            images = [Fraction(float(w)) * abs(c) for w, c in zip(self.map, u, strict=True) if np.isfinite(w) and c]
-        else:
-            images = [
-                abs(sum((Fraction(float(w)) * c for w, c in zip(row, u, strict=True) if c), Fraction(0))) for row in self.map
-            ]
+        moved = [(k, c) for k, c in enumerate(c for c, quiet in zip(u, self.silent, strict=True) if not quiet) if c]
+        shared = math.lcm(*(c.denominator for _, c in moved))
+        whole = np.array([c.numerator * (shared // c.denominator) for _, c in moved], dtype=object)
+        entries, exponent = self._integers
+        chosen = entries[:, [k for k, _ in moved]]
+        images: list[int] = np.abs(chosen[0] * whole if self.map.ndim == 1 else chosen @ whole).tolist() if moved else []
+        unit = Fraction(2) ** exponent / shared
         if self.order == "l1":
-            return sum(images, Fraction(0))
+            return unit * sum(images)
         if self.order == "linf":
-            return max(images, default=Fraction(0))
-        return root_above(sum((value * value for value in images), Fraction(0)))
+            return unit * max(images, default=0)
+        return root_above(unit**2 * sum(value * value for value in images))
+
+    @cached_property
+    def _integers(self) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.object_]], int]:
+        """Integers n, (1, R') or (S, R'), and an exponent e with `map = n 2^e` on the coordinates that get noise."""
+        rows, exponent = dyadic_integers(np.atleast_2d(self.map[..., ~self.silent]))
+        return np.array(rows, dtype=object), exponent
 
 
 def weighted_l1(weights: object) -> Norm:

@@ -36,6 +36,8 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     worst = refuse_infinite(sensitivity, norm)
     if worst == 0.0:
         return 1.0
+    if sensitivity.longest(norm) is not None:
+        return max(1.0, worst * (1 + MARGIN))
     # An error of the float scan on the length of a pair weighs most at the smallest budget.
     least = _least_budget(sensitivity.relation)
     # Where many pairs tie, floats must settle them: K = 300 equal coordinates would otherwise ask for every pair in rationals.

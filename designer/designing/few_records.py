@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from designer.errors import DesignFailed
-from designer.invariants.changes import InvariantChanges, InvariantDistance
+from designer.invariants.changes import InvariantDistance
+from designer.invariants.one_budget import InvariantChanges
 from designer.values.arrays import Floats
 
 # Records that change at once: margins of three-way tables, or of one group in two, need no more.

@@ -84,11 +84,16 @@ BUDGETED = record(
     {"epsilon": POSITIVE}, {"per_distance": one_of("l1", "l2")}, note="A budget under an invariant, without a metric."
 )
 
+IMPOSSIBLE = Named(
+    "impossible",
+    noted("Elements that no record can have, by name or by position from 0.", list_of(either(text(), whole(least=0)))),
+)
+BESIDE: Mapping[str, Mapping[str, Any] | Named] = {"adjacency": COUNT, "impossible": IMPOSSIBLE}
 INVARIANT_FORMS: Mapping[str, Schema] = {
-    "margins": record({"margins": SUBSETS}, {"adjacency": COUNT}),
-    "partition": record({"partition": either(text(), SCALARS)}, {"adjacency": COUNT}),
-    "total": record({"total": exactly(True)}, {"adjacency": COUNT}),
-    "matrix": record({"matrix": FILE}, {"names": NAMES, "records_public": BOOLEAN, "adjacency": COUNT}),
+    "margins": record({"margins": SUBSETS}, BESIDE),
+    "partition": record({"partition": either(text(), SCALARS)}, BESIDE),
+    "total": record({"total": exactly(True)}, BESIDE),
+    "matrix": record({"matrix": FILE}, {"names": NAMES, "records_public": BOOLEAN, **BESIDE}),
 }
 
 BUILDERS = ("identity", "prefix", "all_ranges")

@@ -17,7 +17,7 @@ from designer.invariants import Invariant
 from designer.metrics.metric import Metric
 from designer.question.relation import Relation
 from designer.values.arrays import Floats
-from designer.values.checks import count, positive
+from designer.values.checks import count, positive, shown
 
 RELATION_KEYS: Mapping[str, set[str]] = {name: allowed(form) for name, form in RELATION_FORMS.items()}
 INVARIANT_KEYS: Mapping[str, set[str]] = {kind: allowed(form) for kind, form in INVARIANT_FORMS.items()}
@@ -55,8 +55,18 @@ class RelationReader(Sections, ABC):
             )
         self.refuse_keys("invariant", INVARIANT_KEYS[kinds[0]], kinds[0])
         build: Callable[[], Invariant] = getattr(self, f"_invariant_{kinds[0]}")
-        made, adjacency = build(), self.get("invariant", "adjacency", int, None)
+        made, adjacency = build().without(self._impossible()), self.get("invariant", "adjacency", int, None)
         return made if adjacency is None else made.at(adjacency)
+
+    def _impossible(self) -> list[int]:
+        """Positions of the elements that no record can have, which the file gives by name or by position."""
+        given = self.get("invariant", "impossible", list, [])
+        spelled = () if self.keys is None else (self.keys.names, self.keys.assignments)
+        places = {name: place for names in spelled for place, name in enumerate(names)}
+        for element in given:
+            if type(element) is not int and (not isinstance(element, str) or element not in places):
+                raise self.refuse("invariant", "impossible", element, f"is no element; name some of {shown(list(places))}")
+        return [element if type(element) is int else places[element] for element in given]
 
     def budgeted(self, invariant: Invariant) -> Relation:
         """One budget for every change of few records, or one for every unit of distance."""

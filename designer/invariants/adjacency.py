@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.errors import InvalidProblem
+from designer.invariants.impossible import proven_adjacency
 from designer.invariants.invariant import Invariant
 from designer.invariants.statistics import Integers
 from designer.values.checks import shown
@@ -161,7 +162,7 @@ def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, readi
 def _worst_case(invariant: Invariant, tables: Integers) -> SemiAdjacency:
     """From every conforming table to the best other one, for every pair of values;
     a known bound ends the search where it is reached."""
-    bound = None if invariant.groups is None else invariant.semi_adjacency_bound
+    bound = proven_adjacency(invariant)
     value = most_moves(tables, bound)
     ended = "until the bound of SEMI Theorem 16 was reached" if value == bound else "every pair of them"
     return SemiAdjacency(value, "worst_case", f"{len(tables)} conforming tables written out, {ended}")
@@ -172,7 +173,7 @@ def _bounded(invariant: Invariant, fibre: Fibre) -> SemiAdjacency:
     why = (
         f"more than {TABLES} tables conform" if (fibre.matrix >= 0).all() else "tables of signed statistics are not written out"
     )
-    if invariant.groups is None:
+    if proven_adjacency(invariant) is None:
         raise InvalidProblem(
             f"semi_adjacency: {why}, and no bound is known for this invariant; read it as 'literal', or state how many "
             "records may change."
@@ -192,6 +193,7 @@ def _fibre(invariant: Invariant, totals: Sequence[int] | Integers) -> Fibre:
         raise InvalidProblem(
             f"totals: has shape {given.shape}; give {len(invariant.matrix)} whole numbers, one for each statistic."
         )
-    if integer_rank(invariant.constraints.tolist()) != integer_rank(invariant.matrix.tolist()):
+    if integer_rank(invariant.sums.tolist()) != integer_rank(invariant.matrix.tolist()):
         raise InvalidProblem("totals: do not tell the number of records; add the total to the invariant's rows.")
-    return Fibre(invariant.matrix, given)
+    none = invariant.constraints[len(invariant.sums) :]
+    return Fibre(np.concatenate([invariant.matrix, none]), np.append(given, np.zeros(len(none), dtype=np.int64)))

@@ -41,6 +41,38 @@ NO_GRAPH = (
 )
 
 
+def most_changes(size: int) -> int:
+    """How many changes of that many elements are written out."""
+    return min(CHANGES, WRITTEN_OUT // size)
+
+
+def change_words(change: Sequence[tuple[int, int]], elements: Sequence[str]) -> str:
+    """A change, element by element, in words."""
+    return "the histogram changes by " + ", ".join(f"{amount:+d} {elements[i]}" for i, amount in change)
+
+
+def points_of_change(change: Sequence[tuple[int, int]], columns: NDArray[Any]) -> NDArray[Any]:
+    """The points of one change and of the origin, (2, R). columns: (N, R)."""
+    moved = sum((n * columns[i] for i, n in change), np.zeros(columns.shape[1]))
+    return np.stack([moved, np.zeros(columns.shape[1])])
+
+
+def sums_are_exact(columns: NDArray[Any], terms: int) -> bool:
+    """Whether sums of so many entries of one column are floats: multiples of one step are while they stay below 2^53 steps.
+
+    columns: (N, R).
+    """
+    mantissas, exponents = np.frexp(columns)
+    whole = (mantissas * 2.0**53).astype(np.int64)
+    with np.errstate(divide="ignore"):
+        trailing = np.log2((whole & -whole).astype(float))
+    lowest = np.where(whole == 0, np.inf, exponents - 53 + trailing).min(axis=0, initial=np.inf)
+    largest = np.abs(columns).max(axis=0, initial=0.0)
+    with np.errstate(over="ignore"):
+        bound = terms * largest
+    return bool((bound[largest > 0] < 2.0 ** (lowest[largest > 0] + 53)).all())
+
+
 class ChangeRelation(Relation):
     """Protected changes v of the histogram written out, one of each pair +-v.
     Point m is `Q v_m`, and the last point is the origin."""
@@ -53,12 +85,16 @@ class ChangeRelation(Relation):
     def size(self) -> int:
         return self.invariant.size
 
+    @property
+    def impossible(self) -> tuple[int, ...]:
+        return self.invariant.impossible
+
     @cached_property
     def changes(self) -> Integers:
         """All v != 0 with `A v = 0` that move at most `adjacency` records, (M, N), in lexicographic order."""
         from solvers.lattices.enumeration import short_vectors
 
-        most = min(CHANGES, WRITTEN_OUT // self.size)
+        most = most_changes(self.size)
         found = short_vectors(self.invariant.constraints, self._radius, limit=most) if self._exchanges <= most else None
         if found is None or not found.status.usable:
             raise DesignFailed(
@@ -101,15 +137,7 @@ class ChangeRelation(Relation):
 
         columns: (N, R).
         """
-        mantissas, exponents = np.frexp(columns)
-        whole = (mantissas * 2.0**53).astype(np.int64)
-        with np.errstate(divide="ignore"):
-            trailing = np.log2((whole & -whole).astype(float))
-        lowest = np.where(whole == 0, np.inf, exponents - 53 + trailing).min(axis=0, initial=np.inf)
-        largest = np.abs(columns).max(axis=0, initial=0.0)
-        with np.errstate(over="ignore"):
-            bound = np.abs(self.changes).sum(axis=1).max(initial=0) * largest
-        return bool((bound[largest > 0] < 2.0 ** (lowest[largest > 0] + 53)).all())
+        return sums_are_exact(columns, int(np.abs(self.changes).sum(axis=1).max(initial=0)))
 
     def blocks(self) -> Iterator[Block]:
         here = np.arange(len(self.changes))
@@ -138,9 +166,14 @@ class ChangeRelation(Relation):
         constraints = self.invariant.constraints
         return constraints if integer_rank(constraints.tolist()) == len(fixed) else np.asarray(fixed, dtype=np.int64)
 
-    @cached_property
+    @property
     def spans_kernel(self) -> bool:
         """Whether the protected changes reach every direction that the statistics leave open."""
+        return self.listed_spans
+
+    @cached_property
+    def listed_spans(self) -> bool:
+        """The same, of the list."""
         return integer_rank(self._public.tolist()) == integer_rank(self.invariant.constraints.tolist())
 
     def public_rows(self) -> Floats:
@@ -148,7 +181,7 @@ class ChangeRelation(Relation):
 
     def unprotected(self) -> tuple[str, ...]:
         apart = "No protected change moves some further statistics either, so those are published exactly too."
-        return _published(self.invariant) + (() if self.spans_kernel else (apart,))
+        return self.invariant.published() + (() if self.spans_kernel else (apart,))
 
     def protected_unit(self) -> str:
         return (
@@ -168,56 +201,13 @@ class ChangeRelation(Relation):
 
     def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
         change = self.changes[min(left, right)]
-        parts = [f"{int(change[i]):+d} {elements[i]}" for i in np.flatnonzero(change).tolist()]
-        return "the histogram changes by " + ", ".join(parts)
+        return change_words([(i, int(change[i])) for i in np.flatnonzero(change).tolist()], elements)
 
     def _moved(self) -> str:
         kind = "replaced" if self.invariant.records_public else "added or removed"
         return (
             f"Databases with the same {len(self.invariant.names)} invariant statistics and at most {self.adjacency} {kind} "
             "records"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class InvariantChanges(ChangeRelation):
-    """One budget for every change of at most `adjacency` records that keeps the statistics: (D_t, A_a,
-    f)-DP of SEMI Definition 12."""
-
-    invariant: Statistics
-    adjacency: int
-    epsilon: float
-    kind = "invariant"
-    schema = of_kind(
-        "relation",
-        kind,
-        {"invariant": Statistics.schema, "adjacency": COUNT, "epsilon": POSITIVE},
-        "Changes of at most `adjacency` records that keep the statistics, with one budget.",
-    )
-
-    @property
-    def budgets(self) -> Floats:
-        return np.full(len(self.changes), self.epsilon)
-
-    def is_vacuous(self) -> bool:
-        return not self._exchanges and not len(self.changes)
-
-    def exact_budget(self, left: int, right: int) -> Fraction:
-        return Fraction(self.epsilon) * (left != right)
-
-    def largest_exact_budget(self) -> Fraction:
-        return Fraction(self.epsilon) * (not self.is_vacuous())
-
-    def sentence(self) -> str:
-        return f"{self._moved()} are told apart with budget {self.epsilon!r} (Semi-DP)."
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "invariant": self.invariant.to_spec(), "adjacency": self.adjacency, "epsilon": self.epsilon}
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantChanges:
-        return cls(
-            Statistics.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"), positive(spec["epsilon"], "epsilon")
         )
 
 
@@ -247,6 +237,10 @@ class InvariantDistance(Relation):
     @property
     def size(self) -> int:
         return self.invariant.size
+
+    @property
+    def impossible(self) -> tuple[int, ...]:
+        return self.invariant.impossible
 
     def is_vacuous(self) -> bool:
         return self.invariant.freedom == 0
@@ -285,7 +279,7 @@ class InvariantDistance(Relation):
         )
 
     def unprotected(self) -> tuple[str, ...]:
-        return _published(self.invariant)
+        return self.invariant.published()
 
     def facts(self) -> dict[str, float | int | None]:
         return {"budget_per_unit_of_distance": self.epsilon}
@@ -303,13 +297,6 @@ class InvariantDistance(Relation):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantDistance:
         return cls(Statistics.from_spec(spec["invariant"]), positive(spec["epsilon"], "epsilon"), spec["distance"])
-
-
-def _published(invariant: Statistics) -> tuple[str, ...]:
-    """Sentences: which statistics are public."""
-    listed = ", ".join(invariant.names[:8]) + (" and more" if len(invariant.names) > 8 else "")
-    published = f"The invariant statistics are published exactly: {listed}. Databases that differ in them are not protected."
-    return (published, "The number of records is public.") if invariant.records_public else (published,)
 
 
 @dataclass(frozen=True, eq=False)

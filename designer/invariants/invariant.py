@@ -17,7 +17,9 @@ from typing import overload
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
+from designer.invariants.changes import InvariantDistance, InvariantMetric
+from designer.invariants.impossible import proven_adjacency
+from designer.invariants.one_budget import InvariantChanges
 from designer.invariants.statistics import Distance, Integers, Statistics
 from designer.metrics import Metric
 from designer.question.domain import Domain
@@ -43,13 +45,27 @@ class Invariant(Statistics):
 
     @property
     def semi_adjacency_bound(self) -> int:
-        """`a(t) <= p + 1` for every value t (SEMI Theorem 16): a record can always become any other that t allows."""
-        if self.groups is None:
+        """`a(t) <= p + 1` for every value t (SEMI Theorem 16): a record can always become any other that t allows.
+
+        Impossible elements ask for more where two margins cross: see `designer.invariants.impossible`.
+        """
+        bound = proven_adjacency(self)
+        if bound is None:
             raise InvalidProblem(
                 "adjacency: no bound of the semi-adjacency is known for this invariant; state how many records may change, "
                 "or compute it for your data with designer.invariants.adjacency."
             )
-        return self.groups + 1
+        return bound
+
+    def without(self, elements: Sequence[int]) -> Invariant:
+        """The invariant with elements declared impossible (structural zeros), by position: no record can have them, which is
+        public. Protected changes and noise avoid them, and data that count a record there are refused.
+
+        >>> table = margins((2, 3)).without([2])
+        >>> table.freedom, table.semi_adjacency_bound
+        (1, 3)
+        """
+        return replace(self, impossible=elements)  # type: ignore[arg-type]  # checked by the constructor
 
     def at(self, adjacency: int) -> Invariant:
         """The invariant with its adjacency stated, for `metric & invariant`."""

@@ -5,7 +5,7 @@
 | on a lattice of rank 1 | that of the discrete law | its quantile |
 | Gaussian | that of the continuous counterpart, from above | `2 e^(-t^2 / (2 v))`, v its variance |
 | exponential in an l2 norm or an ellipsoid | the same | Gaussians with the continuous law of their scale |
-| exponential in l1 | Chernoff's bound of the norm, times the dual norm of the query | the same |
+| exponential in l1 | that of independent Laplace noise; Chernoff's bound of the norm, times the query's dual norm | the same |
 
 For other norms, and for chains, nothing is proven, and the bounds are refused.
 """
@@ -58,6 +58,8 @@ class LatticeNoise(Protocol):
 
 
 SLICES = 4000  # of the law of the scale of a mixture
+MANY = 200  # dimensions, and linear programs of as many variables
+TILTS = 64  # that Chernoff's bound is tried at
 ROOMY = 1 + 1e-9  # for the floats that added a bound up
 
 
@@ -69,7 +71,7 @@ def error_bounds_of_answers(mechanism: LatticeNoise) -> Floats:
     if mechanism.norm.order == "l2" and mechanism.chain is None:
         spread = mechanism.dimension + 1 if mechanism.falloff == "exponential" else 1
         return np.sqrt(spread * _along(mechanism)) * ROOMY
-    return _reach(mechanism) * math.sqrt(_mean_square_of_norm(mechanism.dimension))
+    return np.minimum(_by_norm(mechanism, math.sqrt(_mean_square_of_norm(mechanism.dimension))), _by_cells(mechanism))
 
 
 def margin_bounds_of_answers(mechanism: LatticeNoise, beyond: float) -> Floats:
@@ -77,12 +79,31 @@ def margin_bounds_of_answers(mechanism: LatticeNoise, beyond: float) -> Floats:
     if mechanism.dimension == 1:
         steps, weight = _one_direction(mechanism)
         exponential = mechanism.falloff == "exponential"
-        return steps * (laplace_margin(weight, beyond) if exponential else gaussian_margin(weight**-2, beyond))
+        return np.asarray(steps * (laplace_margin(weight, beyond) if exponential else gaussian_margin(weight**-2, beyond)))
     if mechanism.norm.order == "l2" and mechanism.chain is None:
         normal = math.sqrt(2 * math.log(2 / beyond))
         unit = _mixture_margin(mechanism.dimension, beyond) if mechanism.falloff == "exponential" else normal
         return np.sqrt(_along(mechanism)) * unit * ROOMY
-    return _reach(mechanism) * _tail_of_norm(mechanism.dimension, beyond)
+    by_norm = _by_norm(mechanism, _tail_of_norm(mechanism.dimension, beyond))
+    return np.asarray(np.minimum(by_norm, _margins_by_cells(mechanism, beyond)) * ROOMY)
+
+
+def error_bounds_of_rows(mechanism: LatticeNoise, rounding: float) -> Floats:
+    """Upper bounds of the standard deviations of noise that is drawn row by row and balanced, (K,).
+
+    rounding: a bound of the covariance that balancing adds, along any direction of the lattice.
+    """
+    return np.asarray(np.sqrt(np.square(_by_cells(mechanism)) + rounding * _squares(mechanism)) * ROOMY)
+
+
+def margin_bounds_of_rows(mechanism: LatticeNoise, rounding: float, roundings: int, beyond: float) -> Floats:
+    """Numbers t, (K,), with `P(|noise in answer k| > t_k) <= beyond`: the rows' share, and what `roundings` of them, each
+    below 1 in every cell, add at most, or (Chebyshev) but for a tenth of `beyond`."""
+    rows, weight = mechanism.workload.dense(), float(mechanism.norm.map[0])
+    surely = roundings * np.minimum(np.abs(rows).sum(axis=1), np.abs(_weighed(mechanism) * weight).sum(axis=1))
+    mostly = np.sqrt(rounding * _squares(mechanism) / (beyond / 10))
+    safe = _margins_by_cells(mechanism, beyond) + surely
+    return np.asarray(np.minimum(safe, _margins_by_cells(mechanism, 0.9 * beyond) + mostly) * ROOMY)
 
 
 def _one_direction(mechanism: LatticeNoise) -> tuple[Floats, float]:
@@ -100,6 +121,9 @@ def _variance_of_one(falloff: str, weight: float) -> float:
 
 def _along(mechanism: LatticeNoise) -> Floats:
     """`q' (B (B' P B)^-1 B') q` for each query q, (K,): the variances of the continuous Gaussian with the norm's precision."""
+    weights, known = mechanism.norm.map, mechanism.relation.invariant.structure
+    if known is not None and mechanism.cells is None and weights.ndim == 1 and len(set(weights.tolist())) == 1:
+        return np.asarray(np.square(known.projected(mechanism.workload.dense())).sum(axis=1) / float(weights[0]) ** 2)
     basis = mechanism.lattice.basis.astype(np.float64)
     image = np.atleast_2d(mechanism.norm.factor) @ basis[:, mechanism.columns].T
     triangle: Floats = np.asarray(np.linalg.qr(image, mode="r"))
@@ -117,6 +141,48 @@ def _mixture_margin(dimension: int, beyond: float) -> float:
         tail = (np.minimum(1.0, 2 * np.exp(-(middle**2) / (4 * ends))).sum() + 1) / SLICES
         low, high = (low, middle) if tail <= beyond else (middle, high)
     return high
+
+
+def _by_norm(mechanism: LatticeNoise, norm: float) -> Floats:
+    """The bound by the length of the whole vector, (K,); not tried in many dimensions, where it is worse and takes long."""
+    if mechanism.dimension > MANY:
+        return np.full(len(mechanism.workload.queries), np.inf)
+    return _reach(mechanism) * norm
+
+
+def _by_cells(mechanism: LatticeNoise) -> Floats:
+    """`root 2 |q'|_2`, q' what the statistics leave of a query in units of the weight: independent Laplace noise has that."""
+    return np.asarray(np.sqrt(2 * np.square(_weighed(mechanism)).sum(axis=1)) * ROOMY)
+
+
+def _squares(mechanism: LatticeNoise) -> Floats:
+    """`|q'|_2^2`, what the statistics leave of each query, (K,)."""
+    return np.asarray(np.square(_weighed(mechanism) * float(mechanism.norm.map[0])).sum(axis=1))
+
+
+def _margins_by_cells(mechanism: LatticeNoise, beyond: float) -> Floats:
+    return np.array([_laplace_margin_of(query, beyond) for query in _weighed(mechanism)])
+
+
+def _weighed(mechanism: LatticeNoise) -> Floats:
+    """Queries less their shifts by statistics that are kept, near the shortest, over the weight: (K, N)."""
+    _require_known(mechanism)
+    rows, invariant = mechanism.workload.dense(), mechanism.relation.invariant
+    if invariant.structure is not None:
+        return np.asarray(invariant.structure.projected(rows) / float(mechanism.norm.map[0]))
+    kept = invariant.constraints.astype(np.float64)
+    shifts = np.linalg.lstsq(kept.T, rows.T, rcond=None)[0]
+    return np.asarray((rows - shifts.T @ kept) / float(mechanism.norm.map[0]))
+
+
+def _laplace_margin_of(query: Floats, beyond: float) -> float:
+    """The least t found with `2 e^(-s t) prod 1 / (1 - s^2 q_i^2) <= beyond` for some s; query q: (N,)."""
+    squares = np.square(query[query != 0])
+    if not len(squares):
+        return 0.0
+    rates = math.sqrt(1 / squares.max()) * np.arange(1, TILTS) / TILTS
+    logs = -np.log1p(-np.multiply.outer(rates**2, squares)).sum(axis=1)
+    return float(((logs + math.log(2 / beyond)) / rates).min())
 
 
 def _reach(mechanism: LatticeNoise) -> Floats:

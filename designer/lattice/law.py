@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.additive.noise import gauge_grid
+from designer.additive.noise import gauge_parts
 from designer.certified.norms import Gauge, Norm
 from designer.errors import InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
+from designer.lattice.structured import structured_gaussian, structured_l1
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, Energy, chain_sampler, directions
 from designer.sampling.lattices.lattice_choice import EllipsoidNorm, LatticeChoice, PolytopeNorm, lattice_sampler_for
 from designer.sampling.lattices.lattice_gaussian import LatticeGaussian
+from designer.values.arrays import Floats
 from solvers.exact.rational import float_above
 from solvers.lattices.chain import l1_energy, l2_energy
 from solvers.lattices.kernel import Lattice
@@ -52,6 +54,13 @@ class LatticeLaw:
         """The rows that noise must leave alone."""
         return self.relation.invariant.constraints
 
+    def seen(self, rows: Floats) -> NDArray[np.bool_]:
+        """Which rows of queries, (K, N), some vector of the lattice moves."""
+        known = self.relation.invariant.structure
+        if known is not None:
+            return known.seen(rows)
+        return np.asarray((rows @ self.lattice.basis.T.astype(np.float64)).any(axis=1))
+
     @property
     def equal_weights(self) -> bool:
         """Whether every cell weighs the same."""
@@ -61,10 +70,9 @@ class LatticeLaw:
     def exponential(self) -> LatticeChoice:
         """The exact sampler of the exponential fall-off; its `sampler` is None where none is feasible."""
         norm = self.norm
-        if self.equal_weights and norm.order == "l1":
-            return lattice_sampler_for(
-                self.constraints, "l1", Fraction(float(norm.map[0]))
-            )  # which needs a basis for rank 1 alone
+        if self.equal_weights and norm.order == "l1":  # which needs a basis for rank 1 alone
+            rate, known = Fraction(float(norm.map[0])), self.relation.invariant.structure
+            return structured_l1(known, rate) or lattice_sampler_for(self.constraints, "l1", rate)
         if isinstance(norm, Gauge):
             return lattice_sampler_for(self.constraints, self._polytope(norm), 1, self.lattice)
         if self.equal_weights and norm.order != "linf":
@@ -82,12 +90,17 @@ class LatticeLaw:
 
     def gaussian(self) -> LatticeChoice:
         """The exact sampler of the Gaussian fall-off."""
-        columns = list(zip(*self._factor(), strict=True))
-        precision = np.array([[sum(a * b for a, b in zip(u, v, strict=True)) for v in columns] for u in columns], dtype=object)
-        diagonal = set(precision.diagonal())
-        if self.whole and len(diagonal) == 1 and self.norm.map.ndim == 1:
-            sampler = LatticeGaussian.isotropic(self.lattice, 1 / diagonal.pop())
+        if self.equal_weights:
+            variance, known = 1 / Fraction(float(self.norm.map[0])) ** 2, self.relation.invariant.structure
+            if known is not None and known.freedom:
+                words = f"Halves of the {known.kind}, and halves of halves, with an exact acceptance."
+                return LatticeChoice("halves, Gaussian", 1.0, structured_gaussian(known, variance), (words,))
+            sampler = LatticeGaussian.isotropic(self.lattice, variance)
         else:
+            columns = list(zip(*self._factor(), strict=True))
+            precision = np.array(
+                [[sum(a * b for a, b in zip(u, v, strict=True)) for v in columns] for u in columns], dtype=object
+            )
             sampler = LatticeGaussian.ellipsoid(self.lattice, precision)
         return LatticeChoice("nearest plane, Gaussian", 1.0, sampler, ("Klein's proposal with an exact acceptance.",))
 
@@ -112,15 +125,14 @@ class LatticeLaw:
 
     def _polytope(self, norm: Gauge) -> PolytopeNorm:
         """The gauge's body lifted from the measured cells into the span of the lattice."""
-        grid = gauge_grid(norm, (Fraction(1),) * norm.dimension)
+        corners, simplices, normals = gauge_parts(norm, (Fraction(1),) * norm.dimension)
         lift = _lift(self.lattice.basis, self.columns)
         vertices = [
-            [sum((c * r for c, r in zip(vertex, column, strict=True)), Fraction(0)) for column in lift]
-            for vertex in grid.vertices
+            [sum((c * r for c, r in zip(vertex, column, strict=True)), Fraction(0)) for column in lift] for vertex in corners
         ]
         place = {cell: k for k, cell in enumerate(self.columns.tolist())}
-        facets = [[row[place[j]] if j in place else Fraction(0) for j in range(self.relation.size)] for row in grid.facets]
-        return PolytopeNorm(vertices, grid.simplices, facets)
+        facets = [[row[place[j]] if j in place else Fraction(0) for j in range(self.relation.size)] for row in normals]
+        return PolytopeNorm(vertices, simplices, facets)
 
 
 def sampling_words(plan: ChainPlan | None, found: Assessment | None) -> str:

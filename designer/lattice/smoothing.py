@@ -18,8 +18,9 @@ import numpy as np
 
 from designer.certified.guarantee import Guarantee
 from designer.errors import InvalidProblem
-from designer.invariants.changes import ChangeRelation, InvariantChanges, InvariantDistance
+from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.invariants.invariant import Invariant
+from designer.invariants.one_budget import InvariantChanges
 from designer.invariants.statistics import Distance, Statistics
 from designer.lattice.mechanism import LatticeMechanism
 from designer.lattice.promise import NOTIONS

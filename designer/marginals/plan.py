@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.certified.optimality import Optimality, bounded
 from designer.errors import DesignFailed, InvalidProblem
@@ -74,18 +75,18 @@ def design_marginals(
 
 def _planned(workload: MarginalWorkload, protection: Protection, loss: Loss, tolerance: float) -> tuple[Floats, Optimality]:
     """Precisions that keep every promise exactly, and how good they are."""
-    from scipy.sparse import csr_array
-
     found = changes(protection, workload.domain, workload.measured)
     precisions = np.full(len(workload.measured), np.inf)
     if not found:
         return precisions, Optimality(OBJECTIVES[loss], 0.0, 0.0, "no protected change moves these marginals")
     loads = load_matrix(found, len(precisions))
-    moved = np.unique(loads.indices)
-    costs = workload.cell_variances[:, moved]
+    moved = np.unique(np.concatenate([change.members for change in found]))
     scaled = workload.weights * (workload.cells if loss == "squared" else 1.0)
-    costs = csr_array((scaled @ costs)[None, :]) if loss == "squared" else _scaled_rows(costs, scaled)
-    solution: Solution[Floats] = minimise_cost(loads[:, moved], costs, tolerance=tolerance)
+    if loss == "squared":
+        costs: csr_array | Floats = workload.summed_variances(scaled)[None, moved]
+    else:
+        costs = _scaled_rows(workload.cell_variances[:, moved], scaled)
+    solution: Solution[Floats] = minimise_cost(_columns(loads, moved), costs, tolerance=tolerance)
     if not solution.status.usable or not np.isfinite(solution.value):
         raise DesignFailed(f"marginals: {solution.status.value}")
     precisions[moved] = solution.point
@@ -95,6 +96,11 @@ def _planned(workload: MarginalWorkload, protection: Protection, loss: Loss, tol
     return precisions, bounded(
         OBJECTIVES[loss], value, solution.lower_bound, solution.method, value * (len(moved) + 16) * 2.0**-50
     )
+
+
+def _columns(matrix: csr_array | Floats, kept: NDArray[np.intp]) -> csr_array | Floats:
+    """Some columns, in their order; the matrix itself where all are kept."""
+    return matrix if len(kept) == matrix.shape[1] else matrix[:, kept]
 
 
 def _scaled_rows(costs: csr_array, weights: Floats) -> csr_array:

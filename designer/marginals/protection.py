@@ -27,6 +27,7 @@ from designer.values.checks import positive
 from designer.values.json_text import array, require_keys
 from designer.values.schema import BUDGETS, POSITIVE, Named, either, exactly, keys, record
 from solvers.exact.rational import dyadic_integers
+from solvers.programs.budget_shares import PLAIN_ENTRIES
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -119,10 +120,8 @@ def changes(protection: Protection, domain: Domain, measured: Subsets) -> list[C
     return found
 
 
-def load_matrix(found: list[Change], measured: int) -> csr_array:
-    """G (changes, measured): entry `length / budget^2`, so that `G s <= 1` is the promise."""
-    from scipy.sparse import coo_array, csr_array
-
+def load_matrix(found: list[Change], measured: int) -> csr_array | Floats:
+    """G (changes, measured): entry `length / budget^2`, so that `G s <= 1` is the promise; a plain array where it is small."""
     # One division at a time: the square of a budget of 1e-200 is no float.
     with np.errstate(over="ignore", under="ignore"):
         values = np.concatenate([change.lengths / change.budget / change.budget for change in found])
@@ -130,6 +129,12 @@ def load_matrix(found: list[Change], measured: int) -> csr_array:
         raise InvalidProblem("budgets: their squares leave the floats; choose budgets between 1e-150 and 1e150.")
     rows = np.repeat(np.arange(len(found)), [len(change.members) for change in found])
     columns = np.concatenate([change.members for change in found])
+    if len(found) * measured <= PLAIN_ENTRIES:
+        plain = np.zeros((len(found), measured))
+        plain[rows, columns] = values
+        return plain
+    from scipy.sparse import coo_array, csr_array
+
     return csr_array(coo_array((values, (rows, columns)), shape=(len(found), measured)))
 
 

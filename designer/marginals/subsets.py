@@ -114,7 +114,9 @@ class Subsets(Immutable):
 
 
 def _padded(axes: NDArray[np.int16], width: int) -> NDArray[np.int16]:
-    return np.pad(axes, ((0, 0), (0, width - axes.shape[1])), constant_values=-1)
+    wide = np.full((len(axes), width), -1, dtype=np.int16)
+    wide[:, : axes.shape[1]] = axes
+    return wide
 
 
 def _keys(axes: NDArray[np.int16]) -> NDArray[np.bytes_]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
 from designer.marginals.subsets import Subsets
@@ -105,6 +106,17 @@ class MarginalWorkload(Immutable):
         """
         from scipy.sparse import coo_array, csr_array
 
+        rows, columns, values = self._shares
+        return csr_array(coo_array((values, (rows, columns)), shape=(len(self.subsets), len(self.measured))))
+
+    def summed_variances(self, weights: Floats) -> Floats:
+        """`weights' V`, (M,), for weights of the tables, (K,)."""
+        rows, columns, values = self._shares
+        return np.asarray(np.bincount(columns, values * weights[rows], len(self.measured)), dtype=np.float64)
+
+    @cached_property
+    def _shares(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+        """The entries of V: whose table, whose residual, how much."""
         own, other = np.append((self.sizes - 1) / self.sizes, 1.0), np.append(self.sizes**-2.0, 1.0)
         rows, columns, values = [], [], []
         for which, part, rest in self.subsets.parts():
@@ -112,8 +124,7 @@ class MarginalWorkload(Immutable):
             rows.append(which[kept])
             columns.append(self.measured.find(part[kept]))
             values.append(own[part[kept]].prod(axis=1) * other[rest[kept]].prod(axis=1))
-        entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
-        return csr_array(coo_array(entries, shape=(len(self.subsets), len(self.measured))))
+        return np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
 
     @cached_property
     def used(self) -> tuple[int, ...]:

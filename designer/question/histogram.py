@@ -25,6 +25,11 @@ MISNAMED = (
     "histogram: must name every universe element exactly once, and nothing else; write 0 where there is no record. Nothing "
     "was released."
 )
+# And one for records that have what was declared impossible.
+IMPOSSIBLE = (
+    "histogram: counts records of elements that were declared impossible; declare only what no record can have. Nothing was "
+    "released."
+)
 PLAIN = (np.ndarray, np.memmap, list, tuple, range, array)
 
 Label = Hashable
@@ -79,10 +84,12 @@ class Keys(Immutable):
 
 @dataclass(frozen=True)
 class Universe:
-    """The elements that counts speak of: their names, and the columns of a table that hold them, where that is known."""
+    """The elements that counts speak of: their names, the columns of a table that hold them, where that is known, and which of
+    them, by position, no record can have."""
 
     elements: tuple[str, ...]
     keys: Keys | None = None
+    impossible: tuple[int, ...] = ()
 
     @classmethod
     def of_size(cls, size: int) -> Universe:
@@ -148,7 +155,10 @@ def counts(histogram: object, universe: Universe) -> NDArray[np.int64]:
     pandas Series or DataFrame (names in the index or in columns), a polars or Arrow table. Shapes and names of columns are
     public and named in errors; values, types that depend on them, and which elements are named never are.
     """
-    return whole_counts(in_order(histogram, universe))
+    whole = whole_counts(in_order(histogram, universe))
+    if whole[list(universe.impossible)].any():
+        raise InvalidProblem(IMPOSSIBLE)
+    return whole
 
 
 def in_order(histogram: object, universe: Universe) -> NDArray[Any]:

@@ -75,6 +75,11 @@ class Relation(Immutable, ABC):
     def size(self) -> int:
         """N, the number of universe elements."""
 
+    @property
+    def impossible(self) -> tuple[int, ...]:
+        """The elements that no record can have: data that count one there are refused."""
+        return ()
+
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
         """Every protected pair at least once, apart from pairs that others imply exactly."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from designer.errors import InvalidProblem
-from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
+from designer.invariants.changes import InvariantDistance, InvariantMetric
+from designer.invariants.linked import LinkedChanges
+from designer.invariants.one_budget import InvariantChanges
 from designer.metrics.metric import Metric, Scaled, scaled
 from designer.metrics.presence import AddRemove, AppearOrChange
 from designer.question.relation import Relation
@@ -35,7 +37,7 @@ def with_budgets_times(factor: float, relation: Relation) -> Relation:
         return AppearOrChange(_metric(times, relation.change), frozen(relation.epsilons * times), relation.closure)
     if isinstance(relation, RowGroups):
         return RowGroups(tuple(_metric(times, part) for part in relation.parts), relation.names)
-    if isinstance(relation, (InvariantChanges, InvariantDistance)):
+    if isinstance(relation, (InvariantChanges, InvariantDistance, LinkedChanges)):
         return _with_changes_of(relation, replace(relation, epsilon=positive(relation.epsilon * times, "epsilon")))
     if isinstance(relation, InvariantMetric):
         return _with_changes_of(relation, replace(relation, metric=_metric(times, relation.metric)))
@@ -51,7 +53,7 @@ def _metric(times: float, metric: Metric) -> Metric:
 
 def _with_changes_of(known: Relation, new: Relation) -> Relation:
     """The changes that an invariant leaves depend on no budget: what was enumerated is not enumerated again."""
-    for name in ("changes", "_exchanges", "_sparse", "_public", "spans_kernel"):
+    for name in ("changes", "_exchanges", "_sparse", "_public", "listed_spans", "known", "listed", "parts", "typical"):
         if name in known.__dict__:
             new.__dict__[name] = known.__dict__[name]
     return new

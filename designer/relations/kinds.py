@@ -8,7 +8,9 @@ import numpy as np
 
 from designer import metrics
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.invariants.changes import InvariantChanges, InvariantDistance, InvariantMetric
+from designer.invariants.changes import InvariantDistance, InvariantMetric
+from designer.invariants.linked import LinkedChanges
+from designer.invariants.one_budget import InvariantChanges
 from designer.metrics.metric import Metric
 from designer.question.relation import Relation
 from designer.relations.row_groups import RowGroups
@@ -46,6 +48,7 @@ RELATIONS: dict[str, type[Relation]] = {
         InvariantChanges,
         InvariantMetric,
         InvariantDistance,
+        LinkedChanges,
     )
 }
 
@@ -54,9 +57,9 @@ METRIC = Named(
     "metric",
     noted("Metrics nest at most 8 deep.", either(*(cls.schema for cls in RELATIONS.values() if issubclass(cls, Metric)))),
 )
-OTHERS = (metrics.AddRemove, metrics.AppearOrChange, RowGroups, InvariantChanges, InvariantMetric)
+OTHERS = (metrics.AddRemove, metrics.AppearOrChange, RowGroups, InvariantChanges, InvariantMetric, LinkedChanges)
 RELATION = Named("relation", either(METRIC, *(cls.schema for cls in OTHERS)))
-OF_INVARIANTS = either(*(cls.schema for cls in (InvariantChanges, InvariantMetric, InvariantDistance)))
+OF_INVARIANTS = either(*(cls.schema for cls in (InvariantChanges, InvariantMetric, InvariantDistance, LinkedChanges)))
 
 
 def require_listed(relation: Relation) -> None:

@@ -43,8 +43,12 @@ def collisions(rows: Integers, radius: int, balanced: bool, limit: int) -> Vecto
     if pairs.sum() > PAIRS:
         return None
     found = [np.zeros((0, d), dtype=np.int64)]
+    seen = 0
     for left, right in _pairs(first, pairs, max(1, ENTRIES // d)):
         disjoint = _disjoint(multisets[order[left]], multisets[order[right]], columns.shape[1])
+        seen += int(disjoint.sum())
+        if balanced and seen > limit:  # every vector is one pair: v+ and v-
+            return None
         one, other = (multisets[order[side[disjoint]]] for side in (left, right))
         found.append(distinct(_in_kernel(_differences(one, other, d, columns.shape[1]), rows, radius)))
         if sum(map(len, found)) > limit:

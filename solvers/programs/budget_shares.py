@@ -15,7 +15,7 @@ by a primal-dual interior point (docs/theory/marginals.md, 3).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
+Matrix: TypeAlias = "csr_array | Floats"
 
 DIRECT_ORDER = 300  # multipliers whose Newton matrix is written out
+# Entries of loads and costs that are kept as plain arrays: below, what scipy's sparse arrays do beside sums takes longer.
+PLAIN_ENTRIES = 100_000
 WARM_ROUNDS = 30
 # The warm start may take weights to 1e-90 of the largest, from where single Newton steps went astray (10 of 96 maximum programs
 # of up to 20,000 unknowns). With this floor, and steps down to a hundredth, none did,
@@ -39,10 +42,20 @@ FLOOR = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class ShareData:
-    """The two programs' data: loads G (m, n) and costs V (K, n), nonnegative, no zero column."""
+    """The two programs' data: loads G (m, n) and costs V (K, n), nonnegative, no zero column; plain arrays where small."""
 
-    loads: csr_array
-    costs: csr_array
+    loads: Matrix
+    costs: Matrix
+
+    @classmethod
+    def of(cls, loads: Matrix, costs: Matrix) -> ShareData:
+        """Both in the form that suits their size."""
+        from scipy.sparse import csr_array
+
+        given = (loads, costs)
+        if sum(matrix.shape[0] * matrix.shape[1] for matrix in given) <= PLAIN_ENTRIES:
+            return cls(*(np.asarray(m if isinstance(m, np.ndarray) else m.toarray(), dtype=np.float64) for m in given))
+        return cls(*(csr_array(matrix).astype(np.float64) for matrix in given))
 
     @property
     def order(self) -> int:
@@ -95,34 +108,46 @@ class _Point:
 
     def curvature_diagonal(self) -> Floats:
         """Its diagonal."""
-        bent = self.data.loads.power(2) @ (self.roots / self.a**2)
+        bent = _squares(self.data.loads) @ (self.roots / self.a**2)
         if self.data.costs.shape[0] > 1:
-            bent = np.concatenate([bent, self.data.costs.power(2) @ (self.roots / self.b**2)])
+            bent = np.concatenate([bent, _squares(self.data.costs) @ (self.roots / self.b**2)])
         return np.asarray(0.5 * (self.slope**2 + bent / self.total))
 
     def curvature_matrix(self) -> Floats:
         """The same as a matrix."""
+        if isinstance(self.data.loads, np.ndarray):
+            plain = self.data.loads / self.a
+            if self.data.costs.shape[0] > 1:
+                plain = np.concatenate([plain, -self.data.costs / self.b])
+            bent = (plain * self.roots) @ plain.T
+        else:
+            bent = self._sparse_bend()
+        return np.asarray(0.5 * (np.outer(self.slope, self.slope) + bent / self.total))
+
+    def _sparse_bend(self) -> Floats:
         from scipy.sparse import diags_array, vstack
 
-        parts = [self.data.loads @ diags_array(1 / self.a)]
+        parts: list[Any] = [self.data.loads @ diags_array(1 / self.a)]
         if self.data.costs.shape[0] > 1:
             parts.append(-(self.data.costs @ diags_array(1 / self.b)))
         factor = vstack(parts).tocsr()
-        bent = (factor @ diags_array(self.roots) @ factor.T).toarray() / self.total
-        return np.asarray(0.5 * (np.outer(self.slope, self.slope) + bent))
+        return np.asarray((factor @ diags_array(self.roots) @ factor.T).toarray())
 
 
-def minimise_cost(
-    loads: csr_array, costs: csr_array, *, tolerance: float = 1e-9, max_iterations: int = 100
-) -> Solution[Floats]:
+def _squares(matrix: Matrix) -> Matrix:
+    return matrix**2 if isinstance(matrix, np.ndarray) else matrix.power(2)
+
+
+def minimise_cost(loads: Matrix, costs: Matrix, *, tolerance: float = 1e-9, max_iterations: int = 100) -> Solution[Floats]:
     """The shares s (n,) of least largest cost `max_k (V / s)_k` among `G s <= 1`; one row of V gives a plain weighted sum.
 
-    loads G: (m, n), costs V: (K, n), scipy-sparse, nonnegative, no zero column, no zero row in V. Value and lower bound are
-    recomputed from the multipliers alone. Measured, n = 166,750, m = 100: 0.7 s for K = 1, 2.1 s for K = n.
+    loads G: (m, n), costs V: (K, n), arrays or scipy-sparse, nonnegative, no zero column, no zero row in V. Value and lower
+    bound are recomputed from the multipliers alone. Measured, n = 166,750, m = 100: 0.7 s for K = 1, 2.1 s for K = n.
     """
-    from scipy.sparse import csr_array
-
-    data = ShareData(csr_array(loads).astype(np.float64), csr_array(costs).astype(np.float64))
+    data = ShareData.of(loads, costs)
+    if data.order == 1:  # one budget and one sum: any multiplier is the best
+        only = data.at(np.ones(1))
+        return Solution(Status.OPTIMAL, only.shares, only.value, min(only.bound, only.value), 0, "closed form")
     best, prover, steps = _follow_path(data, tolerance, max_iterations)
     closed = best.value - prover.bound <= tolerance * best.value
     status = Status.OPTIMAL if closed else Status.STALLED

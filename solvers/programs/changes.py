@@ -154,8 +154,18 @@ class Changes:
 
         return Changes(hstack([self.matrix, others.matrix], format="csc"), np.concatenate([self.budget, others.budget]))
 
+    def unit_budgets(self) -> Array | None:
+        """What each `e_i` may cost, (N,), infinite where nothing binds; None unless all changes are along unit vectors."""
+        if self.count == 0 or not (np.diff(self.matrix.indptr) == 1).all() or not self.matrix.data.all():
+            return None
+        least = np.full(self.size, np.inf)
+        np.minimum.at(least, self.matrix.indices, self.budget / np.abs(self.matrix.data))
+        return least
+
     def span(self) -> Array:
         """Orthonormal basis (N, r) of the span of all changes: what no budget reaches needs no noise."""
+        if (alone := self.unit_budgets()) is not None:
+            return np.ascontiguousarray(np.eye(self.size)[:, np.isfinite(alone)])
         scaled = self.matrix * (1.0 / np.sqrt(np.maximum(self.matrix.power(2).sum(axis=0), 1e-300)))
         values, vectors = np.linalg.eigh((scaled @ scaled.T).toarray())
         # Integer changes of N <= 1000 points have eigenvalues of at least about 1/N^2 (a path graph) or exactly 0.

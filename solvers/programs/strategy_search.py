@@ -18,13 +18,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.deadline import is_over
+from solvers.ellipsoids.independent_rows import follow
 from solvers.programs.changes import Changes
-from solvers.programs.strategy import Strategy, fit_to_budgets, gram_error, independent_rows, spectral
+from solvers.programs.descent import minimised
+from solvers.programs.p_identities import best_p_identity, p_identity_matrix
+from solvers.programs.strategy import Strategy, best_fixed, fit_to_budgets, gram_error, independent_rows, spectral
 from solvers.solution import Solution
 from solvers.status import Status
 
 Array = NDArray[np.float64]
-Objective = Callable[[Array], tuple[float, Array]]
 
 # Temperatures of the smoothed maximum, relative to it. Each phase starts from the best feasible strategy so far.
 TEMPERATURES = (0.1, 0.03, 0.01, 0.003, 0.001)
@@ -32,6 +35,11 @@ TEMPERATURES = (0.1, 0.03, 0.01, 0.003, 0.001)
 # 10 table (81 dimensions, 2025 changes) gets 24 iterations: 40 s instead of 150 s, for the same strategy.
 EFFORT = 4_000_000
 RANDOM, RANDOM_DIMENSION = 6, 12
+# Shares of the elements that p-identity strategies have as further rows, several for small programs; measured up to 256
+# elements, an eighth was the better choice up to 64 only.
+P_SHARES, P_SEVERAL, P_STARTS, P_STEPS = (16, 8), 64, 4, 300
+# A relative weight that makes a Gram matrix regular, and the accuracy of the weights that are sought for a bound.
+FULLER = 1e-4
 # More answers than this many times their rank are no strategy: the length of a change grows with their number.
 LARGEST_SURPLUS = 3
 
@@ -48,39 +56,14 @@ def p_identity(
     """Minimise `2 tr(W (B'B)^-1)` over `B = [I; T] diag(s)`, T >= 0 (rows, N), `s_i = b_i / (1 + sum_k T_ki)`.
 
     `||B e_i||_1 = b_i` by construction. `rows` defaults to about N / 16. L-BFGS-B with the analytic gradient from `restarts`
-    random starts (`seed`); T = 0, which is the diagonal strategy, is kept when it is better.
+    random starts (`seed`), the best of which go on after a race; never worse than T = 0, the diagonal strategy.
     """
     w, b = np.asarray(gram, dtype=float), np.asarray(budget, dtype=float)
     changes = Changes.units(b)
     k = max(1, round(b.size / 16)) if rows is None else rows
-    random = np.random.default_rng(seed)
-    best, count = np.zeros((k, b.size)), 0
-
-    def objective(flat: Array) -> tuple[float, Array]:
-        value, slope = _p_identity_error(flat.reshape(k, -1), w, b)
-        return value, slope.ravel()
-
-    lowest = objective(best.ravel())[0]
-    for _ in range(restarts):
-        theta, steps = _minimise(objective, random.random(best.size), iterations, nonnegative=True)
-        count += steps
-        if (value := objective(theta)[0]) < lowest:
-            best, lowest = theta.reshape(k, -1), value
-    matrix = np.vstack([np.eye(b.size), best]) * (b / (1.0 + best.sum(axis=0)))
-    fitted = fit_to_budgets(matrix, changes, "p-identity")
-    return _solution(fitted, w, changes, count, "L-BFGS-B on the p-identity form", lower_bound)
-
-
-def _p_identity_error(theta: Array, w: Array, b: Array) -> tuple[float, Array]:
-    """Value and gradient in O(rows N^2), by Woodbury: `(I + T'T)^-1 = I - T' (I + T T')^-1 T`."""
-    s = (1.0 + theta.sum(axis=0)) / b
-    v = w * np.outer(s, s)
-    core = np.linalg.solve(np.eye(len(theta)) + theta @ theta.T, theta)
-    m_v = v - theta.T @ (core @ v)
-    m_v_m = m_v - (m_v @ theta.T) @ core
-    # d/dT at fixed s is -2 T M V M; at fixed M the value is sum s_i s_j W_ij M_ij, and (V o M) summed over rows is diag(M V).
-    by_scale = 2.0 * np.diagonal(m_v) / s / b
-    return float(2.0 * np.trace(m_v)), 2.0 * (by_scale[None, :] - 2.0 * theta @ m_v_m)
+    theta, steps = best_p_identity(w, b, k, restarts, np.random.default_rng(seed), iterations)
+    fitted = fit_to_budgets(p_identity_matrix(theta, b), changes, "p-identity")
+    return _solution(fitted, w, changes, steps, "L-BFGS-B on the p-identity form", lower_bound)
 
 
 def descend_by_gradient(
@@ -133,7 +116,7 @@ def optimise_strategy(
     seeds: Sequence[Array] = (),
 ) -> Solution[Strategy]:
     """Reweigh every start and the p-identity, `descend_by_gradient` from the `keep` best and from `seeds`, return the best.
-    Never worse than any start.
+    Never worse than any start. Descents end at the `time_limit`.
 
     `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT`
     allows; where that is none, the best start is the answer.
@@ -155,7 +138,8 @@ def optimise_strategy(
     pool = [reweigh(w, changes, s, iterations, bound) for s in [*fitted, shaped]]
     pool.sort(key=lambda s: s.value)
     places = [s.point for s in pool[:keep]] + [fit_to_budgets(matrix, changes, "random rows") for matrix in seeds]
-    return min([descend_by_gradient(w, changes, s, iterations, bound) for s in places], key=lambda s: s.value)
+    found = (descend_by_gradient(w, changes, s, iterations, bound) for s in places if not is_over())
+    return min([*found, pool[0]], key=lambda s: s.value)
 
 
 @dataclass(frozen=True)
@@ -183,6 +167,8 @@ def _anneal(
         raise ValueError(f"strategy {start.name!r} lacks full column rank on the span of the changes: use answer coordinates.")
     nothing_moves = np.abs(wanted).max(initial=0.0) <= 1e-14 * np.abs(w).max(initial=0.0)
     for temperature in () if nothing_moves else TEMPERATURES:
+        if is_over():
+            break
         scale = temperature * changes.worst(spread(point))
 
         def objective(t: Array, scale: float = scale) -> tuple[float, Array]:
@@ -191,7 +177,7 @@ def _anneal(
             ratio, push = _log_worst(matrix, changes, scale)
             return value + 2.0 * ratio, search.gather(slope + 2.0 * push, matrix)
 
-        moved, steps = _minimise(objective, point, iterations)
+        moved, steps = minimised(objective, point, iterations)
         count += steps
         value = exact(moved)
         failures = 0 if value < lowest * (1.0 - 1e-6) else failures + 1
@@ -232,21 +218,6 @@ def _log_worst(matrix: Array, changes: Changes, temperature: float) -> tuple[flo
     return float(np.log(smooth)), np.asarray((changes.matrix[:, active] @ pull.T).T) / smooth
 
 
-def _minimise(objective: Objective, start: Array, iterations: int, nonnegative: bool = False) -> tuple[Array, int]:
-    from scipy.optimize import Bounds, minimize
-
-    bounds = Bounds(0.0, np.inf) if nonnegative else None
-    found = minimize(
-        objective,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-10, "gtol": 1e-9},
-    )
-    return np.asarray(found.x), int(found.nit)
-
-
 def _solution(
     strategy: Strategy, gram: Array, changes: Changes, iterations: int, method: str, lower_bound: float | None
 ) -> Solution[Strategy]:
@@ -282,6 +253,25 @@ def singular_value_bound(gram: ArrayLike, changes: Changes, rounds: int = 30) ->
     return best
 
 
+def unit_bound(gram: ArrayLike, budget: ArrayLike) -> float:
+    """The bound of `singular_value_bound` at nearly the best weights, for changes that are unit vectors with these budgets.
+
+    gram W: (N, N). budget b: (N,), infinite for elements that no change moves. The weights come from Newton's method on a
+    slightly fuller W (`solvers.ellipsoids.independent_rows`), and prove the bound for W itself whatever they are.
+    """
+    b = np.asarray(budget, dtype=float)
+    kept = np.isfinite(b)
+    scaled = np.asarray(gram, dtype=float)[np.ix_(kept, kept)] / np.outer(b[kept], b[kept])
+    if not scaled.any():
+        return 0.0
+    fuller = scaled + FULLER * np.trace(scaled) / len(scaled) * np.eye(len(scaled))
+    reached = follow(fuller, FULLER)
+    sides = np.ones(len(scaled)) if reached is None else np.sqrt(reached[0].multipliers)
+    values = np.linalg.eigvalsh(scaled * np.outer(sides, sides))
+    size = np.sqrt(np.maximum(values - len(values) * 2.0**-48 * values.max(), 0.0))
+    return float(2.0 * size.sum() ** 2 / np.square(sides).sum())
+
+
 def _root(symmetric: Array) -> Array:
     values, vectors = np.linalg.eigh(symmetric)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
@@ -300,27 +290,63 @@ def optimise_workload(
 
     Starts in answer coordinates are the rows of Q as they are and equalised, the spectral strategy, and the rows with as many
     random ones (`seed`). Each descent is kept only if it is better, so the result is never worse than measuring the rows of Q.
+    Where the changes are unit vectors (records appear) and the answers more than a few, p-identity strategies take the place of
+    the descents: they ended at the same errors or lower ones in a hundredth of the time.
     """
-    q = np.atleast_2d(np.asarray(workload, dtype=float))
+    q, alone = np.atleast_2d(np.asarray(workload, dtype=float)), changes.unit_budgets()
+    if alone is not None and len(q) > LARGEST_SURPLUS * len(alone) > LARGEST_SURPLUS * RANDOM_DIMENSION:
+        w = q.T @ q
+        return _for_units(w, alone, changes, starts or {}, seed, unit_bound(w, alone) if lower_bound is None else lower_bound)
     rows, combined, moved = in_answers(q, changes)
     gram = combined.T @ combined
-    bound = singular_value_bound(gram, moved) if lower_bound is None else lower_bound
-    starts_here, seeds = _answer_starts(combined, moved, seed), _random_strategies(gram, seed)
-    found = optimise_strategy(gram, moved, starts_here, iterations, keep, bound, seeds)
+    if lower_bound is None:
+        lower_bound = singular_value_bound(gram, moved) if alone is None else unit_bound(q.T @ q, alone)
+    bound, starts_here = lower_bound, _answer_starts(combined, moved, seed)
+    if alone is None or len(gram) <= RANDOM_DIMENSION:
+        found = optimise_strategy(gram, moved, starts_here, iterations, keep, bound, _random_strategies(gram, seed))
+    else:
+        found = _solution(best_fixed(gram, moved, starts_here), gram, moved, 0, "best of the starts", bound)
     lifted = fit_to_budgets(found.point.matrix @ rows, changes, found.point.name)
-    answers = Solution(found.status, lifted, found.value, min(bound, found.value), found.iterations, found.method)
-    if not starts:
-        return answers
-    return min(answers, optimise_strategy(q.T @ q, changes, starts, iterations, keep, bound), key=lambda s: s.value)
+    solutions = [Solution(found.status, lifted, found.value, min(bound, found.value), found.iterations, found.method)]
+    if alone is not None:
+        solutions.append(_for_units(q.T @ q, alone, changes, starts or {}, seed, bound))
+    if starts and (alone is None or len(alone) <= RANDOM_DIMENSION):
+        solutions.append(optimise_strategy(q.T @ q, changes, starts, iterations, keep, bound))
+    return min(solutions, key=lambda s: s.value)
+
+
+def _for_units(
+    gram: Array, budget: Array, changes: Changes, starts: dict[str, Array], seed: int, bound: float
+) -> Solution[Strategy]:
+    """The best of the starts and of p-identity strategies where the changes are unit vectors; `budget` (N,) is infinite for
+    elements that none moves, which are not measured."""
+    kept = np.isfinite(budget)
+    w, b, random = gram[np.ix_(kept, kept)], budget[kept], np.random.default_rng(seed)
+    best, steps = best_fixed(gram, changes, {"identity": np.eye(len(gram))} | starts), 0
+    lowest = gram_error(gram, best.matrix, changes.span())
+    for share in P_SHARES if b.size <= P_SEVERAL else P_SHARES[:1]:
+        theta, taken = best_p_identity(w, b, max(1, round(b.size / share)), P_STARTS, random, P_STEPS)
+        matrix = np.zeros((b.size + len(theta), len(gram)))
+        matrix[:, kept] = p_identity_matrix(theta, b)
+        found = fit_to_budgets(matrix, changes, "p-identity")
+        value, steps = gram_error(gram, found.matrix, changes.span()), steps + taken
+        if value < lowest:
+            best, lowest = found, value
+    return _solution(best, gram, changes, steps, "L-BFGS-B on the p-identity form", bound)
 
 
 def _answer_starts(combined: Array, moved: Changes, seed: int) -> dict[str, Array]:
     k = combined.shape[1]
-    alone = 1.0 / np.array([moved.worst(row) or 1.0 for row in np.eye(k)])
+    longest = (np.abs(moved.matrix) * (1.0 / moved.budget)).max(axis=1).toarray().ravel() if moved.count else np.zeros(k)
+    alone = 1.0 / np.where(longest > 0.0, longest, 1.0)
     mixed = np.random.default_rng(seed).normal(size=(k, k)) * alone / k
     starts = {"rows": np.eye(k), "equalised rows": np.diag(alone), "spectral": spectral(combined.T @ combined)}
-    answers = _different(combined)
-    if k < len(answers) <= LARGEST_SURPLUS * k:
+    along = np.abs(combined @ np.random.default_rng(seed).normal(size=k))
+    # Rows that differ, whatever their signs, nearly always differ along a random direction, which is quickly told.
+    if (
+        len(np.unique(along.round(9))) <= LARGEST_SURPLUS * k + 1
+        and k < len(answers := _different(combined)) <= LARGEST_SURPLUS * k
+    ):
         starts["all answers"] = answers
     return starts | {"rows and random rows": np.vstack([np.diag(alone), mixed])}
 

@@ -109,3 +109,22 @@ def test_maps_are_frozen() -> None:
     assert norm.map.tolist() == [1, 1]
     with pytest.raises(ValueError, match="read-only"):
         norm.map[0] = 9
+
+
+@pytest.mark.parametrize("order", ["l1", "l2", "linf"])
+def test_exact_norms_are_those_of_fractions(order: str) -> None:
+    """Integers over a common denominator, against one fraction after the other."""
+    random = np.random.default_rng(7)
+    for shape in ((4,), (3, 4), (6, 4)):
+        scale = np.ldexp(1.0, random.integers(-40, 40, shape))
+        norm = Norm(np.abs(random.normal(size=shape)) * scale, order)
+        u = [Fraction(int(random.integers(-9, 9)), int(random.integers(1, 9))) for _ in range(4)]
+        rows = np.diag(norm.map) if norm.map.ndim == 1 else norm.map
+        images = [abs(sum((Fraction(float(w)) * c for w, c in zip(row, u, strict=True)), Fraction(0))) for row in rows]
+        found = norm.exact(u)
+        assert found is not None
+        if order == "l2":
+            square = sum((value**2 for value in images), Fraction(0))
+            assert square <= found**2 <= square * (1 + Fraction(1, 2**77))
+        else:
+            assert found == (sum(images, Fraction(0)) if order == "l1" else max(images))

@@ -29,6 +29,7 @@ GOOD = {
 INVARIANT = '[domain]\nsex = ["F", "M"]\nage = 2\n[workload]\nbuilder = "identity"\nsize = 4\n[invariant]\n'
 GOOD |= {
     "margins": INVARIANT + 'margins = [["sex"], ["age"]]\nadjacency = 2\n[relation]\nepsilon = 1\n',
+    "impossible elements": INVARIANT + 'total = true\nimpossible = ["sex=F, age=0", 1]\n[relation]\nepsilon = 1\n',
     "total, a budget per distance": INVARIANT + 'total = true\n[relation]\nepsilon = 1\nper_distance = "l2"\n',
     "partition of a list": INVARIANT + 'partition = ["a", "b", "a", "b"]\n[relation]\nmetric = "uniform"\nepsilon = 1\n',
 }

@@ -223,3 +223,18 @@ def test_what_a_file_protects_is_designed_and_certified(name: str, folder: Path)
     made = design(problem, "laplace")
     assert made.privacy.holds and made.privacy.worst_ratio > 1 - 1e-9
     assert made.loss == pytest.approx(design(Problem(problem.workload, wanted), "laplace").loss, rel=1e-12)
+
+
+IMPOSSIBLE = "epsilon = 1\n[invariant]\ntotal = true\n"
+
+
+@pytest.mark.parametrize("element", ['"D"', '"name=D"', "3"])
+def test_elements_are_declared_impossible_by_name_keys_or_position(element: str, folder: Path) -> None:
+    problem = read_problem(write(folder, IMPOSSIBLE + f"impossible = [{element}]\n")).problem
+    assert problem.relation.impossible == (3,)
+
+
+@pytest.mark.parametrize("element", ['"E"', "4", "true", "1.5"])
+def test_what_is_no_element_is_not_impossible(element: str, folder: Path) -> None:
+    with pytest.raises(InvalidProblem, match="impossible"):
+        _ = read_problem(write(folder, IMPOSSIBLE + f"impossible = [{element}]\n")).problem

@@ -35,11 +35,12 @@ NAMES = {
         after_noisy_total appear_or_change attribute_values blowfish blowfish_attribute blowfish_full_domain blowfish_graph
         blowfish_partition chebyshev euclidean from_matrix graph great_circle hamming instance line manhattan maximum number_of_records
         partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of taxonomy uniform""",
-    "designer.invariants": "Invariant Statistics linear margins partition total",
+    "designer.invariants": "Invariant LinkedTables Statistics linear linked margins partition total",
     "designer.tables": """OTHERS Answer Average Condition Count CountDistinct Groups Key Measure PartitionSelection PolicyCertificate
         PureSum Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy consistent_margins hierarchy least_plan nested_codes tree variance_for variance_meeting""",
     "designer.marginals": """LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Presence design_marginals
         least_marginal_budget""",
+    "designer.structured": "AttributeQueries StructuredMechanism StructuredRelease StructuredWorkload design_structured",
     "designer.selection": "Choice Selection largest_rate",
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",

@@ -17,6 +17,7 @@ from designer.designing.families.k_norm import (
     LARGEST_DIMENSION,
     hull_backend,
     hull_notes,
+    hull_work,
     most_simplices,
     other_hull,
     spanning_pairs,
@@ -24,6 +25,7 @@ from designer.designing.families.k_norm import (
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
+from designer.designing.sizes import Sizes
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.mechanism import LatticeMechanism
@@ -83,14 +85,27 @@ def lattice_gaussian(problem: Problem, shape: str = "l2") -> LatticeMechanism:
 def _lattice(
     problem: Problem, family: str, falloff: Falloff, shape: str, known: tuple[str, ...], backend: Backend = "qhull"
 ) -> LatticeMechanism:
+    cells, norm = protected_norm(problem, family, shape, known, backend)
+    made = LatticeMechanism(family, problem.workload, problem.relation, norm, falloff, cells)  # type: ignore[arg-type]
+    return made.annotated(hull_notes(norm))
+
+
+def protected_norm(
+    problem: Problem, family: str, shape: str, known: tuple[str, ...], backend: Backend = "qhull"
+) -> tuple[tuple[int, ...] | None, Norm]:
+    """The cells that a norm of this shape measures (None: all), and the norm, within every budget of the problem's relation.
+
+    `InvalidProblem` for a shape that is not `known`, `DesignFailed` where the relation leaves no such norm.
+    """
     relation = problem.relation
     if shape not in known:
         raise InvalidProblem(f"options.shape: {shape!r} is unknown to {family}; use one of {list(known)}.")
     if isinstance(relation, InvariantDistance):
         if shape not in ("l1", "l2"):
             raise DesignFailed(f"{family}: a budget per distance needs the norm of that distance; use shape l1 or l2.")
-        norm = Norm(np.full(relation.size, relation.epsilon), shape)  # type: ignore[arg-type]
-        return LatticeMechanism(family, problem.workload, relation, norm, falloff)
+        if (shape, relation.distance) == ("l1", "l2"):
+            raise DesignFailed(f"{family}: an l1 norm exceeds an l2 distance; use shape l2, or a budget per l1 distance.")
+        return None, Norm(np.full(relation.size, relation.epsilon), shape)  # type: ignore[arg-type]
     if not isinstance(relation, ChangeRelation):
         raise DesignFailed(
             f"{family}: integer noise keeps an invariant and this relation has none; use invariants.total for the records "
@@ -106,9 +121,7 @@ def _lattice(
         )
     cells, norm = _shaped(problem, shape, backend)
     measured = np.eye(relation.size) if cells is None else np.eye(relation.size)[list(cells)]
-    norm = _at_the_limit(SensitivitySet.of(measured, relation), norm)
-    made = LatticeMechanism(family, problem.workload, relation, norm, falloff, cells)
-    return made.annotated(hull_notes(norm))
+    return cells, _at_the_limit(SensitivitySet.of(measured, relation), norm)
 
 
 def _at_the_limit(changes: SensitivitySet, norm: Norm) -> Norm:
@@ -151,21 +164,31 @@ def _shaped(problem: Problem, shape: str, backend: Backend) -> tuple[tuple[int, 
     return cells, Norm(np.linalg.inv(np.linalg.cholesky(solution.point.covariance)), "l2")
 
 
+def _work(sizes: Sizes, shape: str = "l2") -> float:
+    """Seconds: mostly of simulating the loss; for a hull of proving it, as a norm and on the lattice."""
+    drawn = 0.02 * sizes.elements
+    return drawn + 2.2 * hull_work(sizes.freedom, sizes.pairs) if shape == "hull" else drawn
+
+
 LATTICE_LAPLACE = Family(
     "lattice_laplace",
     "integer noise that keeps the invariant",
     "pure",
     lattice_laplace,
-    on_request=True,
     invariants_only=True,
     with_delta=False,
+    choices=tuple({"shape": shape} for shape in ("l1", "l2", "ellipsoid", "hull")),
+    work=_work,
+    rank=0,
 )
 LATTICE_GAUSSIAN = Family(
     "lattice_gaussian",
     "integer Gaussian noise that keeps the invariant",
     "gaussian",
     lattice_gaussian,
-    on_request=True,
     invariants_only=True,
     with_delta=False,
+    choices=tuple({"shape": shape} for shape in ("l2", "ellipsoid")),
+    work=_work,
+    rank=0,
 )

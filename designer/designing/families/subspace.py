@@ -23,7 +23,7 @@ from designer.designing.measured import Coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze
 from designer.errors import DesignFailed
-from designer.invariants.changes import InvariantChanges
+from designer.invariants.one_budget import InvariantChanges
 
 # The stated budget exceeds the computed one by this factor, so that the norm passes as it is.
 ROOM = 1 + 2.0**-30
@@ -48,4 +48,4 @@ def subspace_mechanism(problem: Problem) -> AdditiveMechanism:
     heard = np.isfinite(weights)
     family = "subspace_laplace" if pure else "subspace_gaussian"
     falloff: Falloff = "exponential" if pure else "gaussian"
-    return project(freeze(honest, family, Coordinates(None, None, heard), 1 / weights, lambda _: norm, falloff))
+    return project(freeze(honest, family, Coordinates(None, None, heard), 1 / weights, lambda _: norm, falloff, whole=pure))

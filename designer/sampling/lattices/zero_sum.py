@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 BLOCK = 2**16  # entries of the answer at a time
 SMALLEST_RATE = Fraction(1, 2**40)
+FREE = -1  # the label of cells without a part
 Counts = NDArray[np.int64]
 
 
@@ -91,9 +92,9 @@ class ZeroSum:
 @dataclass(frozen=True)
 class PartitionLaplace:
     """`P(z)` proportional to `exp(-rate |z|_1)` on integers whose sum over each part is 0;
-    `labels` names the part of every cell.
+    `labels` names the part of every cell, `FREE` those without one.
 
-    The parts are independent, one `ZeroSum` each.
+    The parts are independent, one `ZeroSum` each, and so are free cells.
 
     >>> from designer.sampling.entropy import SeededEntropy
     >>> noise = PartitionLaplace((0, 0, 1, 1, 1), Fraction(1, 3)).draw(2, SeededEntropy(1))
@@ -104,15 +105,19 @@ class PartitionLaplace:
     labels: Sequence[int]
     rate: Fraction
     _parts: tuple[tuple[NDArray[np.intp], ZeroSum], ...] = field(init=False, repr=False, compare=False)
+    _free: NDArray[np.intp] = field(init=False, repr=False, compare=False)
+    _single: DiscreteLaplace = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         labels = np.asarray(self.labels)
         if labels.ndim != 1 or not len(labels):
             raise InvalidProblem(f"labels: shape {labels.shape}; give one label per cell.")
-        cells = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+        cells = [np.flatnonzero(labels == label) for label in np.unique(labels) if label != FREE]
         laws = {size: ZeroSum(size, self.rate) for size in {len(part) for part in cells}}
         object.__setattr__(self, "labels", tuple(labels.tolist()))
         object.__setattr__(self, "_parts", tuple((part, laws[len(part)]) for part in cells))
+        object.__setattr__(self, "_free", np.flatnonzero(labels == FREE))
+        object.__setattr__(self, "_single", DiscreteLaplace([Fraction(self.rate)]))
 
     @property
     def acceptance(self) -> float:
@@ -124,6 +129,8 @@ class PartitionLaplace:
         noise = np.empty((size, len(self.labels)), dtype=np.int64)
         for part, law in self._parts:
             noise[:, part] = law.draw(size, entropy)
+        if len(self._free):
+            noise[:, self._free] = self._single.draw(size * len(self._free), entropy).reshape(size, -1)
         return noise
 
 

@@ -84,3 +84,23 @@ def test_budgets_of_many_magnitudes() -> None:
     spread = csr_array(np.logspace(-9, 9, 12)[:, None] * loads.toarray())
     assert minimise_cost(spread, csr_array(costs.sum(axis=0)[None])).gap <= 1e-9
     assert minimise_cost(spread, costs, tolerance=1e-6).gap <= 1e-6
+
+
+def test_plain_and_sparse_arrays_give_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    loads, costs = csr_array(random.random((4, 30))), csr_array(random.random((6, 30)))
+    plain = minimise_cost(loads, costs, tolerance=1e-8)
+    monkeypatch.setattr(budget_shares, "PLAIN_ENTRIES", 0)
+    sparse = minimise_cost(loads, costs, tolerance=1e-8)
+    assert plain.value == pytest.approx(sparse.value, rel=1e-7)
+    assert max(plain.lower_bound, sparse.lower_bound) <= min(plain.value, sparse.value) * (1 + 1e-12)
+
+
+def test_one_budget_and_one_sum_take_no_steps() -> None:
+    random = np.random.default_rng(4)
+    g, v = random.random(50), random.random(50)
+    found = minimise_cost(g[None, :], v[None, :])
+    assert found.iterations == 0
+    assert found.value == pytest.approx(np.sqrt(g * v).sum() ** 2, rel=1e-12)
+    assert found.gap <= 1e-11
+    assert found.point == pytest.approx(np.sqrt(v / g) / np.sqrt(v * g).sum(), rel=1e-12)
