@@ -107,8 +107,8 @@ class ExponentialLaw:
 def draw_from_each(gaps: Floats, error: Floats, exact: Callable[[int], ExponentialLaw], entropy: Entropy) -> NDArray[np.intp]:
     """One index from each of G exponential laws of m candidates, P(r) proportional to `exp(-gap_r)`; a word of entropy each.
 
-    gaps: (G, m), floats within `error`, (G,), of the exact ones. exact: the law itself, asked for only where floats leave open
-    which index a word stands for: a relative error of `expm1(error)` in every weight, of 2^-50 in each exponential and 2^-53
+    gaps: (G, m), floats. error: (G,), how far they may be from the exact ones. exact: the law itself, asked for
+    only where floats leave open which index a word stands for: a relative error of `expm1(error)` in every weight, of 2^-50 in each exponential and 2^-53
     in each sum, moves a cumulative probability by less than four times their sum. Returns (G,).
     """
     words = entropy.random_words(len(gaps))

@@ -186,7 +186,10 @@ class Closeness(AbsoluteError):
         return np.asarray(-abs(answers - targets))
 
     def floats(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """Sums of N products, each rounded once, and one difference: N + 3 roundings of at most the sum of their sizes."""
+        """Sums of N products, each rounded once, and one difference: N + 3 roundings of at most the sum of their sizes.
+
+        counts: (G, N). Returns (G, R) and (G,).
+        """
         assert self.targets is not None
         forms, given = self.workload.dense(), counts.astype(np.float64)
         sizes = (np.abs(given) @ np.abs(forms).T).max(axis=1) + np.abs(self.targets).max()

@@ -171,7 +171,7 @@ def no_counts(query: Quantile) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledRows:
     """The rows that have all their labels, and these; some: are there other rows?"""
 
     rows: Sequence[int]
@@ -179,14 +179,14 @@ class Labelled:
     some: bool
 
 
-def _labelled(groups: Groups, found: Found) -> Labelled:
+def _labelled(groups: Groups, found: Found) -> LabelledRows:
     count = len(next(iter(found.values())))
     columns = [_texts(found[f"k{i}"]) for i in range(len(groups.columns))]
     every: list[Any] = list(zip(*columns, strict=True)) if columns else [()] * count
     if not any(None in column for column in columns):
-        return Labelled(range(count), every, False)
+        return LabelledRows(range(count), every, False)
     rows = [row for row, labels in enumerate(every) if None not in labels]
-    return Labelled(rows, [every[row] for row in rows], True)
+    return LabelledRows(rows, [every[row] for row in rows], True)
 
 
 def _texts(labels: Sequence[Any]) -> list[str | None]:

@@ -31,7 +31,7 @@ def limbs(column: Any, bound: int) -> list[Any]:
     return [column] if bound < 2 ** (LIMB_BITS + 1) else [column & (2**LIMB_BITS - 1), column >> LIMB_BITS]
 
 
-def exact_sums(column: Any, bound: int) -> list[Any]:
+def safe_sums(column: Any, bound: int) -> list[Any]:
     """Sums of a 64-bit column with `|column| <= bound < 2^53` that no engine can overflow; `totals` puts them together.
 
     A column of floats, of whole numbers, is summed as it is.
@@ -49,7 +49,7 @@ def quick_rows(bound: int) -> float:
     return 2**53 // bound if bound < QUICK_BOUND else math.inf
 
 
-def whole(column: Any) -> Any:
+def as_integers(column: Any) -> Any:
     """A column of whole numbers as integers."""
     return column.cast("int64") if column.type().is_floating() else column
 

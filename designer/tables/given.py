@@ -3,12 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from designer.tables.variance_by import VarianceBy
 
 Given = Fraction | float | str
 
@@ -30,14 +25,4 @@ class OptionalRational:
         raise NotImplementedError
 
     def __set__(self, owner: object, value: Given | None) -> None:
-        raise NotImplementedError
-
-
-class Variances:
-    """The same for one rational, one for each group, or one by label (`VarianceBy`)."""
-
-    def __get__(self, owner: object, kind: type | None = None) -> Fraction | tuple[Fraction, ...] | VarianceBy:
-        raise NotImplementedError
-
-    def __set__(self, owner: object, value: Given | Sequence[Given] | VarianceBy) -> None:
         raise NotImplementedError

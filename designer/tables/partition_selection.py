@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from designer.errors import InvalidProblem
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
-from designer.tables.exact_sums import exact_sums, totals
+from designer.tables.exact_sums import safe_sums, totals
 from designer.tables.unit_splitting import UnitSplitting
 from designer.values.arrays import Immutable
 from designer.values.checks import count, rational
@@ -124,7 +124,7 @@ class PartitionSelection(Immutable):
             return [table.count()]
         rows = self.splitting.count_of(inputs)
         counted = rows if self.at_most is None else ibis.least(rows, ibis.literal(self.at_most, "int64"))
-        return exact_sums(counted, self.bound)
+        return safe_sums(counted, self.bound)
 
     quick_inputs, quick_rows = inputs, math.inf  # counts are integers
 

@@ -17,11 +17,10 @@ from designer.errors import InvalidProblem
 from designer.records.values import entry, is_missing
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
-from designer.tables.exact_sums import exact_sums, quick_rows, totals
-from designer.tables.given import Variances
+from designer.tables.exact_sums import quick_rows, safe_sums, totals
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
-from designer.tables.variance_by import VarianceBy
+from designer.tables.variance_by import VarianceBy, Variances
 from designer.values.arrays import Immutable
 from designer.values.checks import rational, shown
 from designer.values.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
@@ -253,20 +252,25 @@ class OfMeasure:
 
     @property
     def step(self) -> Fraction:
+        """That of the measure."""
         return self.measure.step
 
     def amount(self, record: Mapping[str, Any]) -> int:
+        """The steps that the value of a record is away from 0."""
         return abs(self.measure.units(entry(record, self.measure.column)))
 
     def inputs(self, table: Any) -> list[Any]:
+        """The values of the records that count, in steps."""
         return self._counted(self.measure.expression(table), table)
 
     def quick_inputs(self, table: Any) -> list[Any]:
+        """The same as floats, where sums of many of them are exact."""
         quick = self.quick_rows < math.inf
         return self._counted(self.measure.quick_expression(table), table) if quick else self.inputs(table)
 
     @property
     def quick_rows(self) -> float:
+        """How many those are."""
         return quick_rows(self._bound)
 
     @property
@@ -278,7 +282,8 @@ class OfMeasure:
         return [units] if met is None else [met.ifelse(units, 0)]
 
     def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
-        return exact_sums(inputs[0], self._bound)
+        """The sum, exact on every engine."""
+        return safe_sums(inputs[0], self._bound)
 
 
 @dataclass(frozen=True)

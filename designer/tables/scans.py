@@ -25,7 +25,7 @@ from designer.tables.aggregates import (
     joins,
     parts_of,
 )
-from designer.tables.exact_sums import whole
+from designer.tables.exact_sums import as_integers
 from designer.tables.groups import Groups
 from designer.tables.key import Key
 from designer.tables.others import with_others
@@ -158,7 +158,7 @@ def _in_one(levels: Sequence[Groups], keys: Mapping[Key, str], fine: Any, joined
     """All levels in one expression: the place of the level, labels `k0, ...` as bytes, sums, and rows as `_at_level`."""
     import ibis
 
-    sums = {name: whole(fine[name]) for name in fine.columns if name not in keys.values()}
+    sums = {name: as_integers(fine[name]) for name in fine.columns if name not in keys.values()}
     fine = fine.select(**{name: fine[name] for name in keys.values()}, **sums)
     width = max(len(level.columns) for level in levels)
     found = [_at_level(level, keys, fine, joined) for level in levels]

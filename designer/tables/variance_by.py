@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,6 +10,7 @@ from typing import Any
 
 from designer.errors import InvalidProblem
 from designer.records.values import label
+from designer.tables.given import Given
 from designer.tables.groups import Groups, Labels
 from designer.tables.key import Key
 from designer.values.arrays import Immutable
@@ -82,3 +83,13 @@ class VarianceBy(Immutable):
         require_keys(spec, keys(cls.schema), "variance")
         require_keys(spec["by"], keys(Key.schema), "variance.by")
         return cls(Key(**spec["by"]), spec["own"], spec["other"])
+
+
+class Variances:
+    """A field that is given as one rational, one for each group, or one by label (`VarianceBy`)."""
+
+    def __get__(self, owner: object, kind: type | None = None) -> Fraction | tuple[Fraction, ...] | VarianceBy:
+        raise NotImplementedError
+
+    def __set__(self, owner: object, value: Given | Sequence[Given] | VarianceBy) -> None:
+        raise NotImplementedError
