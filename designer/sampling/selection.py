@@ -78,7 +78,10 @@ class ExponentialLaw:
         return self.chosen(entropy.random_words(size), entropy)
 
     def chosen(self, words: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.intp]:
-        """The indices that some words stand for; entropy is asked for further bits where a word leaves one open."""
+        """The indices that some words stand for; entropy is asked for further bits where a word leaves one open.
+
+        words: (n,). Returns (n,).
+        """
         chosen = np.searchsorted(self._cells.last, words, side="left")
         for i in np.flatnonzero(chosen != np.searchsorted(self._cells.first, words, side="right")):
             chosen[i] = self._decide(LazyUniform(words[i], 64, entropy))
@@ -108,8 +111,8 @@ def draw_from_each(gaps: Floats, error: Floats, exact: Callable[[int], Exponenti
     """One index from each of G exponential laws of m candidates, P(r) proportional to `exp(-gap_r)`; a word of entropy each.
 
     gaps: (G, m), floats. error: (G,), how far they may be from the exact ones. exact: the law itself, asked for
-    only where floats leave open which index a word stands for: a relative error of `expm1(error)` in every weight, of 2^-50 in each exponential and 2^-53
-    in each sum, moves a cumulative probability by less than four times their sum. Returns (G,).
+    only where floats leave open which index a word stands for: a relative error of `expm1(error)` in every weight, of 2^-50 in
+    each exponential and 2^-53 in each sum, moves a cumulative probability by less than four times their sum. Returns (G,).
     """
     words = entropy.random_words(len(gaps))
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
