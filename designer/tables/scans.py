@@ -31,7 +31,7 @@ from designer.tables.key import Key
 from designer.tables.others import with_others
 from designer.tables.queries import Aggregated, CountDistinct
 
-ENGINES = ("duckdb", "pyspark")  # what is rolled up stays with them, in a temporary table of their own
+ENGINES = ("duckdb", "pyspark")  # one statement; the first computes what is shared once, the second may do so
 QUICK = ("duckdb",)  # sums of floats that hold whole numbers are worth it
 MOST_CELLS = 2**17  # so many combinations of listed labels are aggregated at once for levels of which none is below another
 Asked = Mapping[Groups, Sequence[Aggregated]]
