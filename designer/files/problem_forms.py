@@ -13,6 +13,7 @@ from designer.values.schema import (
     BOOLEAN,
     COUNT,
     DELTA,
+    MATRIX,
     POSITIVE,
     Fragment,
     Named,
@@ -150,7 +151,14 @@ TARGETS: Schema = {
     ),
     "dependentRequired": {"relative_error": ["reference"], "reference": ["relative_error"]},
 }
-OPTION_TYPES: Mapping[str, Fragment] = {"float": number(), "int": whole(), "str": text(), "bool": BOOLEAN}
+# An option of any type is rows of numbers, which a builder checks itself.
+OPTION_TYPES: Mapping[str, Fragment] = {
+    "float": number(),
+    "int": whole(),
+    "str": text(),
+    "bool": BOOLEAN,
+    "object": MATRIX,
+}
 
 
 def allowed(form: Schema) -> set[str]:
@@ -165,7 +173,7 @@ def design_forms() -> list[Schema]:
     solver = {"solver": text(), "solver_options": {"type": "object"}}
     own = {"solver": exactly("auto")}
     return [
-        record({}, {"family": exactly("auto"), "seconds": POSITIVE, **solver}),
+        record({}, {"family": exactly("auto"), "seconds": POSITIVE, "strategy": MATRIX, **solver}),
         *(
             record({"family": exactly(family.name)}, {**_options(family.build), **(solver if family.has_program else own)})
             for family in FAMILIES

@@ -23,7 +23,8 @@ from designer.certified.certificate import PrivacyCertificate, Witness, certify,
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import LATTICE_FAMILIES, require_family
 from designer.certified.guarantee import TIMING, Guarantee
-from designer.certified.norms import Gauge, Norm, norm_from_spec, norm_to_spec
+from designer.certified.norm_specs import norm_from_spec, norm_to_spec
+from designer.certified.norms import Gauge, Norm
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import DesignFailed, InvalidProblem
@@ -115,9 +116,7 @@ class LatticeMechanism(Mechanism):
 
     def _require_draws(self) -> None:
         """What exact samplers refuse is no mechanism: norms that none serves, rates and variances out of their range.
-
-        Above `SLOW_BASIS` dimensions only the kind of the norm is looked at: the sampler then
-        takes seconds and is made at the first draw.
+        Above `SLOW_BASIS` dimensions only the kind of the norm is looked at: the sampler takes seconds, at the first draw.
         """
         if self.chain is not None:
             return

@@ -6,8 +6,6 @@ With weights `w_k = 1 / c_k` the privacy condition `sum_k |u_k| / c_k <= b` of D
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from designer import metrics
@@ -47,8 +45,8 @@ def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechani
     heard = ~sensitivity.silent_coordinates()
     if not heard.any():
         return mechanism(problem, "laplace", np.full(len(heard), np.inf), Bound(OBJECTIVES[problem.loss], 0.0, ""))
-    moving = SensitivitySet(sensitivity.relation, sensitivity.points[:, heard])
-    steps = in_units(problem).steps(problem)[heard]
+    moving = sensitivity.among(heard)
+    steps = in_units(problem.workload.dense(), problem.relation).steps[heard]
     solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance, steps)
     if not solution.status.usable:
         raise DesignFailed(f"laplace: {solution.status.value}")
@@ -83,13 +81,13 @@ def starting_weights(sensitivity: SensitivitySet) -> Floats:
 
     `DesignFailed` for a pair of budget 0 that moves an answer, and where the floats do not hold the numbers.
     """
-    spread = np.ptp(sensitivity.points, axis=0)
+    sensitivity.require_rows()
+    spread = sensitivity.spread()
     refuse_infinite(sensitivity, weighted_l1(1 / spread))
     _, start = sensitivity.worst(weighted_l1(1 / spread), limit=max(1000, 4 * len(spread)))
     rows = np.abs(start.normalised)
     for k in np.flatnonzero(rows.max(axis=0) == 0):
-        single = SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]).worst(weighted_l1([1.0]))[1]
-        rows = np.concatenate([rows, np.abs(sensitivity.pairs(single.left, single.right, single.budgets).normalised)])
+        rows = np.concatenate([rows, np.abs(sensitivity.worst_along(int(k)).normalised)])
     refuse_extreme(rows.max(axis=0))
     return rows
 
@@ -189,9 +187,8 @@ def mechanism(problem: Problem, family: str, weights: Floats, bound: Bound | Non
 
     weights: (K,), infinite for an answer without noise.
     """
-    whole = in_units(problem)
-    measured = whole.measured_weights(weights)
-    coordinates = replace(whole.coordinates, heard=np.isfinite(measured))
+    whole = in_units(problem.workload.dense(), problem.relation)
+    measured, coordinates = whole.weights(weights), whole.coordinates(np.isfinite(weights))
     return freeze(problem, family, coordinates, 1 / measured, lambda _: weighted_l1(measured), "exponential", bound, whole=True)
 
 
