@@ -24,7 +24,8 @@ import numpy as np
 from designer import progress
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Released, Specified, save, to_spec
-from designer.designing.best import chosen_families, design
+from designer.designing.best import design
+from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
 from designer.designing.relation_picture import save_relation_picture
@@ -141,8 +142,10 @@ def parser() -> argparse.ArgumentParser:
     made = command("design", _design, "design a mechanism for a problem file and save its spec", TOML)
     _add_output(made, "-o", "where to save the spec (JSON)")
     _add_choices(made)
+    _add_seconds(made)
     made = command("compare", _compare, "design all families for a problem file and compare them", TOML)
     made.add_argument("--family", action="append", help="only this family; may be given several times")
+    _add_seconds(made)
     _add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
     _add_budget_options(command("budget", _budget, "find the least factor on all budgets that meets the [targets]", TOML))
     made = command("release", _release, "release noisy answers for confidential data; spends the budget once", "spec (JSON)")
@@ -169,6 +172,11 @@ def _add_choices(made: argparse.ArgumentParser) -> None:
     made.add_argument("--solver-option", action="append", type=_setting, metavar="NAME=VALUE", help=several)
 
 
+def _add_seconds(made: argparse.ArgumentParser) -> None:
+    """The time that all families have together."""
+    made.add_argument("--seconds", type=float, help="for all families together; none is started that will not fit into it")
+
+
 def _add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:
     """Where a result is saved, and leave to replace what is there."""
     flags = ["-o", "--output"] if flag == "-o" else [flag]
@@ -179,6 +187,7 @@ def _add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> Non
 def _add_budget_options(made: argparse.ArgumentParser) -> None:
     """For the least budget: which families, how near, and what to keep of the answer."""
     made.add_argument("--family", help="override the problem file, and try this family only, or auto for all")
+    _add_seconds(made)
     made.add_argument("--step", type=float, default=STEP, help=f"relative width of the answer (default {STEP:g})")
     made.add_argument("--plot", type=Path, help="also draw error against budget to this picture (needs matplotlib)")
     _add_output(made, "-o", "save the spec of the design at the least factor (JSON)")
@@ -213,12 +222,17 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
         chosen = {**chosen, "solver": options.solver, "solver_options": {}}
     if options.solver_option:
         chosen["solver_options"] = {**chosen.get("solver_options", {}), **dict(options.solver_option)}
-    made = design(file.problem, options.family or file.family, targets=file.targets, **chosen)
+    made = design(file.problem, options.family or file.family, targets=file.targets, **{**chosen, **_seconds(options)})
     saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
     text = design_summary(file.title, made) + (
         f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it."
     )
     return text, to_spec(made.mechanism)
+
+
+def _seconds(options: argparse.Namespace) -> dict[str, float]:
+    """The time for all families, where it is given."""
+    return {} if options.seconds is None else {"seconds": options.seconds}
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -241,7 +255,7 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
         checked_target(options.plot, inputs=file.files, replace=options.force)
         check_picture(options.plot)
     family, chosen = (options.family, {}) if options.family else (file.family, file.options)
-    result = least_budget(file.problem, file.targets, family, step=options.step, **chosen)
+    result = least_budget(file.problem, file.targets, family, step=options.step, **{**chosen, **_seconds(options)})
     saved = save(result.design.mechanism, options.output, replace=options.force) if options.output else None
     text = budget_summary(file.title, result)
     text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
@@ -255,7 +269,7 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     _check_output(options, file.files)
     if options.output:
         check_picture(options.output)
-    result = compare(file.problem, options.family)
+    result = compare(file.problem, options.family, **_seconds(options))
     text = f"{printed(file.title)}\n\n{result.to_markdown()}"
     if options.output:
         text += f"\nDrawn to {printed(result.plot(options.output, replace=options.force))}.\n"

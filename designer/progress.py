@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
+
+from solvers.deadline import go_on, time_left
 
 Item = TypeVar("Item")
 
@@ -30,12 +33,32 @@ def announce(doing: str) -> None:
 
 
 def track(items: Iterable[Item], label: str) -> Iterable[Item]:
-    """The items, counted on a progress bar when bars are shown; bars vanish when done and appear after half a second."""
+    """The items, counted on a progress bar when bars are shown; bars vanish when done and appear after half a second.
+    No further item is begun once the `time_limit` has passed: `OutOfTime`."""
+    return _counted(items, label) if time_left() == math.inf else _until_the_limit(_counted(items, label))
+
+
+def track_named(items: Iterable[Item], name: Callable[[Item], str], unit: str) -> Iterator[Item]:
+    """The items, and on a progress bar, where bars are shown, the name of the one that is worked on."""
+    bar = _counted(items, unit, delay=0.0)
+    for item in bar:
+        if hasattr(bar, "set_description"):
+            bar.set_description(name(item))
+        yield item
+
+
+def _counted(items: Iterable[Item], label: str, delay: float = 0.5) -> Iterable[Item]:
     if not _shown.get():
         return items
     try:
         from tqdm import tqdm
     except ImportError:
         return items
-    bar: Iterable[Item] = tqdm(items, desc=label, unit=" blocks", leave=False, delay=0.5)
+    bar: Iterable[Item] = tqdm(items, desc=label, unit=" blocks", leave=False, delay=delay)
     return bar
+
+
+def _until_the_limit(items: Iterable[Item]) -> Iterator[Item]:
+    for item in items:
+        go_on()
+        yield item

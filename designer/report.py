@@ -52,8 +52,17 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
         )
         lines += [f"             {sentence}" for sentence in made.limit.scope]
     targets = [f"Target:      {printed(sentence)}" for sentence in made.mechanism.provenance.get("targets", ())]
-    lines += [*targets, *_solver_lines(made), f"Time:        {made.seconds:.2f} s"]
+    lines += [*targets, *_solver_lines(made), f"Time:        {made.seconds:.2f} s", *_tried_lines(made)]
     return "\n".join(lines)
+
+
+def _tried_lines(made: Design[Mechanism]) -> list[str]:
+    """What "auto" tried, what it did not and why, and how to have more of it."""
+    tried = made.mechanism.provenance.get("tried", {})
+    lines = [f"Tried:       {printed(name)}: {printed(words)}" for name, words in tried.items()]
+    unstarted = any(words.startswith("not started") and words.endswith(("left", "over")) for words in tried.values())
+    more = "             More time (seconds) lets those be started that were not; any can be asked for by its name."
+    return [*lines, *([more] if unstarted else [])]
 
 
 def _solver_lines(made: Design[Mechanism]) -> list[str]:

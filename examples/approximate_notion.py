@@ -3,8 +3,8 @@ cost, and from which dimension on normal noise is less than any pure noise here.
 
 The analytic deviation is Balle and Wang's, found by a root finder of scipy, the classical one `sqrt(2 ln(1.25 / delta)) / b`.
 For the dimension, records have K yes-or-no attributes and the counts of all K are asked: one record may have them all. Closed
-forms: Laplace variances `2 K^2 / m^2`, those of a box `(K + 1)(K + 2) / (3 m^2)`, normal ones `K / mu^2`, with the lengths m
-and mu that (b, delta) allows pure and normal noise.
+forms: Laplace variances on whole numbers `1 / (2 sinh^2(m / 2K))`, those of a box `(K + 1)(K + 2) / (3 m^2)`, normal ones
+`K / mu^2`, with the lengths m and mu that (b, delta) allows pure and normal noise.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def closed_forms(attributes: int) -> dict[str, float]:
     """Variances of a count at b = 1 where all records that have any subset of the attributes may appear."""
     m, mu = math.log((math.e + DELTA) / (1 - DELTA)), gdp_mu(1.0, DELTA)
     return {
-        "laplace": 2 * attributes**2 / m**2,
+        "laplace": 1 / (2 * math.sinh(m / attributes / 2) ** 2),
         "box": (attributes + 1) * (attributes + 2) / (3 * m**2),
         "diagonal_gaussian": attributes / mu**2,
     }

@@ -128,28 +128,40 @@ def within(ratio: float) -> Outcome:
     return outcome(program.design())
 
 
+def slope(weight: Floats) -> Floats:
+    """Minus the slope of `1 / (2 sinh^2(w / 2))`, the variance of the geometric law of weight w."""
+    return np.asarray(np.cosh(weight / 2) / (2 * np.sinh(weight / 2) ** 3))
+
+
 def least_priced(price: float) -> float:
     """The same loss without CVXPY, by one weight for each table, which symmetry allows.
 
-    With the largest relative error at r every weight is at least `sqrt(2) / (r m_t)`, m_t the table's mean cell; above that,
-    squared error wants weights in proportion to `n_t^(1/3)`. What is left is a search for r.
+    With the largest relative error at r every weight is at least `2 asinh(1 / (sqrt(2) r m_t))`, m_t the table's mean cell;
+    above that, squared error wants slopes in proportion to `1 / n_t`. What is left is a search for r.
     """
     counts, means = np.array(domain().shape), np.array([sizes()[cells].mean() for cells in places()])
 
+    def of_slope(level: float) -> Floats:
+        """The weights at which the cells of every table gain the same from more."""
+        return np.array([brentq(lambda w, n=n: np.log(n * slope(w) / level), 1e-6, 10.0, xtol=1e-15) for n in counts.tolist()])
+
     def weights(r: float) -> Floats:
-        least = np.sqrt(2) / (r * means)
-        level = brentq(lambda x: np.maximum(least, x * np.cbrt(counts)).sum() - EPSILON, 0.0, EPSILON)
-        return np.asarray(np.maximum(least, level * np.cbrt(counts)))
+        least = 2 * np.arcsinh(1 / (np.sqrt(2) * r * means))
+        level = brentq(lambda x: np.maximum(least, of_slope(np.exp(x))).sum() - EPSILON, 0.0, 20.0, xtol=1e-13)
+        return np.asarray(np.maximum(least, of_slope(np.exp(level))))
 
     def largest(w: Floats) -> float:
-        return float((np.sqrt(2) / (w * means)).max())
+        return float((1 / (np.sqrt(2) * np.sinh(w / 2) * means)).max())
 
     def loss(r: float) -> float:
-        return float((counts * 2 / weights(r) ** 2).sum()) + price * largest(weights(r)) ** 2
+        w = weights(r)
+        return float((counts / (2 * np.sinh(w / 2) ** 2)).sum()) + price * largest(w) ** 2
 
-    fewest = float((np.sqrt(2) / means).sum() / EPSILON) * (1 + 1e-12)
-    searched = minimize_scalar(loss, bounds=(fewest, largest(weights(1.0))), method="bounded", options={"xatol": 1e-12})
-    return float(min(searched.fun, loss(fewest)))
+    fewest = brentq(lambda r: 2 * np.arcsinh(1 / (np.sqrt(2) * r * means)).sum() - EPSILON, 1e-9, 1.0, xtol=1e-16)
+    searched = minimize_scalar(
+        loss, bounds=(fewest * (1 + 1e-12), largest(weights(1.0))), method="bounded", options={"xatol": 1e-12}
+    )
+    return float(searched.fun)
 
 
 def reproduce(full: bool = False) -> Result:

@@ -38,14 +38,18 @@ class Grid:
         object.__setattr__(self, "exponents", tuple(count(e, "grid.exponents", least=-2000) for e in self.exponents))
 
     @classmethod
-    def for_scales(cls, matrix: Floats, scales: Floats) -> Grid:
+    def for_scales(cls, matrix: Floats, scales: Floats, *, whole: bool = False) -> Grid:
         """Steps of about `2^-FINENESS` noise scales, coarser only where the entries of `matrix` would exceed `LARGEST` steps,
         finer only where noise is more than 1,000 times wider than the entries.
 
         A coordinate without noise (scale 0) gets the coarsest grid that holds its entries exactly, if they fit.
+        whole: every coordinate gets that grid, unless the one of its scale is coarser: whole numbers for whole numbers.
         matrix: (R, N). scales: (R,), in the units of the answers.
         """
-        return cls(tuple(_exponent(row, float(scale)) for row, scale in zip(matrix, scales, strict=True)))
+        exponents = [_exponent(row, float(scale)) for row, scale in zip(matrix, scales, strict=True)]
+        if whole:
+            exponents = [max(fine, coarsest_exponent(row)) for fine, row in zip(exponents, matrix, strict=True)]
+        return cls(tuple(exponents))
 
     @property
     def steps(self) -> Floats:

@@ -96,6 +96,11 @@ class Mechanism(TakesCounts):
         return np.asarray(self.standard_errors() / math.sqrt(1 - probability(confidence, "confidence")))
 
     @property
+    def simulated_draws(self) -> int:
+        """By how many draws variances are simulated; 0 where they are computed."""
+        return 0
+
+    @property
     def universe(self) -> Universe:
         """What counts are joined by."""
         impossible = self.relation.impossible

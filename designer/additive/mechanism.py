@@ -183,10 +183,12 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def scales(self) -> Floats:
-        """Laplace scale of each measured coordinate, `1 / weight`; 0 where no noise is needed. Weighted l1 norms only."""
+        """Laplace scales (l1 norms only) of answers of one measured coordinate each, (K,), else of these, (R,); 0: no noise."""
         if self.norm.map.ndim != 1:
             raise InvalidProblem(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
-        return 1.0 / self.norm.map
+        rows = np.abs(self.noise.rows(self.reconstruction))
+        one_each = self.reconstruction is not None and (np.count_nonzero(rows, axis=1) <= 1).all()
+        return rows @ (1.0 / self.norm.map[self.noise.heard]) if one_each else 1.0 / self.norm.map
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""

@@ -1,7 +1,7 @@
 """The noise of a mechanism: exact draws in grid steps, and the moments of its law.
 
 `noise_for` chooses the sampler that a norm and a fall-off call for. Moments of independent coordinates are those of the
-discrete law, exactly; moments of jointly drawn coordinates are those of the continuous law,
+discrete law, exactly, on grids of any step; moments of jointly drawn coordinates are those of the continuous law,
 from which a grid of 2^-40 scales cannot be told.
 Moments: docs/theory/foundations.md, section 5.
 """
@@ -25,6 +25,7 @@ from designer.sampling.bodies.box_grid import BoxGrid
 from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.bodies.polytope_grid import PolytopeGrid
 from designer.sampling.bodies.round_and_reject import NormLaw, RoundAndReject
+from designer.sampling.bodies.star_triangulation import Rationals
 from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
@@ -36,6 +37,7 @@ from solvers.programs.absolute_moments import mean_absolute
 # standard error of about 0.3 % of the value.
 LONGEST_RECURSION = 128
 SIMULATED_DRAWS = 100_000
+FINE_RATE = 2.0**-12  # a step: moments of the discrete law are those of the continuous one up to 2^-26
 PROVEN_AT_ONCE = 2048  # indices in the triangulation of a gauge: 0.1 s
 SMALLEST_WEIGHT = 1e-140
 
@@ -89,10 +91,13 @@ class Noise:
         """
         if self.own_absolutes is not None and reconstruction is None:
             return self._spread_out(self.own_absolutes)
+        rows = self.rows(reconstruction)
+        if self.own_absolutes is not None and (np.count_nonzero(rows, axis=1) <= 1).all():
+            return np.abs(rows) @ self.own_absolutes
         if self.absolute is not None:
-            return self.absolute(self.rows(reconstruction))
-        drawn = self.draw(SIMULATED_DRAWS, SeededEntropy(0)) * self.steps
-        return np.asarray(np.abs(drawn if reconstruction is None else drawn @ reconstruction.T).mean(axis=0))
+            return self.absolute(rows)
+        drawn = self.draw(SIMULATED_DRAWS, SeededEntropy(0))[:, self.heard] * self.steps[self.heard]
+        return np.asarray(np.abs(drawn @ rows.T).mean(axis=0))
 
     def _spread_out(self, values: Floats) -> Floats:
         full = np.zeros(len(self.steps))
@@ -170,7 +175,8 @@ def _in_units(variances: Floats, units: Floats) -> Floats:
 
 
 def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
-    """Independent coordinates; a combination `sum g_j z_j` is a sum of exponentials with both signs, in the continuous law."""
+    """Independent coordinates; on fine grids a combination `sum g_j z_j` is, as in the continuous law, a sum of exponentials
+    with both signs."""
     law = DiscreteLaplace(_weights(norm, heard, steps))
     scales = 1 / norm.map[heard]
 
@@ -178,7 +184,8 @@ def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fra
         return mean_absolute(np.hstack([rows * scales, -rows * scales]))
 
     covariance = np.diag(_in_units(law.variance(), units[heard]))
-    recursion = absolute if 2 * len(heard) <= LONGEST_RECURSION else None
+    fine = max(law.rates) < FINE_RATE
+    recursion = absolute if fine and 2 * len(heard) <= LONGEST_RECURSION else None
     return Noise(law, heard, units, covariance, recursion, law.mean_absolute() * units[heard])
 
 
@@ -272,13 +279,19 @@ class _Lazy:
 
 
 def gauge_grid(norm: Gauge, steps: tuple[Fraction, ...]) -> PolytopeGrid:
-    """The gauge in grid steps: vertices divided, facets multiplied by the steps, both halves of the symmetric body."""
+    """The gauge in grid steps, its triangulation proven."""
+    return PolytopeGrid(*gauge_parts(norm, steps))
+
+
+def gauge_parts(norm: Gauge, steps: tuple[Fraction, ...]) -> tuple[Rationals, list[list[int]], Rationals]:
+    """Vertices, simplices and facets of the gauge in grid steps: vertices divided, facets multiplied by the steps, both halves
+    of the symmetric body."""
     body, scale = norm.body, Fraction(norm.scale)
     vertices = [[c * scale / step for c, step in zip(row, steps, strict=True)] for row in body.vertices.fractions()]
     facets = [[c / scale * step for c, step in zip(row, steps, strict=True)] for row in body.facets.fractions()]
     count = len(vertices)
     opposite = np.where(body.simplices < count, body.simplices + count, body.simplices - count)
-    return PolytopeGrid(
+    return (
         vertices + [[-c for c in row] for row in vertices],
         np.concatenate([body.simplices, opposite]).tolist(),
         facets + [[-c for c in row] for row in facets],

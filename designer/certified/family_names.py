@@ -16,6 +16,7 @@ AdditiveFamily = Literal[
     "ellipsoid",
     "box",
     "strategy_laplace",
+    "strategy_gaussian",
     "laplace_joint",
     "gaussian",
     "diagonal_gaussian",

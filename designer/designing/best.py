@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -11,33 +11,35 @@ from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
 from designer.designing.approximate import under_the_notion
+from designer.designing.choosing import (
+    SECONDS,
+    Deadline,
+    Way,
+    automatic_families,
+    chosen_families,
+    is_own,
+    left_out,
+    progress_name,
+    ways_of,
+)
 from designer.designing.factor_search import Make
 from designer.designing.family import Family
 from designer.designing.made import Design
 from designer.designing.meeting import TargetsMissed, design_meeting, remedy
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
+from designer.progress import track_named
 from designer.question.targets import Targets, require_targets
 from designer.values.checks import positive, shown
 from designer.version import VERSION
+from solvers.deadline import OutOfTime
 
 if TYPE_CHECKING:
     from designer.lattice.mechanism import LatticeMechanism  # with FLINT behind it
     from designer.staircase.mechanism import StaircaseMechanism
 
-# Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
-AUTO_ELEMENTS = 5000
 T = TypeVar("T")
 NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
-
-
-def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
-    """The families of these names, or all: the list is imported, with its solvers, when it is first asked for."""
-    from designer.designing.families.listed import family_named, known_families
-
-    return known_families() if names is None else tuple(map(family_named, names))
-
-
 Settings = Mapping[str, Any]
 
 
@@ -99,13 +101,14 @@ def design(
 
     family: a name in `designer.designing.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the
     best that applies (see `best_of_all`). targets: accuracy that the answers must have at these budgets, checked at the frozen
-    noise; with "auto" the best of the families that meet them. options: those of the builder. solver: "auto", the family's own
-    specialised solver; or an installed solver of CVXPY, to which the family's program is given with `solver_options` (see
-    `designer.programs`; with the family "auto", the best of those that have a program). What it answers is repaired and
-    certified like every design, and the provenance says how far it was off. Raises `InvalidProblem` for an unknown family,
-    option or solver and for a family without a program, `DesignFailed` when the family has no mechanism for the problem, or
-    none that meets the targets: the message names the queries, what they reach, and the factor on the budgets that
-    `least_budget` finds.
+    noise; with "auto" the best of the families that meet them. options: those of the builder; with "auto" `strategy`, rows of
+    your own to measure, (p, N), that are evaluated, certified and frozen as they are (`strategy_laplace`,
+    `strategy_gaussian`). solver: "auto", the family's own specialised solver; or an installed solver of CVXPY, to which the
+    family's program is given with `solver_options` (see `designer.programs`; with the family "auto", the best of those that
+    have a program). What it answers is repaired and certified like every design, and the provenance says how far it was off.
+    Raises `InvalidProblem` for an unknown family, option or solver and for a family without a program, `DesignFailed` when the
+    family has no mechanism for the problem, or none that meets the targets: the message names the queries, what they reach,
+    and the factor on the budgets that `least_budget` finds.
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
@@ -116,6 +119,8 @@ def design(
     if targets is not None:
         choices = {"solver": solver, "solver_options": solver_options}
         return _meeting(problem, family, require_targets(targets), choices, options)
+    if family == "auto" and "strategy" in options:
+        family = "strategy_laplace" if problem.notion == "pure" else "strategy_gaussian"
     if family == "auto":
         if unknown := sorted(set(options) - {"seconds"}):
             raise InvalidProblem(
@@ -156,33 +161,30 @@ def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mec
 def _meeting(problem: Problem, family: str, targets: Targets, choices: Settings, options: Settings) -> Design[Mechanism]:
     """`design` with targets: those of the families that are asked, or a refusal that says what would meet them."""
     targets.of(problem.workload.queries)
-    missed: list[TargetsMissed] = []
+    missed: list[tuple[TargetsMissed, Make]] = []
 
-    def own(name: str) -> Make:
-        chosen = options if name == family else {}
-        return lambda aimed: design(aimed, name, **choices, **chosen)
+    def meeting(name: str, chosen: Settings) -> Design[Mechanism]:
+        def own(aimed: Problem) -> Design[Mechanism]:
+            return design(aimed, name, **choices, **chosen)
 
-    def make(name: str) -> Design[Mechanism]:
         try:
-            return design_meeting(problem, targets, name, own(name))
+            return design_meeting(problem, targets, name, own)
         except TargetsMissed as failure:
-            missed.append(failure)
+            missed.append((failure, own))
             raise
 
+    def make(way: Way) -> Design[Mechanism]:
+        return meeting(way.family.name, way.options)
+
     try:
-        return best_of_all(problem, make=make, **choices, **options) if family == "auto" else make(family)
+        return best_of_all(problem, make=make, **choices, **options) if family == "auto" else meeting(family, options)
     except DesignFailed:
         if not missed:
             raise
-        nearest = min(missed, key=lambda one: one.ratio)
-        words = remedy(problem, targets, nearest, own(nearest.family))
+        nearest, own = min(missed, key=lambda one: one[0].ratio)
+        words = remedy(problem, targets, nearest, own)
         others = f" No other of the {len(missed)} families comes as near." if len(missed) > 1 else ""
         raise DesignFailed(f"{nearest}{others} {words}") from None
-
-
-def is_own(solver: str) -> bool:
-    """Whether a family's own solver is meant, and none of CVXPY's."""
-    return solver.lower() == "auto"
 
 
 def _require_settings(solver: object, settings: object) -> None:
@@ -244,61 +246,56 @@ def _of_the_family(family: Family, made: Mechanism) -> Mechanism:
     return made
 
 
-def automatic_families(problem: Problem, solver: str = "auto") -> list[Family]:
-    """Those that "auto" tries: of the problem's notion, no baselines, none that serve another end than least loss; with a
-    solver of CVXPY, those that have a program."""
-    stated = [family for family in chosen_families() if is_own(solver) or family.has_program]
-    known = [family for family in stated if family.serves(problem) and family.concerns(problem)]
-    return [family for family in known if not (family.baseline or family.on_request or family.by_name)]
-
-
-def not_started(problem: Problem, family: Family, late: bool, allowed: float) -> str:
-    """Why "auto" does not start a family, or an empty text. late: one has a mechanism, and the time allowed is over."""
-    if late:
-        return f"not started: {allowed:g} s were over"
-    if problem.relation.size > AUTO_ELEMENTS and not family.scans_little:
-        return f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
-    return ""
-
-
 def best_of_all(
     problem: Problem,
-    seconds: float = 60.0,
+    seconds: float = SECONDS,
     solver: str = "auto",
     solver_options: Settings | None = None,
     *,
-    make: Callable[[str], Design[Mechanism]] | None = None,
+    make: Callable[[Way], Design[Mechanism]] | None = None,
 ) -> Design[Mechanism]:
-    """The design of least loss among the families that serve the problem's notion, baselines left out;
-    its provenance lists what was tried.
+    """The design of least loss, as it is measured, among the families that serve the problem's notion, baselines left out,
+    noise on lattices and staircases included; its provenance lists what was tried, and what was not and why.
 
-    seconds: once one family has a mechanism, none is started after this time. They come in the order of the list. A family that
-    fails, in whatever way, is listed with its reason, and the others go on.
-    solver, solver_options: of CVXPY, for the families that have a program; the others are then left out. make: from the name of
-    a family to its design, `design` itself unless given.
+    seconds: for all families together. Those that take a moment come first. Another one is started if its estimate of work fits
+    into the time that is left and the limit of `designer.designing.least_noise` leaves more than 0.1 % to be gained; when the
+    time is over, searches end with the best that they have. Before there is a mechanism, nothing is refused for its time. A
+    family that fails, in whatever way, is listed with its reason, and the others go on.
+    solver, solver_options: of CVXPY, for the families that have a program; the others are then left out. make: from a family
+    with its options to its design, `design` itself unless given.
     """
-    allowed, start = positive(seconds, "options.seconds"), time.perf_counter()
-    made: list[Design[Mechanism]] = []
+    deadline = Deadline(problem, positive(seconds, "options.seconds"))
+    best: Design[Mechanism] | None = None
     tried: dict[str, str] = {}
-    own = make or (lambda name: design(problem, name, solver=solver, solver_options=solver_options))
-    for family in automatic_families(problem, solver):
-        if why := not_started(problem, family, bool(made) and time.perf_counter() - start > allowed, allowed):
-            tried[family.name] = why
+    own = make or (lambda way: design(problem, way.family.name, solver=solver, solver_options=solver_options, **way.options))
+    for way in track_named(ways_of(automatic_families(problem, solver), problem), progress_name, "families"):
+        if why := deadline.refusal(way, None if best is None else best.loss):
+            tried[way.name] = why
             continue
+        start = time.perf_counter()
         try:
-            candidate = own(family.name)
-            tried[family.name] = f"loss {candidate.loss:.6g} in {candidate.seconds:.2f} s"
+            with deadline.running(best is not None):
+                candidate = own(way)
+                tried[way.name] = f"loss {_measured(candidate)} in {time.perf_counter() - start:.2f} s"
         except Exception as failure:
-            tried[family.name] = f"no mechanism: {reason(failure)}"
+            tried[way.name] = f"no mechanism: {reason(failure)}"
         else:
-            made.append(candidate)
-    if not made:
+            best = candidate if best is None or candidate.loss < best.loss else best
+    tried |= left_out(problem, solver)
+    if best is None:
         raise DesignFailed(f"auto: no family has a mechanism for this problem: {tried}")
-    best = min(made, key=lambda candidate: candidate.loss)
     provenance = {**best.mechanism.provenance, "tried": tried}
-    return Design(problem, best.mechanism.annotated(provenance), time.perf_counter() - start)
+    return Design(problem, best.mechanism.annotated(provenance), time.perf_counter() - deadline.started)
+
+
+def _measured(made: Design[Mechanism]) -> str:
+    """The loss, and by how many draws it is simulated where it is."""
+    draws = made.mechanism.simulated_draws
+    return f"{made.loss:.6g}" + (f" ({draws} draws)" if draws else "")
 
 
 def reason(failure: Exception) -> str:
     """Why a family has no mechanism: its refusal, or the error that stopped it, by name."""
+    if isinstance(failure, OutOfTime):
+        return "stopped, the time was over"
     return str(failure) if isinstance(failure, DesignFailed) else f"stopped by {type(failure).__name__}: {failure}"

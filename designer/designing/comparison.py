@@ -10,15 +10,17 @@ from typing import Any, TypeVar
 import numpy as np
 
 from designer.additive.interface import Mechanism
-from designer.designing.best import chosen_families, design, reason
+from designer.designing.best import design, reason
+from designer.designing.choosing import Deadline, Way, chosen_families, progress_name, ways_of
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.made import Design
 from designer.designing.problem import Problem
 from designer.designing.relation_picture import draw_compared_relation
 from designer.errors import DesignFailed, InvalidProblem
 from designer.pictures import figure, register_picture, save_picture
-from designer.progress import track
+from designer.progress import track_named
 from designer.values.arrays import Floats
+from designer.values.checks import positive
 from designer.values.printing import in_markdown, printed_below
 
 COLUMNS = {
@@ -34,6 +36,9 @@ COLUMNS = {
     "seconds": "seconds",
     "note": "note",
 }
+
+
+COMPARING = 60.0  # seconds for all families
 
 
 @dataclass(frozen=True)
@@ -78,35 +83,47 @@ class Comparison:
         return save_picture(kind, self, Path(path), replace=replace)
 
 
-def compare(problem: Problem, families: Sequence[str] | None = None) -> Comparison:
-    """Design every applicable family and baseline (or the named ones; "staircase" only where it is named) for one problem.
+def compare(problem: Problem, families: Sequence[str] | None = None, *, seconds: float = COMPARING) -> Comparison:
+    """Design every applicable family and baseline for one problem, with every choice of options that "auto" would try; or the
+    named ones, as they are.
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
     query; IF(Q) of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of
     `designer.designing.least_noise`, which no additive noise beats at any number of records, over the loss; for whom else it is
     proven, the comparison's `limit` says. It is not defined for biased designs. A family that fails, in whatever way, keeps its
     row with the reason as its note; a limit or a baseline that fails leaves its column empty, with the reason in every note.
+    seconds: for all families together; one whose estimate of work is beyond what is left of it is not started, and its row says
+    so. Named ones are always run to their end.
     """
-    names = (
-        [f.name for f in chosen_families() if f.serves(problem) and f.concerns(problem) and not f.by_name]
-        if families is None
-        else [family.name for family in chosen_families(families)]
-    )
-    if not names:
+    if families is None:
+        ways = ways_of([f for f in chosen_families() if f.serves(problem) and f.concerns(problem)], problem)
+    else:
+        ways = [Way(family, {}) for family in chosen_families(families)]
+    if not ways:
         raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
+    deadline = Deadline(problem, positive(seconds, "seconds"), gap=False, any_size=True)
     reference, no_reference = _attempt(lambda: _reference(problem))
     least, no_limit = _attempt(lambda: limit(problem))
     notes = [f"{COLUMNS[name]}: {why}" for name, why in (("improvement", no_reference), ("efficiency", no_limit)) if why]
-    rows, designs = [], {}
-    for name in track(names, "designing"):
+    rows: list[dict[str, Any]] = []
+    designs: dict[str, Design[Mechanism]] = {}
+    for way in track_named(ways, progress_name, "designing"):
+        if families is None and (why := deadline.refusal(way, 0.0 if designs else None)):
+            rows.append(_empty_row(way.name, why))
+            continue
         try:
-            made = design(problem, name)
-            rows.append(_row(name, made, reference, least) | {"note": "; ".join(notes)})
+            with deadline.running(families is None and bool(designs)):
+                made = design(problem, way.family.name, **way.options)
+                rows.append(_row(way.name, made, reference, least) | {"note": "; ".join(notes)})
         except Exception as failure:
-            rows.append({**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "family": name, "note": reason(failure)})
+            rows.append(_empty_row(way.name, reason(failure)))
         else:
-            designs[name] = made
+            designs[way.name] = made
     return Comparison(problem, rows, designs, least)
+
+
+def _empty_row(name: str, why: str) -> dict[str, Any]:
+    return {**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "family": name, "note": why}
 
 
 T = TypeVar("T")

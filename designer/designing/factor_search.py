@@ -21,7 +21,8 @@ from designer.progress import announce
 from designer.question.targets import Targets
 from designer.question.workload import Workload
 from designer.relations.budget_factor import with_budgets_times
-from solvers.programs.factor_bracket import LARGEST, LEAST, least_factor
+from solvers.deadline import go_on
+from solvers.programs.factor_bracket import LARGEST, LEAST, Bracket, least_factor
 
 Make = Callable[[Problem], Design[Mechanism]]
 
@@ -81,10 +82,11 @@ def factor_of_family(problem: Problem, targets: Targets, family: str, make: Make
     announce(f"{family}: searching for the least factor on the budgets")
     base = _nearest(problem, targets, make)
     found: dict[float, tuple[Design[Mechanism], tuple[Reached, ...]]] = {}
-    if stretches(base) and not worst_of(reached_by(base.mechanism, problem, targets)).value:
+    if _public(base, targets):
         raise DesignFailed(_no_bracket(family, 0.0))
 
     def ratio(factor: float) -> float:
+        go_on()
         made = made_at(factor, base, make)
         found[factor] = made, reached_by(made.mechanism, problem, targets)
         return worst_of(found[factor][1]).ratio
@@ -95,9 +97,17 @@ def factor_of_family(problem: Problem, targets: Targets, family: str, make: Make
     made, reached = found[bracket.met]
     own = Design(problem_at(bracket.met, problem), made.mechanism, made.seconds)
     missed = worst_of(found[bracket.missed][1])
-    bound = _lower_bound(problem, targets, family, make, made.mechanism)
+    bound = _lower_bound(problem, targets, family, make, made.mechanism, bracket)
     seconds = time.perf_counter() - start
     return FamilyFactor(family, bracket.met, own, reached, bracket.missed, missed, bound, seconds, base)
+
+
+def _public(made: Design[Mechanism], targets: Targets) -> bool:
+    """Whether no noise reaches any query with a target, at these budgets or others."""
+    if not isinstance(made.mechanism, AdditiveMechanism) or made.is_biased:
+        return False
+    exact = set(made.mechanism.exact)
+    return all(target.query in exact for target in targets.of(made.problem.workload.queries))
 
 
 def _no_bracket(family: str, ratio: float) -> str:
@@ -125,16 +135,24 @@ def _fine(mechanism: Mechanism) -> bool:
     return isinstance(mechanism, AdditiveMechanism) and cell(mechanism)[0] <= FINE
 
 
-def _lower_bound(problem: Problem, targets: Targets, family: str, make: Make, mechanism: Mechanism) -> float | None:
-    """From the bound B of the program at the given budgets: with continuous noise errors are inversely proportional to the
-    factor, so no factor below root B meets the targets. Not so under (b, delta)."""
+def _lower_bound(
+    problem: Problem, targets: Targets, family: str, make: Make, mechanism: Mechanism, bracket: Bracket
+) -> float | None:
+    """From the bound B of the program that minimises the largest `(error / target)^2`.
+
+    With continuous noise errors are inversely proportional to the factor: B at `bracket.met`, where grids are fine, says that
+    no factor below `met root B` meets the targets. Errors on a coarse grid are not, but still fall with the budgets: B above 1
+    at `bracket.missed` says that no smaller factor meets the targets. Neither holds under (b, delta), the second not for
+    margins, which are no multiples of standard errors there.
+    """
     asked = targets.of(problem.workload.queries)
-    part = len(asked) < len(problem.workload.queries)
-    if problem.notion == "approximate":
+    part, fine = len(asked) < len(problem.workload.queries), _fine(mechanism)
+    if problem.notion == "approximate" or family not in (PARTS if part else ONE_SHAPE):
         return None
-    if family not in (PARTS if part else ONE_SHAPE) or not _fine(mechanism):
+    if not fine and any(target.kind == "margin" for target in asked):
         return None
-    aimed = towards(problem, targets, mechanism)
+    there = problem_at(bracket.met if fine else bracket.missed, problem)
+    aimed = towards(there, targets, mechanism)
     places = [target.place for target in asked]
     names = [problem.workload.queries[place] for place in places]
     workload = Workload(problem.workload.dense()[places], names, problem.workload.elements, problem.workload.keys)
@@ -142,4 +160,8 @@ def _lower_bound(problem: Problem, targets: Targets, family: str, make: Make, me
         claim = make(replace(aimed, workload=workload, weights=np.asarray(aimed.costs)[places], loss="max")).optimality
     except DesignFailed:
         return None
-    return math.sqrt(claim.lower_bound) * CONTINUOUS if claim is not None and claim.objective.startswith("max") else None
+    if claim is None or not claim.objective.startswith("max"):
+        return None
+    if fine:
+        return bracket.met * math.sqrt(claim.lower_bound) * CONTINUOUS
+    return bracket.missed if claim.lower_bound > 1 else None

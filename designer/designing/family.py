@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from designer.additive.interface import Mechanism
 from designer.designing.problem import Problem
@@ -23,9 +23,13 @@ class Family:
     build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`.
     has_program: a program of CVXPY states it (`designing/programs/listed.py`), so that `solver` may be named.
     scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least
-    loss (integer tables), so "auto" leaves it out. by_name: takes long where it serves, so that neither "auto" nor a comparison
-    of all families starts it. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave it
-    out elsewhere. with_delta: serves the notion "approximate" too, under its own one with other budgets.
+    loss, so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave
+    it out elsewhere. with_delta: serves the notion "approximate" too, under its own one with other budgets. biased: its answers
+    may be off on purpose, so that no limit of unbiased noise speaks of it.
+    choices: the options that "auto" and `compare` try, one after the other. work: about how many seconds a design takes, from
+    the `Sizes` of a problem and, by name, the options; None where that is a moment. By it "auto" decides whether, and when, the
+    family is started. rank: of those that take longer than a moment, families of a lower rank are started first, whatever they
+    take: 0 where they mostly win if they serve at all, 2 where they seldom do.
     """
 
     name: str
@@ -35,10 +39,13 @@ class Family:
     baseline: bool = False
     scans_little: bool = False
     on_request: bool = False
-    by_name: bool = False
     invariants_only: bool = False
     with_delta: bool = True
     has_program: bool = False
+    biased: bool = False
+    choices: tuple[Mapping[str, Any], ...] = ({},)
+    work: Callable[..., float] | None = None
+    rank: int = 1
 
     def __post_init__(self) -> None:
         for key in ("name", "title"):

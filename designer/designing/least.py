@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,19 +11,21 @@ import numpy as np
 
 from designer.additive.interface import Mechanism
 from designer.designing.accuracy import Reached, reached_by, worst_of
-from designer.designing.best import automatic_families, chosen_families, design, not_started, reason
+from designer.designing.best import design, reason
+from designer.designing.choosing import Deadline, automatic_families, chosen_families, progress_name, ways_of
 from designer.designing.factor_search import FamilyFactor, Make, factor_of_family, made_at
 from designer.designing.made import Design
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem
 from designer.pictures import figure, register_picture, save_picture
-from designer.progress import track
+from designer.progress import track, track_named
 from designer.question.targets import WORDS, Targets, require_targets
 from designer.values.checks import count, positive, shown
 from designer.values.printing import in_markdown, printed
 
 STEP = 1e-4
 POINTS = 9  # of the curve
+DESIGNS = 3.0  # behind a factor, where noise can be stretched; where it cannot, the time limit ends a search
 SPAN = 8.0  # the curve goes from the factor over this to the factor times it
 HEADS = {
     "family": "family",
@@ -150,7 +151,8 @@ def least_budget(
 
     family: a name, or "auto" for all that `design` would try. step: how near the factor is to one that is shown not to do,
     relatively. curve: on how many factors, from an eighth of the least to eight times it, error against budget is designed.
-    seconds: with "auto", no family is started after this time once one has an answer. options: of the family's builder.
+    seconds: with "auto", for all families together: once one has an answer, none is started that will not fit into what is left
+    of it, and one that takes longer than thought is stopped. options: of the family's builder.
     Queries without a target get what noise is left by those that have one; give them targets to keep them useful. Raises
     `InvalidProblem` for targets of unknown queries and unusable numbers, `DesignFailed` where no family has a least factor.
 
@@ -167,29 +169,39 @@ def least_budget(
     points, allowed = count(curve, "curve"), positive(seconds, "seconds")
     if family == "auto" and options:
         raise InvalidProblem(f"options: {shown(sorted(options))} unknown to 'auto'; name a family beside them.")
-    names = chosen_families([family]) if family != "auto" else automatic_families(problem)
-    found: list[FamilyFactor] = []
+    if family == "auto":
+        found, rows = _by_family(problem, targets, relative, Deadline(problem, allowed, gap=False))
+    else:
+        (named,) = chosen_families([family])
+        made = maker(family, options)
+        only = factor_of_family(problem, targets, named.name, made, relative)
+        found, rows = [(only, made)], [_found(only, named.name)]
+    if not found:
+        raise DesignFailed(f"least_budget: no family has a least factor: { {row['family']: row['note'] for row in rows} }")
+    best, make = min(found, key=lambda one: one[0].factor)
+    return LeastBudget(problem, targets, relative, best, tuple(rows), _curve(problem, targets, best, make, points))
+
+
+def _by_family(
+    problem: Problem, targets: Targets, step: float, deadline: Deadline
+) -> tuple[list[tuple[FamilyFactor, Make]], list[dict[str, Any]]]:
+    """The factor of every family that "auto" tries, with the maker of its designs, and a row for each."""
+    found: list[tuple[FamilyFactor, Make]] = []
     rows: list[dict[str, Any]] = []
-    start = time.perf_counter()
-    for one in track(names, "least budget by family"):
-        late = bool(found) and time.perf_counter() - start > allowed
-        if family == "auto" and (why := not_started(problem, one, late, allowed)):
-            rows.append(_failed(one.name, why))
+    for way in track_named(ways_of(automatic_families(problem), problem, DESIGNS), progress_name, "least budget by family"):
+        if why := deadline.refusal(way, 0.0 if found else None):
+            rows.append(_failed(way.name, why))
             continue
+        make = maker(way.family.name, way.options)
         try:
-            found.append(factor_of_family(problem, targets, one.name, maker(one.name, options), relative))
-            rows.append(_found(found[-1]))
+            with deadline.running(bool(found)):
+                found.append((factor_of_family(problem, targets, way.family.name, make, step), make))
+            rows.append(_found(found[-1][0], way.name))
         except InvalidProblem:
             raise
         except Exception as failure:
-            if family != "auto":
-                raise
-            rows.append(_failed(one.name, reason(failure)))
-    if not found:
-        raise DesignFailed(f"least_budget: no family has a least factor: { {row['family']: row['note'] for row in rows} }")
-    best = min(found, key=lambda one: one.factor)
-    drawn = _curve(problem, targets, best, maker(best.family, options), points)
-    return LeastBudget(problem, targets, relative, best, tuple(rows), drawn)
+            rows.append(_failed(way.name, reason(failure)))
+    return found, rows
 
 
 def maker(family: str, options: Mapping[str, Any]) -> Make:
@@ -211,10 +223,10 @@ def _curve(problem: Problem, targets: Targets, best: FamilyFactor, make: Make, p
     return tuple(sorted(found, key=lambda point: point.factor))
 
 
-def _found(one: FamilyFactor) -> dict[str, Any]:
+def _found(one: FamilyFactor, name: str) -> dict[str, Any]:
     worst = worst_of(one.reached)
     return {
-        "family": one.family,
+        "family": name,
         "factor": one.factor,
         "rho_factor": one.rho_factor,
         "lower_bound": one.lower_bound,

@@ -10,6 +10,7 @@ additive, at databases from which every protected change is possible; with fewer
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -39,6 +40,8 @@ THEOREMS = {
 }
 # Losses are sums of thousands of positive floats, such as the moments of lattice noise.
 LOSS_ROUNDING = 1e-9
+# Six standard errors of a mean of squares whose kurtosis is 25; over this many draws, its root is a part of the loss.
+SIMULATED = 36 * 25.0
 # Half a second of linear programs.
 PROGRAM_ROWS = 40_000
 
@@ -175,10 +178,12 @@ def _sharpened(problem: Problem, pairs: ProtectedPairs, first: _Bound, rows: int
 
 def part_of_loss(least: Limit, problem: Problem, mechanism: Mechanism, loss: float) -> float:
     """The limit over the loss of a mechanism, at most 1; raises `UntrueBound` where the limit is above the loss by more than
-    rounding the answers to their grid, or adding the loss up in floats, explains."""
+    rounding the answers to their grid, adding the loss up in floats, or simulating it explains."""
     allowed = LOSS_ROUNDING * loss
+    if mechanism.simulated_draws:
+        allowed += loss * math.sqrt(SIMULATED / mechanism.simulated_draws)
     if least.value > loss and isinstance(mechanism, AdditiveMechanism):
-        allowed += rounding_of(problem, mechanism)
+        allowed += rounding_of(problem, mechanism, on_grid=True)
     return bounded("the loss of the problem", loss, least.value, least.reason, allowed).lower_bound / loss
 
 

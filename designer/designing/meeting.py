@@ -16,9 +16,10 @@ from designer.designing.factor_search import ONE_SHAPE, Make, factor_of_family
 from designer.designing.made import Design
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed
-from designer.progress import track
+from designer.progress import track_named
 from designer.question.targets import Targets
 from designer.values.arrays import Floats
+from solvers.deadline import is_over
 
 if TYPE_CHECKING:
     from designer.designing.programs.mechanism_program import MechanismProgram  # with CVXPY behind it
@@ -82,7 +83,7 @@ def _weighed(problem: Problem, targets: Targets, family: str, make: Make) -> tup
     """
     places, weights = [target.place for target in targets.of(problem.workload.queries)], problem.costs.copy()
     met, bound, start = None, 0.0, time.perf_counter()
-    for _ in track(range(ROUNDS), f"{family}: weighing queries for their targets"):
+    for _ in track_named(range(ROUNDS), lambda _: f"{family}: weighing queries for their targets", family):
         try:
             made = make(replace(problem, weights=weights))
         except DesignFailed:
@@ -91,7 +92,8 @@ def _weighed(problem: Problem, targets: Targets, family: str, make: Make) -> tup
         ratios = np.array([one.ratio for one in reached_by(made.mechanism, problem, targets)])
         if ratios.max() <= 1:
             met = Design(problem, made.mechanism, made.seconds)
-        if (ratios.max() <= 1 and _just_met(ratios, weights, problem, places)) or time.perf_counter() - start > SECONDS:
+        late = is_over() or time.perf_counter() - start > SECONDS
+        if late or (ratios.max() <= 1 and _just_met(ratios, weights, problem, places)):
             break
         raised = weights[places] * (ratios / (1 - JUST / 2)) ** POWER
         weights[places] = np.maximum(problem.costs[places], raised)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designer.additive.grid import Grid
+from designer.additive.grid import Grid, coarsest_exponent
 from designer.additive.interface import Falloff
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm
@@ -26,11 +26,15 @@ from designer.values.arrays import Floats
 
 @dataclass(frozen=True)
 class Bound:
-    """What a solver proved: no design of the family has a loss below `lower`; `objective` says which loss, `method` how."""
+    """What a solver proved: no design of the family has a loss below `lower`; `objective` says which loss, `method` how.
+
+    on_grid: the loss is that of noise on the coarsest grid that holds the queries, not that of continuous noise.
+    """
 
     objective: str
     lower: float
     method: str
+    on_grid: bool = False
 
 
 def freeze(
@@ -41,13 +45,16 @@ def freeze(
     shape: Callable[[SensitivitySet], Norm],
     falloff: Falloff,
     bound: Bound | None = None,
+    *,
+    whole: bool = False,
 ) -> AdditiveMechanism:
     """The certified mechanism whose noise follows `shape(differences on the grid)`, divided by what privacy requires.
 
     scales: rough noise scales of the measured coordinates, (R,), which choose the grid; 0 where there is none.
+    whole: on the coarsest grid that holds the measured matrix (see `Grid.for_scales`).
     """
     matrix = coordinates.matrix(problem)
-    grid = Grid.for_scales(matrix, scales)
+    grid = Grid.for_scales(matrix, scales, whole=whole)
     on_grid = grid.values(grid.integers(matrix))
     refuse_swallowed(problem.relation, matrix, on_grid, scales)
     rounded = SensitivitySet.of(on_grid, problem.relation)
@@ -70,7 +77,7 @@ def freeze(
 def claimed(problem: Problem, made: AdditiveMechanism, bound: Bound) -> AdditiveMechanism:
     """The mechanism with the note of how near its loss is to a bound; a bound above it by more than rounding is an error."""
     value = _loss(problem, made)
-    rounding = rounding_of(problem, made) if bound.lower > value else 0.0
+    rounding = rounding_of(problem, made, on_grid=bound.on_grid) if bound.lower > value else 0.0
     claim = bounded(bound.objective, value, bound.lower, bound.method, rounding)
     return made.annotated(made.provenance, claim)
 
@@ -80,7 +87,7 @@ def _loss(problem: Problem, made: AdditiveMechanism) -> float:
     return problem.loss_of(made.query_variances(), absolutes)
 
 
-def rounding_of(problem: Problem, made: AdditiveMechanism) -> float:
+def rounding_of(problem: Problem, made: AdditiveMechanism, *, on_grid: bool = False) -> float:
     """How far the loss of a mechanism on a grid may lie below that of continuous noise for
     the queries before they were rounded.
 
@@ -89,15 +96,26 @@ def rounding_of(problem: Problem, made: AdditiveMechanism) -> float:
     (`0 <= 1/r^2 - 1/(4 sinh^2(r/2)) <= 1/12`, `0 <= 1/r - 1/sinh r <= 1` for a rate r per step). Twice h of every coordinate,
     with its part in the answer, is allowed for noise of any shape. What a reconstruction leaves out of the queries, and the
     floats that added the loss up, come on top.
+    on_grid: the loss was that of noise on the coarsest grid that holds the queries; where the mechanism has it, h is 0.
     """
-    heard = ~made.norm.silent
-    steps = np.where(heard, made.grid.steps, 0.0)
+    silent = made.norm.silent
+    if on_grid:
+        silent = silent | (np.array([coarsest_exponent(row) for row in made.target]) == np.array(made.grid.exponents))
+    steps = np.where(silent, 0.0, made.grid.steps)
     coarse = 2 * (steps if made.reconstruction is None else np.abs(made.reconstruction) @ steps)
     power = 1 if problem.loss == "absolute" else 2
     loss = _loss(problem, made)
-    floats = (len(heard) + len(coarse) + 16) * 2.0**-50
-    relative = (1 + _beyond_budgets(made)) ** power * (1 + _left_out(problem, made)) - 1 + floats
+    floats = (len(steps) + len(coarse) + 16) * 2.0**-50
+    relative = (1 + _beyond_budgets(made)) ** (power + _rate(made)) * (1 + _left_out(problem, made)) - 1 + floats
     return float(loss * relative + (1 + relative) * problem.loss_of(coarse**2, coarse))
+
+
+def _rate(made: AdditiveMechanism) -> float:
+    """How much faster losses fall with the weights on a coarse grid than by their power: at most by the weight of one step."""
+    if made.norm.map.ndim > 1:
+        return 0.0
+    heard = made.noise.heard
+    return float((made.norm.map[heard] * made.grid.steps[heard]).max(initial=0.0))
 
 
 def _beyond_budgets(made: AdditiveMechanism) -> float:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from designer.additive.grid import ENTRY_FINENESS, FINENESS, FINEST, Grid
+from designer.additive.grid import ENTRY_FINENESS, FINENESS, FINEST, Grid, coarsest_exponent
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.optimality import Optimality, bounded
@@ -20,10 +20,16 @@ HOMOGENEOUS = 1 - 1e-12  # a bound of the program with other budgets: they were 
 
 
 def stretches(made: Design[Mechanism]) -> bool:
-    """Whether the best noise at other budgets is the same, narrower or wider: not for integer noise, nor where bias is traded
-    for noise, nor under (b, delta), whose lengths are no multiples of the budgets."""
+    """Whether the best noise at other budgets is the same, narrower or wider: not for integer noise, nor on whole multiples of
+    units, nor where bias is traded for noise, nor under (b, delta), whose lengths are no multiples of the budgets."""
     chained = made.problem.notion != "approximate"
-    return chained and isinstance(made.mechanism, AdditiveMechanism) and not made.is_biased
+    return chained and isinstance(made.mechanism, AdditiveMechanism) and not made.is_biased and not _whole(made.mechanism)
+
+
+def _whole(mechanism: AdditiveMechanism) -> bool:
+    """Whether some noise lies on the coarsest grid that holds what is measured, which does not get finer with the noise."""
+    rows = np.flatnonzero(~mechanism.norm.silent)
+    return any(mechanism.grid.exponents[k] == coarsest_exponent(mechanism.target[k]) for k in rows)
 
 
 def stretched(made: Design[Mechanism], factor: float, there: Problem) -> Design[Mechanism]:

@@ -174,10 +174,11 @@ def design_forms() -> list[Schema]:
 
 
 def _options(build: object) -> dict[str, Fragment]:
-    """The parameters of a builder after the problem, each by its annotation."""
+    """The parameters of a builder after the problem, each by its annotation; without matrices, which are given in Python."""
     assert callable(build)
     parameters = list(inspect.signature(build).parameters.values())[1:]
-    return {parameter.name: _typed(str(parameter.annotation)) for parameter in parameters}
+    annotations = {parameter.name: str(parameter.annotation) for parameter in parameters}
+    return {name: _typed(annotation) for name, annotation in annotations.items() if annotation != "object | None"}
 
 
 def _typed(annotation: str) -> Fragment:

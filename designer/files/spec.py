@@ -30,6 +30,7 @@ FORMATS = {
     "dp-designer/lattice-mechanism": ("designer.lattice.mechanism", "LatticeMechanism"),
     "dp-designer/row-mechanism": ("designer.lattice.row_mechanism", "RowMechanism"),
     "dp-designer/staircase-mechanism": ("designer.staircase.mechanism", "StaircaseMechanism"),
+    "dp-designer/structured-mechanism": ("designer.structured.mechanism", "StructuredMechanism"),
     "dp-designer/marginals": ("designer.marginals.mechanism", "MarginalMechanism"),
     "dp-designer/odds-ratio-test": ("designer.odds_ratio.odds_ratio_test", "OddsRatioTest"),
     "dp-designer/mwem": ("designer.synthetic.multiplicative", "MWEM"),

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.additive.noise import gauge_grid
+from designer.additive.noise import gauge_parts
 from designer.certified.norms import Gauge, Norm
 from designer.errors import InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
@@ -125,15 +125,14 @@ class LatticeLaw:
 
     def _polytope(self, norm: Gauge) -> PolytopeNorm:
         """The gauge's body lifted from the measured cells into the span of the lattice."""
-        grid = gauge_grid(norm, (Fraction(1),) * norm.dimension)
+        corners, simplices, normals = gauge_parts(norm, (Fraction(1),) * norm.dimension)
         lift = _lift(self.lattice.basis, self.columns)
         vertices = [
-            [sum((c * r for c, r in zip(vertex, column, strict=True)), Fraction(0)) for column in lift]
-            for vertex in grid.vertices
+            [sum((c * r for c, r in zip(vertex, column, strict=True)), Fraction(0)) for column in lift] for vertex in corners
         ]
         place = {cell: k for k, cell in enumerate(self.columns.tolist())}
-        facets = [[row[place[j]] if j in place else Fraction(0) for j in range(self.relation.size)] for row in grid.facets]
-        return PolytopeNorm(vertices, grid.simplices, facets)
+        facets = [[row[place[j]] if j in place else Fraction(0) for j in range(self.relation.size)] for row in normals]
+        return PolytopeNorm(vertices, simplices, facets)
 
 
 def sampling_words(plan: ChainPlan | None, found: Assessment | None) -> str:

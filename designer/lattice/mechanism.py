@@ -30,6 +30,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.answer_bounds import error_bounds_of_answers, margin_bounds_of_answers
 from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
+from designer.lattice.moments import Moments, simulated_moments, summed_moments
 from designer.lattice.promise import NOTIONS, THEOREMS, WHOLE
 from designer.lattice.release import LatticeRelease
 from designer.lattice.schema import LATTICE_MECHANISM, LATTICE_PARAMETERS
@@ -51,8 +52,7 @@ from solvers.exact.rational import exact_rank, float_above
 from solvers.lattices.kernel import Lattice, integer_kernel
 
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
-SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
-PROPOSALS, SIMULATED_CELLS = 500_000, 2**24
+ROUNDED = 1e-8  # of variances that are summed: what was left out, and rounding
 SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a second, and a minute
 
 
@@ -180,7 +180,8 @@ class LatticeMechanism(Mechanism):
         if self.dimension > LARGEST_BASIS:
             raise DesignFailed(
                 f"{self.family}: the lattice of the invariant has rank {self.dimension}, and a basis is reduced up to "
-                f"{LARGEST_BASIS}; use the shape l1, which needs none, publish more statistics, or merge elements."
+                f"{LARGEST_BASIS}; lattice_gaussian, the shape l1 for classes and lattice_rows for margins need none. "
+                "Or publish more statistics, or merge elements."
             )
         if self.dimension > SLOW_BASIS:
             announce(f"reducing a lattice basis of rank {self.dimension}")
@@ -296,41 +297,43 @@ class LatticeMechanism(Mechanism):
             raise InvalidProblem(f"delta: {delta!r} is below what the chain adds, by its estimate; ask for more.")
         return float_above(budget) if self.falloff == "exponential" else zcdp_epsilon(budget**2 / 2, delta)
 
-    @property
-    def simulated_draws(self) -> int:
-        """Draws behind the errors: as many as 500,000 proposals or 16 million cells give, from 150 to 20,000."""
-        rate = 0.0 if self.chain is not None else self.choice.acceptance
-        return min(SIMULATED_DRAWS, max(LEAST_DRAWS, min(int(PROPOSALS * rate), SIMULATED_CELLS // self.relation.size)))
+    @cached_property
+    def _summed(self) -> Moments | None:
+        return None if self.chain else summed_moments(self.law, self.falloff, self.workload.dense())
 
     @cached_property
-    def _moments(self) -> tuple[Floats, Floats]:
-        """Simulated covariance and mean absolute value of the noise in the answers: no closed form is known."""
-        noise = np.asarray(self.sample_noise(self.simulated_draws, seed=0))
-        return noise.T @ noise / len(noise), np.abs(noise).mean(axis=0)
+    def _moments(self) -> Moments:
+        if self._summed is not None:
+            return self._summed
+        accepted = 0.0 if self.chain is not None else self.choice.acceptance
+        return simulated_moments(accepted, self.relation.size, lambda draws: np.asarray(self.sample_noise(draws, seed=0)))
+
+    @property
+    def simulated_draws(self) -> int:
+        return self._moments.draws
 
     def covariance(self) -> Floats:
-        """Covariance of the noise in the K answers, simulated by `simulated_draws`: 20,000 give variances to about 1 %."""
-        return self._moments[0]
+        """Covariance of the noise in the K answers: see `designer.lattice.moments`; 20,000 draws give it to about 1 %."""
+        return self._moments.second
 
     @property
     def ball_words(self) -> str:
         return self.norm.proof_words
 
     def query_variances(self) -> Floats:
-        """Variance of each answer, simulated as `covariance` is;
-        Gaussian noise has at most that of its continuous counterpart."""
-        return np.asarray(self._moments[0].diagonal())
+        """Variance of each answer; Gaussian noise has at most that of its continuous counterpart."""
+        return np.asarray(self._moments.second.diagonal())
 
     def standard_errors(self) -> Floats:
-        """Bounds from above, not simulated: see the table of `designer.lattice.answer_bounds`."""
-        return error_bounds_of_answers(self)
+        """Not simulated: summed over the lattice, or bounds from above (see the table of `designer.lattice.answer_bounds`)."""
+        return error_bounds_of_answers(self) if self._summed is None else np.sqrt(self.query_variances() * (1 + ROUNDED))
 
     def margins(self, confidence: float = CONFIDENCE) -> Floats:
         return margin_bounds_of_answers(self, 1 - probability(confidence, "confidence"))
 
     def query_mean_absolutes(self) -> Floats:
-        """Expected absolute noise of each answer, simulated as `covariance` is."""
-        return self._moments[1]
+        """Expected absolute noise of each answer, found as `covariance` is."""
+        return self._moments.absolute
 
     @property
     def effective(self) -> Floats:

@@ -110,6 +110,10 @@ class RowMechanism(LatticeMechanism):
         places = [(self.crossed.size // level, level) for i, level in enumerate(self.crossed.levels) if i != self.axis]
         return sum(m * n / (4 * (m - 1) * (n - 1)) for m, n in places)
 
+    @property
+    def _summed(self) -> None:
+        """The law is that of the norm on rows alone, so that no sum over the lattice has its moments."""
+
     def standard_errors(self) -> Floats:
         """Bounds from above: independent Laplace noise, and the most that rounding adds."""
         return error_bounds_of_rows(self, self._rounding)

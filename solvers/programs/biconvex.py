@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.deadline import is_over
 from solvers.programs.changes import ChangeSet, Steepest, WorkingSet
 from solvers.programs.restriction import ScaledFit, solve_restriction
 from solvers.programs.row_losses import TOTAL_SQUARES, RowsLoss, WorstOfQueries
@@ -114,8 +115,10 @@ class _Descent:
 
     def begin(self) -> None:
         """The best of some starts, after a few rounds from each."""
-        tried = []
+        tried: list[ScaledFit] = []
         for start in self._starts():
+            if tried and is_over():
+                break
             self._go_to(start)
             self.stage(FLOORS[0], TRIAL_ROUNDS)
             tried.append(self.best)
@@ -190,10 +193,10 @@ class _Descent:
         return ScaledFit(rows, scales * worst * (1.0 + 2.0**-50))
 
     def stage(self, floor: float, rounds: int) -> None:
-        """Rounds until one gains too little for its floor."""
+        """Rounds until one gains too little for its floor, or the `time_limit` has passed."""
         enough = max(0.1 * self.tolerance, 1e-2 * floor)
         for _ in range(rounds):
-            if self.done or self._step(floor) <= enough * self.value:
+            if self.done or is_over() or self._step(floor) <= enough * self.value:
                 break
 
     def _step(self, floor: float) -> float:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.deadline import is_over
+
 Array = NDArray[np.float64]
 Objective = Callable[[Array], tuple[float, Array]]
 
@@ -17,7 +19,10 @@ Objective = Callable[[Array], tuple[float, Array]]
 def minimised(
     objective: Objective, start: Array, iterations: int, nonnegative: bool = False, memory: int = 20
 ) -> tuple[Array, int]:
-    """Where the descent ended, (n,), and after how many steps; `objective` returns a value and its gradient (n,)."""
+    """Where the descent ended, (n,), at the `time_limit` at the latest, and after how many steps.
+
+    objective: returns a value and its gradient (n,).
+    """
     from scipy.optimize import Bounds, minimize
 
     bounds = Bounds(0.0, np.inf) if nonnegative else None
@@ -27,6 +32,12 @@ def minimised(
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
+        callback=_until_the_limit,
         options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": memory, "ftol": 1e-10, "gtol": 1e-9},
     )
     return np.asarray(found.x), int(found.nit)
+
+
+def _until_the_limit(intermediate_result: object) -> None:
+    if is_over():
+        raise StopIteration

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.deadline import is_over
 from solvers.exact.rational import float_above
 from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
 from solvers.lattices.steps import FAR, Points, Walks, moves
@@ -97,8 +98,8 @@ def least_law(
 
     ample: at least 1; the bound holds for all laws that no step of cost c changes by more than `exp(ample unit c)`.
 
-    Domains grow until the gap is at most `tolerance`, or their limits are met. `LawTooWide` before anything is solved where no
-    table of the law fits, `TooFewSymmetries` in four dimensions with fewer than 8.
+    Domains grow until the gap is at most `tolerance`, or their limits are met, or the `time_limit`. Refused before anything is
+    solved: `LawTooWide` where no table of the law fits, `TooFewSymmetries` in four dimensions with fewer than 8.
     """
     group = symmetries_of(walks.steps, lambda g: loss.keeps(g) and _keeps_coset(g, walks.shells.halves))
     if walks.steps.dimension > 3 and len(group) < 8:
@@ -118,7 +119,7 @@ def least_law(
             bound, value, rounds = max(bound, lower), program.value(law), rounds + 1
             if value < least:
                 best, least = law, value
-            if relative_gap(least, bound) <= tolerance:
+            if is_over() or relative_gap(least, bound) <= tolerance:
                 return _reached(best, loss, bound, rounds, tolerance)
     return _reached(best, loss, bound, rounds, tolerance)
 

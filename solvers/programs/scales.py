@@ -1,27 +1,32 @@
-"""Weights w of an l1 norm: minimise `sum_k v_k w_k^-p` subject to `sum_k r_mk w_k <= 1` for every row r_m >= 0.
+"""Weights w of an l1 norm: minimise `sum_k v_k f_k(w_k)` subject to `sum_k r_mk w_k <= 1` for every row r_m >= 0.
 
-Convex, because w^-p is convex for w > 0 and the constraints are linear; the minimum is global. The dual is closed: for
-multipliers lambda >= 0 with `a = r' lambda`, minimising the Lagrangian over each w_k
-gives `w_k = (p v_k / a_k)^(1/(p+1))` and the bound
+f_k is w^-p, or what noise on multiples of a step costs (`noise_costs`): convex and falling, and the constraints are linear, so
+the minimum is global. For multipliers lambda >= 0 with `a = r' lambda` the Lagrangian is separable, and its minimum over w,
 
-    g(lambda) = (1 + p) p^(-p/(p+1)) sum_k v_k^(1/(p+1)) a_k^(p/(p+1)) - sum_m lambda_m,
+    g(lambda) = sum_k min_w (v_k f_k(w) + a_k w) - sum_m lambda_m,
 
-whose best multiple of lambda is closed too. Any lambda proves a lower bound, whoever found it.
-See docs/theory/scales.md.
+bounds the cost of all feasible weights from below. Any lambda proves a bound, whoever found it. See docs/theory/scales.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.programs.noise_costs import NoiseCost
 from solvers.solution import Solution
 from solvers.status import Status
 
 Floats = NDArray[np.float64]
 Separation = Callable[[Floats], tuple[float, Floats]]
+DUAL_STEPS = 40  # Newton's method on a multiple of the multipliers; any number of steps leaves a bound
+# Of what the noise costs on the real line: less is nothing that floats could balance, so all costs are made equal.
+NIL, VANISHED = 1e-60, 1e-250
+STRAIGHT = 1e-40  # of the largest curvature
 
 
 def minimise_scales(
@@ -30,24 +35,32 @@ def minimise_scales(
     power: int,
     separate: Separation | None = None,
     *,
+    steps: Floats | None = None,
     tolerance: float = 1e-9,
     rounds: int = 60,
 ) -> Solution[Floats]:
     """The global optimum over `rows`, or over an implicit set of rows that `separate` scans.
 
     rows: (M, K), nonnegative, no zero column; costs v: (K,), positive; power p: 1 (sum of scales) or 2 (sum of squared scales).
+    steps h: (K,), of the grid on which the noise lies, 0 (the real line) where none are given.
     separate(w) returns the largest `r w` over the implicit set and some rows that exceed 1 most; it is called until the
     certified gap, measured after division by that largest value, is at most `tolerance`.
-    The point is w with every row at most 1 (up to rounding), the value is the cost there.
+    The point is w with every row at most 1 (up to rounding), the value is the cost there. Where noise is so narrow beside the
+    steps that it hardly ever differs from 0, all costs are made equal, and the bound is one of them.
     """
-    unit = 1.0 / rows.max(axis=0)
-    best, bound, iterations = (np.inf, unit), 0.0, 0
+    cost = NoiseCost.of(costs, power, steps)
+    if cost.steps.any() and _equal_cost(rows, cost) <= NIL * _equal_on_line(rows, cost):
+        found = equalise_costs(rows, costs, power, separate, steps=steps, tolerance=tolerance, rounds=rounds)
+        value = cost.value(found.point)
+        met = value - found.lower_bound <= tolerance * value
+        return replace(found, status=found.status if met else Status.STALLED, value=value)
+    best, bound, iterations = (np.inf, 1.0 / rows.max(axis=0)), 0.0, 0
     for iterations in range(1, rounds + 1):  # noqa: B007
         rows = np.unique(rows[rows.max(axis=1) > 0], axis=0)
-        weights, multipliers = interior_point(rows, costs, power)
-        bound = max(bound, dual_bound(rows, costs, power, multipliers))
+        weights, multipliers = interior_point(rows, cost)
+        bound = max(bound, dual_bound(rows, cost, multipliers))
         worst, more = separate(weights) if separate else (float((rows @ weights).max()), rows[:0])
-        best = min(best, (cost(weights / worst, costs, power), weights / worst), key=lambda pair: pair[0])
+        best = min(best, (cost.value(weights / worst), weights / worst), key=lambda pair: pair[0])
         if best[0] - bound <= tolerance * best[0] or not len(more):
             break
         # Rows that are far from binding never come back: dropping them keeps the Newton systems small.
@@ -58,45 +71,114 @@ def minimise_scales(
     )
 
 
-def cost(weights: Floats, costs: Floats, power: int) -> float:
-    """`sum_k v_k w_k^-p`; weights w and costs v: (K,)."""
-    return float((costs * weights**-power).sum())
+def equalise_costs(
+    rows: Floats,
+    costs: Floats,
+    power: int,
+    separate: Separation | None = None,
+    *,
+    steps: Floats | None = None,
+    tolerance: float = 1e-9,
+    rounds: int = 60,
+) -> Solution[Floats]:
+    """Weights of the least `max_k v_k f_k(w_k)`: at the optimum all of these are equal, as raising any other weight only
+    tightens the constraints.
+
+    `w(t)`, the weights at which all cost t, falls in t. So the t at which the worst of some rows is 1 bounds the optimum over
+    all of them from below, and rounds go on until no row exceeds 1 there.
+    rows: (M, K); costs and steps: (K,); as in `minimise_scales`.
+    """
+    cost = NoiseCost.of(costs, power, steps)
+    best, bound, iterations = (np.inf, 1.0 / rows.max(axis=0)), 0.0, 0
+    for iterations in range(1, rounds + 1):  # noqa: B007
+        t = _equal_cost(rows, cost)
+        weights, bound = cost.weights_at(t or VANISHED * _equal_on_line(rows, cost)), max(bound, t * (1 - 1e-12))
+        worst, more = separate(weights) if separate else (float((rows @ weights).max()), rows[:0])
+        best = min(best, (float(cost.values(weights / worst).max()), weights / worst), key=lambda pair: pair[0])
+        if best[0] - bound <= tolerance * best[0] or not len(more):
+            break
+        rows = np.concatenate([rows, more])
+    status = Status.OPTIMAL if best[0] - bound <= tolerance * best[0] else Status.STALLED
+    return Solution(status, best[1], best[0], min(bound, best[0]), iterations, "equal costs: one unknown")
 
 
-def dual_bound(rows: Floats, costs: Floats, power: int, multipliers: Floats) -> float:
-    """The largest dual bound over the nonnegative multiples of `multipliers`.
+def _equal_on_line(rows: Floats, cost: NoiseCost) -> float:
+    """What every row of w costs on the real line where all cost the same; no grid exceeds it."""
+    return float((rows @ cost.costs ** (1 / cost.power)).max() ** cost.power)
+
+
+def _equal_cost(rows: Floats, cost: NoiseCost) -> float:
+    """The t at which the largest `r w(t)` is 1, to the last few places, by bisection of its logarithm; 0 where t vanishes."""
+    line = _equal_on_line(rows, cost)
+    low, high = line, line
+    while (rows @ cost.weights_at(low)).max() < 1.0:
+        low /= 1e3
+        if low < VANISHED * line:
+            return 0.0
+    for _ in range(200):
+        middle = math.sqrt(low) * math.sqrt(high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if (rows @ cost.weights_at(middle)).max() > 1.0 else (low, middle)
+    return low
+
+
+def dual_bound(rows: Floats, cost: NoiseCost, multipliers: Floats) -> float:
+    """The best dual bound among multiples of `multipliers`: closed on the real line, found by Newton's method on a grid.
 
     With `G = (1 + p) p^(-p/(p+1)) sum_k v_k^(1/(p+1)) a_k^(p/(p+1))` and `S = sum lambda`, the maximum over t of
     `G t^(p/(p+1)) - S t` is `G^(p+1) p^p / ((p + 1)^(p+1) S^p)`. Lowered by 1e-13 for the rounding of the sums.
-    rows: (M, K). costs v: (K,). multipliers lambda: (M,), nonnegative.
+    rows: (M, K). multipliers lambda: (M,), nonnegative.
     """
-    p = power
+    p = cost.power
     total = float(multipliers.sum())
     if total <= 0.0:
         return 0.0
     share = rows.T @ (multipliers / total)
-    gain = (1 + p) * p ** (-p / (p + 1)) * float((costs ** (1 / (p + 1)) * share ** (p / (p + 1))).sum())
+    gain = (1 + p) * p ** (-p / (p + 1)) * float((cost.costs ** (1 / (p + 1)) * share ** (p / (p + 1))).sum())
+    if cost.steps.any():
+        size = float((cost.costs * share**p).max())
+        return size * _bound_on_grid(cost.in_units(1 / share), (gain * p / (p + 1)) ** (p + 1) / size)
     return float(gain ** (p + 1) * p**p / (p + 1) ** (p + 1) * (1 - 1e-13))
 
 
-def interior_point(rows: Floats, costs: Floats, power: int, tolerance: float = 1e-11) -> tuple[Floats, Floats]:
+def _bound_on_grid(cost: NoiseCost, start: float) -> float:
+    """`sum_k min_w (v_k f_k(w) + t w) - t` for the t, sought from `start`, at which it is about largest.
+
+    At any weights w, with `a_k` minus the slope of `v_k f_k` there, the minimum over w of `v_k f_k + a_k w` is attained: the
+    bound is exact for slopes a, and it grows with them. So it is taken at `t = max a_k`, not at the t sought.
+    """
+    t = start
+    for _ in range(DUAL_STEPS):
+        weights = cost.least(np.full_like(cost.costs, t))
+        pull, load = cost.pull(weights), float(weights.sum())
+        if abs(load - 1.0) <= 1e-12 or not pull.sum() > 0.0:
+            break
+        # Of log(load) in log(t): a w falls by a^2 / (v f'') for a step of log a.
+        slope = float((pull**2 / cost.curvature(weights)).sum()) / float(pull.sum())
+        t *= min(max(load ** (1 / slope), 1e-30), 1e30)
+    weights = cost.least(np.full_like(cost.costs, t))
+    pull = cost.pull(weights)
+    return float(((cost.values(weights) + pull).sum() - (pull / weights).max()) * (1 - 1e-13))
+
+
+def interior_point(rows: Floats, cost: NoiseCost, tolerance: float = 1e-11) -> tuple[Floats, Floats]:
     """Primal-dual Newton iteration (Boyd and Vandenberghe, section 11.7); returns weights and multipliers.
 
     Unknowns are rescaled to `w = unit * x`, where unit_k is the largest weight that query k could have alone: x <= 1 at the
     optimum, whatever the units. Ends on the certified gap, or when rounding stops all progress.
-    rows: (M, K). costs: (K,). Weights (K,), multipliers (M,).
+    rows: (M, K). Weights (K,), multipliers (M,), those of the cost divided by the largest `v_k unit_k^-p`.
     """
     unit = 1.0 / rows.max(axis=0)
-    scaled, v = rows * unit, costs * unit**-power
-    v = v / v.max()
-    x = _warm_start(scaled, v, power)
-    multipliers = cost(x, v, power) / len(rows) / (1.0 - scaled @ x)
+    scaled, inner = rows * unit, cost.in_units(unit)
+    x = _warm_start(scaled, inner.costs, cost.power)
+    multipliers = inner.value(x) / len(rows) / (1.0 - scaled @ x)
     best = (np.inf, x, multipliers)
     for _ in range(200):
-        value = cost(x / (scaled @ x).max(), v, power)
-        gap = 1.0 - dual_bound(scaled, v, power, multipliers) / value
+        value = inner.value(x / (scaled @ x).max())
+        gap = 1.0 - dual_bound(scaled, inner, multipliers) / value
         best = min(best, (gap, x, multipliers), key=lambda state: state[0])
-        moved = _newton_step(scaled, v, power, x, multipliers) if gap > tolerance else None
+        moved = _newton_step(scaled, inner, x, multipliers) if gap > tolerance else None
         if moved is None:
             break
         x, multipliers = moved
@@ -119,14 +201,15 @@ def _warm_start(rows: Floats, v: Floats, p: int) -> Floats:
     return np.asarray(0.9 * x / load.max())
 
 
-def _newton_direction(rows: Floats, ratio: Floats, push: Floats, pull: Floats, p: int) -> Floats:
-    """The d that solves `(r' diag(ratio) r + (p + 1) diag(pull)) d = pull - r' push`.
+def _newton_direction(rows: Floats, ratio: Floats, push: Floats, pull: Floats, curvature: Floats) -> Floats:
+    """The d that solves `(r' diag(ratio) r + diag(curvature)) d = pull - r' push`.
 
     Where a column of r is a multiple of another one and its costs are 1e-16 of the others', rounding leaves that matrix
     singular. The same d is the least-squares solution of `sqrt(ratio) r d = -push / sqrt(ratio)` and
-    `sqrt((p + 1) pull) d = sqrt(pull / (p + 1))`, whose condition is the square root.
+    `sqrt(curvature) d = pull / sqrt(curvature)`, whose condition is the square root. Costs that vanish bend by a little here,
+    so that steps stay finite.
     """
-    curvature = (p + 1) * pull
+    curvature = np.maximum(curvature, STRAIGHT * curvature.max())
     hessian = (rows.T * ratio) @ rows
     hessian[np.diag_indices_from(hessian)] += curvature
     try:
@@ -134,22 +217,22 @@ def _newton_direction(rows: Floats, ratio: Floats, push: Floats, pull: Floats, p
     except np.linalg.LinAlgError:
         root = np.sqrt(ratio)
         stacked = np.concatenate([root[:, None] * rows, np.diag(np.sqrt(curvature))])
-        found = np.linalg.lstsq(stacked, np.concatenate([-push / root, np.sqrt(pull / (p + 1))]), rcond=None)
+        found = np.linalg.lstsq(stacked, np.concatenate([-push / root, pull / np.sqrt(curvature)]), rcond=None)
         return np.asarray(found[0])
 
 
-def _newton_step(rows: Floats, v: Floats, p: int, x: Floats, multipliers: Floats) -> tuple[Floats, Floats] | None:
+def _newton_step(rows: Floats, cost: NoiseCost, x: Floats, multipliers: Floats) -> tuple[Floats, Floats] | None:
     """One step towards a tenth of the surrogate gap, cut until everything stays positive and the residual falls;
     None when it cannot."""
     slack = 1.0 - rows @ x
     target = 0.1 * float(slack @ multipliers) / len(slack)
     ratio = multipliers / slack
     # In the units x_k of each variable the Newton matrix is well scaled whatever the costs are.
-    step = _newton_direction(rows * x, ratio, target / slack, p * v * x**-p, p) * x
+    step = _newton_direction(rows * x, ratio, target / slack, cost.pull(x), cost.curvature(x)) * x
     multiplier_step = target / slack - multipliers + ratio * (rows @ step)
 
     def residual(point: Floats, dual: Floats) -> float:
-        stationarity = x * (rows.T @ dual - p * v * point ** (-p - 1))
+        stationarity = x * (rows.T @ dual - cost.pull(point) / point)
         return float(np.hypot(np.linalg.norm(stationarity), np.linalg.norm(dual * (1.0 - rows @ point) - target)))
 
     falling = multiplier_step < 0

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.deadline import is_over
 from solvers.ellipsoids.independent_rows import follow
 from solvers.programs.changes import Changes
 from solvers.programs.descent import minimised
@@ -115,7 +116,7 @@ def optimise_strategy(
     seeds: Sequence[Array] = (),
 ) -> Solution[Strategy]:
     """Reweigh every start and the p-identity, `descend_by_gradient` from the `keep` best and from `seeds`, return the best.
-    Never worse than any start.
+    Never worse than any start. Descents end at the `time_limit`.
 
     `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT`
     allows; where that is none, the best start is the answer.
@@ -137,7 +138,8 @@ def optimise_strategy(
     pool = [reweigh(w, changes, s, iterations, bound) for s in [*fitted, shaped]]
     pool.sort(key=lambda s: s.value)
     places = [s.point for s in pool[:keep]] + [fit_to_budgets(matrix, changes, "random rows") for matrix in seeds]
-    return min([descend_by_gradient(w, changes, s, iterations, bound) for s in places], key=lambda s: s.value)
+    found = (descend_by_gradient(w, changes, s, iterations, bound) for s in places if not is_over())
+    return min([*found, pool[0]], key=lambda s: s.value)
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,8 @@ def _anneal(
         raise ValueError(f"strategy {start.name!r} lacks full column rank on the span of the changes: use answer coordinates.")
     nothing_moves = np.abs(wanted).max(initial=0.0) <= 1e-14 * np.abs(w).max(initial=0.0)
     for temperature in () if nothing_moves else TEMPERATURES:
+        if is_over():
+            break
         scale = temperature * changes.worst(spread(point))
 
         def objective(t: Array, scale: float = scale) -> tuple[float, Array]:

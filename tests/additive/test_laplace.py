@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Literal
 
 import cvxpy as cp
 import numpy as np
@@ -96,12 +97,111 @@ def test_optimum_agrees_with_cvxpy_over_all_pairs(loss: str) -> None:
     assert design(problem, "laplace").optimality.value == pytest.approx(value, rel=1e-6)  # type: ignore[union-attr]
 
 
-def test_error_is_twice_the_squared_scales_up_to_the_grid() -> None:
-    made = design(Problem(Workload.identity(4), metrics.add_remove(4, 0.5)), "laplace")
-    assert made.mechanism.scales == pytest.approx(np.full(4, 2.0), rel=1e-9)
-    assert made.error == pytest.approx(32.0, rel=1e-9)
-    assert made.mechanism.error("absolute") == pytest.approx(8.0, rel=1e-9)
-    assert made.mechanism.error("max") == pytest.approx(8.0, rel=1e-9)
+def test_error_of_real_valued_answers_is_twice_the_squared_scales() -> None:
+    """Entries without a common unit: the grid is as good as the real line."""
+    matrix = np.diag([0.3, 0.2, 0.1, 0.25]) @ (np.eye(4) + np.pi)
+    made = design(Problem(Workload(matrix), metrics.add_remove(4, 0.5)), "laplace")
+    scales = made.mechanism.scales
+    assert made.error == pytest.approx(2 * (scales**2).sum(), rel=1e-9)
+    assert made.mechanism.error("absolute") == pytest.approx(scales.sum(), rel=1e-9)
+    assert made.mechanism.error("max") == pytest.approx(2 * scales.max() ** 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("budget", [0.5, 1.0, 2.0, 4.0, 8.0])
+@pytest.mark.parametrize("loss", ["squared", "absolute", "max"])
+def test_counts_have_the_error_of_the_geometric_law_and_whole_answers(
+    budget: float, loss: Literal["squared", "absolute", "max"]
+) -> None:
+    made = design(Problem(Workload.identity(4), metrics.add_remove(4, budget), loss=loss), "laplace")
+    variance, absolute = 1 / (2 * np.sinh(budget / 2) ** 2), 1 / np.sinh(budget)
+    assert made.mechanism.grid.exponents == (0, 0, 0, 0)
+    assert made.mechanism.error("squared") == pytest.approx(4 * variance, rel=1e-8)
+    assert made.mechanism.error("absolute") == pytest.approx(4 * absolute, rel=1e-8)
+    assert made.mechanism.error("max") == pytest.approx(variance, rel=1e-8)
+    assert made.optimality is not None and made.optimality.gap <= 1e-9
+    answers = made.mechanism.release([1, 2, 3, 2**40]).answers
+    assert (answers == np.rint(answers)).all()
+
+
+@pytest.mark.parametrize("unit", [0.25, 4.0, 2.0**-60])
+def test_answers_are_multiples_of_the_largest_power_of_two_that_all_entries_share(unit: float) -> None:
+    matrix = unit * np.array([[1.0, 3, 0], [2, 4, 6]])
+    made = design(Problem(Workload(matrix), metrics.add_remove(3, 3.0)), "laplace").mechanism
+    assert made.measured is None and made.grid.steps.tolist() == [unit, 2 * unit] and (made.effective == matrix).all()
+
+
+COINS = {  # queries, the unit of their protected differences where records come and go, and where their number is public
+    "multiples of three": ([3.0, 6, 0, 12], 3.0, 3.0),
+    "odd numbers": ([1.0, 3, 5, 9], 1.0, 2.0),
+    "signs": ([1.0, -1, 1, -1], 1.0, 2.0),
+    "sevens on a constant": ([1002.0, 1009, 995, 1002], 1.0, 7.0),
+    "thirds": ([1 / 3, 2 / 3, 0, 1], 1 / 3, 1 / 3),
+    "tenths": ([0.1, 0.2, 0.3, -0.4], 0.1, 0.1),
+    "tenths on a constant": ([0.25, 0.35, 0.45, 0.15], 0.05, 0.1),
+    "sixths and tenths": ([1 / 6, 0.1, 0, 0.3], 1 / 30, 1 / 30),
+    "one number": ([0.1234567, 0.1234567, 0, 0], 0.1234567, 0.1234567),
+    "large numbers": ([3e12, 9e12, 0, 6e12], 3e12, 3e12),
+}
+
+
+@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize("name", COINS)
+def test_noise_is_whole_multiples_of_the_largest_unit_of_all_differences(name: str, public: bool) -> None:
+    row, *units = COINS[name]
+    unit, budget = units[public], 1.5
+    relation = metrics.uniform(4, budget) if public else metrics.add_remove(4, budget)
+    made = design(Problem(Workload([row]), relation), "laplace")
+    reach = np.ptp(row) if public else np.abs(row).max()
+    assert made.mechanism.scales == pytest.approx([reach / budget], rel=1e-9)
+    assert made.error == pytest.approx(unit**2 / (2 * np.sinh(unit * budget / reach / 2) ** 2), rel=1e-8)
+    np.testing.assert_allclose(made.mechanism.effective, [row], rtol=1e-12, atol=1e-12 * reach)
+    assert made.optimality is not None and made.optimality.gap <= 1e-9
+    counts = np.array([5, 0, 7, 2])
+    noise = np.array([made.mechanism.release(counts).answers[0] for _ in range(20)]) - counts @ np.array(row)
+    np.testing.assert_allclose(noise / unit, np.rint(noise / unit), atol=1e-3)
+
+
+def test_constants_are_set_aside_component_by_component() -> None:
+    """Two islands of whole differences 2 and 6, each with its own constant: noise lies on the even numbers."""
+    inf = np.inf
+    islands = metrics.from_matrix([[0, 1, inf, inf], [1, 0, inf, inf], [inf, inf, 0, 1], [inf, inf, 1, 0]])
+    made = design(Problem(Workload([[1.0, 3, 8, 14]]), islands), "laplace")
+    assert made.error == pytest.approx(4 / (2 * np.sinh(1 / 6) ** 2), rel=1e-9)
+    assert {made.mechanism.release([1, 2, 3, 4]).answers[0] % 2 for _ in range(30)} == {1.0}
+
+
+def test_numbers_without_a_short_common_unit_keep_the_fine_grid() -> None:
+    matrix = np.random.default_rng(0).random((3, 5))
+    made = design(Problem(Workload(matrix), metrics.uniform(5, 1.0)), "laplace")
+    assert made.mechanism.measured is None and max(made.mechanism.grid.exponents) < -35
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("loss", ["squared", "absolute", "max"])
+def test_no_other_weights_do_better_on_whole_numbers(seed: int, loss: Literal["squared", "absolute", "max"]) -> None:
+    """Against thousands of private weights near and far, the loss summed over the law itself."""
+    generator = np.random.default_rng(seed)
+    matrix, budgets = generator.integers(-3, 4, (2, 5)).astype(float), generator.uniform(1, 6, 5)
+    problem = Problem(Workload(matrix), metrics.add_remove(5, budgets), loss=loss, weights=[1.0, 3.0])
+    made = design(problem, "laplace")
+    places, steps = np.arange(-400, 401), made.mechanism.grid.steps
+    rows = np.abs(
+        np.hstack(
+            [
+                matrix / budgets,
+                *[(matrix[:, [i]] - matrix[:, [j]]) / (budgets[i] + budgets[j]) for i in range(5) for j in range(i)],
+            ]
+        )
+    ).T
+    found = 1 / made.mechanism.scales
+    tries = found * np.exp(generator.normal(0, [[0.02]] * 1500 + [[0.5]] * 500, (2000, 2)))
+    tries /= (tries @ rows.T).max(axis=1)[:, None]
+    mass = np.exp(-tries[:, :, None] * steps[:, None] * np.abs(places))
+    mass /= mass.sum(axis=2, keepdims=True)
+    size = np.abs(steps[:, None] * places) ** (1 if loss == "absolute" else 2)
+    each = np.array([1.0, 3.0]) * (mass * size).sum(axis=2)
+    losses = each.max(axis=1) if loss == "max" else each.sum(axis=1)
+    assert made.loss <= losses.min() * (1 + 1e-9) and losses.min() <= made.loss * 1.05
 
 
 def test_uniform_metric_gives_the_standard_laplace_scale() -> None:

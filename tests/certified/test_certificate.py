@@ -181,12 +181,13 @@ def test_solver_answers_scaled_towards_less_noise_are_refused(excess: float, see
 def test_raw_solver_points_pass_only_when_they_are_private(seed: int) -> None:
     """The interior point's own weights, divided by nothing: exactly as private as the rationals say,
     whatever the solver claims."""
+    from solvers.programs.noise_costs import NoiseCost
     from solvers.programs.scales import interior_point
 
     made = problem(seed)
     sensitivity = made.sensitivity()
     rows = np.abs(sensitivity.all_pairs().normalised)
-    raw, _ = interior_point(rows, np.ones(3), 2)
+    raw, _ = interior_point(rows, NoiseCost.of(np.ones(3), 2))
     for weights in (raw, raw / (rows @ raw).max(), raw * (1 + 1e-9)):
         grid = Grid.for_scales(made.workload.dense(), 1 / weights)
         private = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,11 @@ def ring(queries: int = 3, **given: Any) -> Problem:
     """Counts of which any two may move together: `w_i + w_j <= 1` for all i, j."""
     names = ["north", "south", "east", "west"][:queries]
     return Problem(Workload(np.eye(queries), queries=names), metrics.uniform(queries, 1.0), **given)
+
+
+def geometric(weight: float) -> float:
+    """The variance of the law `P(z) ~ exp(-w |z|)` on the whole numbers."""
+    return 1 / (2 * math.sinh(weight / 2) ** 2)
 
 
 def scattered(seed: int, loss: str = "squared") -> Problem:
@@ -58,12 +64,12 @@ def test_caps_that_bind_are_held_exactly_and_the_loss_is_that_of_brute_force(see
 
 
 def test_two_caps_leave_the_rest_of_the_budget_by_hand() -> None:
-    """`w_north = w_south = 1/2` by caps of 8; then `w_east <= 1/2` too, and its variance is 8."""
+    """`w_north = w_south = 1/2` by caps; then `w_east <= 1/2` too, and its variance is theirs."""
     program = programs.laplace(ring())
-    program.subject_to([program.variances[0] <= 8.0, program.variances[1] <= 8.0])
-    assert program.solve().value == pytest.approx(24, rel=1e-6)
+    program.subject_to([program.variances[0] <= geometric(0.5), program.variances[1] <= geometric(0.5)])
+    assert program.solve().value == pytest.approx(3 * geometric(0.5), rel=1e-6)
     lighter = programs.laplace(ring())
-    made = lighter.variance_at_most("north", 2 / 0.7**2).design()
+    made = lighter.variance_at_most("north", geometric(0.7)).design()
     assert made.mechanism.scales == pytest.approx([1 / 0.7, 1 / 0.3, 1 / 0.3], rel=1e-5)
 
 
@@ -103,14 +109,15 @@ def test_shares_of_blocks_can_be_compared_with_each_other() -> None:
 
 
 def test_a_cone_of_cvxpy_is_a_constraint_like_others() -> None:
-    """`|w|_2 <= 0.6`: by symmetry weights are `0.6 / 3^(1/2)`, variances 50/3. A cone adds nothing to the bound."""
+    """`|w|_2 <= 0.6`: by symmetry weights are `0.6 / 3^(1/2)`. A cone adds nothing to the bound."""
+    expected = 3 * geometric(0.6 / math.sqrt(3))
     program = programs.laplace(ring())
     made = program.subject_to(cp.SOC(cp.Constant(0.6), program.w), name="cone").design()
-    assert made.loss == pytest.approx(50, rel=1e-5) and made.privacy.holds
-    assert made.optimality is not None and 0 < made.optimality.lower_bound <= 24
+    assert made.loss == pytest.approx(expected, rel=1e-5) and made.privacy.holds
+    assert made.optimality is not None and 0 < made.optimality.lower_bound <= 3 * geometric(0.5)
     other = programs.laplace(ring())
     made = other.subject_to(cp.norm(other.w) <= 0.6).design()
-    assert made.loss == pytest.approx(50, rel=1e-5) and made.optimality is not None and made.optimality.gap < 1e-5
+    assert made.loss == pytest.approx(expected, rel=1e-5) and made.optimality is not None and made.optimality.gap < 1e-5
 
 
 def test_a_loss_that_is_a_largest_one_keeps_its_bound_under_constraints() -> None:
@@ -188,8 +195,9 @@ def test_what_repair_breaks_is_taken_up_by_a_second_solve(monkeypatch: pytest.Mo
     rough = capped.design(solver="SCS", eps=1e-3)
     assert rough.mechanism.query_variances()[0] <= 5.0 and rough.privacy.holds
     monkeypatch.setattr(base, "ATTEMPTS", 1)
+    once = programs.laplace(ring()).variance_at_most("north", 5.0, name="cap")
     with pytest.raises(DesignFailed, match=r"the frozen mechanism breaks 'cap' by .* of its terms, because the answer of SCS"):
-        capped.design(solver="SCS", eps=1e-3)
+        once.design(solver="SCS", eps=1e-3)
 
 
 def test_a_mechanism_that_was_designed_under_constraints_is_saved_and_loaded(tmp_path: Path) -> None:
@@ -203,17 +211,18 @@ def test_a_mechanism_that_was_designed_under_constraints_is_saved_and_loaded(tmp
 
 
 def test_caps_that_contradict_each_other_are_named_and_the_relaxation_is_that_by_hand() -> None:
-    """Caps of 4.5 ask for 2/3 of the budget each; one alone must become `2 / (1/3)^2 = 18`. That on east is innocent."""
+    """Both caps ask for 2/3 of the budget; one alone must become what 1/3 gives. That on east is innocent."""
     program = programs.laplace(ring())
-    program.variance_at_most("north", 4.5, name="north of interest").variance_at_most("south", 4.5)
+    program.variance_at_most("north", geometric(2 / 3), name="north of interest").variance_at_most("south", geometric(2 / 3))
     program.variance_at_most("east", 100.0, name="innocent")
     with pytest.raises(DesignFailed) as refused:
         program.design()
     said = str(refused.value)
-    assert "'north of interest' (variances['north'] <= 4.5) and variances['south'] <= 4.5 cannot hold together" in said
+    caps = f"(variances['north'] <= {geometric(2 / 3)}) and variances['south'] <= {geometric(2 / 3)}"
+    assert f"'north of interest' {caps} cannot hold together" in said
     assert "while every pair keeps its budget" in said and "innocent" not in said
     relaxed = [float(part.split()[0].rstrip(",.")) for part in said.split("to at most ")[1:]]
-    assert relaxed == pytest.approx([18, 18], rel=1e-3)
+    assert relaxed == pytest.approx([geometric(1 / 3)] * 2, rel=1e-3)
 
 
 def test_the_relaxation_that_is_offered_is_enough_and_a_hundredth_less_is_not() -> None:

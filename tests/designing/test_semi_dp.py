@@ -52,10 +52,11 @@ def budget_under(mechanism: AdditiveMechanism, adjacency: int, epsilon: float = 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 4), (4, 4)])
 @pytest.mark.parametrize("adjacency", [2, 3])
 def test_group_privacy_in_closed_form(shape, adjacency):
-    """Sensitivities 2, sqrt 2 and 1 of one replaced record (SEMI section 5.2), on all d cells, at epsilon / a."""
+    """Sensitivities 2, sqrt 2 and 1 of one replaced record (SEMI section 5.2), on all d cells, at epsilon / a; independent
+    noise on whole numbers."""
     d, a = math.prod(shape), adjacency
     expected = {
-        "group_laplace": d * 2 * (2 * a) ** 2,
+        "group_laplace": d / (2 * math.sinh(1 / (4 * a)) ** 2),
         "group_l2_ball": (d + 1) * d * 2 * a**2,
         "group_box": d * (d + 1) * (d + 2) / 3 * a**2,
         "group_gaussian": d * 2 * a**2,
@@ -86,7 +87,7 @@ def test_group_privacy_under_a_metric_lets_the_budgets_of_records_add_up():
     problem = Problem(Workload.identity(6), metric & invariants.margins(domain).at(adjacency=2))
     naive = design(problem, "group_laplace").mechanism
     # The least distance is 0.25: Laplace noise of scale 2 / 0.25 on six cells.
-    assert naive.error() == pytest.approx(6 * 2 * 64, rel=1e-9)
+    assert naive.error() == pytest.approx(6 / (2 * math.sinh(1 / 16) ** 2), rel=1e-9)
     assert design(problem, "k_norm").error < naive.error()
 
 
@@ -107,9 +108,10 @@ def test_group_privacy_refuses_queries_that_no_record_moves():
 
 @pytest.mark.parametrize(("shape", "adjacency"), [((2, 2), 2), ((3, 4), 3), ((4, 4), 2)])
 def test_projected_laplace_in_closed_form(shape, adjacency):
-    """Scale 2a on each cell, and of d cells' worth of variance the (r-1)(c-1) directions that remain: 288 at 4 x 4 and A_2."""
+    """Scale 2a on each cell, on whole numbers, and of d cells' worth of variance the (r-1)(c-1) directions that remain."""
     dimensions = math.prod(n - 1 for n in shape)
-    assert made("projected_laplace", shape, adjacency).error() == pytest.approx(dimensions * 2 * (2 * adjacency) ** 2, rel=1e-9)
+    variance = 1 / (2 * math.sinh(1 / (4 * adjacency)) ** 2)
+    assert made("projected_laplace", shape, adjacency).error() == pytest.approx(dimensions * variance, rel=1e-9)
 
 
 @pytest.mark.parametrize("family", ["laplace", *GROUP, "group_gaussian"])

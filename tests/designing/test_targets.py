@@ -69,13 +69,19 @@ def test_targets_are_frozen_and_survive_copies() -> None:
         targets.margin["a"] = 5.0  # type: ignore[index]
 
 
+def geometric(weight: Any) -> Any:
+    """The variance of the law `P(z) ~ exp(-w |z|)` on the whole numbers."""
+    return 1 / (2 * np.sinh(weight / 2) ** 2)
+
+
 def test_one_count_reaches_the_closed_forms() -> None:
-    """A Laplace scale of 1: deviation root 2, and `P(|y| > ln 20) = 1/20`."""
+    """The geometric law of weight 1: its variance, and `P(|z| > 3) = 2 e^-4 / (1 + e^-1) < 1/20 < P(|z| > 2)`."""
     mechanism = design(ONE, "laplace").mechanism
+    assert 2 * math.exp(-4) / (1 + math.exp(-1)) < 0.05 < 2 * math.exp(-3) / (1 + math.exp(-1))
     for targets, value in (
-        (Targets(standard_error=5), math.sqrt(2)),
-        (Targets(margin=5), math.log(20)),
-        (Targets(relative_error=0.1, reference=40), math.sqrt(2)),
+        (Targets(standard_error=5), geometric(1.0) ** 0.5),
+        (Targets(margin=5), 3.0),
+        (Targets(relative_error=0.1, reference=40), geometric(1.0) ** 0.5),
     ):
         (one,) = reached_by(mechanism, ONE, targets)
         assert one.value == pytest.approx(value, rel=1e-9)
@@ -92,7 +98,7 @@ def test_met_targets_change_nothing() -> None:
 def best_scales(problem: Problem, most: dict[int, float], step: float) -> float:
     """The least loss of two Laplace queries under caps, by brute force over how they share the budget."""
     shares = np.arange(step, 1, step)
-    variances = 2 * np.stack([1 / shares**2, 1 / (1 - shares) ** 2])
+    variances = geometric(np.stack([shares, 1 - shares]))
     allowed = np.all([np.sqrt(variances[k]) <= value for k, value in most.items()], axis=0)
     return float((problem.costs @ variances)[allowed].min())
 
@@ -147,7 +153,7 @@ def test_auto_takes_the_best_family_that_meets_them() -> None:
 
 def test_what_cannot_be_met_names_queries_values_and_a_factor_that_does() -> None:
     targets = Targets(standard_error={"all": 1.0})
-    with pytest.raises(DesignFailed, match=r"all: standard error at most 1, reached 1\.41421.*budgets times 1\.41") as failed:
+    with pytest.raises(DesignFailed, match=r"all: standard error at most 1, reached 1\.35696.*budgets times 1\.318") as failed:
         design(ONE, "laplace", targets=targets)
     factor = float(str(failed.value).split("budgets times ")[1].split()[0])
     again = design(replace(ONE, relation=metrics.add_remove(1, factor * (1 + 1e-5))), "laplace", targets=targets)

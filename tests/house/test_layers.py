@@ -18,7 +18,7 @@ LAYERS = (
     {"engines"},
     {"invariants", "records", "marginals", "odds_ratio"},
     {"relations"},
-    {"additive"},
+    {"additive", "structured"},
     {"lattice", "staircase"},
     {"designing"},
     {"selection", "synthetic", "statistical_queries", "files", "report"},

@@ -40,6 +40,7 @@ NAMES = {
         Quantile Sum TablePlan TableRelease UnitSplitting hierarchy least_plan nested_codes tree variance_for variance_meeting""",
     "designer.marginals": """LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Presence design_marginals
         least_marginal_budget""",
+    "designer.structured": "AttributeQueries StructuredMechanism StructuredRelease StructuredWorkload design_structured",
     "designer.selection": "Choice Selection largest_rate",
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",

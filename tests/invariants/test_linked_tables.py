@@ -119,7 +119,7 @@ def test_two_tables_cost_what_their_changes_cost_together():
     both = design(Problem(linked.workload(), linked.protect(1.0), notion="gaussian"), "gaussian")
     assert both.error == pytest.approx(2 * 6 * 4, rel=1e-9)
     pure = design(Problem(linked.workload(), linked.protect(1.0)), "laplace")
-    assert pure.error == pytest.approx(16 * 2 * 4**2, rel=1e-9)
+    assert pure.error == pytest.approx(16 / (2 * np.sinh(1 / 8) ** 2), rel=1e-9)
 
 
 def test_scales_of_tables_of_unequal_size_beat_one_scale_for_all():

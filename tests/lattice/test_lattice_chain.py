@@ -187,6 +187,6 @@ def test_errors_of_slow_samplers_are_simulated_with_fewer_draws():
     """A chain pays all its steps for every draw, so 20,000 of them would take minutes."""
     assert chained().simulated_draws == 150
     exact = LatticeMechanism("lattice_laplace", Workload.identity(6), chained().relation, chained().norm)
-    assert exact.simulated_draws == 20_000
+    assert exact.simulated_draws == 0
     # 150 draws of |z|^2 with a coefficient of variation below 2: 6 standard errors are below 1.
     assert chained().error() == pytest.approx(exact.error(), rel=1.0)

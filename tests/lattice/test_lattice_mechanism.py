@@ -127,7 +127,7 @@ def test_distances_are_for_lattices_only():
             design(problem, family)
     with pytest.raises(DesignFailed, match="norm of that distance"):
         design(problem, "lattice_laplace", shape="hull")
-    with pytest.raises(InvalidProblem, match="exceeds an l2 distance"):
+    with pytest.raises(DesignFailed, match="exceeds an l2 distance"):
         design(
             Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0, per_distance="l2")),
             "lattice_laplace",
@@ -248,9 +248,11 @@ def test_approximate_privacy_of_the_gaussian():
     assert made("margins", "lattice_laplace", "l2", epsilon=0.5).epsilon_at(1e-6) == 0.5
 
 
-def test_auto_leaves_integer_noise_to_those_who_ask():
-    problem = Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0))
-    assert design(problem).mechanism.format == "dp-designer/mechanism"
+def test_auto_takes_integer_noise_where_it_loses_least():
+    """One number moves in a 2 x 2 table: the geometric law is the best, which the limit says, too."""
+    made = design(Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0)))
+    assert made.mechanism.format == "dp-designer/lattice-mechanism"
+    assert made.loss == pytest.approx(4 / (2 * np.sinh(0.5) ** 2), rel=1e-9) and made.efficiency == pytest.approx(1, rel=1e-6)
 
 
 def test_a_release_that_would_break_an_invariant_is_an_error(monkeypatch):

@@ -149,6 +149,41 @@ def marginals(core: Core) -> float | None:
     return max((math.sqrt(spent(u, v)) / b for u, v, b in pairs if b < INF), default=0.0)
 
 
+def structured(core: Core) -> float | None:
+    """The length of a change of a record in the measured products, all written out, over every pair of cells."""
+    shape = [len(values) for values in core["values"]]
+    if math.prod(shape) > 100:
+        return None
+    matrices = {entry["axis"]: entry["rows"] for entry in core["matrices"]}
+    measured = []
+    for block in core["blocks"]:
+        product_matrix = np.ones((1, 1))
+        for axis, n in enumerate(shape):
+            chosen = dict(zip(block["axes"], block["matrices"], strict=True))
+            factor = np.array(matrices[axis][chosen[axis]], dtype=float) if axis in chosen else np.ones((1, n))
+            product_matrix = np.kron(product_matrix, factor)
+        measured.append((block["strength"], product_matrix))
+    power = 1 if core["noise"] == "laplace" else 2
+
+    def spent(u: np.ndarray) -> float:
+        return float(sum(s * (np.abs(m @ u) ** power).sum() for s, m in measured)) ** (1 / power)
+
+    cells, protection = list(product(*map(range, shape))), core["protection"]
+    units = np.eye(len(cells))
+    if protection["kind"] == "presence":
+        return max(spent(u) for u in units) / protection["epsilon"]
+    if protection["kind"] == "hamming":
+        per_axis = [np.full((n, n), INF if b == "inf" else b) for n, b in zip(shape, protection["budgets"], strict=True)]
+    else:
+        per_axis = [np.array([[INF if b == "inf" else b for b in row] for row in p["budgets"]]) for p in protection["parts"]]
+    worst = 0.0
+    for (i, u), (j, v) in combinations(enumerate(cells), 2):
+        budget = sum(float(table[a, c]) for table, a, c in zip(per_axis, u, v, strict=True) if a != c)
+        if budget < INF:
+            worst = max(worst, spent(units[i] - units[j]) / budget)
+    return worst
+
+
 def table_changes(relation: Core) -> Iterator[tuple[int, ...]]:
     """Every v != 0 that keeps the statistics, of at most `adjacency` records (2 where any number is allowed)."""
     invariant, adjacency = relation["invariant"], relation.get("adjacency", 2)
@@ -237,6 +272,7 @@ LOSSES: dict[str, Callable[[Core], float | None]] = {
     "dp-designer/mwem": synthetic,
     "dp-designer/small-db": synthetic,
     "dp-designer/marginals": marginals,
+    "dp-designer/structured-mechanism": structured,
     "dp-designer/lattice-mechanism": lattice,
     "dp-designer/row-mechanism": lambda core: lattice({**core, "cells": None}),
 }

@@ -25,6 +25,7 @@ from designer.sampling.lattices.lattice_chain import ChainPlan
 from designer.selection import Selection
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear
 from designer.selection.tabulated import Tabulated
+from designer.structured import StructuredWorkload, design_structured
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.multiplicative import MWEM
 from designer.synthetic.small_databases import SmallDB
@@ -81,6 +82,21 @@ def marginals() -> dict[str, Specified]:
     return {
         "marginals attributes": design_marginals(asked, metrics.hamming(domain, [0.5, 1.0, math.inf])),
         "marginals presence": design_marginals(asked, Presence(0.5), "max"),
+    }
+
+
+def structured() -> dict[str, Specified]:
+    """Products of queries: one product, residuals with budgets for attributes, residuals with a metric for each, Laplace."""
+    domain = Domain.of({"age": 4, "sex": ["F", "M"], "pay": 3})
+    tables = StructuredWorkload.tables(domain, [["age"], ["age", "sex"], ["sex", "pay"]], {"age": "prefix"})
+    single = StructuredWorkload.of(domain, [{"age": ("widths", 2), "pay": [[1, 0, 2]]}])
+    line = metrics.from_matrix(np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0))))
+    parts = metrics.product(domain, [line, metrics.from_matrix(1 - np.eye(2)), metrics.from_matrix(2 - 2 * np.eye(3))])
+    return {
+        "structured attributes": design_structured(tables, metrics.hamming(domain, [0.5, 1.0, math.inf])),
+        "structured metrics": design_structured(tables, parts),
+        "structured presence": design_structured(single, Presence(0.5)),
+        "structured laplace": design_structured(tables, Presence(0.5), "laplace"),
     }
 
 
@@ -150,6 +166,7 @@ def specimens() -> dict[str, Specified]:
         **lattices(),
         **staircases(),
         **marginals(),
+        **structured(),
         **odds_ratio_tests(),
         **synthetic(),
         **selections(),

@@ -32,6 +32,8 @@ def steps_up_to(delta: int, budget: float, **rest: Any) -> Problem:
     return Problem(Workload([np.arange(delta + 1.0)]), metrics.uniform(delta + 1, budget), **rest)
 
 
+STEPS = steps_up_to(5, 2.0)
+
 # Closed forms --------------------------------------------------------------------------------------------------------
 
 
@@ -83,8 +85,8 @@ def test_one_number_against_the_program_of_its_coset(problem: Problem, offset: s
     assert made.loss == pytest.approx(enumerated_program(made.mechanism, 110), rel=1e-6)
 
 
-def enumerated_program(made: StaircaseMechanism, reach: int) -> float:
-    """The least squared error on the coset within a box, with CVXPY, from the differences alone. What is outside counts as
+def enumerated_program(made: StaircaseMechanism, reach: int, kind: str = "squared") -> float:
+    """The least loss on the coset within a box, with CVXPY, from the differences alone. What is outside counts as
     nothing, which matters less than 1e-7 where the box is wide."""
     noise = made.noise
     assert isinstance(noise, Peaks)
@@ -110,8 +112,9 @@ def enumerated_program(made: StaircaseMechanism, reach: int) -> float:
         ]
         i, j = (list(part) for part in zip(*ends, strict=True))
         rules.append(y[i] <= cp.multiply(math.exp(budget) * s[j] / s[i], y[j]))
-    losses = ((np.array(points) @ made.rows.T) ** 2).sum(axis=1)
-    program = cp.Problem(cp.Minimize((losses * s) @ y), rules)
+    each = np.abs(np.array(points) @ made.rows.T) ** (1 if kind == "absolute" else 2)
+    parts = each if kind == "max" else each.sum(axis=1, keepdims=True)
+    program = cp.Problem(cp.Minimize(cp.max((parts * s[:, None]).T @ y)), rules)
     program.solve(solver=cp.CLARABEL, tol_gap_rel=1e-10, tol_gap_abs=1e-12, tol_feas=1e-11)
     return float(program.value)
 
@@ -134,6 +137,14 @@ def test_two_and_three_dimensions_against_a_program_with_cvxpy(relation: Any, qu
     made = design(Problem(Workload(queries), relation), "staircase")
     assert made.optimality is not None and made.optimality.gap < 1e-4
     assert made.loss == pytest.approx(enumerated_program(made.mechanism, reach), rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["absolute", "max"])
+def test_absolute_and_largest_losses_against_a_program_with_cvxpy(kind: Any) -> None:
+    relation = metrics.from_matrix([[0, 2.5, 4], [2.5, 0, 3], [4, 3, 0]])
+    made = design(Problem(Workload([[0.0, 1, 2], [1, 0, 1]]), relation, loss=kind), "staircase")
+    assert made.optimality is not None and made.optimality.gap < 1e-4
+    assert made.loss == pytest.approx(enumerated_program(made.mechanism, 9, kind), rel=1e-6)
 
 
 def test_a_small_table_that_keeps_its_margins() -> None:
@@ -284,10 +295,10 @@ def test_the_loss_of_a_change_is_the_cheapest_way() -> None:
 
 
 @pytest.mark.slow
-def test_comparisons_start_it_by_name() -> None:
-    rows = {row["family"]: row for row in compare(counts(2, 2.0), ["laplace", "staircase"]).rows}
+def test_comparisons_and_auto_take_it() -> None:
+    rows = {row["family"]: row for row in compare(STEPS).rows}
     assert rows["staircase"]["loss"] < rows["laplace"]["loss"] and rows["staircase"]["gap"] < 1e-4
-    assert "staircase" not in {row["family"] for row in compare(counts(2, 2.0)).rows}
+    assert design(STEPS).mechanism.family == "staircase"
 
 
 @pytest.mark.quick

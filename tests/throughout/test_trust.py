@@ -16,11 +16,16 @@ EXTREMES = [5e-324, 1e-300, 1e-160, 1e-100, 1e-30, 1e-6, 1e6, 1e30, 1e100, 1e160
 FAMILIES = ["laplace", "strategy_1", "strategy_2", "strategy_3", "uniform_budget"]
 
 
-def correct(made: Design, scale: float) -> None:
-    """The design of identity queries under one budget: the closed form is known."""
+def geometric_variance(scale: float, unit: float) -> float:
+    """Of the two-sided geometric law on the multiples of a unit, `P(z) ~ exp(-|z| / scale)`."""
+    return 0.0 if unit > 700 * scale else unit * (unit / (2 * math.sinh(unit / scale / 2) ** 2))
+
+
+def correct(made: Design, scale: float, unit: float) -> None:
+    """The design of `unit` times identity queries under one budget: the closed form is known."""
     assert made.privacy.holds
     np.testing.assert_allclose(made.mechanism.scales, scale, rtol=1e-6)
-    assert made.mechanism.error() == pytest.approx(2 * scale**2 * len(made.mechanism.scales), rel=1e-5) or scale < 1e-8
+    assert made.mechanism.error() == pytest.approx(3 * geometric_variance(scale, unit), rel=1e-6)
     assert np.isfinite(made.mechanism.release([1, 2, 3]).answers).all()
     if made.optimality:
         assert 0 <= made.optimality.gap < 1e-6
@@ -39,7 +44,7 @@ def test_extreme_budgets_are_designed_or_refused(epsilon: float, loss: str, fami
         assert not 1e-9 < epsilon < 1e9
         assert "choose" in str(refusal) or "raise its budgets" in str(refusal)
     else:
-        correct(made, (3 if family == "strategy_1" else 2) / epsilon)  # equal shares give each query a third
+        correct(made, (3 if family == "strategy_1" else 2) / epsilon, 1.0)  # equal shares give each query a third
 
 
 @pytest.mark.filterwarnings("error")
@@ -53,7 +58,7 @@ def test_extreme_queries_are_designed_or_refused(unit: float, family: str) -> No
         assert not 1e-90 < unit < 1e90
         assert "choose" in str(refusal)
     else:
-        correct(made, (3 if family == "strategy_1" else 2) * unit)
+        correct(made, (3 if family == "strategy_1" else 2) * unit, unit)
 
 
 @pytest.mark.filterwarnings("error")

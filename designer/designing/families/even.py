@@ -25,6 +25,7 @@ from designer.invariants.lengths import length_of
 from designer.invariants.linked_tables import LinkedChanges
 from designer.invariants.one_budget import InvariantChanges
 from designer.values.arrays import Floats
+from solvers.programs.noise_costs import NoiseCost
 from solvers.programs.scales import minimise_scales
 
 BY_SYMMETRY = "closed form: the cells are alike, and the loss is convex"
@@ -65,7 +66,11 @@ def even_noise(
     lower = None
     if objective is not None and isinstance(relation, InvariantChanges):
         lower = _least_loss(problem, relation, relation.without_list, order)
-    return made if lower is None or objective is None else claimed(problem, made, Bound(objective, lower * BELOW, BY_SYMMETRY))
+    return (
+        made
+        if lower is None or objective is None
+        else claimed(problem, made, Bound(objective, lower * BELOW, BY_SYMMETRY, on_grid=order == "l1"))
+    )
 
 
 def _table_weights(relation: LinkedChanges, order: NormOrder, moving: NDArray[np.bool_]) -> Floats:
@@ -84,7 +89,8 @@ def _frozen(
 ) -> AdditiveMechanism:
     """The mechanism on its grid, with a silent coordinate for every public row where the noise is projected."""
     relation = problem.relation
-    grid = Grid.for_scales(np.eye(relation.size), 1 / norm.map)
+    whole = falloff == "exponential"  # counts with whole numbers of noise (docs/theory/scales.md)
+    grid = Grid.for_scales(np.eye(relation.size), 1 / norm.map, whole=whole)
     if projected:
         public = relation.public_rows()
         grid = Grid(grid.exponents + Grid.for_scales(public, np.zeros(len(public))).exponents)
@@ -103,7 +109,8 @@ def _least_loss(problem: Problem, relation: InvariantChanges, known: KnownChange
         return None
     if order == "l1":  # equal scales c = |v|_1 / epsilon by symmetry, v the longest change
         scale = length_of(known.lengths.longest("l1"), "l1") / relation.epsilon
-        return cost * share * (scale if problem.loss == "absolute" else 2 * scale**2)
+        power, unit = (1, 1.0) if problem.loss == "absolute" else (2, 2.0)
+        return cost * share * unit * NoiseCost.of(np.ones(1), power, np.ones(1)).value(np.array([1 / scale]))
     if problem.loss == "absolute":
         return None
     total = _least_variance(known, relation.invariant.freedom)

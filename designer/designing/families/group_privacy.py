@@ -64,7 +64,15 @@ def single_records(relation: Relation, family: str) -> Relation:
 def _naive(problem: Problem, family: str, order: NormOrder, falloff: Literal["exponential", "gaussian"]) -> AdditiveMechanism:
     weights = weights_for_records(problem, single_records(problem.relation, family), order)
     heard = np.isfinite(weights)
-    return freeze(problem, family, Coordinates(None, None, heard), 1 / weights, lambda _: Norm(weights, order), falloff)
+    return freeze(
+        problem,
+        family,
+        Coordinates(None, None, heard),
+        1 / weights,
+        lambda _: Norm(weights, order),
+        falloff,
+        whole=order == "l1",
+    )
 
 
 def weights_for_records(problem: Problem, single: Relation, order: NormOrder) -> Floats:

@@ -20,6 +20,7 @@ from designer.designing.family import Family
 from designer.designing.measured import moving_coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze, on_heard
+from designer.designing.sizes import Sizes
 from designer.errors import DesignFailed, InvalidProblem
 from designer.progress import announce
 from designer.values.arrays import Floats
@@ -35,6 +36,7 @@ CDD_SIMPLICES = (
     20_000  # double description takes time in the square of them: seconds here, 2 min for the 68,000 of 4 x 4 tables
 )
 ROUNDS = 20
+LONGEST_HULL = 45.0  # seconds, after which more than `MAX_SIMPLICES` simplices are refused
 
 
 def design_k_norm(
@@ -124,4 +126,16 @@ def _longest(vectors: Floats) -> Floats:
     return np.array([int(np.abs(vectors[:, 0]).argmax())])
 
 
-K_NORM = Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", design_k_norm)
+def hull_work(dimension: int, pairs: int) -> float:
+    """About how many seconds a hull of so many pairs takes: 5 or 6 times as many for each dimension, up to where it is refused;
+    what has too many dimensions is refused at once."""
+    if not 1 < dimension <= LARGEST_DIMENSION:
+        return 0.0
+    return float(min(LONGEST_HULL, 5.5 ** (dimension - 9) * 0.75 * pairs**0.5))
+
+
+def _work(sizes: Sizes) -> float:
+    return hull_work(sizes.dimension, sizes.pairs)
+
+
+K_NORM = Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", design_k_norm, work=_work)

@@ -6,6 +6,8 @@ With weights `w_k = 1 / c_k` the privacy condition `sum_k |u_k| / c_k <= b` of D
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from designer import metrics
@@ -15,25 +17,29 @@ from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.designing.families.even import asks_for_counts, even_noise
 from designer.designing.family import Family
-from designer.designing.measured import Coordinates, measurable
+from designer.designing.measured import measurable
 from designer.designing.problem import Problem
 from designer.designing.repair import Bound, freeze
+from designer.designing.whole import in_units
 from designer.errors import DesignFailed
 from designer.values.arrays import Floats
 from designer.values.checks import positive
-from solvers.programs.scales import minimise_scales
+from solvers.programs.scales import equalise_costs, minimise_scales
 from solvers.solution import Solution
-from solvers.status import Status
 
 OBJECTIVES = {
-    "squared": "2 sum_k v_k c_k^2, the weighted squared error of Laplace noise with scales c",
-    "absolute": "sum_k v_k c_k, the weighted absolute error of Laplace noise with scales c",
-    "max": "max_k 2 v_k c_k^2, the largest weighted squared error of Laplace noise with scales c",
+    "squared": "sum_k v_k Var_k, the weighted squared error of independent Laplace noise on the multiples of each query's step",
+    "absolute": "sum_k v_k E|z_k|, the weighted absolute error of independent Laplace noise on those multiples",
+    "max": "max_k v_k Var_k, the largest weighted squared error of independent Laplace noise on those multiples",
 }
 
 
 def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechanism:
-    """The scales of least loss, with a dual certificate of global optimality."""
+    """The scales of least loss, with a dual certificate of global optimality.
+
+    Noise lies on the coarsest grid that holds the queries: counts are answered by whole numbers, with the geometric law's
+    smaller error (docs/theory/scales.md).
+    """
     tolerance = positive(tolerance, "options.tolerance")
     if asks_for_counts(problem):
         return even_noise(problem, "laplace", "l1", "exponential", projected=False, objective=OBJECTIVES[problem.loss])
@@ -42,34 +48,33 @@ def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechani
     if not heard.any():
         return mechanism(problem, "laplace", np.full(len(heard), np.inf), Bound(OBJECTIVES[problem.loss], 0.0, ""))
     moving = sensitivity.among(heard)
-    solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance)
+    steps = in_units(problem).steps(problem)[heard]
+    solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance, steps)
     if not solution.status.usable:
         raise DesignFailed(f"laplace: {solution.status.value}")
     weights = np.full(len(heard), np.inf)
     weights[heard] = solution.point
-    return mechanism(problem, "laplace", weights, Bound(OBJECTIVES[problem.loss], solution.lower_bound, solution.method))
+    bound = Bound(OBJECTIVES[problem.loss], solution.lower_bound, solution.method, on_grid=True)
+    return mechanism(problem, "laplace", weights, bound)
 
 
-def best_weights(sensitivity: SensitivitySet, costs: Floats, loss: str, tolerance: float) -> Solution[Floats]:
+def best_weights(
+    sensitivity: SensitivitySet, costs: Floats, loss: str, tolerance: float, steps: Floats | None = None
+) -> Solution[Floats]:
     """Weights of least loss over a set in which every coordinate moves; value and bound in the units of the loss.
 
-    costs: (K,), positive. Weights (K,). docs/theory/scales.md.
+    costs: (K,), positive. steps: (K,), of the grid of the noise; the real line where none are given. Weights (K,).
+    docs/theory/scales.md.
     """
-    if loss == "max":
-        # max_k 2 v_k c_k^2 is least when all v_k c_k^2 are equal: one worst-case scan gives the optimum in closed form.
-        direction = np.sqrt(costs)
-        scale = refuse_infinite(sensitivity, weighted_l1(direction))
-        return Solution(
-            Status.OPTIMAL, direction / scale, 2 * scale**2, 2 * scale**2 * (1 - 1e-12), 1, "closed form: one worst pair"
-        )
     rows = starting_weights(sensitivity)
 
     def separate(weights: Floats) -> tuple[float, Floats]:
         worst, pairs = sensitivity.worst(weighted_l1(weights), limit=max(200, 4 * len(costs)))
         return worst, np.abs(pairs.normalised)
 
-    power, unit = (2, 2.0) if loss == "squared" else (1, 1.0)
-    found = minimise_scales(rows, costs, power, separate, tolerance=tolerance)
+    power, unit = (1, 1.0) if loss == "absolute" else (2, 2.0)
+    solve = equalise_costs if loss == "max" else minimise_scales
+    found = solve(rows, costs, power, separate, steps=steps, tolerance=tolerance)
     return Solution(found.status, found.point, unit * found.value, unit * found.lower_bound, found.iterations, found.method)
 
 
@@ -180,12 +185,14 @@ def smallest_budget(problem: Problem) -> float:
 
 
 def mechanism(problem: Problem, family: str, weights: Floats, bound: Bound | None = None) -> AdditiveMechanism:
-    """The frozen mechanism with these weights on the queries themselves.
+    """The frozen mechanism with these weights on the queries themselves, each in its own unit.
 
     weights: (K,), infinite for an answer without noise.
     """
-    plain = Coordinates(None, None, np.isfinite(weights))
-    return freeze(problem, family, plain, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound)
+    whole = in_units(problem)
+    measured = whole.measured_weights(weights)
+    coordinates = replace(whole.coordinates, heard=np.isfinite(measured))
+    return freeze(problem, family, coordinates, 1 / measured, lambda _: weighted_l1(measured), "exponential", bound, whole=True)
 
 
 LAPLACE = Family(

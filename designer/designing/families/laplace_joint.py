@@ -24,6 +24,7 @@ from designer.designing.family import Family
 from designer.designing.measured import Coordinates, measurable
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze, rounding_of
+from designer.designing.sizes import Sizes
 from designer.errors import DesignFailed, InvalidProblem
 from designer.progress import announce
 from designer.question.relation import Relation
@@ -228,6 +229,19 @@ def joint_objective(universe: Classes, made: AdditiveMechanism, program: Program
     return TOTAL_SQUARES.value(bias, scales, records)
 
 
+def _work(sizes: Sizes) -> float:
+    """Seconds, about a minute for `MOST` unknowns; refused at once without a number of records."""
+    unknowns = sizes.queries * sizes.elements
+    several = 0.0 if sizes.problem.records is None or unknowns > MOST else 60.0 * unknowns / MOST
+    return several if sizes.queries > 1 else 0.1 * several
+
+
 LAPLACE_JOINT = Family(
-    "laplace_joint", "biased Laplace for a known number of records", "pure", design_jointly, has_program=True
+    "laplace_joint",
+    "biased Laplace for a known number of records",
+    "pure",
+    design_jointly,
+    has_program=True,
+    biased=True,
+    work=_work,
 )

@@ -17,6 +17,7 @@ from designer.designing.families.k_norm import (
     LARGEST_DIMENSION,
     hull_backend,
     hull_notes,
+    hull_work,
     most_simplices,
     other_hull,
     spanning_pairs,
@@ -24,6 +25,7 @@ from designer.designing.families.k_norm import (
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
+from designer.designing.sizes import Sizes
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.mechanism import LatticeMechanism
@@ -101,6 +103,8 @@ def protected_norm(
     if isinstance(relation, InvariantDistance):
         if shape not in ("l1", "l2"):
             raise DesignFailed(f"{family}: a budget per distance needs the norm of that distance; use shape l1 or l2.")
+        if (shape, relation.distance) == ("l1", "l2"):
+            raise DesignFailed(f"{family}: an l1 norm exceeds an l2 distance; use shape l2, or a budget per l1 distance.")
         return None, Norm(np.full(relation.size, relation.epsilon), shape)  # type: ignore[arg-type]
     if not isinstance(relation, ChangeRelation):
         raise DesignFailed(
@@ -160,21 +164,31 @@ def _shaped(problem: Problem, shape: str, backend: Backend) -> tuple[tuple[int, 
     return cells, Norm(np.linalg.inv(np.linalg.cholesky(solution.point.covariance)), "l2")
 
 
+def _work(sizes: Sizes, shape: str = "l2") -> float:
+    """Seconds: mostly of simulating the loss; for a hull of proving it, as a norm and on the lattice."""
+    drawn = 0.02 * sizes.elements
+    return drawn + 2.2 * hull_work(sizes.freedom, sizes.pairs) if shape == "hull" else drawn
+
+
 LATTICE_LAPLACE = Family(
     "lattice_laplace",
     "integer noise that keeps the invariant",
     "pure",
     lattice_laplace,
-    on_request=True,
     invariants_only=True,
     with_delta=False,
+    choices=tuple({"shape": shape} for shape in ("l1", "l2", "ellipsoid", "hull")),
+    work=_work,
+    rank=0,
 )
 LATTICE_GAUSSIAN = Family(
     "lattice_gaussian",
     "integer Gaussian noise that keeps the invariant",
     "gaussian",
     lattice_gaussian,
-    on_request=True,
     invariants_only=True,
     with_delta=False,
+    choices=tuple({"shape": shape} for shape in ("l2", "ellipsoid")),
+    work=_work,
+    rank=0,
 )

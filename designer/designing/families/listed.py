@@ -12,6 +12,7 @@ from designer.designing.families.lattice import LATTICE_GAUSSIAN, LATTICE_LAPLAC
 from designer.designing.families.projected import PROJECTED_LAPLACE
 from designer.designing.families.row_by_row import LATTICE_ROWS
 from designer.designing.families.staircase import STAIRCASE
+from designer.designing.families.strategy_gaussian import STRATEGY_GAUSSIAN
 from designer.designing.families.strategy_laplace import STRATEGY_LAPLACE
 from designer.designing.family import Family
 from designer.errors import InvalidProblem
@@ -20,7 +21,8 @@ from designer.values.checks import shown
 FAMILIES: tuple[Family, ...] = (
     *(LAPLACE, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX),
     *(GAUSSIAN, DIAGONAL_GAUSSIAN),  # before what may use up the time, where a notion is served by both kinds
-    *(STRATEGY_LAPLACE, LAPLACE_JOINT, LATTICE_LAPLACE, LATTICE_ROWS, LATTICE_GAUSSIAN, STAIRCASE),
+    *(STRATEGY_LAPLACE, STRATEGY_GAUSSIAN, LAPLACE_JOINT),
+    *(LATTICE_LAPLACE, LATTICE_ROWS, LATTICE_GAUSSIAN, STAIRCASE),
     *(ISOTROPIC_GAUSSIAN, L2_BALL, STRATEGY_1, STRATEGY_2, STRATEGY_3, UNIFORM_BUDGET),
     *(GROUP_LAPLACE, GROUP_L2_BALL, GROUP_BOX, GROUP_GAUSSIAN),
 )

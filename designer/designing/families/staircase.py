@@ -18,6 +18,7 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
+from designer.designing.sizes import Sizes
 from designer.errors import DesignFailed, InvalidProblem
 from designer.progress import announce
 from designer.sampling.integers.discrete_stairs import LEAST_UNIT, stair_sums
@@ -251,10 +252,23 @@ def _claimed(frame: _Frame, noise: Peaks, best: Solution[PeakedLaw], cosets: int
     return made.annotated(made.provenance, claim)
 
 
+def _work(sizes: Sizes) -> float:
+    """Seconds: of programs of 2,500 orbits at most, and of tables, wide where a budget is small; `DesignFailed`
+    where nothing is solved."""
+    if not 1 <= sizes.dimension <= MOST_DIMENSIONS:
+        return 0.0
+    moved = _framed(sizes.problem, sizes.coordinates).moved
+    if 2 * len(moved) > MOST_STEPS:
+        return 0.0
+    programs, tables = ((0.2, 0.1), (1.5, 1.5), (2.5, 9.0), (1.5, 3.0))[sizes.dimension - 1]
+    return programs + tables / float(min(u.budget for u in moved))
+
+
 STAIRCASE = Family(
     "staircase",
     "staircase: least noise on the lattice of the differences, up to 3 or 4 dimensions",
     "pure",
     design_staircase,
-    by_name=True,
+    with_delta=False,
+    work=_work,
 )

@@ -13,31 +13,40 @@ from dataclasses import replace
 import numpy as np
 
 from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.norms import weighted_l1
+from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_infinite
 from designer.designing.families.element_classes import Classes, classes
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.problem import Problem
 from designer.designing.repair import Bound, freeze
-from designer.errors import DesignFailed
-from designer.values.arrays import Floats
+from designer.designing.sizes import Sizes
+from designer.errors import DesignFailed, InvalidProblem
+from designer.values.arrays import Floats, real_array
 from designer.values.checks import count
 from solvers.programs.changes import Changes
-from solvers.programs.strategy import Strategy, fixed_strategies
-from solvers.programs.strategy_search import optimise_workload
+from solvers.programs.strategy import Strategy, fit_to_budgets, fixed_strategies
+from solvers.programs.strategy_search import optimise_workload, singular_value_bound
 from solvers.solution import Solution
+from solvers.status import Status
 
 PAIRS = 40_000
 ELEMENTS = 512
 
 
-def design_strategy(problem: Problem, iterations: int = 100, keep: int = 2) -> AdditiveMechanism:
+def design_strategy(
+    problem: Problem, iterations: int = 100, keep: int = 2, strategy: object | None = None
+) -> AdditiveMechanism:
     """The best strategy found: rows of the workload and, with at least as many queries as elements, trees,
-    wavelets and p-identity."""
+    wavelets and p-identity; or the caller's `strategy`, (p, N), in any units: measured as it is, with the least noise that is
+    private."""
     steps, starts = count(iterations, "options.iterations"), count(keep, "options.keep")
     universe, changes = universe_of(problem)
-    found = searched(problem, universe, changes, steps, starts)
+    if strategy is not None:
+        rows = brought(strategy, universe, changes, "strategy_laplace")
+        found = evaluated(problem, universe, changes, fit_to_budgets(rows, changes, "rows of the caller"))
+    else:
+        found = searched(problem, universe, changes, steps, starts)
     bound = None
     if problem.loss == "squared":
         bound = Bound("sum_k v_k Var_k, the weighted squared error", found.lower_bound, f"{found.point.name}, {found.method}")
@@ -60,43 +69,76 @@ def universe_of(problem: Problem) -> tuple[Classes, Changes]:
     return universe, changes
 
 
+def brought(strategy: object, universe: Classes, changes: Changes, family: str) -> Floats:
+    """Rows of the caller, (p, N), over the classes, (p, C), without those that no change moves; refused where they tell
+    elements apart that a budget of 0 binds."""
+    rows = real_array(strategy, "options.strategy", 2)
+    if rows.shape[1] != len(universe.label):
+        raise InvalidProblem(f"options.strategy: has shape {rows.shape}; give rows of {len(universe.label)} numbers.")
+    kept = rows[:, universe.first]
+    if not np.array_equal(universe.spread(kept), rows):
+        raise DesignFailed(
+            f"{family}: options.strategy tells elements apart whose budget is 0; give such elements equal columns."
+        )
+    return without_faint_rows(Strategy(kept, "rows of the caller"), changes).matrix
+
+
+def evaluated(problem: Problem, universe: Classes, changes: Changes, strategy: Strategy) -> Solution[Strategy]:
+    """What a strategy costs with Laplace noise, beside the bound for all strategies."""
+    weighted = universe.workload * np.sqrt(problem.costs)[:, None]
+    try:
+        value = strategy.error(weighted, changes)
+    except ValueError as failed:
+        raise DesignFailed(f"options.strategy: {failed}") from None
+    bound = singular_value_bound(weighted.T @ weighted, changes)
+    return Solution(Status.STALLED, strategy, value, min(bound, value), 0, "evaluated as it is")
+
+
 def searched(problem: Problem, universe: Classes, changes: Changes, iterations: int = 100, keep: int = 2) -> Solution[Strategy]:
     """The best strategy found, (p, C) over the classes, without rows that tell nothing; its error is about all its rows."""
     weighted = universe.workload * np.sqrt(problem.costs)[:, None]
     ordered = fixed_strategies(len(universe)) if len(weighted) >= len(universe) else None
     found = optimise_workload(weighted, changes, ordered, iterations=iterations, keep=keep)
-    return replace(found, point=_without_faint_rows(found.point, changes))
+    return replace(found, point=without_faint_rows(found.point, changes))
 
 
 def frozen_strategy(
-    problem: Problem, universe: Classes, changes: Changes, strategy: Strategy, bound: Bound | None
+    problem: Problem,
+    universe: Classes,
+    changes: Changes,
+    strategy: Strategy,
+    bound: Bound | None,
+    family: str = "strategy_laplace",
 ) -> AdditiveMechanism:
-    """Laplace noise of scale 1 in these rows, up to what privacy requires, and the answers of least variance made of them."""
+    """Noise of scale 1 in these rows, up to what privacy requires, and the answers of least variance made of them: Laplace, or
+    Gaussian for the family `strategy_gaussian`."""
     try:
         rebuilt = strategy.reconstruction(universe.workload, changes)
         coordinates = _coordinates(problem, universe.spread(strategy.matrix), rebuilt)
     except ValueError as failed:
-        raise DesignFailed(f"strategy_laplace: {failed}") from None
-    _refuse_imprecise(problem, coordinates)
+        raise DesignFailed(f"{family}: {failed}") from None
+    _refuse_imprecise(problem, coordinates, family)
     weights = np.where(coordinates.heard, 1.0, np.inf)
-    return freeze(problem, "strategy_laplace", coordinates, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound)
+    if family == "strategy_gaussian":
+        return freeze(problem, family, coordinates, 1 / weights, lambda _: Norm(weights, "l2"), "gaussian", bound)
+    return freeze(problem, family, coordinates, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound)
 
 
-def _without_faint_rows(strategy: Strategy, changes: Changes) -> Strategy:
+def without_faint_rows(strategy: Strategy, changes: Changes) -> Strategy:
     """Rows that changes move by less than 1e-7 of the loudest are dropped: under noise of scale 1 they tell 1e-14 of it, and
     the descent leaves such rows where it would have none."""
     loudness = np.abs(changes.along(strategy.matrix)).max(axis=1)
-    return Strategy(strategy.matrix[loudness > 1e-7 * loudness.max()], strategy.name)
+    return Strategy(strategy.matrix[loudness > 1e-7 * loudness.max(initial=0.0)], strategy.name)
 
 
-def _refuse_imprecise(problem: Problem, coordinates: Coordinates) -> None:
+def _refuse_imprecise(problem: Problem, coordinates: Coordinates, family: str) -> None:
     """A strategy that is far from orthogonal loses the answers in the rounding of its reconstruction."""
     wanted = problem.workload.dense()
     assert coordinates.reconstruction is not None
     off = np.abs(coordinates.reconstruction @ coordinates.matrix(problem) - wanted).max(axis=1)
     if (off > 1e-9 * np.abs(wanted).max(axis=1)).any():
         raise DesignFailed(
-            f"strategy_laplace: queries are nearly dependent, their answers would be off by up to {off.max():.2g} a record; "
+            f"{family}: queries are nearly dependent, their answers would be off by up to {off.max():.2g} a record; "
             "subtract constants from them."
         )
 
@@ -110,6 +152,17 @@ def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coor
     return Coordinates(measured, np.hstack([reconstruction, shares[:, needed]]), np.arange(len(measured)) < len(rows))
 
 
+def _work(sizes: Sizes) -> float:
+    """Seconds, of some fifty descents over all changes, whose iterations are cut where these are many."""
+    return 0.0 if sizes.elements > ELEMENTS else 1.5 + 0.1 * min(sizes.dimension, 60)
+
+
 STRATEGY_LAPLACE = Family(
-    "strategy_laplace", "Laplace noise on optimised other queries", "pure", design_strategy, has_program=True
+    "strategy_laplace",
+    "Laplace noise on optimised other queries",
+    "pure",
+    design_strategy,
+    has_program=True,
+    work=_work,
+    rank=2,
 )

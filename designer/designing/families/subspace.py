@@ -48,4 +48,4 @@ def subspace_mechanism(problem: Problem) -> AdditiveMechanism:
     heard = np.isfinite(weights)
     family = "subspace_laplace" if pure else "subspace_gaussian"
     falloff: Falloff = "exponential" if pure else "gaussian"
-    return project(freeze(honest, family, Coordinates(None, None, heard), 1 / weights, lambda _: norm, falloff))
+    return project(freeze(honest, family, Coordinates(None, None, heard), 1 / weights, lambda _: norm, falloff, whole=pure))

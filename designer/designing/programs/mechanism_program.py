@@ -46,6 +46,7 @@ class MechanismProgram(Program):
     notion: ClassVar[Literal["pure", "gaussian"]]
     objective_words: str
     loss_is_exact: ClassVar[bool] = True  # whether `loss` is that of the problem, and not a stand-in for it
+    on_grid: ClassVar[bool] = False  # whether it is that of noise on a coarse grid, as in `Bound`
 
     def __init__(self, question: Problem) -> None:
         super().__init__()
@@ -91,7 +92,7 @@ class MechanismProgram(Program):
         if solved.lower_bound is None or not self.loss_is_exact:
             return None
         words = self.objective_words if self.is_standard else f"{self.objective_words}, under constraints of the user's own"
-        bound = Bound(words, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}")
+        bound = Bound(words, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}", self.on_grid)
         return claimed(self.question, mechanism, bound).optimality
 
     def _own_claim(self, solved: Solved) -> Optimality | None:

@@ -27,6 +27,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.question.relation import Indices
 from designer.values.arrays import Floats
 from designer.values.checks import positive
+from solvers.programs.noise_costs import NoiseCost
 
 # Of the weight that a row could have alone: less is no weight, and noise without bound.
 VANISHED = 1e-12
@@ -168,19 +169,21 @@ class ScalesProgram(MechanismProgram):
         parts = sum(min(0.0, float(slope)) for name, slope in slopes.items() if name != "w")
         return float(np.minimum(slopes["w"][self.heard] * self.alone, 0.0).sum()) + parts
 
-    def least_separable(self, slopes: Slopes, costs: Floats) -> float:
-        """The least `sum_i V_i w_i^-p + <slope, x>`, row by row: at `(p V / a)^(1/(p+1))`, or at what the row could have alone.
+    def least_separable(self, slopes: Slopes, costs: Floats, steps: Floats | None = None) -> float:
+        """The least `sum_i V_i f_i(w_i) + <slope, x>`, row by row: in closed form, or at what the row could have alone.
 
-        costs V: (s,), of the rows with noise.
+        costs V, steps: (s,), of the rows with noise, as in `NoiseCost`.
         """
-        a, p = slopes["w"][self.heard], self.power
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            best = np.where(a > 0, (p * costs / np.maximum(a, 0.0)) ** (1 / (p + 1)), np.inf)
-        weights, kept = np.minimum(best, self.alone), costs > 0
+        a, kept = slopes["w"][self.heard], costs > 0
+        cost = NoiseCost.of(costs[kept], self.power, None if steps is None else steps[kept])
+        rising = a[kept] > 0
+        best = np.where(rising, cost.least(np.where(rising, a[kept], 1.0)), np.inf)
+        weights = np.where(a < 0, self.alone, 0.0)
+        weights[kept] = np.minimum(best, self.alone[kept])
         linear = self.least_linear(
             {name: slope for name, slope in slopes.items() if name != "w"} | {"w": np.zeros_like(slopes["w"])}
         )
-        return float((costs[kept] * weights[kept] ** -float(p)).sum() + (a * weights).sum()) + float(linear or 0.0)
+        return float(cost.value(weights[kept]) + (a * weights).sum()) + float(linear or 0.0)
 
     @cached_property
     def alone(self) -> Floats:

@@ -89,18 +89,22 @@ def _check_ridges(simplices: Simplices, determinants: Sequence[Fraction]) -> Non
 
     The side of the vertex in place k is the sign of the determinant with that row moved to the end: it alternates with k.
     """
-    sides: dict[tuple[int, ...], list[int]] = {}
-    for simplex, determinant in zip(simplices, determinants, strict=True):
-        order = sorted(range(len(simplex)), key=simplex.__getitem__)
-        swaps = sum(order[a] > order[b] for a in range(len(order)) for b in range(a + 1, len(order)))
-        sign = (1 if determinant > 0 else -1) * (-1) ** swaps
-        corners = tuple(simplex[place] for place in order)
-        for k in range(len(corners)):
-            sides.setdefault(corners[:k] + corners[k + 1 :], []).append(sign * (-1) ** k)
-    for ridge, signs in sides.items():
-        if sorted(signs) != [-1, 1]:
-            shared = f"{len(signs)} share the vertices {ridge}, not two on opposite sides"
-            raise InvalidProblem(f"simplices: {shared}; close the triangulation.")
+    corners = np.array(simplices, dtype=np.int64)
+    order = np.argsort(corners, axis=1, kind="stable")
+    count, s = corners.shape
+    odd = np.array([determinant < 0 for determinant in determinants], dtype=np.int64)
+    for place in range(1, s):  # swaps that sorting takes
+        odd += (order[:, :place] > order[:, place, None]).sum(axis=1)
+    corners = np.take_along_axis(corners, order, axis=1)
+    ridges = np.stack([np.delete(corners, k, axis=1) for k in range(s)], axis=1).reshape(count * s, s - 1)
+    sides = 1 - 2 * ((odd[:, None] + np.arange(s)) % 2).ravel()
+    named = np.column_stack([np.zeros(count * s, dtype=np.int64), ridges])  # in one dimension a ridge has no vertices
+    _, first, which, shared = np.unique(named, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    wrong = np.flatnonzero((shared != 2) | (np.bincount(which.ravel(), sides) != 0))
+    if len(wrong):
+        ridge = tuple(ridges[first[wrong[0]]].tolist())
+        words = f"{shared[wrong[0]]} share the vertices {ridge}, not two on opposite sides"
+        raise InvalidProblem(f"simplices: {words}; close the triangulation.")
 
 
 def _check_one_direction(vertices: Rationals, simplices: Simplices, on_facets: Sequence[set[int]]) -> None:

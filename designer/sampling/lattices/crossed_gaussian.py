@@ -61,6 +61,7 @@ class CrossedGaussian:
                 f"variance: {float(self.variance):.3g} on {self.size} cells is too narrow, fewer than one proposal in 50,000 "
                 "may be accepted; use smaller budgets."
             )
+        _ = self._laws
 
     @property
     def size(self) -> int:
@@ -94,7 +95,7 @@ class CrossedGaussian:
             waiting = np.arange(start, min(start + rows, size))
             while waiting.size:
                 steps = KleinSteps(len(waiting), entropy)
-                values = self._table(len(waiting), lambda v, n, d, steps=steps: steps.draw(self._level(v), n, d))  # type: ignore[misc]
+                values = self._table(len(waiting), lambda v, n, d, steps=steps: steps.draw(self._laws[v], n, d))  # type: ignore[misc]
                 kept = steps.kept()
                 drawn[waiting[kept]] = values[kept]
                 waiting = waiting[~kept]
@@ -102,12 +103,7 @@ class CrossedGaussian:
 
     @cached_property
     def _laws(self) -> dict[Fraction, Level]:
-        return {}
-
-    def _level(self, variance: Fraction) -> Level:
-        if variance not in self._laws:
-            self._laws[variance] = Level(variance)
-        return self._laws[variance]
+        return {variance: Level(variance) for variance in self._variances}
 
     def _table(self, rows: int, draw: Draw) -> Integers:
         """Margins over one axis more at a time, then the cells within each combination of classes."""

@@ -6,7 +6,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from solvers.programs.scales import cost, dual_bound, minimise_scales
+from solvers.programs.noise_costs import NoiseCost
+from solvers.programs.scales import dual_bound, minimise_scales
 from solvers.status import Status
 
 
@@ -50,7 +51,7 @@ def test_any_multipliers_prove_a_lower_bound(power: int) -> None:
     rows, costs = generator.random((30, 4)), np.ones(4)
     optimum = minimise_scales(rows, costs, power).value
     for _ in range(200):
-        assert dual_bound(rows, costs, power, generator.exponential(size=30) ** 4) <= optimum
+        assert dual_bound(rows, NoiseCost.of(costs, power), generator.exponential(size=30) ** 4) <= optimum
 
 
 def test_working_set_meets_the_whole_set() -> None:
@@ -79,7 +80,7 @@ def test_badly_scaled_problems_keep_their_certificate() -> None:
 def test_a_point_worse_than_the_optimum_shows_a_gap() -> None:
     rows, costs = np.array([[1.0, 1.0]]), np.ones(2)
     found = minimise_scales(rows, costs, 2)
-    assert cost(np.array([0.25, 0.75]), costs, 2) > found.lower_bound * 1.5
+    assert NoiseCost.of(costs, 2).value(np.array([0.25, 0.75])) > found.lower_bound * 1.5
 
 
 @pytest.mark.parametrize("power", [1, 2])

@@ -1,0 +1,55 @@
+"""Products of prefix sums over more and more attributes, and of ranges of more and more values."""
+
+from __future__ import annotations
+
+from benchmarks.growth.case import Case
+
+
+def prefix_sums(attributes: int) -> str:
+    """64 values an attribute: 64^attributes queries, Gaussian, budget 1."""
+    return _designed({f"a{i}": 64 for i in range(attributes)}, "prefix", "gaussian")
+
+
+def laplace_sums(attributes: int) -> str:
+    """The same with Laplace noise."""
+    return _designed({f"a{i}": 64 for i in range(attributes)}, "prefix", "laplace")
+
+
+def ranges(values: int) -> str:
+    """All rectangles of a square grid."""
+    return _designed({"x": values, "y": values}, "ranges", "gaussian")
+
+
+def tables(attributes: int) -> str:
+    """All tables of two attributes of 10 values, running totals along every other attribute."""
+    from itertools import combinations
+
+    from designer.marginals import Presence
+    from designer.question.domain import Domain
+    from designer.structured import StructuredWorkload, design_structured
+
+    domain = Domain.of({f"a{i}": 10 for i in range(attributes)})
+    asked = dict.fromkeys(domain.attributes[::2], "prefix")
+    workload = StructuredWorkload.tables(domain, list(combinations(domain.attributes, 2)), asked)
+    made = design_structured(workload, Presence(1.0))
+    return f"{workload.count} queries, root mean squared error {made.root_mean_squared_error:.4g}"
+
+
+def _designed(sizes: dict[str, int], kind: str, noise: str) -> str:
+    from designer.marginals import Presence
+    from designer.question.domain import Domain
+    from designer.structured import StructuredWorkload, design_structured
+
+    domain = Domain.of(dict(sizes))
+    workload = StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, kind)])
+    made = design_structured(workload, Presence(1.0), "laplace" if noise == "laplace" else "gaussian")
+    gap = "" if made.optimality is None or noise == "laplace" else f", gap {made.optimality.gap:.1e}"
+    return f"{workload.count} queries, root mean squared error {made.root_mean_squared_error:.5g}{gap}"
+
+
+CASES = (
+    Case("products of 64 prefix sums, Gaussian", "attributes", (1, 2, 3, 4, 5), prefix_sums),
+    Case("products of 64 prefix sums, Laplace", "attributes", (1, 2, 3, 4, 5), laplace_sums),
+    Case("rectangles of a grid, Gaussian", "values an axis", (32, 64, 128, 256), ranges),
+    Case("tables with running totals, Gaussian", "attributes", (5, 10, 20, 40), tables),
+)

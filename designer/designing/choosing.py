@@ -1,0 +1,172 @@
+"""Which families "auto" and `compare` start, and when: cheap ones first; others while the time that is left, and a proven gap,
+leave room for them.
+
+A family says by itself which options are tried (`Family.choices`) and about how long a design takes (`Family.work`), so that
+nothing here speaks of any one of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from designer.designing.family import Family
+from designer.designing.least_noise import Limit, limit
+from designer.designing.problem import Problem
+from designer.designing.sizes import Sizes
+from designer.errors import Refusal
+from solvers.deadline import time_limit
+
+# Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
+AUTO_ELEMENTS = 5000
+SECONDS = 15.0  # for all families together, where nothing else is said
+CHEAP = 0.5  # seconds: families that take no longer are started before all others, whatever the gap
+ROOM = 1e-3  # of the loss: below this gap to the limit no family is worth seconds
+
+
+def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
+    """The families of these names, or all: the list is imported, with its solvers, when it is first asked for."""
+    from designer.designing.families.listed import family_named, known_families
+
+    return known_families() if names is None else tuple(map(family_named, names))
+
+
+def is_own(solver: str) -> bool:
+    """Whether a family's own solver is meant, and none of CVXPY's."""
+    return solver.lower() == "auto"
+
+
+def automatic_families(problem: Problem, solver: str = "auto") -> list[Family]:
+    """Those that "auto" tries: of the problem's notion, no baselines, none that serve another end than least loss; with a
+    solver of CVXPY, those that have a program."""
+    stated = [family for family in chosen_families() if is_own(solver) or family.has_program]
+    known = [family for family in stated if family.serves(problem) and family.concerns(problem)]
+    return [family for family in known if not (family.baseline or family.on_request)]
+
+
+def left_out(problem: Problem, solver: str = "auto") -> dict[str, str]:
+    """Why families that would be tried for the notion, by their own solvers, cannot be under what was asked, by name."""
+    asked = [family for family in chosen_families() if not (family.baseline or family.on_request) and family.concerns(problem)]
+    bare = {
+        family.name: "left out: no delta is proven for its noise"
+        for family in asked
+        if problem.notion == "approximate" and not family.with_delta
+    }
+    unstated = {
+        family.name: f"left out: no program states it for {solver}"
+        for family in asked
+        if not is_own(solver) and family.serves(problem) and not family.has_program
+    }
+    return bare | unstated
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A family with the options that it is tried with. seconds: about how long a design takes."""
+
+    family: Family
+    options: Mapping[str, Any]
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The family, and the options where there is a choice: "lattice_laplace, shape l1"."""
+        return ", ".join([self.family.name, *(f"{key} {value}" for key, value in self.options.items())])
+
+    @property
+    def about(self) -> str:
+        """The estimate in words."""
+        return f"about {self.seconds:.2g} s"
+
+
+def ways_of(families: Sequence[Family], problem: Problem, times: float = 1.0) -> list[Way]:
+    """Every choice of every family, the cheap ones first, the others by their ranks and by how long they take.
+
+    times: how many designs each of them stands for.
+    """
+    sizes = Sizes(problem)
+    large = problem.relation.size > AUTO_ELEMENTS
+    found = [
+        Way(family, options, 0.0 if large else times * estimated(family, options, sizes))
+        for family in families
+        for options in family.choices
+    ]
+    return sorted(found, key=lambda way: (way.family.rank, way.seconds) if way.seconds > CHEAP else (-1, 0.0))
+
+
+def estimated(family: Family, options: Mapping[str, Any], sizes: Sizes) -> float:
+    """About how many seconds a design takes; 0 where the problem is refused before its size is known: the family will say so
+    itself."""
+    if family.work is None:
+        return 0.0
+    try:
+        return float(family.work(sizes, **options))
+    except (Refusal, ArithmeticError, ValueError):
+        return 0.0
+
+
+@dataclass(eq=False)
+class Deadline:
+    """The time that all families have together, and what is known of the problem's limit.
+
+    gap: whether what is sought is least loss, which the limit speaks of. any_size: start families of many scans on any size.
+    """
+
+    problem: Problem
+    seconds: float
+    gap: bool = True
+    any_size: bool = False
+    started: float = field(default_factory=time.perf_counter)
+    _limit: list[Limit | None] = field(default_factory=list)
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return self.seconds - (time.perf_counter() - self.started)
+
+    def refusal(self, way: Way, best: float | None) -> str:
+        """Why a way is not started, or an empty text.
+
+        best: the least loss so far, any number where none is sought; None before there is a mechanism, when time is long.
+        """
+        if self.problem.relation.size > AUTO_ELEMENTS and not (self.any_size or way.family.scans_little):
+            return f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
+        if best is None:
+            return ""
+        if way.seconds > CHEAP and self.gap and not way.family.biased and (why := self._no_room(best)):
+            return f"not started: {why}"
+        left = self.left
+        if left <= 0:
+            return f"not started: {self.seconds:g} s were over"
+        if way.seconds > max(left, CHEAP):
+            return f"not started: {way.about}, and {left:.2g} s of {self.seconds:g} s were left"
+        return ""
+
+    def _no_room(self, best: float) -> str:
+        """Why no noise can lose much less than `best`, or an empty text."""
+        if not self._limit:
+            try:
+                self._limit.append(limit(self.problem))
+            except (Refusal, ArithmeticError, ValueError):
+                self._limit.append(None)
+        (known,) = self._limit
+        if known is None or best > known.value * (1 + ROOM):
+            return ""
+        return f"no additive noise loses less than {known.value:.6g} ({known.theorem}), and {best:.6g} is reached"
+
+    @contextmanager
+    def running(self, ends: bool) -> Iterator[None]:
+        """Searches within this block end when the time is over, if there is a mechanism already."""
+        if not ends:
+            yield
+            return
+        with time_limit(max(self.left, CHEAP)):
+            yield
+
+
+def progress_name(way: Way) -> str:
+    """What a progress bar says while the way is tried."""
+    return f"{way.name} ({way.about})" if way.seconds > CHEAP else way.name

@@ -1,0 +1,374 @@
+"""The frozen mechanism of structured workloads: noisy Kronecker products, certified through their factors.
+
+The law and its cost: docs/theory/structured.md, section 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
+from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee
+from designer.certified.optimality import Optimality
+from designer.certified.specified import Specified
+from designer.engines.row_unit import RowUnit
+from designer.errors import InvalidProblem
+from designer.marginals import MarginalWorkload, Presence
+from designer.marginals.draws import stored
+from designer.marginals.subsets import Subsets
+from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database
+from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.structured.blocks import (
+    KindOfChange,
+    MeasuredProduct,
+    Noise,
+    Protection,
+    StrategyMatrix,
+    kinds_of_changes,
+    share_spent,
+)
+from designer.structured.reconstruction import sides, summed_square
+from designer.structured.release import SimulatedAnswers, StructuredRelease
+from designer.structured.spec import CORE, core_of, parts_of_core
+from designer.structured.workload import StructuredWorkload
+from designer.values.checks import count
+from designer.values.confidential import withholding
+from designer.values.schema import Named, record
+from solvers.exact.rational import float_above, root_above
+
+MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
+THEOREM = {
+    "gaussian": (
+        "Every coordinate of a product of integer matrices gets independent discrete Gaussian noise of variance 1 / s. A "
+        "change moves the products by integer vectors whose squared lengths are products of squared column lengths; if the sum "
+        "of s times these is at most b^2, the Renyi divergence of every order alpha is at most alpha b^2 / 2 "
+        "(docs/theory/structured.md, 2; foundations.md, 1)."
+    ),
+    "laplace": (
+        "Every coordinate of a product of integer matrices gets independent discrete Laplace noise of rate r. A change moves "
+        "the products by integer vectors whose l1 norms are products of l1 column norms; if the sum of r times these is at "
+        "most b, likelihoods differ by a factor of at most exp(b) (docs/theory/structured.md, 2)."
+    ),
+}
+INTEGERS = (
+    "Measured products and their noise are integers, summed exactly; the noisy integers are part of the release. Answers are "
+    "floats computed from those integers alone."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredMechanism(Specified):
+    """Noisy answers to a structured workload, of any number of queries.
+
+    matrices: for each attribute that is asked about, by axis, the integer matrices that blocks refer to. blocks: what is
+    measured. serves: for each term the block that answers it; None for residuals, where the matrix of an axis has one row less
+    than values, and a term is put together from all blocks over its axes. Construction certifies every protected change, and
+    raises `NotPrivate` where one spends more than its budget.
+    """
+
+    format = "dp-designer/structured-mechanism"
+    schema = CORE
+    parameters_schema = Named("parameters_of_structured", record(BUDGET_RANGE))
+    takes = ("records",)
+
+    workload: StructuredWorkload
+    protection: Protection
+    noise: Noise
+    matrices: Mapping[int, tuple[StrategyMatrix, ...]]
+    blocks: tuple[MeasuredProduct, ...]
+    serves: tuple[int, ...] | None = None
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    allow_vacuous: bool = False
+    privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.noise not in THEOREM:
+            raise InvalidProblem(f'noise: {self.noise!r} is unknown; use "gaussian" or "laplace".')
+        domain = self.workload.domain
+        if not isinstance(self.protection, Presence) and self.protection.domain != domain:
+            raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
+        for axis, listed in self.matrices.items():
+            if any(matrix.rows.shape[1] != domain.shape[axis] for matrix in listed):
+                raise InvalidProblem(f"matrices: one for {domain.attributes[axis]!r} has not {domain.shape[axis]} columns.")
+        least = 1 / LARGEST_VARIANCE if self.noise == "gaussian" else 2.0**-55
+        for block in self.blocks:
+            if not (math.isfinite(block.strength) and block.strength > least):
+                raise InvalidProblem("blocks: a strength is not a positive number that 64-bit noise allows; raise the budgets.")
+            if any(place not in range(len(self.matrices.get(axis, ()))) for axis, place in block.parts.items()):
+                raise InvalidProblem("blocks: one refers to a matrix that is not there.")
+        if self.serves is not None and (
+            len(self.serves) != len(self.workload.terms) or any(b not in range(len(self.blocks)) for b in self.serves)
+        ):
+            raise InvalidProblem("serves: name one of the blocks for each term.")
+        object.__setattr__(self, "privacy", self.verify().require())
+        self.require_substance()
+        for k in range(len(self.workload.terms)):
+            self.parts(k)
+
+    @cached_property
+    def changes(self) -> list[KindOfChange]:
+        """The kinds of protected changes that imply all others."""
+        return kinds_of_changes(self.protection, self.workload.domain, self.workload.used)
+
+    @cached_property
+    def vacuous(self) -> str | None:
+        return None if self.changes else NOTHING_MOVES
+
+    def verify(self) -> PrivacyCertificate:
+        """The largest `||u|| / b` over the kinds of protected changes, recomputed in exact rationals through the factors."""
+        theorem = THEOREM[self.noise]
+        loads = [share_spent(change, self.noise, self.matrices, self.blocks) for change in self.changes]
+        if not loads:
+            words = "nothing to compute: no protected change moves an answer"
+            return PrivacyCertificate(True, Fraction(0), None, 0, words, theorem)
+        worst = max(loads)
+        change = self.changes[loads.index(worst)]
+        ratio = worst
+        if self.noise == "gaussian":  # squares are compared; the root is rounded up, at most to 1 where the square is at most 1
+            ratio = min(root_above(worst), Fraction(1)) if worst <= 1 else root_above(worst)
+        arithmetic = f"exact rationals for all {len(loads)} kinds of changes that imply the others, through the factors"
+        witness = Witness(0, 1, change.words, (), change.budget)
+        return PrivacyCertificate(worst <= 1, ratio, witness, len(loads), arithmetic, theorem)
+
+    def parts(self, term: int) -> tuple[MeasuredProduct, ...]:
+        """The blocks that a term is put together from."""
+        if self.serves is not None:
+            return (self.blocks[self.serves[term]],)
+        axes = set(self.workload.terms[term])
+        found = tuple(block for block in self._over.get(frozenset(axes), ()))
+        if len(found) != 2 ** len(axes):
+            raise InvalidProblem(
+                "blocks: a residual of a term is not measured; give one block for every part of its attributes."
+            )
+        return found
+
+    @cached_property
+    def _over(self) -> dict[frozenset[int], list[MeasuredProduct]]:
+        """For the attributes of every term, the blocks over some of them."""
+        named = {frozenset(block.parts): block for block in self.blocks}
+        wanted = {frozenset(term) for term in self.workload.terms}
+        return {axes: [named[part] for part in _parts_of(axes) if part in named] for axes in wanted}
+
+    def variance_of(self, block: MeasuredProduct) -> float:
+        """The variance of each coordinate's discrete noise."""
+        if self.noise == "laplace":
+            return float(DiscreteLaplace([Fraction(block.strength)]).variance()[0])
+        wide = 1 / block.strength
+        return wide if wide >= 4.0 else float(DiscreteGaussian([1 / Fraction(block.strength)]).variance()[0])
+
+    @cached_property
+    def term_errors(self) -> NDArray[np.float64]:
+        """The total variance of all answers of each term, (T,), exact up to floats."""
+        known: dict[tuple[int, int, int], float] = {}
+        residual = self.serves is None
+        totals = []
+        for k, term in enumerate(self.workload.terms):
+            total = 0.0
+            for block in self.parts(k):
+                found = self.variance_of(block)
+                for axis in {*term, *block.parts}:
+                    key = (axis, id(term.get(axis)), block.parts.get(axis, -1))
+                    if key not in known:
+                        known[key] = summed_square(sides(term, block, self.matrices, residual)[axis])
+                    found *= known[key]
+                total += found
+            totals.append(total)
+        return np.array(totals)
+
+    def error(self, loss: str = "squared") -> float:
+        """The total of variances over all answers, weighted."""
+        if loss != "squared":
+            raise InvalidProblem(f'loss: {loss!r} is not known of structured workloads; use "squared".')
+        return float(self.workload.weights @ self.term_errors)
+
+    @property
+    def root_mean_squared_error(self) -> float:
+        """Of an answer, all terms weighted alike."""
+        return math.sqrt(float(self.term_errors.sum()) / self.workload.count)
+
+    def variances(self, term: int, places: object) -> NDArray[np.float64]:
+        """Variances of single answers of a term, (m,); places (m, axes of the term): the number of the query of each axis."""
+        chosen = self.workload_places(term, places)
+        total = np.zeros(len(chosen))
+        for block in self.parts(term):
+            found = np.full(len(chosen), self.variance_of(block))
+            for axis, (queries, inverse) in sides(self.workload.terms[term], block, self.matrices, self.serves is None).items():
+                asked = axis in self.workload.terms[term]
+                column = (
+                    chosen[:, list(self.workload.terms[term]).index(axis)] if asked else np.zeros(len(chosen), dtype=np.intp)
+                )
+                found *= np.square(queries.rows(column) @ inverse).sum(axis=1)
+            total += found
+        return total
+
+    def workload_places(self, term: int, places: object) -> NDArray[np.intp]:
+        """Checked query numbers, (m, axes of the term)."""
+        if isinstance(term, bool) or not isinstance(term, int) or not 0 <= term < len(self.workload.terms):
+            raise InvalidProblem(f"term: {term!r} is not from 0 to {len(self.workload.terms) - 1}.")
+        axes = len(self.workload.terms[term])
+        chosen = np.asarray(places)
+        if chosen.ndim != 2 or chosen.shape[1] != axes or chosen.dtype.kind not in "iu":
+            raise InvalidProblem(f"places: have shape {chosen.shape}; give (m, {axes}) whole numbers, one for each attribute.")
+        return chosen.astype(np.intp)
+
+    @property
+    def measured(self) -> int:
+        """How many coordinates get noise."""
+        return sum(math.prod(len(self.matrices[a][m].rows) for a, m in block.parts.items()) for block in self.blocks)
+
+    def release(self, columns: Any) -> StructuredRelease:
+        """Noisy products of confidential records, given as columns: a mapping or data frame from attribute names to equally
+        long sequences."""
+        return self._released(lambda: tables_of_columns(self.counted, columns))
+
+    @withholding
+    def release_database(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> StructuredRelease:
+        """The same of an Ibis table, counted where it lives: see `MarginalMechanism.release_database`."""
+        row, columns = RowUnit(unit, entity, rows_per_entity), self.counted.columns
+        rows = row.rows(table, columns)
+        if not isinstance(self.protection, Presence):
+            row.require_fixed_rows(table, columns)
+        released = self._released(lambda: tables_of_database(self.counted, rows))
+        stated = row.stated(self.guarantee)
+        if row.rows_per_entity is not None and isinstance(self.protection, Presence):
+            budget = float_above(row.rows_per_entity * Fraction(self.protection.epsilon))
+            stated = replace(stated, parameters={**stated.parameters, "budget_of_an_entity": budget})
+        return replace(released, guarantee=stated)
+
+    def release_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> StructuredRelease:
+        """See `release_database`."""
+        return self.release_database(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
+
+    def release_tables(self, tables: Mapping[Sequence[str], Any]) -> StructuredRelease:
+        """The same of true tables of counts, `{names of the axes: counts}`, over the attributes of every largest block."""
+        return self._released(lambda: tables_of_counts(self.counted, tables))
+
+    @cached_property
+    def counted(self) -> MarginalWorkload:
+        """The tables of counts that the blocks are made of; refused where a release would draw too much noise."""
+        require_drawable(self.measured)
+        axes = {tuple(sorted(block.parts)) for block in self.blocks}
+        sets = Subsets.of(sorted(axes))
+        return MarginalWorkload(self.workload.domain, sets, np.ones(len(sets)))
+
+    @withholding
+    def _released(self, count_tables: Callable[[], Tables]) -> StructuredRelease:
+        """Exact products of the true tables plus exact noise from the operating system's entropy."""
+        true = self._measured_of(count_tables())
+        drawn = self._drawn(SystemEntropy())
+        noisy = tuple(stored(exact + noise) for exact, noise in zip(true, drawn, strict=True))
+        return StructuredRelease(self, noisy, self.guarantee, self.fingerprint)
+
+    def _measured_of(self, tables: Tables) -> list[NDArray[Any]]:
+        """`(M_1 x ... x M_d) x` of every block, exact; confidential."""
+        found = []
+        for block in self.blocks:
+            axes = tuple(sorted(block.parts))
+            over, table = next((over, table) for over, table in tables.items() if set(axes) <= set(over))
+            kept: NDArray[Any] = table.astype(object) if self._may_overflow(block, table) else table
+            kept = np.asarray(kept.sum(axis=tuple(k for k, axis in enumerate(over) if axis not in axes)))
+            for k, axis in enumerate(axes):
+                rows: NDArray[Any] = self.matrices[axis][block.parts[axis]].rows
+                turned = np.moveaxis(kept, k, 0)
+                product = rows.astype(turned.dtype) @ turned.reshape(len(turned), -1)
+                kept = np.moveaxis(product.reshape(-1, *turned.shape[1:]), 0, k)
+            found.append(kept)
+        return found
+
+    def _may_overflow(self, block: MeasuredProduct, table: NDArray[np.int64]) -> bool:
+        """Whether sums might leave 62 bits."""
+        largest = float(table.astype(np.float64).sum())
+        for axis, place in block.parts.items():
+            largest *= float(np.abs(self.matrices[axis][place].rows).max())
+        return largest >= 2.0**62
+
+    def _drawn(self, entropy: Entropy) -> list[NDArray[np.int64]]:
+        """One draw of every block's noise, in order."""
+        drawn = []
+        for block in self.blocks:
+            shape = tuple(len(self.matrices[axis][block.parts[axis]].rows) for axis in sorted(block.parts))
+            strength = Fraction(block.strength)
+            law = DiscreteLaplace([strength]) if self.noise == "laplace" else DiscreteGaussian([1 / strength])
+            drawn.append(law.draw(math.prod(shape), entropy).reshape(shape))
+        return drawn
+
+    def sample_noise(self, seed: int | None = None) -> SimulatedAnswers:
+        """One draw of the noise in every block, for simulation only: the result is stamped as not private."""
+        require_drawable(self.measured)
+        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
+        stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
+        return SimulatedAnswers(self, tuple(self._drawn(entropy)), stamp)
+
+    def core(self) -> dict[str, Any]:
+        return {**core_of(self), **self.flag}
+
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> StructuredMechanism:
+        return cls(**parts_of_core(core))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The statement of what is promised."""
+        presence = isinstance(self.protection, Presence)
+        law = "exp(-z^2 / (2 variance))" if self.noise == "gaussian" else "exp(-rate |z|)"
+        return Guarantee(
+            unit="The presence of one record." if presence else "The attribute values of one record.",
+            relation=self.protection.sentence(),
+            unprotected=() if presence else (*self.warning, "The number of records is public."),
+            notion=NOTIONS["gaussian" if self.noise == "gaussian" else "exponential"],
+            parameters=self._parameters(),
+            mechanism=(
+                f"{len(self.blocks)} Kronecker products of integer matrices over {len(self.workload.used)} attributes: "
+                f"independent integer noise in their {self.measured} coordinates, P(z) proportional to {law}; the "
+                f"{self.workload.count} answers are fixed linear maps of them."
+            ),
+            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
+            floating_point=INTEGERS,
+            timing=TIMING,
+            fingerprint=self.fingerprint,
+        )
+
+    def _parameters(self) -> dict[str, float | int | None]:
+        worst, protection = self.privacy.worst_ratio, self.protection
+        if isinstance(protection, Presence):
+            least = most = protection.epsilon
+        else:
+            parts = getattr(protection, "parts", ())
+            budgets = [np.min(p.distances()[~np.eye(p.size, dtype=bool)], initial=np.inf) for p in parts]
+            least = float(min(budgets)) if parts else min(protection.budgets)  # type: ignore[union-attr]
+            most = protection.largest_budget()
+        return {
+            "smallest_budget": least if np.isfinite(least) else None,
+            "largest_finite_budget": most or None,
+            "worst_ratio": None if worst is None else float(worst),
+        }
+
+
+def require_drawable(measured: int) -> None:
+    """Refuse to draw more noise than a release holds."""
+    if measured > MEASURED_LIMIT:
+        raise InvalidProblem(
+            f"release: {measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are certified, and "
+            "their errors known, but they are not drawn. Ask for fewer attributes or values at once."
+        )
+
+
+def _parts_of(axes: frozenset[int]) -> list[frozenset[int]]:
+    """All subsets."""
+    listed = sorted(axes)
+    return [frozenset(a for k, a in enumerate(listed) if mask >> k & 1) for mask in range(2 ** len(listed))]

@@ -1,0 +1,133 @@
+"""What structured mechanisms hand out: noisy products, from which any of the answers are put together when they are asked for.
+
+docs/theory/structured.md, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certified.guarantee import Guarantee
+from designer.errors import InvalidProblem
+from designer.structured.blocks import MeasuredProduct, StrategyMatrix
+from designer.structured.reconstruction import sides
+from designer.structured.workload import StructuredWorkload
+from designer.values.arrays import Floats
+
+TABLE_LIMIT = 2**26  # answers of a term that are written out together
+WORKING = 2**22  # numbers that are held while single answers are put together
+
+
+class Structured(Protocol):
+    """What answers are put together by."""
+
+    @property
+    def workload(self) -> StructuredWorkload: ...
+    @property
+    def matrices(self) -> Mapping[int, tuple[StrategyMatrix, ...]]: ...
+    @property
+    def blocks(self) -> tuple[MeasuredProduct, ...]: ...
+    @property
+    def serves(self) -> tuple[int, ...] | None: ...
+    def parts(self, term: int) -> tuple[MeasuredProduct, ...]: ...
+    def workload_places(self, term: int, places: object) -> NDArray[np.intp]: ...
+    def variances(self, term: int, places: object) -> Floats: ...
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredAnswers:
+    """Answers from noisy integers, `measured` one array for each block of the mechanism: its shape is the number of rows of
+    each of its matrices, (p_1, ..., p_r)."""
+
+    mechanism: Structured
+    measured: tuple[NDArray[Any], ...]
+
+    def answers(self, places: object, term: int = 0) -> Floats:
+        """Some answers of a term, (m,): places (m, axes) are the numbers of the queries of its attributes, in the order of the
+        domain. Unbiased; the others are not computed.
+        """
+        chosen = self.mechanism.workload_places(term, places)
+        asked = list(self.mechanism.workload.terms[term])
+        found = np.zeros(len(chosen))
+        for block, values in self._blocks(term):
+            rows = []
+            for axis, (queries, inverse) in self._sides(term, block).items():
+                column = chosen[:, asked.index(axis)] if axis in asked else np.zeros(len(chosen), dtype=np.intp)
+                rows.append((axis, queries.rows(column) @ inverse))
+            found += _contracted(values, [row for axis, row in rows if axis in block.parts])
+            if outer := [row[:, 0] for axis, row in rows if axis not in block.parts]:
+                found += (np.prod(outer, axis=0) - 1) * _contracted(values, [r for a, r in rows if a in block.parts])
+        return found
+
+    def table(self, term: int = 0) -> Floats:
+        """All answers of a term as an array, an axis for each of its attributes in the order of the domain."""
+        workload = self.mechanism.workload
+        self.mechanism.workload_places(term, np.zeros((0, len(workload.terms[term])), dtype=np.intp))
+        if workload.counts[term] > TABLE_LIMIT:
+            raise InvalidProblem(
+                f"term {term}: has {workload.counts[term]} answers, more than {TABLE_LIMIT}; ask for some, `answers(places)`."
+            )
+        total = np.zeros([queries.count for queries in workload.terms[term].values()])
+        for block, values in self._blocks(term):
+            found: Floats = values.astype(np.float64)
+            for k, (axis, (queries, inverse)) in enumerate(self._sides(term, block).items()):
+                if axis not in block.parts:
+                    found = np.expand_dims(found, k)
+                found = np.moveaxis(np.tensordot(queries.rows() @ inverse, found, axes=(1, k)), 0, k)
+            dropped = tuple(k for k, axis in enumerate(self._sides(term, block)) if axis not in workload.terms[term])
+            total += found.sum(axis=dropped)
+        return total
+
+    def _blocks(self, term: int) -> list[tuple[MeasuredProduct, NDArray[Any]]]:
+        by_block = {id(block): values for block, values in zip(self.mechanism.blocks, self.measured, strict=True)}
+        return [(block, by_block[id(block)]) for block in self.mechanism.parts(term)]
+
+    def _sides(self, term: int, block: MeasuredProduct) -> dict[int, Any]:
+        made = self.mechanism
+        return sides(made.workload.terms[term], block, made.matrices, made.serves is None)
+
+
+def _contracted(values: NDArray[Any], rows: Sequence[Floats]) -> Floats:
+    """`sum over k of y[k_1, .., k_r] rows_1[m, k_1] .. rows_r[m, k_r]` for every m, a few m at a time."""
+    measured = values.astype(np.float64)
+    if not rows:
+        return np.asarray(float(measured))[None]
+    found, step = [], max(1, WORKING // max(1, measured[0].size))
+    for start in range(0, len(rows[0]), step):
+        part = np.tensordot(rows[0][start : start + step], measured, axes=(1, 0))
+        for row in rows[1:]:
+            part = np.einsum("mk...,mk->m...", part, row[start : start + step])
+        found.append(part)
+    return np.concatenate([*found, np.zeros(0)])
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredRelease(StructuredAnswers):
+    """Noisy products with the guarantee they carry and the fingerprint of the mechanism that made them."""
+
+    guarantee: Guarantee
+    fingerprint: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: the noisy integers of every block, from which anybody puts answers together."""
+        names = self.mechanism.workload.domain.attributes
+        return {
+            "blocks": [
+                {"attributes": [names[axis] for axis in sorted(block.parts)], "values": values.tolist()}
+                for block, values in zip(self.mechanism.blocks, self.measured, strict=True)
+            ],
+            "fingerprint": self.fingerprint,
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedAnswers(StructuredAnswers):
+    """Answers of noise alone, with a `stamp` that says that they are not private."""
+
+    stamp: str

@@ -1,0 +1,218 @@
+"""How "auto" chooses: cheap families first, others while the time and the gap to the limit leave room, and what it notes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer import (
+    InvalidProblem,
+    Problem,
+    Targets,
+    Workload,
+    compare,
+    design,
+    invariants,
+    least_budget,
+    load,
+    metrics,
+)
+from designer.designing.choosing import CHEAP, automatic_families, ways_of
+from designer.designing.families import forget_family, listed, register_family
+from designer.designing.families.k_norm import K_NORM
+from designer.designing.families.laplace import LAPLACE, design_laplace
+from designer.designing.families.lattice import LATTICE_LAPLACE
+from designer.designing.families.staircase import STAIRCASE
+from designer.designing.family import Family
+from designer.designing.sizes import Sizes
+from designer.errors import Refusal
+from designer.lattice.mechanism import LatticeMechanism
+from designer.progress import track
+from designer.report import design_summary
+from designer.staircase.mechanism import StaircaseMechanism
+from solvers.deadline import OutOfTime, time_left, time_limit
+from tests.oracles.many_problems import problems
+
+QUERY = Problem(Workload([[0.0, 1, 5]]), metrics.uniform(3, 2.0))
+REAL = Problem(Workload.random(3, 6, seed=1), metrics.euclidean(np.random.default_rng(2).random((6, 2))))
+LONG = 600.0  # seconds that no test needs, however busy the machine
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only families that take a moment here."""
+    monkeypatch.setattr(listed, "FAMILIES", (LAPLACE, K_NORM, LATTICE_LAPLACE, STAIRCASE))
+
+
+@contextmanager
+def family(name: str, **rest: Any) -> Iterator[Family]:
+    """A family of one's own for the length of a block: Laplace noise, called otherwise."""
+
+    def build(problem: Problem, width: int = 1) -> Any:
+        return _renamed(design_laplace(problem))
+
+    try:
+        yield register_family(Family(name, "Laplace by another name", "pure", build, **rest))
+    finally:
+        forget_family(name)
+
+
+def _renamed(made: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(made, family="custom")
+
+
+def tried(problem: Problem, **options: Any) -> Mapping[str, str]:
+    found: Mapping[str, str] = design(problem, **options).mechanism.provenance["tried"]
+    return found
+
+
+def test_a_family_with_an_estimate_takes_part_by_it_alone(few: None) -> None:
+    """Cheap ones in the order of the list, then the others by their seconds; every choice of options is a way of its own."""
+    with family("slow", work=lambda sizes, **_: 7e3), family("wide", choices=({"width": 1}, {"width": 2})):
+        ways = ways_of(automatic_families(REAL), REAL)
+        names = [way.name for way in ways]
+        assert names.index("slow") > names.index("wide, width 1") > names.index("laplace")
+        seconds = [way.seconds for way in ways if way.seconds > CHEAP]
+        assert seconds == sorted(seconds) and max(seconds) == 7e3 and ways[-1].name == "slow"
+        with family("seldom", work=lambda sizes, **_: 9.0, rank=2), family("mostly", work=lambda sizes, **_: 9e3, rank=0):
+            slow = [way.name for way in ways_of(automatic_families(REAL), REAL) if way.seconds > CHEAP]
+            assert (slow[0], slow[-2], slow[-1]) == ("mostly", "slow", "seldom")
+        notes = tried(REAL, seconds=LONG)
+        assert notes["slow"].startswith("not started: about 7e+03 s, and ") and notes["slow"].endswith(" s of 600 s were left")
+        assert notes["wide, width 2"].startswith("loss ")
+
+
+def test_before_there_is_a_mechanism_no_family_is_too_slow(few: None) -> None:
+    relation = invariants.margins((2, 2)).protect(1.0, per_distance="l1")
+    notes = tried(Problem(Workload.identity(4), relation), seconds=1e-9)
+    assert notes["lattice_laplace, shape l1"].startswith("loss ")
+    assert notes["lattice_laplace, shape l2"] == "not started: 1e-09 s were over"
+
+
+def test_what_cannot_gain_is_not_started_and_the_theorem_is_named(few: None) -> None:
+    """One geometric number is the best there is: no search is worth a second, but one for biased answers would be."""
+    table = Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0))
+    with family("slow", work=lambda sizes, **_: 1.0), family("biased", work=lambda sizes, **_: 1.0, biased=True):
+        notes = tried(table, seconds=LONG)
+    assert notes["slow"].startswith("not started: no additive noise loses less than 7.365") and "(T" in notes["slow"]
+    assert notes["biased"].startswith("loss ")
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, "long", float("nan")])
+def test_senseless_times_are_refused(seconds: Any) -> None:
+    with pytest.raises(InvalidProblem, match="seconds"):
+        design(QUERY, seconds=seconds)
+    with pytest.raises(InvalidProblem, match="seconds"):
+        compare(QUERY, seconds=seconds)
+
+
+def test_sizes_are_those_of_the_problem() -> None:
+    sizes = Sizes(Problem(Workload.identity(9), invariants.margins((3, 3)).protect(1.0, 2)))
+    assert (sizes.queries, sizes.elements, sizes.dimension, sizes.freedom, sizes.pairs) == (9, 9, 4, 4, 9)
+    far = Sizes(Problem(Workload.identity(9), invariants.margins((3, 3)).protect(1.0, per_distance="l2")))
+    assert (far.dimension, far.freedom) == (4, 4)
+    assert Sizes(QUERY).pairs == 6 and Sizes(QUERY).dimension == 1
+
+
+# Whatever it chooses, the rest of the program takes it ----------------------------------------------------------------
+
+
+def test_a_staircase_from_auto_is_printed_saved_compared_and_aimed(few: None, tmp_path: Path) -> None:
+    made = design(QUERY, seconds=LONG)
+    assert isinstance(made.mechanism, StaircaseMechanism)
+    lines = design_summary("stairs", made).splitlines()
+    assert any(line.startswith("Tried:       staircase: loss ") for line in lines)
+    assert load(made.mechanism.save(tmp_path / "s.json")).provenance["tried"] == made.mechanism.provenance["tried"]
+    assert compare(QUERY, seconds=LONG).best.loss == pytest.approx(made.loss, rel=1e-9)
+    aimed = design(QUERY, targets=Targets(standard_error=1.05 * made.loss**0.5), seconds=LONG)
+    assert aimed.mechanism.family == "staircase" and aimed.loss <= 1.05**2 * made.loss
+
+
+def test_a_lattice_from_auto_is_printed_saved_and_aimed(few: None, tmp_path: Path) -> None:
+    table = Problem(Workload.identity(6), invariants.margins((2, 3)).protect(3.0))
+    made = design(table, seconds=LONG)
+    assert isinstance(made.mechanism, LatticeMechanism) and made.efficiency is not None and 0.5 < made.efficiency < 1
+    assert "Tried:       lattice_laplace, shape hull: loss " in design_summary("table", made)
+    assert load(made.mechanism.save(tmp_path / "l.json"), LatticeMechanism) == made.mechanism
+    assert made.mechanism.release([3, 1, 4, 1, 5, 9]).answers.sum() == 23
+
+
+@pytest.mark.slow
+def test_least_budgets_come_from_lattices_where_these_need_least(few: None) -> None:
+    """A budget per distance has no other family; the factor is shown by two designs."""
+    relation = invariants.margins((2, 3)).protect(1.0, per_distance="l1")
+    found = least_budget(Problem(Workload.identity(6), relation), Targets(standard_error=0.5), step=0.05, curve=1, seconds=LONG)
+    assert found.best.family == "lattice_laplace" and found.missed_at < found.factor <= 1.06 * found.missed_at
+    rows = {row["family"]: row for row in found.rows}
+    assert rows["lattice_laplace, shape l1"]["factor"] == found.factor <= rows["lattice_laplace, shape l2"]["factor"]
+    assert rows["laplace"]["factor"] is None
+    # Its errors are summed over the lattice, so that it needs what it needs, and no bound above it.
+    assert found.design.loss == pytest.approx(6 * 0.5**2, rel=0.2)
+
+
+def test_what_a_notion_or_a_solver_leaves_out_is_said(few: None) -> None:
+    counts = Problem(Workload.identity(3), invariants.total(3).protect(1.0, 1), notion="approximate", delta=1e-6)
+    notes = tried(counts)
+    assert notes["staircase"] == notes["lattice_laplace"] == "left out: no delta is proven for its noise"
+    notes = tried(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), solver="CLARABEL", seconds=LONG)
+    assert notes["staircase"] == "left out: no program states it for CLARABEL" and notes["laplace"].startswith("loss ")
+
+
+# Against all families run to their ends, of which benchmarks/auto_choice.py takes a hundred problems -------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["counts", "budget per distance", "metric under margins", "Gaussian", "approximate"])
+def test_no_family_alone_is_better(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listed, "FAMILIES", tuple(one for one in listed.FAMILIES if one.name != "strategy_laplace"))
+    problem = next(problem for name, problem in problems(12, 5) if kind in name)
+    made, least = design(problem, seconds=LONG), np.inf
+    for way in ways_of(automatic_families(problem), problem):
+        try:
+            least = min(least, design(problem, way.family.name, **way.options).loss)
+        except Refusal:
+            continue
+    assert made.loss <= least * (1 + 1e-3)
+
+
+# Searches that end at a time limit -------------------------------------------------------------------------------------
+
+
+def test_scans_stop_at_the_time_limit_and_improvements_keep_the_best() -> None:
+    with time_limit(60.0), time_limit(1e-9):
+        assert time_left() < 0
+        with pytest.raises(OutOfTime):
+            list(track(range(3), "scanning"))
+    assert list(track(range(3), "scanning")) == [0, 1, 2] and time_left() == float("inf")
+
+
+def test_strategies_and_staircases_are_private_when_time_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock jumps: what is found by then is frozen and certified like everything else, and no better than to the end."""
+    asked = Problem(Workload([[0.0, 1, 2], [1, 0, 3]]), metrics.uniform(3, 2.0))
+    for name in ("strategy_laplace", "staircase"):
+        full = design(asked, name)
+        monkeypatch.setattr("solvers.programs.strategy_search.is_over", lambda: True)
+        monkeypatch.setattr("solvers.programs.lattice_law.is_over", lambda: True)
+        early = design(asked, name)
+        monkeypatch.undo()
+        assert early.privacy.holds and full.loss <= early.loss * (1 + 1e-9) and early.loss < 3 * full.loss
+
+
+def test_a_stopped_family_says_that_time_was_over(few: None) -> None:
+    def waits(problem: Problem) -> Any:
+        time.sleep(0.6)
+        return list(track(range(3), "never"))
+
+    try:
+        register_family(Family("waits", "does nothing", "pure", waits))
+        assert tried(QUERY, seconds=0.5)["waits"] == "no mechanism: stopped, the time was over"
+    finally:
+        forget_family("waits")
