@@ -17,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certified.norms import Norm, NormOrder
+from designer.certified.steep import Clusters, Hunt, RatioBounds
 from designer.errors import DesignFailed
 from designer.progress import track
+from designer.question.nearness import Nearness
 from designer.question.relation import Block, Indices, Relation
 from designer.values.arrays import Floats, frozen
 from solvers.exact.rational import dyadic_integers, float_above, integer_rank
@@ -166,26 +168,70 @@ class SensitivitySet:
                     if block.paired
                     else norm.between(images[block.left], images[block.right])
                 )
-            if wild:
-                lengths[np.isnan(lengths)] = np.inf
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                lengths /= np.abs(block.budgets)  # never -0, whatever a relation yields
-            if wild or not block.budgets.all():
-                lengths[np.isnan(lengths)] = 0.0
-            yield block, lengths
+            yield block, _divided(lengths, block.budgets, wild)
 
     def worst(self, norm: Norm, limit: int = 1) -> tuple[float, Pairs]:
         """The largest `||u|| / b`, and up to `limit` pairs of large ratio: the worst partner of each point,
         the worst of those first."""
         best, found = 0.0, _Found(limit)
-        for block, ratios in self.ratios(norm):
+        for block, ratios in self._few(norm, limit):
             if ratios.size:
                 best = max(best, float(ratios.max()))
                 found.add(block, ratios)
         return best, self.pairs(*found.indices())
 
+    @cached_property
+    def searched(self) -> Nearness | None:
+        """What bounds the budgets between groups of points, where there are too many pairs to look at each."""
+        near = self.relation.searched
+        return near if near is not None and near.many else None
+
+    def searches(self, norm: Norm) -> bool:
+        """Whether pairs are searched for their largest norm: where there are many, or many facets to look at for each."""
+        near, facets = self.relation.searched, len(norm.map) if norm.map.ndim == 2 else 1
+        return near is not None and near.pairs * max(1, facets // (4 * norm.dimension)) > near.few
+
+    def hunt(self, norm: Norm, kept: int, bounds: RatioBounds, *, partners: bool = False) -> Hunt:
+        """The search, done, for the pairs of largest ratio, or for the worst partner of each point.
+
+        kept: how many pairs are held. bounds: what the float ratio of a pair proves of it.
+        """
+        near = self.relation.searched
+        assert near is not None
+        groups = Clusters(near, self.points[: self.relation.size], norm, bounds)
+
+        def look(left: Indices, right: Indices) -> Floats:
+            block = self.in_step(left, right)
+            return bounds.lower(block, self.ratios_of(norm, block))
+
+        hunt = Hunt(groups, look, kept, partners)
+        hunt.run()
+        return hunt
+
+    def in_step(self, left: Indices, right: Indices) -> Block:
+        """Pairs of a relation that is searched, with their float budgets."""
+        return Block(left, right, self.relation.along(left, right))
+
+    def ratios_of(self, norm: Norm, block: Block) -> Floats:
+        """The ratios of a block in step, (M,), as `ratios` has them up to rounding."""
+        ends = (norm.image(self.points[end]) for end in (block.left, block.right))
+        wild = not float(np.abs(self.points).max(initial=0.0)) * float(np.abs(norm.factor).sum()) < 1e150
+        return _divided(norm.length(np.subtract(*ends)), block.budgets, wild)
+
+    def _few(self, norm: Norm, limit: int) -> Iterator[tuple[Block, Floats]]:
+        """The largest ratios among them, and many large ones."""
+        if not self.searches(norm):
+            return self.ratios(norm)
+        bounds = RatioBounds(norm.image_error(self.points), 2.0**-40)
+        hunt = self.hunt(norm, limit, bounds, partners=True)
+        blocks = [self.in_step(hunt.left, hunt.right), *self.relation.beside()]
+        return ((block, self.ratios_of(norm, block)) for block in blocks)
+
     def worst_coordinates(self) -> Floats:
         """The largest `|u_k| / b` of each coordinate k, in one pass: the Laplace scale that query k needs when it is alone."""
+        if self.searched is not None:
+            alone = (SensitivitySet(self.relation, self.points[:, [k]]) for k in range(self.dimension))
+            return np.array([single.worst(Norm(np.ones(1), "l1"))[0] for single in alone])
         largest = np.zeros(self.dimension)
         for block in track(self.relation.blocks(), "scanning pairs"):
             for k, column in enumerate(self.points.T):
@@ -254,6 +300,17 @@ class SensitivitySet:
         return integer_rank(
             [[a - b for a, b in zip(row, first[c], strict=True)] for row, c in zip(rows, label.tolist(), strict=True)]
         )
+
+
+def _divided(lengths: Floats, budgets: Floats, wild: bool) -> Floats:
+    """Lengths over budgets, in the place of the lengths; wild: lengths that are no numbers are infinite."""
+    if wild:
+        lengths[np.isnan(lengths)] = np.inf
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        lengths /= np.abs(budgets)  # never -0, whatever a relation yields
+    if wild or not budgets.all():
+        lengths[np.isnan(lengths)] = 0.0
+    return lengths
 
 
 class UnlistedSet(SensitivitySet):

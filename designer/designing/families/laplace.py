@@ -157,9 +157,7 @@ def uniform_budget(problem: Problem) -> AdditiveMechanism:
     """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
-    everything = metrics.uniform(problem.relation.size, 1.0)
-    one_budget = everything if isinstance(problem.relation, metrics.Metric) else problem.relation
-    scale = unit_sensitivity(SensitivitySet(one_budget, sensitivity.points)) / smallest_budget(problem)
+    scale = unit_sensitivity(sensitivity) / smallest_budget(problem)
     refuse_extreme(np.array([scale] if scale else []))
     return mechanism(
         problem, "uniform_budget", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf)
@@ -168,8 +166,11 @@ def uniform_budget(problem: Problem) -> AdditiveMechanism:
 
 def unit_sensitivity(sensitivity: SensitivitySet) -> float:
     """The l1 sensitivity Delta_1 = max ||u||_1 over the pairs, whatever their budgets."""
+    norm = weighted_l1(np.ones(sensitivity.dimension))
+    if isinstance(sensitivity.relation, metrics.Metric):
+        return SensitivitySet(metrics.uniform(sensitivity.relation.size, 1.0), sensitivity.points).worst(norm)[0]
     largest = 0.0
-    for block, ratios in sensitivity.ratios(weighted_l1(np.ones(sensitivity.dimension))):
+    for block, ratios in sensitivity.ratios(norm):
         finite = np.isfinite(block.budgets)
         largest = max(largest, float((ratios[finite] * block.budgets[finite]).max(initial=0.0)))
     return largest
@@ -177,7 +178,7 @@ def unit_sensitivity(sensitivity: SensitivitySet) -> float:
 
 def smallest_budget(problem: Problem) -> float:
     """The smallest positive budget of the relation."""
-    least = min((float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in problem.relation.blocks()), default=np.inf)
+    least = problem.relation.least_budget(positive=True)
     if not np.isfinite(least):
         raise DesignFailed("uniform_budget: the relation has no positive finite budget; this baseline needs one.")
     refuse_extreme(np.array([least]))
