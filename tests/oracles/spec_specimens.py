@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -72,6 +73,17 @@ def staircases() -> dict[str, Specified]:
         "staircase coset": design(far, "staircase", offset="best").mechanism,
         "staircase total": design(kept, "staircase").mechanism,
         "staircase real": design(Problem(Workload([[0, 0.3, 2.7182818]]), metrics.uniform(3, 2.0)), "staircase").mechanism,
+    }
+
+
+def linked() -> dict[str, Specified]:
+    """Two tables of the same records: projected noise, whose matrices no spec holds, and integers."""
+    people = Domain.of({"age": 2, "sex": ["F", "M"], "place": 2})
+    both = invariants.linked(people, {"sexes": ["age", "sex"], "places": ["age", "place"]}, [["age"]])
+    pure = Problem(both.workload(), both.protect(0.5, 2))
+    return {
+        "linked projected": design(pure, "projected_laplace").mechanism,
+        "linked integers": design(replace(pure, notion="gaussian"), "lattice_gaussian").mechanism,
     }
 
 
@@ -165,6 +177,7 @@ def specimens() -> dict[str, Specified]:
         "table plan": full_plan(),
         **lattices(),
         **staircases(),
+        **linked(),
         **marginals(),
         **structured(),
         **odds_ratio_tests(),
