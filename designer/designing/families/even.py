@@ -66,11 +66,9 @@ def even_noise(
     lower = None
     if objective is not None and isinstance(relation, InvariantChanges):
         lower = _least_loss(problem, relation, relation.without_list, order)
-    return (
-        made
-        if lower is None or objective is None
-        else claimed(problem, made, Bound(objective, lower * BELOW, BY_SYMMETRY, on_grid=order == "l1"))
-    )
+    if lower is None or objective is None:
+        return made
+    return claimed(problem, made, Bound(objective, lower * BELOW, BY_SYMMETRY, on_grid=order == "l1"))
 
 
 def _table_weights(relation: LinkedChanges, order: NormOrder, moving: NDArray[np.bool_]) -> Floats:
@@ -89,8 +87,7 @@ def _frozen(
 ) -> AdditiveMechanism:
     """The mechanism on its grid, with a silent coordinate for every public row where the noise is projected."""
     relation = problem.relation
-    whole = falloff == "exponential"  # counts with whole numbers of noise (docs/theory/scales.md)
-    grid = Grid.for_scales(np.eye(relation.size), 1 / norm.map, whole=whole)
+    grid = Grid.for_scales(np.eye(relation.size), 1 / norm.map, whole=norm.order == "l1")
     if projected:
         public = relation.public_rows()
         grid = Grid(grid.exponents + Grid.for_scales(public, np.zeros(len(public))).exponents)
@@ -107,10 +104,10 @@ def _least_loss(problem: Problem, relation: InvariantChanges, known: KnownChange
     cost = float(problem.costs[0])
     if isinstance(known, Bounded):
         return None
-    if order == "l1":  # equal scales c = |v|_1 / epsilon by symmetry, v the longest change
-        scale = length_of(known.lengths.longest("l1"), "l1") / relation.epsilon
-        power, unit = (1, 1.0) if problem.loss == "absolute" else (2, 2.0)
-        return cost * share * unit * NoiseCost.of(np.ones(1), power, np.ones(1)).value(np.array([1 / scale]))
+    if order == "l1":  # equal weights epsilon / |v|_1 by symmetry, v the longest change, on whole numbers
+        weight = np.array([relation.epsilon / length_of(known.lengths.longest("l1"), "l1")])
+        power = 1 if problem.loss == "absolute" else 2
+        return cost * share * power * NoiseCost.of(np.ones(1), power, np.ones(1)).value(weight)
     if problem.loss == "absolute":
         return None
     total = _least_variance(known, relation.invariant.freedom)

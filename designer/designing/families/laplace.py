@@ -6,8 +6,6 @@ With weights `w_k = 1 / c_k` the privacy condition `sum_k |u_k| / c_k <= b` of D
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from designer import metrics
@@ -48,7 +46,7 @@ def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechani
     if not heard.any():
         return mechanism(problem, "laplace", np.full(len(heard), np.inf), Bound(OBJECTIVES[problem.loss], 0.0, ""))
     moving = sensitivity.among(heard)
-    steps = in_units(problem).steps(problem)[heard]
+    steps = in_units(problem.workload.dense(), problem.relation).steps[heard]
     solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance, steps)
     if not solution.status.usable:
         raise DesignFailed(f"laplace: {solution.status.value}")
@@ -190,9 +188,8 @@ def mechanism(problem: Problem, family: str, weights: Floats, bound: Bound | Non
 
     weights: (K,), infinite for an answer without noise.
     """
-    whole = in_units(problem)
-    measured = whole.measured_weights(weights)
-    coordinates = replace(whole.coordinates, heard=np.isfinite(measured))
+    whole = in_units(problem.workload.dense(), problem.relation)
+    measured, coordinates = whole.weights(weights), whole.coordinates(np.isfinite(weights))
     return freeze(problem, family, coordinates, 1 / measured, lambda _: weighted_l1(measured), "exponential", bound, whole=True)
 
 
