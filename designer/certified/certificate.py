@@ -13,8 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from designer.certified.by_length import ByLength, Longest
 from designer.certified.norms import Norm
-from designer.certified.sensitivity import ByLength, Longest, SensitivitySet
+from designer.certified.sensitivity import SensitivitySet
 from designer.certified.steep import RatioBounds
 from designer.errors import NotPrivate
 from designer.question.relation import Block

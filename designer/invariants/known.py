@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.sensitivity import Longest
+from designer.certified.by_length import Longest
 from designer.invariants.changes import sums_are_exact
 from designer.invariants.cycles import long_cycles
 from designer.invariants.lengths import Change, Lengths, Order, known_lengths

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.certified.by_length import ByLength, Longest
 from designer.certified.norms import NormOrder as Order
-from designer.certified.sensitivity import ByLength, Longest
+from designer.certified.unlisted import UnlistedSet
 from designer.errors import InvalidProblem
 from designer.invariants.bounded import bounded_changes, in_row_space
 from designer.invariants.changes import ChangeRelation, change_words, points_of_change, sums_are_exact
@@ -298,6 +299,9 @@ class LinkedChanges(ChangeRelation, ByLength):
         reached = measured(best, weights, order)
         close = bound - reached <= bound * Fraction(1, 2**70)  # the roots of the tables were rounded up one by one
         return Longest(bound, bound if close else reached, best, "changes of linked tables")
+
+    def set_of(self, matrix: Floats) -> UnlistedSet:
+        return UnlistedSet(self, matrix)
 
     @property
     def separates(self) -> bool:

@@ -11,7 +11,8 @@ import pytest
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load
 from designer.certified.certificate import certify
 from designer.certified.norms import Norm
-from designer.certified.sensitivity import SensitivitySet, UnlistedSet
+from designer.certified.sensitivity import SensitivitySet
+from designer.certified.unlisted import UnlistedSet
 from designer.invariants.bounded import bounded_changes, require_boundable
 from designer.invariants.lengths import length_of
 from designer.invariants.lines import line_table
