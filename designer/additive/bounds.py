@@ -67,12 +67,24 @@ def error_bounds(mechanism: AdditiveLaw, n: float, delta: float) -> ErrorBounds:
         raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].")
     entries = np.abs(mechanism.effective - mechanism.workload.dense())
     bias = (n * float(entries.sum()), n * math.sqrt(float((entries**2).sum())), n * float(entries.max()))
-    plain = mechanism.norm.order == "l1" and mechanism.norm.map.ndim == 1 and mechanism.reconstruction is None
-    noise = laplace_noise(mechanism.scales, mechanism.grid.steps, delta) if plain else joint_noise(mechanism, delta)
-    squared, l1, l2, linf, tail = noise
+    apart = _apart(mechanism)
+    squared, l1, l2, linf, tail = joint_noise(mechanism, delta) if apart is None else laplace_noise(*apart, delta)
     return ErrorBounds(
         n, delta, 2 * bias[1] ** 2 + 2 * squared, bias[0] + l1, bias[1] + l2, bias[2] + linf, bias[2] + tail, bias
     )
+
+
+def _apart(mechanism: AdditiveLaw) -> tuple[Floats, Floats] | None:
+    """Scales and steps of the answers, (K,), where each has Laplace noise of its own, independent of the others; None
+    elsewhere."""
+    if mechanism.norm.order != "l1" or mechanism.norm.map.ndim != 1:
+        return None
+    if mechanism.reconstruction is None:
+        return mechanism.scales, mechanism.grid.steps
+    own, heard = mechanism.noise.own_rows(mechanism.reconstruction), mechanism.noise.heard
+    if own is None or (np.count_nonzero(own, axis=0) > 1).any():
+        return None
+    return own @ (1 / mechanism.norm.map[heard]), own @ mechanism.grid.steps[heard]
 
 
 def laplace_noise(scales: Floats, steps: Floats, delta: float) -> tuple[float, float, float, float, float]:

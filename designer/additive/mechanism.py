@@ -24,7 +24,8 @@ from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, ce
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
 from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, TIMING, Guarantee, budget_range
-from designer.certified.norms import NORM, Norm, norm_from_spec, norm_to_spec
+from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
+from designer.certified.norms import Norm
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import InvalidProblem, InvalidSpec
@@ -49,12 +50,11 @@ class AdditiveMechanism(Mechanism):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
 
     family: one of `designer.certified.family_names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is
-    hidden. norm, falloff: the noise, on R measured coordinates.
-    grid: the steps of M and z. measured: M before rounding, (R, N); None for Q itself.
-    reconstruction: (K, R), None for the identity. projected: Q are the counts of the elements, their noise projected onto
-    what changes reach; measured and reconstruction then follow from the relation, and a spec holds neither.
-    allow_vacuous: accept a mechanism that hides nothing; such a mechanism is refused otherwise. delta: promise (b, delta) for
-    every change of budget b, by rounded normal or exponential noise; None for the notion of the fall-off itself.
+    hidden. norm, falloff: the noise, on R measured coordinates. grid: the steps of M and z. measured: M before rounding, (R,
+    N); None for Q itself. reconstruction: (K, R), None for the identity. projected: Q are the counts of the elements, their
+    noise projected onto what changes reach; measured and reconstruction then follow from the relation, and a spec holds
+    neither. allow_vacuous: accept a mechanism that hides nothing; such a mechanism is refused otherwise. delta: promise (b,
+    delta) for every change of budget b, by rounded normal or exponential noise; None for the notion of the fall-off itself.
     Construction certifies `norm(u) <= b`, or at most what (b, delta) allows, for every protected difference u of M, and raises
     `NotPrivate` otherwise.
     """
@@ -186,9 +186,8 @@ class AdditiveMechanism(Mechanism):
         """Laplace scales (l1 norms only) of answers of one measured coordinate each, (K,), else of these, (R,); 0: no noise."""
         if self.norm.map.ndim != 1:
             raise InvalidProblem(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
-        rows = np.abs(self.noise.rows(self.reconstruction))
-        one_each = self.reconstruction is not None and (np.count_nonzero(rows, axis=1) <= 1).all()
-        return rows @ (1.0 / self.norm.map[self.noise.heard]) if one_each else 1.0 / self.norm.map
+        own = self.noise.own_rows(self.reconstruction)
+        return 1.0 / self.norm.map if own is None else own @ (1.0 / self.norm.map[self.noise.heard])
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""
@@ -257,8 +256,7 @@ class AdditiveMechanism(Mechanism):
         return np.asarray(np.abs(self.effective - self.workload.dense()).max(axis=1))
 
     def error_bounds(self, n: float, delta: float = 0.05) -> ErrorBounds:
-        """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity,
-        and with probability 1 - delta."""
+        """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, with probability 1 - delta."""
         return error_bounds(self, positive(n, "n"), delta)
 
     def accuracy(

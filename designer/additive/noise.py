@@ -19,19 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.additive.grid import Grid
+from designer.certified.bundle_norm import BundleNorm
 from designer.certified.norms import Gauge, Norm
 from designer.errors import InvalidProblem
 from designer.sampling.bodies.box_grid import BoxGrid
+from designer.sampling.bodies.bundle_grid import BundleGrid
 from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.bodies.polytope_grid import PolytopeGrid
-from designer.sampling.bodies.round_and_reject import NormLaw, RoundAndReject
+from designer.sampling.bodies.round_and_reject import GridNorm, NormLaw, RoundAndReject
 from designer.sampling.bodies.star_triangulation import Rationals
 from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.rounded_normal import RoundedNormal, RoundedVector, rounded_absolutes, rounded_variances
 from designer.values.arrays import Floats
-from solvers.programs.absolute_moments import mean_absolute
+from solvers.programs.absolute_moments import mean_absolute, mean_absolute_of_geometrics
 
 # More exponentials than this in one answer are simulated rather than recursed over: a
 # standard error of about 0.3 % of the value.
@@ -75,6 +77,14 @@ class Noise:
         """The map from heard coordinates to answers, (K, s)."""
         return np.eye(len(self.steps))[:, self.heard] if reconstruction is None else reconstruction[:, self.heard]
 
+    def own_rows(self, reconstruction: Floats | None) -> Floats | None:
+        """The sizes of these rows, (K, s), where every answer has at most one measured coordinate of its own; None elsewhere.
+
+        reconstruction: (K, R), or None, whose coordinates are the answers already.
+        """
+        rows = None if reconstruction is None else np.abs(self.rows(reconstruction))
+        return None if rows is None or (np.count_nonzero(rows, axis=1) > 1).any() else rows
+
     def variances(self, reconstruction: Floats | None) -> Floats:
         """Variance of each answer, `diag(T covariance T')` with T the reconstruction.
 
@@ -91,9 +101,9 @@ class Noise:
         """
         if self.own_absolutes is not None and reconstruction is None:
             return self._spread_out(self.own_absolutes)
-        rows = self.rows(reconstruction)
-        if self.own_absolutes is not None and (np.count_nonzero(rows, axis=1) <= 1).all():
-            return np.abs(rows) @ self.own_absolutes
+        rows, own = self.rows(reconstruction), self.own_rows(reconstruction)
+        if self.own_absolutes is not None and own is not None:
+            return np.asarray(own @ self.own_absolutes)
         if self.absolute is not None:
             return self.absolute(rows)
         drawn = self.draw(SIMULATED_DRAWS, SeededEntropy(0))[:, self.heard] * self.steps[self.heard]
@@ -127,7 +137,8 @@ Maker = Callable[[Norm, NDArray[np.intp], Floats, list[Fraction]], Noise]
 
 def require_sampler(norm: Norm, falloff: str) -> tuple[str, str, str]:
     """The kind of norm and fall-off that an exact sampler serves; `InvalidProblem` where none does."""
-    kind = ("gauge" if isinstance(norm, Gauge) else norm.order, "diagonal" if norm.map.ndim == 1 else "matrix", falloff)
+    order = "gauge" if isinstance(norm, Gauge) else "bundles" if isinstance(norm, BundleNorm) else norm.order
+    kind = (order, "diagonal" if norm.map.ndim == 1 else "matrix", falloff)
     if kind not in _makers():
         raise InvalidProblem(f"norm: no exact sampler for a {kind[1]} norm of order {kind[0]} with {falloff} fall-off.")
     return kind
@@ -155,6 +166,7 @@ def _makers() -> dict[tuple[str, str, str], Maker]:
         ("l2", "matrix", "rounded_gaussian"): _rounded_vector,
         ("linf", "diagonal", "exponential"): _box,
         ("gauge", "matrix", "exponential"): _gauge,
+        ("bundles", "matrix", "exponential"): _bundles,
     }
 
 
@@ -183,10 +195,15 @@ def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fra
     def absolute(rows: Floats) -> Floats:
         return mean_absolute(np.hstack([rows * scales, -rows * scales]))
 
+    def on_steps(rows: Floats) -> Floats:
+        kinds, place = np.unique(np.abs(rows), axis=0, return_inverse=True)
+        found = mean_absolute_of_geometrics(kinds * units[heard], np.array([float(rate) for rate in law.rates]))
+        return np.asarray(found[place.ravel()])
+
+    fine, several = max(law.rates) < FINE_RATE, 2 * len(heard) <= LONGEST_RECURSION
     covariance = np.diag(_in_units(law.variance(), units[heard]))
-    fine = max(law.rates) < FINE_RATE
-    recursion = absolute if fine and 2 * len(heard) <= LONGEST_RECURSION else None
-    return Noise(law, heard, units, covariance, recursion, law.mean_absolute() * units[heard])
+    combined = (absolute if fine else on_steps) if several else None
+    return Noise(law, heard, units, covariance, combined, law.mean_absolute() * units[heard])
 
 
 def _independent_gaussian(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
@@ -245,33 +262,56 @@ def _box(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fractio
 
 
 def _gauge(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
-    """The gauge of a polytope: on the cone of a simplex z = sum t_i v_i with standard exponentials t_i."""
+    """The gauge of a polytope."""
     assert isinstance(norm, Gauge)
     s = len(heard)
+    sampler = _Lazy(partial(gauge_grid, norm, tuple(steps)), norm.body.simplices.size)
+    return Noise(sampler, heard, units, (s + 1) * (s + 2) * norm.second_moment, partial(_of_cones, norm))
 
-    def absolute(rows: Floats) -> Floats:
-        vertices = norm.scale * norm.body.vertices.floats
-        signed = np.concatenate([vertices, -vertices])[norm.body.simplices]
-        return np.array([norm.body.weights @ mean_absolute(signed @ row) for row in rows])
 
-    sampler = _Lazy(norm, tuple(steps))
-    if norm.body.simplices.size <= PROVEN_AT_ONCE:
-        sampler.prove()
-    return Noise(sampler, heard, units, (s + 1) * (s + 2) * norm.second_moment, absolute)
+def _of_cones(norm: Gauge, rows: Floats) -> Floats:
+    """E|a z| for each row a under the gauge's own law: on the cone of a simplex z = sum t_i v_i with standard exponentials."""
+    vertices = norm.scale * norm.body.vertices.floats
+    signed = np.concatenate([vertices, -vertices])[norm.body.simplices]
+    return np.array([norm.body.weights @ mean_absolute(signed @ row) for row in rows])
+
+
+def _bundles(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
+    """Gauges of bundles, z_B = r_B U_B, U_B uniform on the ball of g_B: r_B from Gamma(s_B + 1), independent, for the sum, one
+    r from Gamma(s + 1) for the largest. Bundles are uncorrelated."""
+    assert isinstance(norm, BundleNorm)
+    s = len(heard)
+    places = [np.searchsorted(heard, bundle) for bundle in norm.places]
+    covariance, absolutes = np.zeros((s, s)), np.zeros(s)
+    for gauge, where in zip(norm.gauges, places, strict=True):
+        own = gauge.dimension
+        shared = own if norm.combine == "sum" else s
+        covariance[np.ix_(where, where)] = (shared + 1) * (shared + 2) * gauge.second_moment
+        absolutes[where] = (shared + 1) / (own + 1) * _of_cones(gauge, np.eye(own))
+    sampler = _Lazy(partial(_bundle_grid, norm, places, steps), sum(gauge.body.simplices.size for gauge in norm.gauges))
+    return Noise(sampler, heard, units, covariance, own_absolutes=absolutes)
+
+
+def _bundle_grid(norm: BundleNorm, places: list[NDArray[np.intp]], steps: list[Fraction]) -> BundleGrid:
+    """The norm in grid steps, on the coordinates that get noise."""
+    parts = [gauge_grid(g, tuple(steps[k] for k in where.tolist())) for g, where in zip(norm.gauges, places, strict=True)]
+    return BundleGrid(parts, [where.tolist() for where in places], norm.combine)
 
 
 class _Lazy:
-    """The sampler of a polytope gauge, built at the first draw where proving its triangulation
-    takes longer than all moments."""
+    """The sampler of polytope gauges, built at once or, where proving `size` indices of
+    triangulations takes longer than all moments, at the first draw."""
 
-    def __init__(self, norm: Gauge, steps: tuple[Fraction, ...]) -> None:
-        self.norm, self.steps = norm, steps
+    def __init__(self, grid: Callable[[], GridNorm], size: int) -> None:
+        self.grid = grid
         self.sampler: RoundAndReject | None = None
+        if size <= PROVEN_AT_ONCE:
+            self.prove()
 
     def prove(self) -> RoundAndReject:
         """The sampler, its triangulation proven; `InvalidProblem` where it cannot be, or where noise and steps do not fit."""
         if self.sampler is None:
-            self.sampler = RoundAndReject(gauge_grid(self.norm, self.steps))
+            self.sampler = RoundAndReject(self.grid())
         return self.sampler
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ AdditiveFamily = Literal[
     "k_norm",
     "ellipsoid",
     "box",
+    "bundles",
     "strategy_laplace",
     "strategy_gaussian",
     "laplace_joint",

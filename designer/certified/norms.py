@@ -18,21 +18,6 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.values.arrays import Floats, Immutable, frozen
-from designer.values.json_text import array, require_keys
-from designer.values.schema import (
-    MATRIX,
-    POSITIVE,
-    POSITIVE_BUDGET,
-    POSITIVE_VECTOR,
-    Named,
-    either,
-    exactly,
-    keys,
-    list_of,
-    number,
-    one_of,
-    record,
-)
 from solvers.exact.rational import dyadic_integers, root_above
 
 if TYPE_CHECKING:
@@ -287,42 +272,3 @@ def _corners(differences: Floats, budgets: Floats) -> Points:
 
     exact = [Fraction(float(b)) for b in budgets]
     return Points.of([[Fraction(float(c)) / b for c in row] for row, b in zip(differences, exact, strict=True)])
-
-
-WEIGHTS = either(
-    list_of(POSITIVE_BUDGET),
-    list_of(list_of(either(number(), exactly("inf")))),
-)
-MAPPED = Named(
-    "mapped_norm",
-    record(
-        {"map": WEIGHTS, "order": one_of("l1", "l2", "linf")},
-        note='||u|| = |map u|_order; a vector is a diagonal; "inf" in it, or a column of "inf", is a coordinate without noise.',
-    ),
-)
-GAUGE = Named(
-    "gauge",
-    record(
-        {"order": exactly("gauge"), "differences": MATRIX, "budgets": POSITIVE_VECTOR, "scale": POSITIVE},
-        note="The norm whose unit ball is scale * conv{+-differences_m / budgets_m}.",
-    ),
-)
-NORM = Named("norm", either(MAPPED, GAUGE))
-FALLOFF = one_of("exponential", "gaussian")
-
-
-def norm_to_spec(norm: Norm) -> dict[str, Any]:
-    """A gauge by the vectors that span its body, any other norm by its map."""
-    if isinstance(norm, Gauge):
-        return {"order": "gauge", "differences": norm.differences, "budgets": norm.budgets, "scale": norm.scale}
-    return {"order": norm.order, "map": norm.map}
-
-
-def norm_from_spec(spec: Any) -> Norm:
-    """The norm of a spec, a gauge or a map; the constructors check the numbers."""
-    if isinstance(spec, dict) and spec.get("order") == "gauge":
-        require_keys(spec, keys(GAUGE), "norm")
-        scale = float(array(spec["scale"], 0, "norm.scale"))
-        return Gauge(array(spec["differences"], 2, "norm.differences"), array(spec["budgets"], 1, "norm.budgets"), scale)
-    require_keys(spec, keys(MAPPED), "norm")
-    return Norm(array(spec["map"], 2 if isinstance(spec["map"][0], list) else 1, "norm.map"), spec["order"])

@@ -15,9 +15,11 @@ from designer.additive.interface import Falloff, Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.additive.promise import with_lengths
 from designer.certified.optimality import Optimality
+from designer.certified.sensitivity import SensitivitySet
 from designer.designing.family import Family
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed
+from designer.question.relation import Relation
 
 # The fall-off that families of a notion have, and that of their noise under a delta.
 FALLOFFS: dict[str, tuple[Falloff, Falloff]] = {
@@ -39,17 +41,22 @@ def under_the_notion(family: Family, problem: Problem, options: Mapping[str, Any
             "such as 'gaussian' or 'laplace'."
         )
     frozen = replace(made, relation=problem.relation, falloff=falloff, delta=problem.delta, optimality=None)
-    return frozen.annotated(made.provenance, _claim(problem, frozen, made.optimality, relation.budget_error))
+    return frozen.annotated(made.provenance, _claim(problem, frozen, made.optimality, relation))
 
 
-def _claim(problem: Problem, made: AdditiveMechanism, claim: Optimality | None, error: float) -> Optimality | None:
+def _claim(problem: Problem, made: AdditiveMechanism, claim: Optimality | None, relation: Relation) -> Optimality | None:
     """The claim at the noise that is drawn, of which the rounding is part.
 
-    The program saw lengths that may be too short by a relative `error`, so no design has a loss below its bound for lengths
-    that much longer.
+    The program saw lengths that may be too short by a relative error, so no design has a loss below its bound for lengths
+    that much longer. On whole numbers losses fall faster than by their power, by at most the weight of one step that a
+    coordinate could have alone.
     """
     if claim is None:
         return None
+    error = relation.budget_error
     value = problem.loss_of(made.query_variances()) if made.falloff == "rounded_gaussian" else claim.value
-    power = 1 if problem.loss == "absolute" else 2
+    power = 1.0 if problem.loss == "absolute" else 2.0
+    if made.falloff == "exponential" and made.norm.order == "l1":
+        alone = SensitivitySet.of(made.grid.values(made.integers), relation).worst_coordinates()[made.noise.heard]
+        power += float((made.grid.steps[made.noise.heard] / alone).max(initial=0.0)) * (1 + 2 * error)
     return replace(claim, value=value, lower_bound=claim.lower_bound / (1 + 2 * error) ** power)

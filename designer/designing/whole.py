@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.additive.grid import LARGEST, coarsest_exponent
+from designer.certified.sensitivity import SensitivitySet
 from designer.designing.measured import DEPENDENT, Coordinates
-from designer.designing.problem import Problem
-from designer.question.relation import Indices
+from designer.question.relation import Indices, Relation
 from designer.values.arrays import Floats
 
 # A query of larger multiples keeps its grid: noise at the budgets of such a query cannot be told from continuous noise.
@@ -28,54 +29,66 @@ DENOMINATOR, ENTRIES = 1000, 1000
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """The K queries, each measured in its own unit: `Q = diag(units) M + C P`, M the first K rows of what is measured, P rows
-    that no protected change moves.
+    """Rows, (R, N), as whole multiples of units: `diag(units) multiples + shares public`.
 
-    units: (K,); 1 where the query is measured as it is.
+    multiples: (R, N). units: (R,), 1 for a row that stays as it is. public: (P, N), rows that no protected change moves.
+    shares: (R, P).
     """
 
-    coordinates: Coordinates
+    multiples: Floats
     units: Floats
+    public: Floats
+    shares: Floats
 
-    def measured_weights(self, weights: Floats) -> Floats:
-        """Weights of the measured rows, (R,), for weights of the answers, (K,); infinite where there is no noise."""
-        full = np.full(len(self.coordinates.heard), np.inf)
-        full[: len(weights)] = weights * self.units
-        return full
+    @property
+    def steps(self) -> Floats:
+        """The steps of the coarsest grid of every row, in the units of the row itself, (R,)."""
+        return np.ldexp(self.units, [coarsest_exponent(row) for row in self.multiples])
 
-    def steps(self, problem: Problem) -> Floats:
-        """The steps of the coarsest grid of every query, in the units of its answer, (K,)."""
-        rows = self.coordinates.matrix(problem)[: len(self.units)]
-        return np.ldexp(self.units, [coarsest_exponent(row) for row in rows])
+    @property
+    def changed(self) -> bool:
+        """Whether some row does not stay as it is."""
+        return len(self.public) > 0 or bool((self.units != 1).any())
+
+    def coordinates(self, heard: NDArray[np.bool_], reconstruction: Floats | None = None) -> Coordinates:
+        """Where to measure: the multiples, and the public rows beside them.
+
+        heard: (R,), the rows with noise. reconstruction: (K, R), the answers from these; None: they are them.
+        """
+        if not self.changed:
+            return Coordinates(None if reconstruction is None else self.multiples, reconstruction, heard)
+        rows = np.hstack([np.diag(self.units), self.shares])
+        noisy = np.append(heard, np.zeros(len(self.public), dtype=bool))
+        return Coordinates(
+            np.vstack([self.multiples, self.public]), rows if reconstruction is None else reconstruction @ rows, noisy
+        )
+
+    def weights(self, weights: Floats) -> Floats:
+        """Weights of what is measured, (R + P,), for weights of the rows, (R,); infinite where there is no noise."""
+        return np.append(weights * self.units, np.full(len(self.public), np.inf))
 
 
-def in_units(problem: Problem) -> Whole:
-    """Every query in the largest unit of which its protected differences are multiples, found exactly or up to `DEPENDENT`.
+def in_units(rows: Floats, relation: Relation) -> Whole:
+    """Every row in the largest unit of which its protected differences are multiples, found exactly or up to `DEPENDENT`.
 
     Constants are set aside where a relation of single records publishes the sizes of its components.
+    rows: (R, N).
     """
-    queries = problem.workload.dense()
-    heard = ~problem.sensitivity().silent_coordinates()
-    first = _first_of_component(problem)
-    found = {k: _unit(queries[k], first) for k in np.flatnonzero(heard).tolist()}
-    scaled = {k: part for k, part in found.items() if part is not None}
-    if not scaled:
-        return Whole(Coordinates(None, None, heard), np.ones(len(queries)))
-    units, rows = np.ones(len(queries)), queries.copy()
-    offsets = np.zeros_like(queries)
-    for k, (unit, multiples) in scaled.items():
-        units[k], rows[k] = unit, multiples
-        off = queries[k] - unit * multiples
-        offsets[k] = off[first] * ((first >= 0) & (np.abs(off[first]) > DEPENDENT * np.abs(queries[k]).max()))
+    heard = ~SensitivitySet.of(rows, relation).silent_coordinates()
+    first = _first_of_component(relation)
+    units, multiples, offsets = np.ones(len(rows)), rows.copy(), np.zeros_like(rows)
+    for k in np.flatnonzero(heard).tolist():
+        if (found := _unit(rows[k], first)) is not None:
+            units[k], multiples[k] = found
+            off = (rows[k] - units[k] * multiples[k])[first]
+            offsets[k] = off * ((first >= 0) & (np.abs(off) > DEPENDENT * np.abs(rows[k]).max()))
     public, shares = _public(first, offsets)
-    noisy = np.append(heard, np.zeros(len(public), dtype=bool))
-    return Whole(Coordinates(np.vstack([rows, public]), np.hstack([np.diag(units), shares]), noisy), units)
+    return Whole(multiples, units, public, shares)
 
 
-def _first_of_component(problem: Problem) -> Indices:
+def _first_of_component(relation: Relation) -> Indices:
     """For every element the first one of its connected component, -1 in that of the origin and where several records change at
     once, (N,)."""
-    relation = problem.relation
     none = np.full(relation.size, -1, dtype=np.intp)
     if not relation.single_records:
         return none

@@ -13,6 +13,7 @@ from designer.values.schema import (
     BOOLEAN,
     COUNT,
     DELTA,
+    MATRIX,
     POSITIVE,
     Fragment,
     Named,
@@ -150,7 +151,14 @@ TARGETS: Schema = {
     ),
     "dependentRequired": {"relative_error": ["reference"], "reference": ["relative_error"]},
 }
-OPTION_TYPES: Mapping[str, Fragment] = {"float": number(), "int": whole(), "str": text(), "bool": BOOLEAN}
+# An option of any type is rows of numbers, which a builder checks itself.
+OPTION_TYPES: Mapping[str, Fragment] = {
+    "float": number(),
+    "int": whole(),
+    "str": text(),
+    "bool": BOOLEAN,
+    "object": MATRIX,
+}
 
 
 def allowed(form: Schema) -> set[str]:
@@ -165,7 +173,7 @@ def design_forms() -> list[Schema]:
     solver = {"solver": text(), "solver_options": {"type": "object"}}
     own = {"solver": exactly("auto")}
     return [
-        record({}, {"family": exactly("auto"), "seconds": POSITIVE, **solver}),
+        record({}, {"family": exactly("auto"), "seconds": POSITIVE, "strategy": MATRIX, **solver}),
         *(
             record({"family": exactly(family.name)}, {**_options(family.build), **(solver if family.has_program else own)})
             for family in FAMILIES
@@ -174,11 +182,10 @@ def design_forms() -> list[Schema]:
 
 
 def _options(build: object) -> dict[str, Fragment]:
-    """The parameters of a builder after the problem, each by its annotation; without matrices, which are given in Python."""
+    """The parameters of a builder after the problem, each by its annotation."""
     assert callable(build)
     parameters = list(inspect.signature(build).parameters.values())[1:]
-    annotations = {parameter.name: str(parameter.annotation) for parameter in parameters}
-    return {name: _typed(annotation) for name, annotation in annotations.items() if annotation != "object | None"}
+    return {parameter.name: _typed(str(parameter.annotation)) for parameter in parameters}
 
 
 def _typed(annotation: str) -> Fragment:

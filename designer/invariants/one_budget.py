@@ -95,6 +95,13 @@ class InvariantChanges(ChangeRelation, ByLength):
     def longest(self, weights: Floats, order: Order) -> Longest:
         return self.without_list.longest(weights, order)
 
+    @property
+    def separates(self) -> bool:
+        return self.without_list.separates
+
+    def long_changes(self, weights: Floats, order: Order, limit: int) -> list[Change]:
+        return self.without_list.long_changes(weights, order, limit)
+
     def unmoved(self, rows: Floats) -> Booleans:
         return self.without_list.unmoved(rows)
 

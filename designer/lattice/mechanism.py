@@ -23,7 +23,8 @@ from designer.certified.certificate import PrivacyCertificate, Witness, certify,
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import LATTICE_FAMILIES, require_family
 from designer.certified.guarantee import TIMING, Guarantee
-from designer.certified.norms import Gauge, Norm, norm_from_spec, norm_to_spec
+from designer.certified.norm_specs import norm_from_spec, norm_to_spec
+from designer.certified.norms import Gauge, Norm
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import DesignFailed, InvalidProblem
@@ -114,9 +115,7 @@ class LatticeMechanism(Mechanism):
 
     def _require_draws(self) -> None:
         """What exact samplers refuse is no mechanism: norms that none serves, rates and variances out of their range.
-
-        Above `SLOW_BASIS` dimensions only the kind of the norm is looked at: the sampler then
-        takes seconds and is made at the first draw.
+        Above `SLOW_BASIS` dimensions only the kind of the norm is looked at: the sampler takes seconds, at the first draw.
         """
         if self.chain is not None:
             return
@@ -178,9 +177,8 @@ class LatticeMechanism(Mechanism):
         """The integer kernel of the constraints with a reduced basis: time grows with the rank cubed, 60 s at 1,000."""
         if self.dimension > LARGEST_BASIS:
             raise DesignFailed(
-                f"{self.family}: the lattice of the invariant has rank {self.dimension}, and a basis is reduced up to "
-                f"{LARGEST_BASIS}; lattice_gaussian, the shape l1 for classes and lattice_rows for margins need none. "
-                "Or publish more statistics, or merge elements."
+                f"{self.family}: the lattice has rank {self.dimension}, and a basis is reduced up to {LARGEST_BASIS}; use "
+                "lattice_gaussian, the shape l1 for classes or lattice_rows for margins, which need none, or merge elements."
             )
         if self.dimension > SLOW_BASIS:
             announce(f"reducing a lattice basis of rank {self.dimension}")

@@ -20,7 +20,7 @@ from designer.additive.interface import CONFIDENCE
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.family_names import ROW_FAMILIES
 from designer.certified.guarantee import Guarantee
-from designer.certified.norms import NORM, norm_from_spec, norm_to_spec
+from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.structure import Structure
 from designer.lattice.answer_bounds import error_bounds_of_rows, margin_bounds_of_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from designer.certified.family_names import LATTICE_FAMILIES
 from designer.certified.guarantee import RATIO
-from designer.certified.norms import FALLOFF, NORM
+from designer.certified.norm_specs import FALLOFF, NORM
 from designer.question.workload import WORKLOAD
 from designer.relations.kinds import OF_INVARIANTS
 from designer.sampling.lattices.lattice_chain import ChainPlan

@@ -6,6 +6,7 @@ from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.release import MarginalRelease
+from designer.marginals.whole import WholeTables, whole_tables
 from designer.marginals.workload import MarginalWorkload
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "MarginalRelease",
     "MarginalWorkload",
     "Presence",
+    "WholeTables",
     "design_marginals",
     "least_marginal_budget",
+    "whole_tables",
 ]

@@ -238,7 +238,7 @@ def _precision(gram: Floats) -> Floats:
 def _p_identity(gram: Floats) -> Floats:
     """Rows (n + k, n), columns of l1 norm 1, of least error found."""
     n = len(gram)
-    theta, _ = best_p_identity(gram, np.ones(n), max(1, round(n / SHARE)), STARTS, np.random.default_rng(0), STEPS)
+    theta, _ = best_p_identity(gram, np.ones(n), max(1, round(n / SHARE)), STARTS, 0, STEPS)
     return p_identity_matrix(theta, np.ones(n))
 
 

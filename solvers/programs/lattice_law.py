@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.deadline import is_over
+from solvers.deadline import is_over, time_left
 from solvers.exact.rational import float_above
 from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
 from solvers.lattices.steps import FAR, Points, Walks, moves
@@ -25,8 +25,9 @@ from solvers.lattices.symmetries import Matrix, keeps_form, keeps_rows, symmetri
 from solvers.solution import Solution, relative_gap
 from solvers.status import Status
 
-DOMAINS = ((800, 12), (2500, 16))  # orbits, and how faint their points may be, exp(-12): until the gap is closed
-MOST_ROWS = 60_000
+# Orbits, how faint their points may be, exp(-12), and the gap above which the domain is worth its time, in seconds.
+DOMAINS = ((800, 12, 0.0, 1.0), (2500, 16, 0.0, 2.0), (6000, 16, 1e-3, 6.0), (12_000, 20, 5e-3, 20.0))
+MOST_ROWS = 240_000
 WORKING_PLACES = 500_000  # of the box in which the program counts what lies outside its domain
 COUNTED_TAIL = 1e-9  # what lies outside it may be left out of the bound
 ROUNDS = 2
@@ -97,17 +98,18 @@ def least_law(
     """The law of least loss, as peaks, with a lower bound for every law on the coset of `walks`.
 
     ample: at least 1; the bound holds for all laws that no step of cost c changes by more than `exp(ample unit c)`.
-
-    Domains grow until the gap is at most `tolerance`, or their limits are met, or the `time_limit`. Refused before anything is
-    solved: `LawTooWide` where no table of the law fits, `TooFewSymmetries` in four dimensions with fewer than 8.
+    Domains grow until the gap is at most `tolerance`, to their limits, or to the `time_limit`. `LawTooWide` where no table of
+    the law fits, `TooFewSymmetries` in four dimensions with fewer than 8, before anything is solved.
     """
     group = symmetries_of(walks.steps, lambda g: loss.keeps(g) and _keeps_coset(g, walks.shells.halves))
     if walks.steps.dimension > 3 and len(group) < 8:
         raise TooFewSymmetries(f"{walks.steps.dimension} dimensions with {len(group)} symmetries, fewer than 8")
     program = _Program(walks, unit, loss, group, float_above(ample))
     best, least, bound, rounds = program.start, math.inf, 0.0, 0
-    for orbits, faint in DOMAINS:
-        domain, law = program.domain(orbits, faint), best
+    for orbits, faint, worth, seconds in DOMAINS:
+        if rounds and (relative_gap(least, bound) <= worth or time_left() < seconds):
+            break
+        domain, law = program.domain(orbits, faint, program.value(best)), best
         counted = program.counted(domain, law)
         for further in range(ROUNDS):
             if further:  # a chain for half of what is counted keeps rounds from cycling
@@ -136,10 +138,8 @@ def _keeps_coset(g: Matrix, halves: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Domain:
-    """The points whose height from the middle is at most `height`, by orbits.
-
-    places: (n,), in the flat table of the working box. orbits: (n,), the orbit of each. representatives: (o,), places.
-    """
+    """Points, by orbits: their places (n,) in the flat table of the working box, the orbit (n,) of each, and the places (o,) of
+    one representative of each orbit."""
 
     places: NDArray[np.int64]
     orbits: NDArray[np.int64]
@@ -180,10 +180,6 @@ class _Program:
         """The heights of the start in the working box."""
         return self.start.table(self.shells)
 
-    @property
-    def _one_step(self) -> int:
-        return int(self.walks.steps.costs.max())
-
     @cached_property
     def points(self) -> Points:
         return self.walks.shells.points(self.shells)
@@ -197,15 +193,20 @@ class _Program:
         sums, mass = law.sums(self.shells, self.loss.parts, self.parts.shape[1])
         return float(sums.max()) / mass
 
-    def domain(self, orbits: int, faint: int) -> _Domain:
-        """The points of least height with about so many orbits; all of a height, or none."""
+    def domain(self, orbits: int, faint: int, value: float) -> _Domain:
+        """The points of least height with about so many orbits; all of a height, or none. And, where they are few enough, all
+        points of a loss up to `value`: no bound is above the least loss outside."""
         # Whatever is lower than this lies in the box; what is less likely than this, the program cannot tell from nothing.
-        edge = min(math.ceil(self.start.height_beyond(self.shells + 1)) - 1, max(math.floor(faint / self.unit), self._one_step))
+        told = max(math.floor(faint / self.unit), int(self.walks.steps.costs.max()))
+        edge = min(math.ceil(self.start.height_beyond(self.shells + 1)) - 1, told)
         heights = np.unique(self.base[self.base <= edge])
         wanted = min(orbits, MOST_ROWS // len(self.walks.steps.costs)) * len(self.group)
-        counts = np.searchsorted(np.sort(self.base), heights, side="right")
+        cheap = self.parts.mean(axis=1) <= value
+        cheap &= cheap.sum() <= wanted
+        added = cheap.sum() - np.searchsorted(np.sort(self.base[cheap]), heights, side="right")
+        counts = np.searchsorted(np.sort(self.base), heights, side="right") + added
         last = max(int(np.searchsorted(counts, wanted, side="right")) - 1, 0)
-        places = np.flatnonzero(self.base <= heights[last])
+        places = np.flatnonzero((self.base <= heights[last]) | cheap)
         images = np.stack([self.walks.shells.flat(self.points[places] @ g, self.shells) for g in self.group])
         representatives, numbers = np.unique(images.min(axis=0), return_inverse=True)
         return _Domain(places, numbers.ravel(), representatives)
@@ -306,7 +307,7 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Optimum:
-    """A solution of the program: the unknowns, the multipliers of the rows, and the shares of the losses, which sum to 1."""
+    """A solution: the unknowns, the multipliers of the rows, and the shares of the losses, which sum to 1."""
 
     unknowns: NDArray[np.float64]
     multipliers: NDArray[np.float64]
@@ -315,7 +316,7 @@ class _Optimum:
 
 def _optimum(rows: _Rows, costs: NDArray[np.float64], mass: NDArray[np.float64]) -> _Optimum:
     """Minimise the largest of `costs y` over `y >= 0` with `mass y = 1` under the rows."""
-    n, m, sums = len(mass), len(rows.left), len(costs)
+    (sums, n), m = costs.shape, len(rows.left)
     middle = float((costs.sum(axis=1) / mass.sum()).max())
     unknowns, marginals = _minimised(_matrix(rows, costs / middle), np.append(mass, 0.0))
     duals = np.maximum(-marginals, 0.0)

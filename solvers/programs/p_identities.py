@@ -43,17 +43,18 @@ def p_identity_matrix(theta: Array, budget: Array) -> Array:
     return np.asarray(np.vstack([np.eye(budget.size), theta]) * (budget / (1.0 + theta.sum(axis=0))))
 
 
-def best_p_identity(
-    gram: Array, budget: Array, rows: int, restarts: int, random: np.random.Generator, iterations: int
-) -> tuple[Array, int]:
-    """The best T (rows, N) found, and the steps that it took: L-BFGS-B from random starts, all for `RACE` steps, those ahead to
-    the end. T = 0, which is the diagonal strategy, is kept when it is better.
+def best_p_identity(gram: Array, budget: Array, rows: int, restarts: int, seed: int, iterations: int) -> tuple[Array, int]:
+    """The best T (rows, N) found, and the steps that it took: L-BFGS-B from random starts (`seed`), all for `RACE` steps, those
+    ahead to the end. T = 0, which is the diagonal strategy, is kept when it is better.
+
+    gram W: (N, N). budget: (N,).
     """
 
     def objective(flat: Array) -> tuple[float, Array]:
         value, slope = p_identity_error(flat.reshape(rows, -1), gram, budget)
         return value, slope.ravel()
 
+    random = np.random.default_rng(seed)
     starts, count = [random.random(rows * budget.size) for _ in range(restarts)], 0
     if restarts > AHEAD:
         raced = [minimised(objective, start, min(RACE, iterations), nonnegative=True, memory=MEMORY) for start in starts]

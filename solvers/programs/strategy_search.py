@@ -61,7 +61,7 @@ def p_identity(
     w, b = np.asarray(gram, dtype=float), np.asarray(budget, dtype=float)
     changes = Changes.units(b)
     k = max(1, round(b.size / 16)) if rows is None else rows
-    theta, steps = best_p_identity(w, b, k, restarts, np.random.default_rng(seed), iterations)
+    theta, steps = best_p_identity(w, b, k, restarts, seed, iterations)
     fitted = fit_to_budgets(p_identity_matrix(theta, b), changes, "p-identity")
     return _solution(fitted, w, changes, steps, "L-BFGS-B on the p-identity form", lower_bound)
 
@@ -321,11 +321,11 @@ def _for_units(
     """The best of the starts and of p-identity strategies where the changes are unit vectors; `budget` (N,) is infinite for
     elements that none moves, which are not measured."""
     kept = np.isfinite(budget)
-    w, b, random = gram[np.ix_(kept, kept)], budget[kept], np.random.default_rng(seed)
+    w, b = gram[np.ix_(kept, kept)], budget[kept]
     best, steps = best_fixed(gram, changes, {"identity": np.eye(len(gram))} | starts), 0
     lowest = gram_error(gram, best.matrix, changes.span())
     for share in P_SHARES if b.size <= P_SEVERAL else P_SHARES[:1]:
-        theta, taken = best_p_identity(w, b, max(1, round(b.size / share)), P_STARTS, random, P_STEPS)
+        theta, taken = best_p_identity(w, b, max(1, round(b.size / share)), P_STARTS, seed, P_STEPS)
         matrix = np.zeros((b.size + len(theta), len(gram)))
         matrix[:, kept] = p_identity_matrix(theta, b)
         found = fit_to_budgets(matrix, changes, "p-identity")

@@ -26,9 +26,9 @@ from tests.oracles.goodness_of_fit import p_value_of_integers
 FAILURE_PROBABILITY = 1e-6  # of each statistical statement, by Hoeffding or Bernstein; seeds are fixed
 
 
-def simple(n: int = 4, epsilon: float = 1.0, unit: float = 1.0) -> AdditiveMechanism:
-    """Prefix sums in some unit: whole numbers in 1, answers on a fine grid, which never coincide, in 0.1."""
-    return design(Problem(Workload(unit * np.tri(n)), metrics.uniform(n, epsilon)), "laplace").mechanism
+def simple(n: int = 4, epsilon: float = 1.0) -> AdditiveMechanism:
+    """Prefix sums in whole numbers, which never coincide where the budget is tiny."""
+    return design(Problem(Workload(np.tri(n)), metrics.uniform(n, epsilon)), "laplace").mechanism
 
 
 @settings(max_examples=200, deadline=None)
@@ -90,7 +90,7 @@ def test_neighbours_reach_the_same_grid_and_answers_land_on_it() -> None:
 
 
 def test_forked_processes_release_different_noise() -> None:
-    made = simple(unit=0.1)
+    made = simple(epsilon=1e-12)
     made.release([1, 2, 3, 4])  # whatever may be cached is cached before the fork
     seen = []
     for _ in range(4):
@@ -109,7 +109,7 @@ def test_forked_processes_release_different_noise() -> None:
 
 
 def test_no_seed_reaches_a_release() -> None:
-    made = simple(unit=0.1)
+    made = simple(epsilon=1e-12)
     with pytest.raises(TypeError):
         made.release([1, 2, 3, 4], seed=1)
     np.random.seed(1)  # noqa: NPY002

@@ -18,7 +18,13 @@ from designer.relations.kinds import RELATIONS
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 SPECS = {path.stem: path for path in sorted((ROOT / "tests/data/specs_previous").glob("*.json"))}
-NEW = {"taxonomy", "dp-designer/staircase-mechanism"}  # kinds and formats that the version before did not have
+NEW = {
+    "taxonomy",
+    "dp-designer/staircase-mechanism",
+    "dp-designer/structured-mechanism",
+    "linked_tables",
+    "dp-designer/row-mechanism",
+}  # kinds and formats that the version before did not have
 REFUSED = {
     # Two changes more are scanned: the float budgets of their ends do not prove them longer than the way round.
     "laplace_appear_or_change": "certificate: .*; design the mechanism again",

@@ -147,7 +147,8 @@ def test_options_of_families_are_those_of_their_builders() -> None:
         assert not VALIDATOR.is_valid(base | {"design": {"family": family.name, "unknown": 1}})
         for name in family.options():
             fits = [
-                VALIDATOR.is_valid(base | {"design": {"family": family.name, name: value}}) for value in (1, "l1", "cdd", True)
+                VALIDATOR.is_valid(base | {"design": {"family": family.name, name: value}})
+                for value in (1, "l1", "cdd", True, [[1.0, 0.0]])
             ]
             assert any(fits) and not all(fits), (family.name, name)
     assert VALIDATOR.is_valid(base | {"design": {"family": "auto", "seconds": 2}})

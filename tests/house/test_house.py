@@ -59,6 +59,7 @@ def test_import_loads_neither_solvers_nor_plots() -> None:
     programs = {name for name in modules if name.startswith("solvers.")}
     numbers = {name for name in programs if name.startswith("solvers.exact")}
     light = {"solvers.solution", "solvers.status", "solvers.programs"}
+    light |= {"solvers.pairs", "solvers.pairs.tree", "solvers.pairs.walk"}
     light |= {"solvers.programs.absolute_moments", "solvers.programs.factor_bracket", "solvers.deadline"}
     assert families == set() and programs - numbers <= light
 

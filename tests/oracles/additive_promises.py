@@ -202,6 +202,10 @@ def length(norm: Core, u: Matrix) -> float:
     """`||u||`; a coordinate with "inf" in the map, or a column of it, has no noise."""
     if norm["order"] == "gauge":
         return measure(norm, u.tolist()) if u.any() else 0.0
+    if norm["order"] == "bundles":
+        own = [length(bundle["gauge"], u[bundle["places"]]) for bundle in norm["bundles"]]
+        silent = np.setdiff1d(np.arange(norm["size"]), [k for bundle in norm["bundles"] for k in bundle["places"]])
+        return INF if u[silent].any() else {"sum": sum, "max": max}[norm["combine"]](own)
     factor = np.array([[number(w) for w in np.atleast_1d(row)] for row in norm["map"]])
     diagonal = not isinstance(norm["map"][0], list)
     silent = np.isinf(factor.ravel() if diagonal else factor.max(axis=0))

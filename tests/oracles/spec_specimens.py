@@ -154,8 +154,11 @@ def additive() -> dict[str, Specified]:
     costs = Problem(Workload([[1, 0, 2]]), metrics.from_matrix(TRIANGLE) & invariants.total(3).at(2))
     globe = Problem(Workload([[1, 0, 2]]), metrics.great_circle([[0.0, 1.0], [2.0, 3.0], [5.0, 1.0]], 0.01))
     told = Problem(Workload([[1, 0, 2, 0]]), metrics.graph([(0, 1), (1, 2), (2, 3)], nodes=4), notion="approximate", delta=0.01)
+    cells = [[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 1, 0, 2], [0, 1, 0, 1, 0]]
+    crowd = Problem(Workload(cells), metrics.euclidean([0.0, 1.0, 2.5, 3.0, 5.0], 0.3))
+    bundled = {f"bundles {way}": design(crowd, "bundles", largest=2, combine=way).mechanism for way in ("sum", "max")}
     others = {"with delta": told, "great_circle": globe, "row_groups": sums, "invariant": kept, "metric_and_invariant": costs}
-    return made | {f"laplace {name}": design(problem, "laplace").mechanism for name, problem in others.items()}
+    return made | bundled | {f"laplace {name}": design(problem, "laplace").mechanism for name, problem in others.items()}
 
 
 @cache

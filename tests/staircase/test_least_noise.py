@@ -17,6 +17,7 @@ from designer.certified.specified import to_spec
 from designer.sampling.entropy import SeededEntropy
 from designer.staircase.mechanism import StaircaseMechanism
 from designer.staircase.noise import Peaks, Stairs
+from solvers.programs import lattice_law
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 from tests.oracles.staircase_laws import largest_loss, lowest_heights, moved_steps
 
@@ -272,6 +273,15 @@ def test_losses_are_never_below_their_bounds_nor_above_other_families() -> None:
 
 
 # Mechanisms ----------------------------------------------------------------------------------------------------------
+
+
+def test_no_point_of_small_loss_outside_the_domain_spoils_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise that is wide along one direction of small loss: the bound was that of a point outside, 16 % below the law."""
+    rows = np.random.default_rng(3).integers(0, 3, (3, 5)).astype(float)
+    monkeypatch.setattr(lattice_law, "DOMAINS", ((2500, 16, 0.0, 0.0),))
+    made = design(Problem(Workload(rows), metrics.uniform(5, 1.0)), "staircase")
+    claim = made.optimality
+    assert claim is not None and made.loss * 0.97 < claim.lower_bound <= made.loss
 
 
 def test_releases_of_whole_queries_are_whole_and_files_come_back(tmp_path: Path) -> None:

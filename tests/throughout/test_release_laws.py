@@ -17,7 +17,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -30,6 +30,7 @@ from designer.files.spec import FORMATS
 from designer.lattice.mechanism import LatticeMechanism
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.plan import design_marginals
+from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
 from designer.odds_ratio.canonical import Tulap
 from designer.odds_ratio.fisher import Margins
@@ -40,6 +41,7 @@ from designer.sampling import entropy
 from designer.selection import Selection
 from designer.selection.scores import Linear
 from designer.staircase.mechanism import StaircaseMechanism
+from designer.structured import StructuredWorkload, design_structured
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.multiplicative import MWEM
 from designer.synthetic.small_databases import SmallDB
@@ -59,6 +61,7 @@ COVERED = {
         "row-mechanism",
         "staircase-mechanism",
         "marginals",
+        "structured-mechanism",
         "odds-ratio-test",
         "mwem",
         "table-plan",
@@ -240,6 +243,19 @@ def test_marginals() -> None:
     residuals = [made.release_tables({("a", "b"): np.zeros(sizes, dtype=int)}).residuals[0, 1] for _ in range(120)]
     lengths = np.sqrt([(table.astype(float) ** 2 / variances).sum() for table in residuals])
     follows(radial(lengths, variances.size, "gaussian"), 0.005)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_structured(noise: Literal["gaussian", "laplace"]) -> None:
+    """Every measured coordinate of a block has one law: variance 1 / strength, or rate strength."""
+    domain = Domain.of({"a": 50, "b": 51})
+    asked = StructuredWorkload.of(domain, [{"a": "prefix", "b": "prefix"}])
+    made = design_structured(asked, Presence(1.0), noise)
+    empty = {("a", "b"): np.zeros(domain.shape, dtype=int)}
+    drawn = np.array([made.release_tables(empty).measured[0].astype(float).ravel() for _ in range(120)])
+    strength = made.blocks[0].strength
+    lengths = np.sqrt((drawn**2).sum(axis=1) * strength) if noise == "gaussian" else np.abs(drawn).sum(axis=1) * strength
+    follows(radial(lengths, drawn.shape[1], noise), 0.01)
 
 
 def test_tables() -> None:

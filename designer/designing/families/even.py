@@ -22,9 +22,10 @@ from designer.errors import DesignFailed
 from designer.invariants.bounded import Bounded
 from designer.invariants.known import Crossed, Exchanges, KnownChanges
 from designer.invariants.lengths import length_of
-from designer.invariants.linked import LinkedChanges
+from designer.invariants.linked_tables import LinkedChanges
 from designer.invariants.one_budget import InvariantChanges
 from designer.values.arrays import Floats
+from solvers.programs.noise_costs import NoiseCost
 from solvers.programs.scales import minimise_scales
 
 BY_SYMMETRY = "closed form: the cells are alike, and the loss is convex"
@@ -65,7 +66,9 @@ def even_noise(
     lower = None
     if objective is not None and isinstance(relation, InvariantChanges):
         lower = _least_loss(problem, relation, relation.without_list, order)
-    return made if lower is None or objective is None else claimed(problem, made, Bound(objective, lower * BELOW, BY_SYMMETRY))
+    if lower is None or objective is None:
+        return made
+    return claimed(problem, made, Bound(objective, lower * BELOW, BY_SYMMETRY, on_grid=order == "l1"))
 
 
 def _table_weights(relation: LinkedChanges, order: NormOrder, moving: NDArray[np.bool_]) -> Floats:
@@ -84,7 +87,7 @@ def _frozen(
 ) -> AdditiveMechanism:
     """The mechanism on its grid, with a silent coordinate for every public row where the noise is projected."""
     relation = problem.relation
-    grid = Grid.for_scales(np.eye(relation.size), 1 / norm.map)
+    grid = Grid.for_scales(np.eye(relation.size), 1 / norm.map, whole=norm.order == "l1")
     if projected:
         public = relation.public_rows()
         grid = Grid(grid.exponents + Grid.for_scales(public, np.zeros(len(public))).exponents)
@@ -101,9 +104,10 @@ def _least_loss(problem: Problem, relation: InvariantChanges, known: KnownChange
     cost = float(problem.costs[0])
     if isinstance(known, Bounded):
         return None
-    if order == "l1":  # equal scales c = |v|_1 / epsilon by symmetry, v the longest change
-        scale = length_of(known.lengths.longest("l1"), "l1") / relation.epsilon
-        return cost * share * (scale if problem.loss == "absolute" else 2 * scale**2)
+    if order == "l1":  # equal weights epsilon / |v|_1 by symmetry, v the longest change, on whole numbers
+        weight = np.array([relation.epsilon / length_of(known.lengths.longest("l1"), "l1")])
+        power = 1 if problem.loss == "absolute" else 2
+        return cost * share * power * NoiseCost.of(np.ones(1), power, np.ones(1)).value(weight)
     if problem.loss == "absolute":
         return None
     total = _least_variance(known, relation.invariant.freedom)

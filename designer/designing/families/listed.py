@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from designer.designing.families.box import BOX
+from designer.designing.families.bundles import BUNDLES
 from designer.designing.families.ellipsoid import DIAGONAL_GAUSSIAN, ELLIPSOID, GAUSSIAN, ISOTROPIC_GAUSSIAN, L2_BALL
 from designer.designing.families.group_privacy import GROUP_BOX, GROUP_GAUSSIAN, GROUP_L2_BALL, GROUP_LAPLACE
 from designer.designing.families.k_norm import K_NORM
@@ -19,7 +20,7 @@ from designer.errors import InvalidProblem
 from designer.values.checks import shown
 
 FAMILIES: tuple[Family, ...] = (
-    *(LAPLACE, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX),
+    *(LAPLACE, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, BUNDLES),
     *(GAUSSIAN, DIAGONAL_GAUSSIAN),  # before what may use up the time, where a notion is served by both kinds
     *(STRATEGY_LAPLACE, STRATEGY_GAUSSIAN, LAPLACE_JOINT),
     *(LATTICE_LAPLACE, LATTICE_ROWS, LATTICE_GAUSSIAN, STAIRCASE),

@@ -50,7 +50,7 @@ class LaplaceProgram(ScalesProgram):
         question = question_of(problem, self.title, self.notion)
         super().__init__(question, measurable(question), question.workload.queries)
         self.objective_words = OBJECTIVES[question.loss]
-        self.steps = in_units(question).steps(question)[self.heard]
+        self.steps = in_units(question.workload.dense(), question.relation).steps[self.heard]
 
     @property
     def row_costs(self) -> Floats:

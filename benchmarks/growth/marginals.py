@@ -1,0 +1,63 @@
+"""All tables of up to three attributes of 10 values, a budget for each attribute; tables counted by DuckDB; whole tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.growth.case import Case
+
+
+def three_way(attributes: int) -> str:
+    """The design with its certificate."""
+    from designer import metrics
+    from designer.marginals import MarginalWorkload, design_marginals
+    from designer.question.domain import Domain
+
+    domain = Domain.of({f"a{i}": 10 for i in range(attributes)})
+    budgets = np.random.default_rng(0).uniform(0.1, 1, attributes).tolist()
+    made = design_marginals(MarginalWorkload.up_to(domain, 3), metrics.hamming(domain, budgets))
+    assert made.optimality is not None
+    return f"{len(made.precisions)} residuals, gap {made.optimality.gap:.1e}"
+
+
+def database(rows: int) -> tuple[Any, Any]:
+    """A table of records in DuckDB, and a plan for all pairs of eight attributes."""
+    import ibis
+
+    from designer.marginals import MarginalWorkload, Presence, design_marginals
+    from designer.question.domain import Domain
+
+    domain = Domain.of({f"a{i}": 10 for i in range(8)})
+    connection = ibis.duckdb.connect()
+    columns = ", ".join(f"(floor(random() * 10))::INTEGER AS a{i}" for i in range(8))
+    connection.raw_sql(f"CREATE TABLE records AS SELECT {columns} FROM range({rows})")
+    return design_marginals(MarginalWorkload.up_to(domain, 2), Presence(1.0)), connection.table("records")
+
+
+def released(given: tuple[Any, Any]) -> str:
+    """Exact counts by the engine, exact noise."""
+    made, table = given
+    noisy = made.release_database(table)
+    return f"{len(noisy.tables())} tables"
+
+
+def whole(attributes: int) -> str:
+    """Nonnegative whole tables that agree, of all pairs of attributes of 6 values."""
+    from designer.marginals import MarginalWorkload, Presence, design_marginals, whole_tables
+    from designer.question.domain import Domain
+
+    random, domain = np.random.default_rng(0), Domain.of({f"a{i}": 6 for i in range(attributes)})
+    columns = {name: random.integers(0, 6, 5000).tolist() for name in domain.attributes}
+    made = whole_tables(design_marginals(MarginalWorkload.up_to(domain, 2), Presence(1.0)).release(columns))
+    return f"{made.records} records, {made.distance:.2f} standard deviations from the release"
+
+
+CASES = (
+    Case("marginals of up to three attributes", "attributes", (10, 25, 50, 100), three_way),
+    Case(
+        "marginals counted by DuckDB, all pairs of eight", "rows", (10_000, 100_000, 1_000_000, 10_000_000), released, database
+    ),
+    Case("whole tables, all pairs", "attributes", (3, 4, 5, 6), whole),
+)

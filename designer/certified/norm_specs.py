@@ -1,0 +1,88 @@
+"""Norms in specs: the closed list of those that a file can ask for, their keys, and both ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from designer.certified.bundle_norm import BundleNorm
+from designer.certified.norms import Gauge, Norm
+from designer.values.json_text import array, require_keys
+from designer.values.schema import (
+    COUNT,
+    MATRIX,
+    PLACE,
+    POSITIVE,
+    POSITIVE_BUDGET,
+    POSITIVE_VECTOR,
+    Named,
+    either,
+    exactly,
+    keys,
+    list_of,
+    number,
+    one_of,
+    record,
+)
+
+WEIGHTS = either(
+    list_of(POSITIVE_BUDGET),
+    list_of(list_of(either(number(), exactly("inf")))),
+)
+MAPPED = Named(
+    "mapped_norm",
+    record(
+        {"map": WEIGHTS, "order": one_of("l1", "l2", "linf")},
+        note='||u|| = |map u|_order; a vector is a diagonal; "inf" in it, or a column of "inf", is a coordinate without noise.',
+    ),
+)
+GAUGE = Named(
+    "gauge",
+    record(
+        {"order": exactly("gauge"), "differences": MATRIX, "budgets": POSITIVE_VECTOR, "scale": POSITIVE},
+        note="The norm whose unit ball is scale * conv{+-differences_m / budgets_m}.",
+    ),
+)
+BUNDLES = Named(
+    "bundles",
+    record(
+        {
+            "order": exactly("bundles"),
+            "combine": one_of("sum", "max"),
+            "size": COUNT,
+            "bundles": list_of(record({"places": list_of(PLACE, distinct=True), "gauge": GAUGE})),
+        },
+        note="The largest, or the sum, of gauges of bundles of coordinates; the other coordinates of `size` get no noise.",
+    ),
+)
+NORM = Named("norm", either(MAPPED, GAUGE, BUNDLES))
+FALLOFF = one_of("exponential", "gaussian")
+
+
+def norm_to_spec(norm: Norm) -> dict[str, Any]:
+    """A gauge by the vectors that span its body, bundles by their gauges, any other norm by its map."""
+    if isinstance(norm, BundleNorm):
+        pairs = [{"places": list(b), "gauge": norm_to_spec(g)} for b, g in zip(norm.places, norm.gauges, strict=True)]
+        return {"order": "bundles", "combine": norm.combine, "size": norm.dimension, "bundles": pairs}
+    if isinstance(norm, Gauge):
+        return {"order": "gauge", "differences": norm.differences, "budgets": norm.budgets, "scale": norm.scale}
+    return {"order": norm.order, "map": norm.map}
+
+
+def norm_from_spec(spec: Any) -> Norm:
+    """The norm of a spec, a gauge, bundles or a map; the constructors check the numbers."""
+    if isinstance(spec, dict) and spec.get("order") == "bundles":
+        require_keys(spec, keys(BUNDLES), "norm")
+        for bundle in spec["bundles"]:
+            require_keys(bundle, {"places", "gauge"}, "norm.bundles")
+        gauges, places = ([bundle[key] for bundle in spec["bundles"]] for key in ("gauge", "places"))
+        return BundleNorm([_gauge_from(gauge) for gauge in gauges], places, spec["combine"], spec["size"])
+    if isinstance(spec, dict) and spec.get("order") == "gauge":
+        return _gauge_from(spec)
+    require_keys(spec, keys(MAPPED), "norm")
+    return Norm(array(spec["map"], 2 if isinstance(spec["map"][0], list) else 1, "norm.map"), spec["order"])
+
+
+def _gauge_from(spec: Any) -> Gauge:
+    require_keys(spec, keys(GAUGE), "norm")
+    scale = float(array(spec["scale"], 0, "norm.scale"))
+    return Gauge(array(spec["differences"], 2, "norm.differences"), array(spec["budgets"], 1, "norm.budgets"), scale)
