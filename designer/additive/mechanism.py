@@ -1,5 +1,4 @@
-"""The frozen additive mechanism: a norm, a fall-off and a grid, around the answers of a fixed matrix.
-No proof, no mechanism."""
+"""The frozen additive mechanism: a norm, a fall-off and a grid, around the answers of a matrix. No proof, no mechanism."""
 
 from __future__ import annotations
 

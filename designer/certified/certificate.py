@@ -7,14 +7,16 @@ scan. What is certified, and in which arithmetic: docs/theory/foundations.md, se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
+from designer.certified.by_length import ByLength, Longest
 from designer.certified.norms import Norm
-from designer.certified.sensitivity import ByLength, Longest, SensitivitySet
+from designer.certified.sensitivity import SensitivitySet
+from designer.certified.steep import RatioBounds
 from designer.errors import NotPrivate
 from designer.question.relation import Block
 from designer.values.arrays import Floats
@@ -123,7 +125,6 @@ class _Search:
 
     def add(self, block: Block, upper: Floats, lower: Floats) -> None:
         """Queue the pairs of a block that may be the worst; evaluate now those that floats cannot settle."""
-        self.pairs += int(np.isfinite(block.budgets).sum())
         self.floor = max(self.floor, float(lower.max(initial=0.0)))
         # The lower bounds are too high where budgets were clipped,
         # so no pair above 1 is passed over for them until one has failed.
@@ -189,17 +190,28 @@ def certify(
         return _by_length(sensitivity, norm, longest, theorem, elements)
     search = _Search(sensitivity, norm)
     _check_silent(search)
-    absolute = norm.image_error(sensitivity.points)
     relative = sensitivity.relation.budget_error + rounding_error(sensitivity, norm)
-    for block, ratios in sensitivity.ratios(norm):
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # Never 0: a pair without any budget has an infinite bound, and only the exact comparison of its points settles it.
-            slack = absolute / np.abs(block.budgets)
-            upper = np.where(np.isfinite(block.budgets), (ratios + slack) * (1 + 2 * relative), 0.0)
-            lower = np.where(np.isfinite(ratios), (ratios - slack) * (1 - 2 * relative), 0.0)
-        search.add(block, upper, lower)
+    bounds = RatioBounds(norm.image_error(sensitivity.points), relative)
+    for block, ratios in _that_decide(search, bounds):
+        search.add(block, bounds.upper(block, ratios), bounds.lower(block, ratios))
     search.finish()
     return _verdict(search, theorem, elements)
+
+
+def _that_decide(search: _Search, bounds: RatioBounds) -> Iterator[tuple[Block, Floats]]:
+    """All pairs with their float ratios; of very many, those that bounds on groups of elements do not settle."""
+    sensitivity, norm = search.sensitivity, search.norm
+    if not sensitivity.searches(norm):
+        for block, ratios in sensitivity.ratios(norm):
+            search.pairs += int(np.isfinite(block.budgets).sum())
+            yield block, ratios
+        return
+    hunt = sensitivity.hunt(norm, EXACT_PAIRS, bounds)
+    search.pairs, search.covered = sensitivity.relation.pair_count(), hunt.covered
+    found = sensitivity.in_step(hunt.left, hunt.right)
+    yield found, sensitivity.ratios_of(norm, found)
+    for block in sensitivity.relation.beside():
+        yield block, sensitivity.ratios_of(norm, block)
 
 
 def _by_length(

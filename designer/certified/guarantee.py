@@ -136,5 +136,5 @@ CHANGING = {"connected_components": COUNT, "adjacency": COUNT}
 def budget_range(relation: Relation) -> tuple[float | None, float | None]:
     """Smallest and largest finite budget of a relation; None where there is none."""
     # Implied pairs are longer than those that imply them: the blocks know the smallest budget, not the largest.
-    least = min((float(block.budgets.min(initial=np.inf)) for block in relation.blocks()), default=np.inf)
+    least = relation.least_budget()
     return (None, None) if np.isinf(least) else (least, relation.largest_budget())

@@ -5,23 +5,15 @@ Why the certificate then holds: docs/theory/foundations.md, section 2.
 
 from __future__ import annotations
 
-import numpy as np
-
 from designer.certified.certificate import certify, rounding_error
 from designer.certified.norms import Norm
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
-from designer.question.relation import Relation
 from solvers.exact.rational import float_above
 
 # Norms are divided by this much beyond the exact requirement, so that a certificate recomputed on another machine, whose float
 # scan may round otherwise, still holds.
 MARGIN = 2.0**-40
-
-
-def _least_budget(relation: Relation) -> float:
-    """The least positive budget; infinite where there is none."""
-    return min((float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in relation.blocks()), default=np.inf)
 
 
 def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
@@ -39,7 +31,7 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     if sensitivity.longest(norm) is not None:
         return max(1.0, worst * (1 + MARGIN))
     # An error of the float scan on the length of a pair weighs most at the smallest budget.
-    least = _least_budget(sensitivity.relation)
+    least = sensitivity.relation.least_budget(positive=True)
     # Where many pairs tie, floats must settle them: K = 300 equal coordinates would otherwise ask for every pair in rationals.
     margin = 1 + max(MARGIN, 4 * rounding_error(sensitivity, norm))
     safe = (worst + 2 * (sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least)) * margin

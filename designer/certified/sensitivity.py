@@ -6,7 +6,6 @@ From here on no privacy word is needed: u is a difference of two points, b a bud
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,19 +13,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from designer.certified.norms import Norm, NormOrder
+from designer.certified.by_length import UNLISTED, ByLength, Longest
+from designer.certified.norms import Norm
+from designer.certified.steep import Clusters, Hunt, RatioBounds
 from designer.errors import DesignFailed
 from designer.progress import track
+from designer.question.nearness import Nearness
 from designer.question.relation import Block, Indices, Relation
 from designer.values.arrays import Floats, frozen
-from solvers.exact.rational import dyadic_integers, float_above, integer_rank
-
-UNLISTED = (
-    "relation: the invariant leaves too many changes to be written out, and this needs a list of them; use a family that is "
-    "designed by their lengths (laplace, projected_laplace, gaussian, isotropic_gaussian, group_..., or lattice_laplace and "
-    "lattice_gaussian with the shapes l1 and l2) for the counts themselves, lower the adjacency, or merge elements."
-)
+from solvers.exact.rational import dyadic_integers, integer_rank
 
 
 @dataclass(frozen=True)
@@ -48,55 +45,6 @@ class Pairs:
             return np.where(self.differences == 0, 0.0, self.differences / self.budgets[:, None])
 
 
-@dataclass(frozen=True)
-class Longest:
-    """What no change of a relation exceeds in a norm: `bound`, exact, and the longest change known, element by element.
-
-    reached: the length of that change; the bound is exact where the two agree. proof: what the bound rests on.
-    """
-
-    bound: Fraction
-    reached: Fraction
-    change: tuple[tuple[int, int], ...]
-    proof: str
-
-
-class ByLength(ABC):
-    """A relation that may have too many changes to be written out, and then knows how long they are
-    (docs/theory/invariants.md, 11). All of them have one budget."""
-
-    @property
-    @abstractmethod
-    def listed(self) -> bool:
-        """Whether the changes are written out, so that the relation is one like every other."""
-
-    @property
-    @abstractmethod
-    def exchanges(self) -> bool:
-        """Whether, unlisted, its pairs are pairs of elements: the longest changes in every norm are among these."""
-
-    @property
-    @abstractmethod
-    def budget(self) -> Fraction:
-        """The budget of every change."""
-
-    @abstractmethod
-    def longest(self, weights: Floats, order: NormOrder) -> Longest:
-        """The largest `|w v|_p` over all changes v. weights w: (N,), at least 0, exact."""
-
-    @abstractmethod
-    def unmoved(self, rows: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which of these rows, (R, N), no change moves; False where floats cannot tell."""
-
-    @abstractmethod
-    def kept(self) -> Floats:
-        """Rows (p, N) that no change moves."""
-
-    @abstractmethod
-    def change_words(self, change: tuple[tuple[int, int], ...], elements: list[str] | tuple[str, ...]) -> str:
-        """A change in words."""
-
-
 @dataclass(frozen=True, eq=False)
 class SensitivitySet:
     """All `u = p_i - p_j` over the protected pairs (i, j) of a relation; points p of shape (P, R) are exact float64 numbers.
@@ -115,8 +63,26 @@ class SensitivitySet:
     def of(cls, matrix: Floats, relation: Relation) -> SensitivitySet:
         """The differences that the relation allows in the answers of `matrix`, shape (R, N)."""
         if isinstance(relation, ByLength) and not relation.listed:
-            return UnlistedSet(relation, matrix)
+            found: SensitivitySet = relation.set_of(matrix)
+            return found
         return cls(relation, frozen(relation.points(matrix.T)))
+
+    def among(self, coordinates: NDArray[np.intp] | NDArray[np.bool_]) -> SensitivitySet:
+        """The differences in some of the coordinates, (r,) positions or (R,) booleans."""
+        return SensitivitySet(self.relation, self.points[:, coordinates])
+
+    def spread(self) -> Floats:
+        """How far apart points lie in each coordinate, (R,)."""
+        return np.asarray(np.ptp(self.points, axis=0))
+
+    def require_rows(self) -> None:
+        """`DesignFailed` where the longest change is not found for any weights, so that no rows can be generated."""
+        return
+
+    def worst_along(self, coordinate: int) -> Pairs:
+        """A pair that moves one coordinate the most, for its budget, written out in all of them."""
+        alone = self.among(np.array([coordinate])).worst(Norm(np.ones(1), "l1"))[1]
+        return self.pairs(alone.left, alone.right, alone.budgets)
 
     def longest(self, norm: Norm) -> Longest | None:
         """The largest `||u||` where it is known without looking at pairs; None where these have to be scanned."""
@@ -139,26 +105,70 @@ class SensitivitySet:
                     if block.paired
                     else norm.between(images[block.left], images[block.right])
                 )
-            if wild:
-                lengths[np.isnan(lengths)] = np.inf
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                lengths /= np.abs(block.budgets)  # never -0, whatever a relation yields
-            if wild or not block.budgets.all():
-                lengths[np.isnan(lengths)] = 0.0
-            yield block, lengths
+            yield block, _divided(lengths, block.budgets, wild)
 
     def worst(self, norm: Norm, limit: int = 1) -> tuple[float, Pairs]:
         """The largest `||u|| / b`, and up to `limit` pairs of large ratio: the worst partner of each point,
         the worst of those first."""
         best, found = 0.0, _Found(limit)
-        for block, ratios in self.ratios(norm):
+        for block, ratios in self._few(norm, limit):
             if ratios.size:
                 best = max(best, float(ratios.max()))
                 found.add(block, ratios)
         return best, self.pairs(*found.indices())
 
+    @cached_property
+    def searched(self) -> Nearness | None:
+        """What bounds the budgets between groups of points, where there are too many pairs to look at each."""
+        near = self.relation.searched
+        return near if near is not None and near.many else None
+
+    def searches(self, norm: Norm) -> bool:
+        """Whether pairs are searched for their largest norm: where there are many, or many facets to look at for each."""
+        near, facets = self.relation.searched, len(norm.map) if norm.map.ndim == 2 else 1
+        return near is not None and near.pairs * max(1, facets // (4 * norm.dimension)) > near.few
+
+    def hunt(self, norm: Norm, kept: int, bounds: RatioBounds, *, partners: bool = False) -> Hunt:
+        """The search, done, for the pairs of largest ratio, or for the worst partner of each point.
+
+        kept: how many pairs are held. bounds: what the float ratio of a pair proves of it.
+        """
+        near = self.relation.searched
+        assert near is not None
+        groups = Clusters(near, self.points[: self.relation.size], norm, bounds)
+
+        def look(left: Indices, right: Indices) -> Floats:
+            block = self.in_step(left, right)
+            return bounds.lower(block, self.ratios_of(norm, block))
+
+        hunt = Hunt(groups, look, kept, partners)
+        hunt.run()
+        return hunt
+
+    def in_step(self, left: Indices, right: Indices) -> Block:
+        """Pairs of a relation that is searched, with their float budgets."""
+        return Block(left, right, self.relation.along(left, right))
+
+    def ratios_of(self, norm: Norm, block: Block) -> Floats:
+        """The ratios of a block in step, (M,), as `ratios` has them up to rounding."""
+        ends = (norm.image(self.points[end]) for end in (block.left, block.right))
+        wild = not float(np.abs(self.points).max(initial=0.0)) * float(np.abs(norm.factor).sum()) < 1e150
+        return _divided(norm.length(np.subtract(*ends)), block.budgets, wild)
+
+    def _few(self, norm: Norm, limit: int) -> Iterator[tuple[Block, Floats]]:
+        """The largest ratios among them, and many large ones."""
+        if not self.searches(norm):
+            return self.ratios(norm)
+        bounds = RatioBounds(norm.image_error(self.points), 2.0**-40)
+        hunt = self.hunt(norm, limit, bounds, partners=True)
+        blocks = [self.in_step(hunt.left, hunt.right), *self.relation.beside()]
+        return ((block, self.ratios_of(norm, block)) for block in blocks)
+
     def worst_coordinates(self) -> Floats:
         """The largest `|u_k| / b` of each coordinate k, in one pass: the Laplace scale that query k needs when it is alone."""
+        if self.searched is not None:
+            alone = (SensitivitySet(self.relation, self.points[:, [k]]) for k in range(self.dimension))
+            return np.array([single.worst(Norm(np.ones(1), "l1"))[0] for single in alone])
         largest = np.zeros(self.dimension)
         for block in track(self.relation.blocks(), "scanning pairs"):
             for k, column in enumerate(self.points.T):
@@ -229,87 +239,15 @@ class SensitivitySet:
         )
 
 
-class UnlistedSet(SensitivitySet):
-    """The differences of a relation whose changes nobody wrote out: the largest norm is known, with a change that has it.
-
-    Where the changes are exchanges of elements, every scan of pairs works as well, on points that are made when they are asked
-    for. matrix: (R, N).
-    """
-
-    relation: Any
-
-    def __init__(self, relation: ByLength, matrix: Floats) -> None:
-        for name, value in (("relation", relation), ("matrix", frozen(matrix))):
-            object.__setattr__(self, name, value)
-
-    matrix: Floats
-
-    @cached_property
-    def points(self) -> Floats:
-        """The points of exchanges; `DesignFailed` for other changes."""
-        if not self.relation.exchanges:
-            raise DesignFailed(UNLISTED)
-        return frozen(self.relation.points(self.matrix.T))
-
-    @property
-    def dimension(self) -> int:
-        return len(self.matrix)
-
-    def longest(self, norm: Norm) -> Longest | None:
-        """In closed form where coordinates are cells, each at most once; for other answers by the lengths of their columns."""
-        heard = ~norm.silent
-        weights = _cell_weights(self.matrix[heard], norm.map[heard]) if norm.map.ndim == 1 else None
-        if weights is not None:
-            found: Longest = self.relation.longest(weights, norm.order)
-            return found
-        return None if self.relation.exchanges else self._by_columns(norm)
-
-    def _by_columns(self, norm: Norm) -> Longest:
-        """`||u|| <= sum |v_i| ||B_i||` over the columns B_i of the map times the matrix, as they are or once what is public was
-        taken out of them; rounded up by the error of the floats."""
-        heard = ~norm.silent
-        rows, factor, kept = self.matrix[heard], norm.factor, self.relation.kept()
-        image = factor @ rows
-        shares = np.linalg.lstsq(kept.T, image.T, rcond=None)[0].T
-        terms = max(rows.shape[0], len(kept)) + 8
-        bounds: list[Longest] = []
-        for part in (0.0 * shares, shares):
-            error = terms * 2.0**-52 * (np.abs(factor) @ np.abs(rows) + np.abs(part) @ np.abs(kept))
-            sizes = norm.length((np.abs(image - part @ kept) + error).T)
-            bounds.append(self.relation.longest(np.nextafter(sizes * (1 + terms * 2.0**-50), np.inf), "l1"))
-        found = min(bounds, key=lambda one: one.bound)
-        u = [sum((Fraction(float(row[i])) * n for i, n in found.change), Fraction(0)) for row in self.matrix]
-        reached = norm.exact(u) or Fraction(0)
-        return Longest(found.bound, reached, found.change, f"{found.proof}, each cell by the length of its answers")
-
-    def worst(self, norm: Norm, limit: int = 1) -> tuple[float, Pairs]:
-        longest = self.longest(norm)
-        if longest is None:
-            return super().worst(norm, limit)
-        budget = np.array([float(self.relation.budget)])
-        u = sum((n * self.matrix[:, i] for i, n in longest.change), np.zeros(self.dimension))
-        here = np.zeros(1, dtype=np.intp)
-        return float_above(longest.bound / self.relation.budget), Pairs(here, here + 1, u[None], budget)
-
-    def silent_coordinates(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        return np.asarray(self.relation.unmoved(self.matrix))
-
-
-def _cell_weights(rows: Floats, weights: Floats) -> Floats | None:
-    """The weight of each element where every row counts one element and none is counted twice; None elsewhere.
-
-    rows: (R, N). weights: (R,). Returns (N,), whose products are exact.
-    """
-    where = np.nonzero(rows)
-    if not (np.array_equal(where[0], np.arange(len(rows))) and len(np.unique(where[1])) == len(rows)):
-        return None
-    entries = rows[where]
-    powers = np.frexp(entries)[0]
-    if (np.abs(powers) != 0.5).any():
-        return None
-    full = np.zeros(rows.shape[1])
-    full[where[1]] = weights * np.abs(entries)
-    return full if np.isfinite(full).all() else None
+def _divided(lengths: Floats, budgets: Floats, wild: bool) -> Floats:
+    """Lengths over budgets, in the place of the lengths; wild: lengths that are no numbers are infinite."""
+    if wild:
+        lengths[np.isnan(lengths)] = np.inf
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        lengths /= np.abs(budgets)  # never -0, whatever a relation yields
+    if wild or not budgets.all():
+        lengths[np.isnan(lengths)] = 0.0
+    return lengths
 
 
 class _Found:

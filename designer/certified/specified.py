@@ -18,7 +18,7 @@ from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import shown
-from designer.values.json_text import canonical, canonical_text, plain
+from designer.values.json_text import canonical, canonical_text, plain, readable_text
 from designer.values.output import write_whole
 from designer.values.printing import in_markdown, printed
 from designer.values.schema import Named, Schema
@@ -253,5 +253,4 @@ def seal(spec: Mapping[str, Any]) -> str:
 
 def save(mechanism: Specified, path: Path, *, replace: bool = True) -> Path:
     """Write the spec, whole or not at all; see `designer.values.output.write_whole`."""
-    text = json.dumps(to_spec(mechanism), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-    return write_whole(path, text, replace=replace)
+    return write_whole(path, readable_text(to_spec(mechanism)), replace=replace)

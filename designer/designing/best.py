@@ -101,14 +101,14 @@ def design(
 
     family: a name in `designer.designing.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the
     best that applies (see `best_of_all`). targets: accuracy that the answers must have at these budgets, checked at the frozen
-    noise; with "auto" the best of the families that meet them. options: those of the builder; with "auto" `strategy`, rows of
-    your own to measure, (p, N), that are evaluated, certified and frozen as they are (`strategy_laplace`,
-    `strategy_gaussian`). solver: "auto", the family's own specialised solver; or an installed solver of CVXPY, to which the
-    family's program is given with `solver_options` (see `designer.programs`; with the family "auto", the best of those that
-    have a program). What it answers is repaired and certified like every design, and the provenance says how far it was off.
-    Raises `InvalidProblem` for an unknown family, option or solver and for a family without a program, `DesignFailed` when the
-    family has no mechanism for the problem, or none that meets the targets: the message names the queries, what they reach,
-    and the factor on the budgets that `least_budget` finds.
+    noise; with "auto" the best of the families that meet them. options: those of the builder; with "auto" `seconds`, for all
+    families together, or `strategy`, rows of your own to measure, (p, N), that are evaluated, certified and frozen as they are
+    (`strategy_laplace`, `strategy_gaussian`). solver: "auto", the family's own specialised solver; or an installed solver of
+    CVXPY, to which the family's program is given with `solver_options` (see `designer.programs`; with the family "auto", the
+    best of those that have a program). What it answers is repaired and certified like every design, and the provenance says how
+    far it was off. Raises `InvalidProblem` for an unknown family, option or solver and for a family without a program,
+    `DesignFailed` when the family has no mechanism for the problem, or none that meets the targets: the message names the
+    queries, what they reach, and the factor on the budgets that `least_budget` finds.
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")

@@ -96,7 +96,8 @@ def compare(problem: Problem, families: Sequence[str] | None = None, *, seconds:
     so. Named ones are always run to their end.
     """
     if families is None:
-        ways = ways_of([f for f in chosen_families() if f.serves(problem) and f.concerns(problem)], problem)
+        asked = [family for family in chosen_families() if family.serves(problem) and family.concerns(problem)]
+        ways = ways_of([family for family in asked if not family.on_request], problem)
     else:
         ways = [Way(family, {}) for family in chosen_families(families)]
     if not ways:

@@ -18,8 +18,8 @@ import numpy as np
 
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
+from designer.certified.by_length import ByLength
 from designer.certified.optimality import bounded
-from designer.certified.sensitivity import ByLength
 from designer.designing.few_records import changes_of_few_records, lengths_of
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem

@@ -156,6 +156,6 @@ def measurable(problem: Problem) -> SensitivitySet:
     """The differences of the workload, refused where squares of differences would not be floats."""
     sensitivity = problem.sensitivity()
     with np.errstate(over="ignore"):
-        spread = np.ptp(sensitivity.points, axis=0)
+        spread = sensitivity.spread()
     refuse_extreme(spread[spread > 0])
     return sensitivity

@@ -16,7 +16,7 @@ from designer.certified.sensitivity import Pairs, SensitivitySet
 from designer.designing.measured import Coordinates
 from designer.designing.problem import Problem
 from designer.invariants.changes import ChangeRelation
-from designer.metrics.metric import unclipped
+from designer.metrics.midrange import unclipped
 from designer.question.relation import Indices, Relation
 from designer.values.arrays import Floats
 
@@ -45,7 +45,7 @@ class ProtectedPairs:
         """All protected pairs, or, of more than `WRITTEN_OUT` numbers, each point's worst partner; None where these are more
         than `FEW` numbers, or where float budgets may be far below those that are promised."""
         moving = coordinates.sensitivity(problem)
-        total = sum(int(np.isfinite(block.budgets).sum()) for block in problem.relation.blocks())
+        total = problem.relation.pair_count()
         complete = total * (moving.dimension + 3) <= WRITTEN_OUT
         if (not complete and moving.points.size > FEW) or not unclipped(problem.relation):
             return None

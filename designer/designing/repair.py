@@ -15,7 +15,7 @@ from designer.additive.interface import Falloff
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm
 from designer.certified.optimality import bounded
-from designer.certified.scale_up import _least_budget, scale_up_to_private
+from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
 from designer.designing.measured import Coordinates
 from designer.designing.problem import Problem
@@ -126,7 +126,7 @@ def _beyond_budgets(made: AdditiveMechanism) -> float:
     if not off.any():
         return floats
     longest = float(made.norm(made.relation.points(off.T)).max(initial=0.0))
-    return floats + 2 * longest / _least_budget(made.relation)
+    return floats + 2 * longest / made.relation.least_budget(positive=True)
 
 
 def _left_out(problem: Problem, made: AdditiveMechanism) -> float:
@@ -141,7 +141,7 @@ def _left_out(problem: Problem, made: AdditiveMechanism) -> float:
     left = problem.workload.dense() - made.reconstruction @ made.target
     off = 2 * np.abs(made.relation.points(left.T)).max(axis=0)
     deviations = np.sqrt(made.query_variances())
-    r = float((off[deviations > 0] / deviations[deviations > 0]).max(initial=0.0)) / _least_budget(made.relation)
+    r = float((off[deviations > 0] / deviations[deviations > 0]).max(initial=0.0)) / made.relation.least_budget(positive=True)
     share = (len(off) * r) ** (2 / 3)
     return 6 * share if share < 0.1 else np.inf
 

@@ -7,7 +7,7 @@ then moves the whole group from one label to another. Bytes are compared as they
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from designer.errors import InvalidProblem
 # How each engine turns a text into its UTF-8, by its own documentation: a cast to binary,
 # or a function with constant arguments after the text.
 CASTS = ("pyspark", "databricks", "bigquery")
+ALIAS = "rows_by_bytes"  # of rows within one statement; what a database calls so keeps its name there
 FUNCTIONS: dict[str, tuple[str, ...]] = {
     "duckdb": ("encode",),
     "postgres": ("convert_to", "UTF8"),
@@ -40,6 +41,25 @@ def _octets(text: Any, engine: str) -> Any:
         )
     name, *constants = FUNCTIONS[engine]
     return _function(name, len(constants))(text, *constants)
+
+
+def by_bytes(rows: Any, names: Sequence[str]) -> Any:
+    """Rows of an Ibis table with some text columns that may be grouped by: under the collation of bytes where an engine has one
+    that costs nothing (DuckDB, 10^7 rows by a text and a number: 0.14 s, as for the texts themselves; 0.21 s by their octets),
+    as octets elsewhere."""
+    if not names:
+        return rows
+    if engine_of(rows) != "duckdb" or not _is_stored(rows):
+        return rows.mutate(**{name: octets(rows[name]) for name in names})
+    collated = ", ".join(f'CAST("{name}" AS VARCHAR) COLLATE "C" AS "{name}"' for name in names)
+    return rows.alias(ALIAS).sql(f"SELECT * REPLACE ({collated}) FROM {ALIAS}", dialect="duckdb")
+
+
+def _is_stored(rows: Any) -> bool:
+    """Are all rows those of tables and files of an engine, which reads SQL about them?"""
+    import ibis.expr.operations as ops
+
+    return not rows.op().find(ops.InMemoryTable) and bool(rows.op().find(ops.DatabaseTable))
 
 
 def engine_of(column: Any) -> str:

@@ -8,6 +8,7 @@ lists in this module and `designer.relations.kinds`.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -119,7 +120,7 @@ def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified
             "file."
         )
     mechanism: Specified = _reading("mechanism", lambda: _mechanism(spec))
-    if canonical(mechanism.core()) != canonical(spec["mechanism"]):
+    if mechanism.fingerprint != hashlib.sha256(canonical(spec["mechanism"])).hexdigest():
         raise InvalidSpec("mechanism: is not written as this program writes it; design the mechanism again.")
     _compare_claims(mechanism, spec)
     if mechanism.vacuous and not allow_vacuous:

@@ -4,7 +4,7 @@ and the relations that they leave to protect (SEMI section 3)."""
 from __future__ import annotations
 
 from designer.invariants.invariant import Invariant, linear, margins, partition, total
-from designer.invariants.linked import LinkedTables, linked
+from designer.invariants.linked_tables import LinkedTables, linked
 from designer.invariants.statistics import Statistics
 
 __all__ = ["Invariant", "LinkedTables", "Statistics", "linear", "linked", "margins", "partition", "total"]

@@ -25,7 +25,7 @@ SMALL = 1_000_000  # multisets among which a change is looked for
 
 @dataclass(frozen=True, eq=False)
 class Bounded(KnownChanges):
-    """Changes of any statistics whose lengths are bounded, and of which one was found."""
+    """Changes of any statistics, (p, N), whose lengths are bounded, and of which one was found."""
 
     constraints: Integers
     lengths: Lengths

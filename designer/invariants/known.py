@@ -3,6 +3,7 @@ moves, and how many there are at least (docs/theory/invariants.md, 11)."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.sensitivity import Longest
+from designer.certified.by_length import Longest
 from designer.invariants.changes import sums_are_exact
+from designer.invariants.cycles import long_cycles
 from designer.invariants.lengths import Change, Lengths, Order, known_lengths
 from designer.invariants.lines import LineTable, line_table
 from designer.invariants.statistics import Statistics
@@ -21,6 +23,7 @@ from designer.invariants.structure import Classes, Structure
 from designer.values.arrays import Floats
 from solvers.exact.rational import root_above
 
+FLOATS = Fraction(1, 2**45)  # more than sums of six floats and their squares are off, relatively
 Booleans = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
@@ -50,6 +53,15 @@ class KnownChanges(ABC):
     @abstractmethod
     def unmoved(self, rows: Floats) -> Booleans:
         """Which of these rows, (R, N), no change moves; False where floats cannot tell."""
+
+    @property
+    def separates(self) -> bool:
+        """Whether `long_changes` finds the longest change for any weights of the cells."""
+        return False
+
+    def long_changes(self, weights: Floats, order: Order, limit: int) -> list[Change]:
+        """At most `limit` long changes in a weighted norm, the longest known first. weights: (N,)."""
+        return [self.longest(weights, order).change]
 
     @property
     def spans(self) -> bool:
@@ -144,6 +156,34 @@ class Crossed(KnownChanges):
     lengths: Lengths
 
     @property
+    def separates(self) -> bool:
+        """Of two-way tables, where two or three records move: their changes are single cycles."""
+        return len(self.structure.levels) == 2 and self.structure.repeats == 1 and self.adjacency in (2, 3)
+
+    def longest(self, weights: Floats, order: Order) -> Longest:
+        """By the longest cycle where weights, (N,), differ, up to the rounding of floats (section 11.5)."""
+        plain = super().longest(weights, order)
+        if self.vacuous or not self.separates or plain.reached == plain.bound or order == "linf":
+            return plain
+        change = self.long_changes(weights, order, 1)[0]
+        reached = measured(change, weights, order)
+        bound = reached * (1 + FLOATS)
+        return Longest(bound, bound, change, "cycles of a two-way table, up to 2^-45 of it") if bound < plain.bound else plain
+
+    def long_changes(self, weights: Floats, order: Order, limit: int) -> list[Change]:
+        if not self.separates or self.vacuous or order == "linf":
+            return super().long_changes(weights, order, limit)
+        scores = weights[self._place]
+        found = long_cycles(self._place, scores if order == "l1" else scores**2, self.adjacency, limit)
+        return [change for _, change in found]
+
+    @cached_property
+    def _place(self) -> Classes:
+        place = np.empty(self.structure.levels, dtype=np.intp)
+        place[tuple(self.structure.classes)] = np.arange(self.structure.size)
+        return place
+
+    @property
     def spans(self) -> bool:
         """With one record only cells that repeat exchange theirs; rectangles span what margins leave open."""
         return self.adjacency > 1
@@ -168,7 +208,19 @@ class Crossed(KnownChanges):
         alike = cells // repeats * math.comb(repeats, 2)
         rectangles = math.comb(rows, 2) * math.comb(columns, 2) * (self.adjacency > 1)
         hexagons = 6 * math.comb(rows, 3) * math.comb(columns, 3) * (self.adjacency > 2)
-        return alike + rectangles + hexagons
+        return max(alike + rectangles + hexagons, self._two_rectangles() if self.adjacency > 3 and repeats == 1 else 0)
+
+    def _two_rectangles(self) -> int:
+        """Sums and differences of two rectangles without a common cell, of which at most 18 are the same change: four records
+        fall into two pairs in 3 ways on either side, which are matched in 2."""
+        levels = self.structure.levels
+        rectangles = 0
+        for size in range(2, len(levels) + 1):
+            for axes in itertools.combinations(range(len(levels)), size):
+                boxes = math.prod(math.comb(n, 2) if axis in axes else n for axis, n in enumerate(levels))
+                rectangles += boxes * math.comb(2 ** (size - 1), 2)
+        through_a_cell = 4 * rectangles // self.structure.size
+        return max(0, rectangles * (rectangles - 4 * through_a_cell) // 18)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,10 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.invariants.structure import Classes
+from designer.values.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +25,22 @@ class LineTable:
     def freedom(self) -> int:
         """The rank of the lattice of changes: one for each cell beyond the first level of every axis."""
         return int(np.prod([n - 1 for n in self.place.shape]))
+
+    def projected(self, rows: Floats) -> Floats:
+        """The orthogonal projections of rows, (K, N), onto the span of the changes."""
+        table = np.asarray(rows, dtype=np.float64)[:, self.place]
+        for axis in range(1, table.ndim):
+            table = table - table.mean(axis=axis, keepdims=True)
+        rest = np.empty((len(rows), self.place.size))
+        rest[:, self.place.ravel()] = table.reshape(len(rows), -1)
+        return rest
+
+    def seen(self, rows: Floats) -> NDArray[np.bool_]:
+        """Which rows, (K, N), some change moves: (K,). By differences of entries, so that equal entries leave no rounding."""
+        table = rows[:, self.place]
+        for axis in range(1, table.ndim):
+            table = np.diff(table, axis=axis)
+        return np.asarray(table.reshape(len(rows), -1).any(axis=1))
 
 
 def line_table(rows: Classes) -> LineTable | None:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.certified.by_length import ByLength, Longest
 from designer.certified.norms import NormOrder as Order
-from designer.certified.sensitivity import ByLength, Longest
+from designer.certified.unlisted import UnlistedSet
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.bounded import bounded_changes, require_boundable
 from designer.invariants.changes import ChangeRelation, change_words, most_changes, points_of_change, sums_are_exact
@@ -94,6 +95,16 @@ class InvariantChanges(ChangeRelation, ByLength):
 
     def longest(self, weights: Floats, order: Order) -> Longest:
         return self.without_list.longest(weights, order)
+
+    def set_of(self, matrix: Floats) -> UnlistedSet:
+        return UnlistedSet(self, matrix)
+
+    @property
+    def separates(self) -> bool:
+        return self.without_list.separates
+
+    def long_changes(self, weights: Floats, order: Order, limit: int) -> list[Change]:
+        return self.without_list.long_changes(weights, order, limit)
 
     def unmoved(self, rows: Floats) -> Booleans:
         return self.without_list.unmoved(rows)

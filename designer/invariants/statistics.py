@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
+from designer.invariants.lines import LineTable, line_table
 from designer.invariants.structure import Structure, structure_of
 from designer.values.arrays import Immutable, frozen
 from designer.values.checks import count, names, shown
@@ -79,10 +80,15 @@ class Statistics(Immutable):
         return structure_of(self.constraints)
 
     @cached_property
+    def layout(self) -> Structure | LineTable | None:
+        """The structure, or the table whose lines' sums the statistics are, or None where neither is known."""
+        return line_table(self.constraints) if self.structure is None else self.structure
+
+    @cached_property
     def freedom(self) -> int:
         """The rank of the lattice of changes that keep the statistics, N less the exact rank of `constraints`;
         no basis is computed."""
-        known = self.structure
+        known = self.layout
         return self.size - integer_rank(self.constraints.tolist()) if known is None else known.freedom
 
     def published(self) -> tuple[str, ...]:

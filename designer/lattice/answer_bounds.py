@@ -121,7 +121,7 @@ def _variance_of_one(falloff: str, weight: float) -> float:
 
 def _along(mechanism: LatticeNoise) -> Floats:
     """`q' (B (B' P B)^-1 B') q` for each query q, (K,): the variances of the continuous Gaussian with the norm's precision."""
-    weights, known = mechanism.norm.map, mechanism.relation.invariant.structure
+    weights, known = mechanism.norm.map, mechanism.relation.invariant.layout
     if known is not None and mechanism.cells is None and weights.ndim == 1 and len(set(weights.tolist())) == 1:
         return np.asarray(np.square(known.projected(mechanism.workload.dense())).sum(axis=1) / float(weights[0]) ** 2)
     basis = mechanism.lattice.basis.astype(np.float64)
@@ -168,8 +168,8 @@ def _weighed(mechanism: LatticeNoise) -> Floats:
     """Queries less their shifts by statistics that are kept, near the shortest, over the weight: (K, N)."""
     _require_known(mechanism)
     rows, invariant = mechanism.workload.dense(), mechanism.relation.invariant
-    if invariant.structure is not None:
-        return np.asarray(invariant.structure.projected(rows) / float(mechanism.norm.map[0]))
+    if invariant.layout is not None:
+        return np.asarray(invariant.layout.projected(rows) / float(mechanism.norm.map[0]))
     kept = invariant.constraints.astype(np.float64)
     shifts = np.linalg.lstsq(kept.T, rows.T, rcond=None)[0]
     return np.asarray((rows - shifts.T @ kept) / float(mechanism.norm.map[0]))

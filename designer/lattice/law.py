@@ -56,7 +56,7 @@ class LatticeLaw:
 
     def seen(self, rows: Floats) -> NDArray[np.bool_]:
         """Which rows of queries, (K, N), some vector of the lattice moves."""
-        known = self.relation.invariant.structure
+        known = self.relation.invariant.layout
         if known is not None:
             return known.seen(rows)
         return np.asarray((rows @ self.lattice.basis.T.astype(np.float64)).any(axis=1))
@@ -91,10 +91,10 @@ class LatticeLaw:
     def gaussian(self) -> LatticeChoice:
         """The exact sampler of the Gaussian fall-off."""
         if self.equal_weights:
-            variance, known = 1 / Fraction(float(self.norm.map[0])) ** 2, self.relation.invariant.structure
-            if known is not None and known.freedom:
-                words = f"Halves of the {known.kind}, and halves of halves, with an exact acceptance."
-                return LatticeChoice("halves, Gaussian", 1.0, structured_gaussian(known, variance), (words,))
+            variance = 1 / Fraction(float(self.norm.map[0])) ** 2
+            known = structured_gaussian(self.relation.invariant, variance)
+            if known is not None:
+                return known
             sampler = LatticeGaussian.isotropic(self.lattice, variance)
         else:
             columns = list(zip(*self._factor(), strict=True))

@@ -53,7 +53,6 @@ from solvers.exact.rational import exact_rank, float_above
 from solvers.lattices.kernel import Lattice, integer_kernel
 
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
-ROUNDED = 1e-8  # of variances that are summed: what was left out, and rounding
 SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a second, and a minute
 
 
@@ -178,9 +177,8 @@ class LatticeMechanism(Mechanism):
         """The integer kernel of the constraints with a reduced basis: time grows with the rank cubed, 60 s at 1,000."""
         if self.dimension > LARGEST_BASIS:
             raise DesignFailed(
-                f"{self.family}: the lattice of the invariant has rank {self.dimension}, and a basis is reduced up to "
-                f"{LARGEST_BASIS}; lattice_gaussian, the shape l1 for classes and lattice_rows for margins need none. "
-                "Or publish more statistics, or merge elements."
+                f"{self.family}: the lattice has rank {self.dimension}, and a basis is reduced up to {LARGEST_BASIS}; use "
+                "lattice_gaussian, the shape l1 for classes or lattice_rows for margins, which need none, or merge elements."
             )
         if self.dimension > SLOW_BASIS:
             announce(f"reducing a lattice basis of rank {self.dimension}")
@@ -325,7 +323,7 @@ class LatticeMechanism(Mechanism):
 
     def standard_errors(self) -> Floats:
         """Not simulated: summed over the lattice, or bounds from above (see the table of `designer.lattice.answer_bounds`)."""
-        return error_bounds_of_answers(self) if self._summed is None else np.sqrt(self.query_variances() * (1 + ROUNDED))
+        return self._summed.errors if self._summed else error_bounds_of_answers(self)
 
     def margins(self, confidence: float = CONFIDENCE) -> Floats:
         return margin_bounds_of_answers(self, 1 - probability(confidence, "confidence"))

@@ -18,6 +18,7 @@ from designer.values.arrays import Floats
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
 PROPOSALS, SIMULATED_CELLS = 500_000, 2**24
 NEGLIGIBLE = 1e-10  # of the second moments: what longer vectors would add
+ROUNDED = 1e-8  # of variances that are summed: what was left out, and rounding
 MOST_DIMENSIONS = 8
 MOST_PLACES = 10_000_000  # of the box of coordinates in the basis that holds the vectors that matter
 MOST_PRODUCTS = 800_000_000  # of places and rows of the norm: a second or two
@@ -31,6 +32,11 @@ class Moments(NamedTuple):
     second: Floats
     absolute: Floats
     draws: int
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors, (K,), rounded up by what sums leave out."""
+        return np.sqrt(self.second.diagonal() * (1 + ROUNDED))
 
 
 def simulated_moments(acceptance: float, cells: int, draw: Callable[[int], Floats]) -> Moments:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from designer.metrics.metric import (
     relabelled,
     require_metric,
 )
+from designer.question.nearness import Nearness, all_pairs_of
 from designer.question.relation import Indices, Read
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count
@@ -102,6 +104,16 @@ class Restricted(Metric):
             self.part.rectangle(slice(row, row + 1), span)[0, chosen - span.start] for row in self.elements[rows].tolist()
         ]
         return np.array(picked)
+
+    @cached_property
+    def nearness(self) -> Nearness | None:
+        known = self.part.nearness
+        if known is None or known.pairs < all_pairs_of(self.part.size):
+            return None
+        return known.at(self.elements)
+
+    def along(self, left: Indices, right: Indices) -> Floats:
+        return self.part.along(self.elements[left], self.elements[right])
 
     def components(self) -> Indices:
         return relabelled(self.part.components()[self.elements])

@@ -7,7 +7,7 @@ Pairs that differ in one attribute imply all others (docs/theory/foundations.md,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from designer.errors import InvalidProblem
 from designer.metrics.elements import Instance, PerElement, broken_minimum, broken_words, own_budgets
 from designer.metrics.metric import METRICS, Metric, clipped, inner_words, metric_from_spec, relabelled, require_metric
 from designer.question.domain import Domain, attribute_lines
+from designer.question.nearness import Nearness, all_pairs_of, of_parts
 from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, finite_pairs
 from designer.values.arrays import Floats
 from designer.values.checks import positive, shown
@@ -148,7 +149,7 @@ class Product(Metric):
     def _tables(self) -> list[Floats]:
         return [clipped(part.distances()) for part in self.parts]
 
-    def _codes(self, elements: slice | list[int]) -> tuple[Indices, ...]:
+    def _codes(self, elements: slice | list[int] | Indices) -> tuple[Indices, ...]:
         listed = np.arange(elements.start, elements.stop) if isinstance(elements, slice) else elements
         return np.unravel_index(listed, self.domain.shape)
 
@@ -157,6 +158,35 @@ class Product(Metric):
         for table, row, column in zip(self._tables, self._codes(rows), self._codes(columns), strict=True):
             total += table[row[:, None], column]
         return clipped(total)
+
+    @cached_property
+    def nearness(self) -> Nearness | None:
+        lifted = [
+            None if part.nearness is None or part.nearness.pairs < all_pairs_of(part.size) else part.nearness.repeated(code)
+            for part, code in zip(self.parts, self._codes(slice(0, self.size)), strict=True)
+        ]
+        return of_parts(lifted, self._sum, all_pairs_of(self.size))
+
+    @cached_property
+    def searched(self) -> Nearness | None:
+        """Where the parts' own pairs are searched, because they are very many."""
+        counted = [None if part.searched is None else part.searched.pairs for part in self.parts]
+        if self.nearness is None or all(pairs is None for pairs in counted):
+            return None
+        listed = (
+            sum(len(finite_pairs(block)[0]) for block in part.blocks()) if pairs is None else pairs
+            for part, pairs in zip(self.parts, counted, strict=True)
+        )
+        lines = (self.size // values for values in self.domain.shape)
+        return replace(self.nearness, pairs=sum(a * b for a, b in zip(listed, lines, strict=True)))
+
+    def along(self, left: Indices, right: Indices) -> Floats:
+        codes = zip(self.parts, self._codes(left), self._codes(right), strict=True)
+        return self._sum([np.where(a == b, 0.0, part.along(a, b)) for part, a, b in codes])
+
+    @staticmethod
+    def _sum(budgets: Sequence[Floats]) -> Floats:
+        return clipped(np.sum([clipped(part) for part in budgets], axis=0))
 
     def blocks(self) -> Iterator[Block]:
         for axis, part in enumerate(self.parts):

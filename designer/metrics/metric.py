@@ -6,12 +6,14 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.domain import Domain, attribute_lines
+from designer.question.nearness import Nearness, all_pairs_of, of_parts
 from designer.question.relation import Block, Indices, Read, Relation, rectangles
 from designer.values.arrays import Floats
 from designer.values.checks import positive, shown
@@ -25,7 +27,6 @@ DEEPEST = 8
 # factors are kept to the range below: nothing over- or underflows.
 LEAST_BUDGET, LARGEST_BUDGET = 1e-200, 1e200
 LEAST_FACTOR, LARGEST_FACTOR = 1e-90, 1e90
-LEAST_MIDRANGE = 1e-100  # from here to its inverse: no factor, and no sum, takes a budget out of the range
 
 
 def clipped(budgets: Floats) -> Floats:
@@ -48,27 +49,6 @@ def relabelled(*labels: Indices) -> Indices:
     [1, 1, 0]
     """
     return np.asarray(np.unique(np.stack(labels, axis=1), axis=0, return_inverse=True)[1].ravel(), dtype=np.intp)
-
-
-def unclipped(metric: Relation) -> bool:
-    """Whether no float budget was clipped on the way to those of `metric`, so that all are within its `budget_error`.
-
-    True when the positive finite budgets of every metric inside lie between 1e-100 and 1e100: factors within 1e-90 and 1e90,
-    sums, maxima and roots of sums of squares of those stay within the range that is kept.
-    By induction from the innermost metrics, which clip nothing.
-    """
-    return all(unclipped(part) and _in_midrange(part) for part in metric.inner())
-
-
-def _in_midrange(part: Relation) -> bool:
-    if not isinstance(part, Metric):
-        return False
-    for rows, columns in rectangles(part.size):
-        budgets = part.rectangle(rows, columns)
-        told = budgets[np.isfinite(budgets) & (budgets > 0)]
-        if told.size and not LEAST_MIDRANGE <= told.min() <= told.max() <= 1 / LEAST_MIDRANGE:
-            return False
-    return True
 
 
 def relation_depth(relation: Relation) -> int:
@@ -130,6 +110,21 @@ class Metric(Relation):
         """Float budgets of `rows x columns`."""
         raise NotImplementedError
 
+    @property
+    def nearness(self) -> Nearness | None:
+        """What bounds the budgets of all pairs between groups of elements; None where nothing is known."""
+        return None
+
+    @property
+    def searched(self) -> Nearness | None:
+        return self.nearness
+
+    def along(self, left: Indices, right: Indices) -> Floats:
+        near = self.nearness
+        assert near is not None
+        a, b = near.features[left].T, near.features[right].T
+        return near.rule(np.abs(a - b), a, b)
+
     def blocks(self) -> Iterator[Block]:
         return Metric.every_pair(self)
 
@@ -143,16 +138,23 @@ class Metric(Relation):
     def components(self) -> Indices:
         return np.zeros(self.size, dtype=np.intp)
 
+    def largest_budget(self) -> float:
+        near = self.nearness
+        searched = near is not None and near.many and near.apart and near.pairs == all_pairs_of(self.size)
+        return near.farthest(self.along) if near is not None and searched else self._largest_listed()
+
+    def _largest_listed(self) -> float:
+        """The largest finite budget, from looking at every pair."""
+        return super().largest_budget()
+
     def distances(self) -> Floats:
         """The N x N budgets as floats."""
         return np.array(self.rectangle(slice(0, self.size), slice(0, self.size)))
 
     def __add__(self, other: object) -> Metric:
-
         return sum_of(self, other) if isinstance(other, Metric) else NotImplemented
 
     def __mul__(self, factor: object) -> Metric:
-
         return scaled(factor, self) if isinstance(factor, (int, float)) else NotImplemented
 
     __rmul__ = __mul__
@@ -178,11 +180,25 @@ class Scaled(Metric):
         return self.part.size
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
-        return clipped(clipped(self.part.rectangle(rows, columns)) * self.factor)
+        return self._times(self.part.rectangle(rows, columns))
+
+    def _times(self, budgets: Floats) -> Floats:
+        return clipped(clipped(budgets) * self.factor)
+
+    @cached_property
+    def nearness(self) -> Nearness | None:
+        return of_parts([self.part.nearness], lambda parts: self._times(parts[0]))
+
+    @cached_property
+    def searched(self) -> Nearness | None:
+        return of_parts([self.part.searched], lambda parts: self._times(parts[0]))
+
+    def along(self, left: Indices, right: Indices) -> Floats:
+        return self._times(self.part.along(left, right))
 
     def blocks(self) -> Iterator[Block]:
         for block in self.part.blocks():
-            yield Block(block.left, block.right, clipped(clipped(block.budgets) * self.factor))
+            yield Block(block.left, block.right, self._times(block.budgets))
 
     @property
     def common_domain(self) -> Domain | None:
@@ -211,7 +227,7 @@ class Scaled(Metric):
 
 @dataclass(frozen=True, eq=False)
 class Combination(Metric):
-    """Several metrics on one universe, combined pair by pair; infinite as soon as one of them is."""
+    """Several metrics on one universe, of_parts pair by pair; infinite as soon as one of them is."""
 
     parts: tuple[Metric, ...]
     what: ClassVar[str]
@@ -239,7 +255,25 @@ class Combination(Metric):
         return self.parts[0].size
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
-        return clipped(self.floats([clipped(part.rectangle(rows, columns)) for part in self.parts]))
+        return self._of([part.rectangle(rows, columns) for part in self.parts])
+
+    def _of(self, budgets: Sequence[Floats]) -> Floats:
+        return clipped(self.floats([clipped(part) for part in budgets]))
+
+    @cached_property
+    def nearness(self) -> Nearness | None:
+        return of_parts([part.nearness for part in self.parts], self._of)
+
+    @property
+    def searched(self) -> Nearness | None:
+        shared = self._shared()
+        if shared is None:
+            return self.nearness
+        factors, base = shared
+        return of_parts([base.searched], lambda parts: self._of([parts[0] * factor for factor in factors]))
+
+    def along(self, left: Indices, right: Indices) -> Floats:
+        return self._of([part.along(left, right) for part in self.parts])
 
     def blocks(self) -> Iterator[Block]:
         shared = self._shared()
@@ -252,7 +286,7 @@ class Combination(Metric):
             yield Block(block.left, block.right, clipped(self.floats([budgets * factor for factor in factors])))
 
     def _shared(self) -> tuple[list[float], Metric] | None:
-        """The metric that every part is a multiple of, with the multiples, where there is one: combined,
+        """The metric that every part is a multiple of, with the multiples, where there is one: of_parts,
         they are a multiple of it too."""
         factors, bases = zip(*map(_multiple, self.parts), strict=True)
         same = len({canonical(base.to_spec()) for base in bases}) == 1
@@ -271,6 +305,9 @@ class Combination(Metric):
         if shared is not None:
             largest = np.array(shared[1].largest_budget())
             return float(self.floats([largest * factor for factor in shared[0]]))
+        return super().largest_budget()
+
+    def _largest_listed(self) -> float:
         listed = (block.budgets for block in self.every_pair())
         return max((float(budgets[np.isfinite(budgets)].max(initial=0.0)) for budgets in listed), default=0.0)
 
@@ -305,6 +342,10 @@ class Sum(Combination):
     def blocks(self) -> Iterator[Block]:
         domain = self.common_domain
         yield from super().blocks() if domain is None else self._single_changes(domain)
+
+    @property
+    def searched(self) -> Nearness | None:
+        return super().searched if self.common_domain is None else None
 
     @property
     def common_domain(self) -> Domain | None:

@@ -6,16 +6,18 @@ Pairs that others imply: docs/theory/foundations.md, section 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.metrics.metric import Metric
-from designer.question.relation import Block, Read
+from designer.question.nearness import MOST_FEATURES, Nearness, all_pairs_of
+from designer.question.relation import Block, Indices, Read
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import positive
 from designer.values.schema import MATRIX, POSITIVE, Named, list_of, number, of_kind
@@ -23,6 +25,7 @@ from solvers.exact.bits import working_precision
 from solvers.exact.rational import root_below
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius R1 of the IUGG
+CHORD_ERROR = 1e-14  # of the chord between two points of the unit sphere: coordinates are within 2e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,10 @@ class Euclidean(Metric):
         from scipy.spatial.distance import cdist
 
         return np.asarray(cdist(self.places[rows], self.places[columns])) * self.per_unit
+
+    @cached_property
+    def nearness(self) -> Nearness | None:
+        return straight(self.places, self.per_unit, lambda gaps: np.sqrt(sum_of_squares(gaps)))
 
     def exact_budget(self, left: int, right: int) -> Fraction:
         square = sum(
@@ -67,6 +74,10 @@ class Euclidean(Metric):
 @dataclass(frozen=True, eq=False)
 class Line(Euclidean):
     """Points on a line: neighbours in sorted order imply all other pairs, N - 1 instead of N(N-1)/2."""
+
+    @property
+    def searched(self) -> None:
+        return None
 
     def blocks(self) -> Iterator[Block]:
         order = np.argsort(self.places[:, 0], kind="stable").astype(np.intp)
@@ -102,13 +113,31 @@ class GreatCircle(Metric):
         return len(self.places)
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
+        return self._arcs(self.places[rows].T[:, :, None], self.places[columns].T[:, None])
+
+    def along(self, left: Indices, right: Indices) -> Floats:
+        return self._arcs(self.places[left].T, self.places[right].T)
+
+    def _arcs(self, here: Floats, there: Floats) -> Floats:
+        """Budgets between latitudes and longitudes, (2, ...)."""
         # Differences before conversion to radians: near points would lose their digits otherwise.
-        latitude, longitude = self.places.T
-        cosines = np.sin(np.radians(90 - np.abs(latitude)))
-        h = np.sin(np.radians(latitude[rows, None] - latitude[columns]) / 2) ** 2
-        turn = _turn(longitude[rows, None], longitude[columns])
-        h += cosines[rows, None] * cosines[columns] * np.sin(np.radians(turn) / 2) ** 2
+        cosines = [np.sin(np.radians(90 - np.abs(ends[0]))) for ends in (here, there)]
+        h = np.sin(np.radians(here[0] - there[0]) / 2) ** 2
+        h += cosines[0] * cosines[1] * np.sin(np.radians(_turn(here[1], there[1])) / 2) ** 2
         return np.asarray(2 * EARTH_RADIUS_KM * self.per_km * np.arcsin(np.sqrt(np.minimum(h, 1.0))))
+
+    @cached_property
+    def nearness(self) -> Nearness | None:
+        """Chords of the unit sphere, which grow with the arcs."""
+        latitude, longitude = np.radians(self.places.T)
+        ends = np.stack([np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)], axis=1)
+        rate = EARTH_RADIUS_KM * self.per_km
+
+        def arcs(gaps: Floats) -> Floats:
+            chords = np.maximum(np.sqrt(sum_of_squares(gaps)) - CHORD_ERROR, 0.0)
+            return np.asarray(2 * rate * np.arcsin(np.minimum(chords / 2, 1.0)))
+
+        return Nearness(ends, lambda gaps, a, b: arcs(gaps), np.full(3, rate), all_pairs_of(self.size), off=self.budget_error)
 
     def exact_budget(self, left: int, right: int) -> Fraction:
         from flint import arb, fmpq
@@ -142,13 +171,30 @@ class GreatCircle(Metric):
         return great_circle(spec["points"], spec["per_km"])
 
 
+def sum_of_squares(gaps: Floats) -> Floats:
+    """(...,), from gaps (f, ...); the squares of which are floats."""
+    total = gaps[0] * gaps[0]
+    for gap in gaps[1:]:
+        total += gap * gap
+    return np.asarray(total)
+
+
+def straight(places: Floats, rate: float, length: Callable[[Floats], Floats]) -> Nearness | None:
+    """A length of the differences of coordinates, (N, s), times a rate; None in very many dimensions, where boxes tell
+    nothing."""
+    if places.shape[1] > MOST_FEATURES:
+        return None
+    units = np.full(places.shape[1], rate)
+    return Nearness(places, lambda gaps, a, b: length(gaps) * rate, units, all_pairs_of(len(places)))
+
+
 def _turn(a: Floats, b: Floats) -> Floats:
     """`a - b` in degrees, less whole turns, within a few roundings relative to the result.
 
     Near a whole turn the rounding error of a - b is all that matters: Knuth's TwoDiff takes it back.
     """
     difference = a - b
-    if difference.max() <= 180.0 and difference.min() >= -180.0:
+    if np.abs(difference).max(initial=0.0) <= 180.0:
         return np.asarray(difference)
     back = difference - a
     error = (a - (difference - back)) - (b + back)

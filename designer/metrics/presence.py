@@ -15,10 +15,12 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.metrics.elements import own_budgets
-from designer.metrics.metric import METRIC, Metric, inner_words, metric_from_spec, require_metric, unclipped
+from designer.metrics.metric import METRIC, Metric, inner_words, metric_from_spec, require_metric
+from designer.metrics.midrange import unclipped
 from designer.metrics.series import Ordered
 from designer.metrics.triangle import ROUNDING
-from designer.question.relation import Block, Read, Relation, rectangles
+from designer.question.nearness import Nearness
+from designer.question.relation import Block, Indices, Read, Relation, rectangles
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import count, positive, shown
 from designer.values.schema import BOOLEAN, BUDGETS, of_kind
@@ -124,7 +126,17 @@ class AppearOrChange(Relation):
         for block in self.change.blocks():
             budgets = self._closed(block, presence) if self.closure else block.budgets
             yield Block(block.left, block.right, budgets)
-        yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(presence))
+        yield from self.beside()
+
+    @property
+    def searched(self) -> Nearness | None:
+        return None if self.closure else self.change.searched
+
+    def beside(self) -> Iterator[Block]:
+        yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(self._presence_floats))
+
+    def along(self, left: Indices, right: Indices) -> Floats:
+        return self.change.along(left, right)
 
     def every_pair(self) -> Iterator[Block]:
         """All changes at what they cost, in the closure directly or through the origin."""
@@ -134,7 +146,7 @@ class AppearOrChange(Relation):
             direct, around = self.change.rectangle(rows, columns), presence[rows, None] + presence[None, columns]
             least = np.minimum(direct, around) if self.closure else direct
             yield Block(here, there, np.where(here[:, None] < there, least, np.inf))
-        yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(presence))
+        yield from self.beside()
 
     def _closed(self, block: Block, presence: Floats) -> Floats:
         """Budgets of a block of changes in the closure; infinite where the change is dropped.

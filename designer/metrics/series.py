@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
-from designer.metrics.points import euclidean, require_measurable
+from designer.metrics.points import euclidean, require_measurable, straight
+from designer.question.nearness import Nearness
 from designer.question.relation import Block, Read
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import positive, shown
@@ -64,6 +66,14 @@ class Ordered(Metric):
     def rectangle(self, rows: slice, columns: slice) -> Floats:
         return np.abs(self.values[rows, None] - self.values[None, columns]) * self.rate
 
+    @property
+    def searched(self) -> None:
+        return None
+
+    @cached_property
+    def nearness(self) -> Nearness | None:
+        return straight(self.values[:, None], self.rate, lambda gaps: gaps[0])
+
     def blocks(self) -> Iterator[Block]:
         order = np.argsort(self.values, kind="stable").astype(np.intp)
         yield Block(order[:-1], order[1:], np.abs(np.diff(self.values[order])) * self.rate)
@@ -101,6 +111,7 @@ class Chebyshev(Metric):
     kind = "chebyshev"
     schema = of_kind("relation", kind, COORDINATES, "The largest of the differences of coordinates, two or more.")
     scipy_name: ClassVar[Literal["chebyshev", "cityblock"]] = "chebyshev"
+    of_gaps: ClassVar[np.ufunc] = np.maximum
     what: ClassVar[str] = "the largest difference at any position of the two series"
 
     def __post_init__(self) -> None:
@@ -117,6 +128,10 @@ class Chebyshev(Metric):
         from scipy.spatial.distance import cdist
 
         return np.asarray(cdist(self.places[rows], self.places[columns], self.scipy_name)) * self.per_unit
+
+    @cached_property
+    def nearness(self) -> Nearness | None:
+        return straight(self.places, self.per_unit, self.of_gaps.reduce)
 
     def _moves(self, left: int, right: int) -> list[Fraction]:
         pairs = zip(self.places[left], self.places[right], strict=True)
@@ -147,6 +162,7 @@ class Manhattan(Chebyshev):
     kind = "manhattan"
     schema = of_kind("relation", kind, COORDINATES, "The sum of the differences of coordinates, two or more.")
     scipy_name: ClassVar[Literal["chebyshev", "cityblock"]] = "cityblock"
+    of_gaps: ClassVar[np.ufunc] = np.add
     what: ClassVar[str] = "the sum of the differences at all positions"
 
     def exact_budget(self, left: int, right: int) -> Fraction:

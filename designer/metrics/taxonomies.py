@@ -17,6 +17,7 @@ from designer.errors import InvalidProblem
 from designer.metrics.elements import own_budgets
 from designer.metrics.metric import Metric, relabelled
 from designer.metrics.networks import is_network, places
+from designer.question.nearness import MOST_FEATURES, Nearness, all_pairs_of
 from designer.question.relation import Indices, Read
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import shown
@@ -74,6 +75,22 @@ class Taxonomy(Metric):
             shared += level[rows, None] == level[None, columns]
         same = np.arange(rows.start, rows.stop)[:, None] == np.arange(columns.start, columns.stop)
         return np.asarray(self._floats[np.where(same, len(self.budgets), shared)])
+
+    @cached_property
+    def nearness(self) -> Nearness | None:
+        """The groups of each level; boxes that share no number of a level share no group of it."""
+        if self.ancestors.shape[1] > MOST_FEATURES or None in self.costs:
+            return None
+        numbers = self.ancestors.astype(np.float64)
+
+        def rule(gaps: Floats, a: Floats, b: Floats) -> Floats:
+            budgets = np.full(gaps.shape[1:], self._floats[-2])
+            for shared in range(len(gaps) - 1, -1, -1):
+                budgets = np.where(gaps[shared] > 0, self._floats[shared], budgets)
+            return budgets
+
+        units = np.ldexp(1.0, -32 * np.arange(numbers.shape[1])) / np.maximum(np.ptp(numbers, axis=0), 1.0)
+        return Nearness(numbers, rule, units, all_pairs_of(self.size), False)
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         if left == right:

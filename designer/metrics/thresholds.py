@@ -15,6 +15,7 @@ from designer.errors import InvalidProblem
 from designer.metrics.attributes import Hamming, hamming
 from designer.metrics.elements import Partition, Uniform, partition, uniform
 from designer.metrics.graphs import Graph, graph
+from designer.metrics.longest import LongestPath, csr_edges, longest_path
 from designer.metrics.metric import (
     LARGEST_BUDGET,
     LEAST_BUDGET,
@@ -28,6 +29,7 @@ from designer.metrics.metric import (
 from designer.metrics.networks import is_network
 from designer.metrics.points import euclidean
 from designer.question.domain import Domain
+from designer.question.nearness import Nearness, of_parts
 from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, rectangles
 from designer.values.arrays import Floats
 from designer.values.checks import positive
@@ -61,7 +63,10 @@ class Threshold(Metric):
 
     @cached_property
     def joined(self) -> Indices:
-        """The pairs i < j at most `threshold` apart, (E, 2)."""
+        """The pairs i < j at most `threshold` apart, (E, 2), in rising order."""
+        near = self.ground.nearness
+        if near is not None and near.many:
+            return self._joined_near(near)
         found = []
         for rows, columns in rectangles(self.size):
             near, close = within(self.ground, rows, columns, self.threshold)
@@ -71,6 +76,18 @@ class Threshold(Metric):
             pairs = np.argwhere(near) + np.array([rows.start, columns.start])
             found.append(pairs[pairs[:, 0] < pairs[:, 1]])
         return np.concatenate(found).astype(np.intp)
+
+    def _joined_near(self, near: Nearness) -> Indices:
+        """The same by a walk down groups of elements, those apart by more than the threshold never opened."""
+        found = [np.empty((0, 2), dtype=np.intp)]
+        slack = self.threshold * (self.ground.budget_error + 2.0**-50)
+        for left, right in near.within(self.threshold + slack):
+            distances = self.ground.along(left, right)
+            joined = distances <= self.threshold
+            close = np.flatnonzero(np.abs(distances - self.threshold) <= slack)
+            joined[close] = [self._is_near(int(left[m]), int(right[m])) for m in close]
+            found.append(np.stack([left[joined], right[joined]], axis=1))
+        return np.asarray(np.unique(np.concatenate(found), axis=0), dtype=np.intp)
 
     def _is_near(self, left: int, right: int) -> bool:
         distance = self.ground.exact_budget(left, right)
@@ -108,11 +125,13 @@ class Threshold(Metric):
         return Relation.components(self)
 
     @cached_property
-    def _diameter(self) -> int:
-        return max(int(self.hops(rows).max()) for rows, _ in rectangles(self.size))
+    def _longest(self) -> LongestPath:
+        left, right = self.joined.T
+        return longest_path(csr_edges(left, right, np.ones(len(left)), self.size), self.components())
 
     def largest_budget(self) -> float:
-        return self._diameter * self.epsilon
+        """In very large universes whose elements are much alike a bound, as the sentence says."""
+        return round(self._longest.stated) * self.epsilon
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         steps = 1 if self._is_near(left, right) and left != right else int(self.hops(slice(left, left + 1))[0, right])
@@ -122,7 +141,7 @@ class Threshold(Metric):
         return (
             f"One record may change between elements at most {self.threshold!r} apart with budget {self.epsilon!r}, and "
             "further with that budget for each such step on the way; elements that no steps join are not protected from "
-            f"each other. Apart means the budget of: {inner_words(self.ground)}."
+            f"each other.{self._longest.words} Apart means the budget of: {inner_words(self.ground)}."
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -155,9 +174,19 @@ class SmoothThreshold(Metric):
         return self.ground.size
 
     def rectangle(self, rows: slice, columns: slice) -> Floats:
-        budgets = np.maximum(clipped(self.ground.rectangle(rows, columns)) / self.threshold, 1.0) * self.epsilon
+        budgets = self._smoothed(self.ground.rectangle(rows, columns))
         same = np.arange(rows.start, rows.stop)[:, None] == np.arange(columns.start, columns.stop)
-        return np.where(same, 0.0, clipped(budgets))
+        return np.where(same, 0.0, budgets)
+
+    def _smoothed(self, distances: Floats) -> Floats:
+        return clipped(np.maximum(clipped(distances) / self.threshold, 1.0) * self.epsilon)
+
+    @cached_property
+    def nearness(self) -> Nearness | None:
+        return of_parts([self.ground.nearness], lambda parts: self._smoothed(parts[0]))
+
+    def along(self, left: Indices, right: Indices) -> Floats:
+        return self._smoothed(self.ground.along(left, right))
 
     def components(self) -> Indices:
         return self.ground.components()

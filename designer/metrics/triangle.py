@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from designer.errors import InvalidProblem
+from designer.progress import track
 from designer.question.relation import Indices
 from designer.values.arrays import Floats, frozen
 
@@ -19,9 +20,36 @@ ROUNDING = 1e-9
 IMPLIED_LIMIT = 400
 
 
+# Rows that are compared at once, of a matrix whose rows are looked at two by two from this many points on.
+ROWS, PAIRWISE = 64, 256
+HIDDEN = 1e-13  # a detour that is shorter by less is one of rounding; a thousand of them are still below `ROUNDING`
+
+
+def detours(d: Floats, beyond: float) -> list[int]:
+    """The points, in order, through which some way may be shorter than the direct one by more than a part `beyond` of a leg.
+
+    `d(i, j) > d(i, k) + d(k, j)` for some j is `max_j |d(i, j) - d(k, j)| > d(i, k)`, here or with i and k exchanged: one
+    comparison of two rows for all j, in compiled code, half of all pairs of rows.
+    d: (N, N), symmetric.
+    """
+    if len(d) < PAIRWISE:
+        return list(range(len(d)))
+    from scipy.spatial.distance import cdist
+
+    finite = np.isfinite(d)
+    far = 4 * float(d[finite].max(initial=1.0))
+    rows, found = np.where(finite, d, far), np.zeros(len(d), dtype=bool)
+    for start in track(range(0, len(d), ROWS), "checking the triangle inequality"):
+        here = slice(start, start + ROWS)
+        farthest = cdist(rows[here], rows[start:], "chebyshev")
+        i, k = np.nonzero((farthest > d[here, start:] * (1 + beyond)) & finite[here, start:])
+        found[start + i] = found[start + k] = True
+    return np.flatnonzero(found).tolist()
+
+
 def require_triangle_inequality(d: Floats) -> None:
     """Raise `InvalidProblem` with the worst detour through some k when `d(i, j) > d(i, k) + d(k, j)`."""
-    for k in range(len(d)):
+    for k in detours(d, ROUNDING / 2):
         detour = d[:, k, None] + d[None, k]
         broken = d > detour * (1 + ROUNDING)
         if broken.any():
@@ -40,10 +68,11 @@ def shortest_paths(d: Floats) -> tuple[Floats, np.ndarray[tuple[int, int], np.dt
     never below the exact sum along the path: it claims no more than the given budgets imply.
     d: (N, N), symmetric, nonnegative, infinite where nothing is promised. Returns the closure (N, N) and a mask (N, N).
     """
-    # Not scipy's csgraph, which reads a budget of 0 as "no edge".
+    # Not scipy's csgraph, which reads a budget of 0 as "no edge". A shortest path of fewest steps a, k, b, ... has
+    # d(a, b) > d(a, k) + d(k, b) for any three in a row: only points on such detours are passed through.
     closed = d.copy()
     with np.errstate(over="ignore"):
-        for k in range(len(d)):
+        for k in track(detours(d, HIDDEN), "shortest paths"):
             np.minimum(closed, closed[:, k, None] + closed[None, k], out=closed)
     lowered = closed < d * (1 - ROUNDING)
     closed = np.where(lowered, closed * (1 + 2.0**-50 * len(d)), d)

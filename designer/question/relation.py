@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.graph_view import networkx_graph, point_names
+from designer.question.nearness import Nearness
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.schema import Named
 
@@ -173,6 +174,37 @@ class Relation(Immutable, ABC):
         """The largest finite budget of any pair, implied pairs included, as a float; 0 where every budget is infinite."""
         return max((float(b.budgets[np.isfinite(b.budgets)].max(initial=0.0)) for b in self.blocks()), default=0.0)
 
+    @property
+    def searched(self) -> Nearness | None:
+        """What bounds the budgets between groups of elements, where `blocks` lists every pair that has a finite budget or only
+        leaves out what others imply; None where there is no such rule, and pairs are looked at one by one."""
+        return None
+
+    def beside(self) -> Iterator[Block]:
+        """The blocks that `searched` does not speak of."""
+        return iter(())
+
+    def along(self, left: Indices, right: Indices) -> Floats:
+        """Float budgets of pairs in step, (M,), where the relation is `searched`: as its blocks have them, up to rounding.
+
+        left, right: (M,), element indices.
+        """
+        raise NotImplementedError
+
+    def pair_count(self) -> int:
+        """How many pairs with a finite budget `blocks()` and `beside()` list."""
+        near = self.searched
+        blocks = self.blocks() if near is None else self.beside()
+        return (0 if near is None else near.pairs) + sum(int(np.isfinite(block.budgets).sum()) for block in blocks)
+
+    def least_budget(self, *, positive: bool = False) -> float:
+        """The least float budget of the pairs of `blocks()`, or the least above 0; infinite where there is none."""
+        near = self.searched
+        if near is None or not near.many:
+            return min((_least(block.budgets, positive) for block in self.blocks()), default=np.inf)
+        others = (_least(block.budgets, positive) for block in self.beside())
+        return min(near.closest(self.along, positive=positive), min(others, default=np.inf))
+
     def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
         """A pair in words."""
         return f"{elements[left]} -> {elements[right]}"
@@ -181,6 +213,10 @@ class Relation(Immutable, ABC):
         """Label of the connected component of every point when finite budgets are edges;
         pairs in different components are unprotected."""
         return graph_components(self.blocks(), len(self.points(np.empty((self.size, 0)))))
+
+
+def _least(budgets: Floats, positive: bool) -> float:
+    return float((budgets[budgets > 0] if positive else budgets).min(initial=np.inf))
 
 
 def graph_components(blocks: Iterator[Block], points: int) -> Indices:

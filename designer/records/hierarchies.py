@@ -116,26 +116,27 @@ class Hierarchy(Immutable):
 
     def estimate(self, answers: Any, precisions: Any) -> Numbers:
         """(n,) consistent answers of least weighted squares, `sum_i precisions_i (x_i - answers_i)^2`,
-        from one noisy answer for each group.
+        from one noisy answer for each group; (n, ...) for many columns of answers of the same precisions.
 
         Children of the result add up to their parent. Fractions in, Fractions out. A group that was not asked has precision 0;
         its answer is not read. Only weights up to a common factor matter.
         Linear: noise of mean 0 leaves the result without bias.
         """
         passes, answers = _Passes(self, precisions), np.asarray(answers)
-        if answers.shape != (self.size,):
+        if answers.shape[:1] != (self.size,):
             raise InvalidProblem(f"answers: shape {answers.shape}; give {self.size} numbers, one for each group.")
-        below = np.zeros(self.size, dtype=np.result_type(answers, passes.own))
-        merged = np.where(passes.precisions > 0, answers, 0).astype(below.dtype)
+        across = (slice(None),) + (None,) * (answers.ndim - 1)
+        below = np.zeros(answers.shape, dtype=np.result_type(answers, passes.own))
+        merged = np.where((passes.precisions > 0)[across], answers, 0).astype(below.dtype)
         for level in self.slices[::-1]:
             inner = passes.inner_of(level)
-            gain = passes.precisions[inner] * passes.own[inner]
+            gain = (passes.precisions[inner] * passes.own[inner])[across]
             merged[inner] = below[inner] + gain * (merged[inner] - below[inner])
             if level.start:
                 np.add.at(below, self.parents[level], merged[level])
         for level in self.slices[1:]:
             parents = self.parents[level]
-            merged[level] += passes.own[level] / passes.below[parents] * (merged[parents] - below[parents])
+            merged[level] += (passes.own[level] / passes.below[parents])[across] * (merged[parents] - below[parents])
         return merged
 
     def variances(self, precisions: Any) -> Numbers:

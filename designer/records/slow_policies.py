@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -94,8 +94,12 @@ class TransformedNoise(Immutable):
 
     def noisy(self, total: Fraction, entropy: Entropy) -> int:
         """The confidential sum enters, a noisy step comes out."""
-        noise = DiscreteGaussian([(self.deviation / self.step) ** 2]).draw(1, entropy)
-        return self.place(Fraction(total)) + int(noise[0, 0])
+        return self.noisy_each([total], entropy)[0]
+
+    def noisy_each(self, totals: Sequence[Fraction], entropy: Entropy) -> tuple[int, ...]:
+        """The same of several sums, each with noise of its own."""
+        noise = DiscreteGaussian([(self.deviation / self.step) ** 2]).draw(len(totals), entropy).ravel().tolist()
+        return tuple(self.place(Fraction(total)) + z for total, z in zip(totals, noise, strict=True))
 
     def estimate(self, step: int) -> float:
         """The sum, from a noisy step alone; unbiased up to the rounding of f(S): `E e^(sN) = e^(s^2 / 2)`,
@@ -171,8 +175,13 @@ class StudentNoise(Immutable):
 
     def noisy(self, total: Fraction, entropy: Entropy) -> int:
         """The confidential sum enters, a noisy step comes out."""
-        noise = DiscreteStudent(self.scale / self.step, self.power).draw(1, entropy)
-        return math.floor(Fraction(total) / self.step + Fraction(1, 2)) + int(noise[0])
+        return self.noisy_each([total], entropy)[0]
+
+    def noisy_each(self, totals: Sequence[Fraction], entropy: Entropy) -> tuple[int, ...]:
+        """The same of several sums, each with noise of its own."""
+        noise = DiscreteStudent(self.scale / self.step, self.power).draw(len(totals), entropy).tolist()
+        places = (math.floor(Fraction(total) / self.step + Fraction(1, 2)) for total in totals)
+        return tuple(place + z for place, z in zip(places, noise, strict=True))
 
     def estimate(self, step: int) -> float:
         """The sum, from a noisy step alone; unbiased where sums are multiples of the step, within half a step elsewhere."""

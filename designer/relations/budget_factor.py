@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from designer.errors import InvalidProblem
 from designer.invariants.changes import InvariantDistance, InvariantMetric
-from designer.invariants.linked import LinkedChanges
+from designer.invariants.linked_tables import LinkedChanges
 from designer.invariants.one_budget import InvariantChanges
 from designer.metrics.metric import Metric, Scaled, scaled
 from designer.metrics.presence import AddRemove, AppearOrChange

@@ -9,7 +9,7 @@ import numpy as np
 from designer import metrics
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.invariants.changes import InvariantDistance, InvariantMetric
-from designer.invariants.linked import LinkedChanges
+from designer.invariants.linked_tables import LinkedChanges
 from designer.invariants.one_budget import InvariantChanges
 from designer.metrics.metric import Metric
 from designer.question.relation import Relation

@@ -75,7 +75,13 @@ class ExponentialLaw:
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.intp]:
         """`size` independent indices."""
-        words = entropy.random_words(size)
+        return self.chosen(entropy.random_words(size), entropy)
+
+    def chosen(self, words: NDArray[np.uint64], entropy: Entropy) -> NDArray[np.intp]:
+        """The indices that some words stand for; entropy is asked for further bits where a word leaves one open.
+
+        words: (n,). Returns (n,).
+        """
         chosen = np.searchsorted(self._cells.last, words, side="left")
         for i in np.flatnonzero(chosen != np.searchsorted(self._cells.first, words, side="right")):
             chosen[i] = self._decide(LazyUniform(words[i], 64, entropy))
@@ -99,6 +105,26 @@ class ExponentialLaw:
             return None if None in below else below.count(False)
 
         return resolve([uniform], answer)
+
+
+def draw_from_each(gaps: Floats, error: Floats, exact: Callable[[int], ExponentialLaw], entropy: Entropy) -> NDArray[np.intp]:
+    """One index from each of G exponential laws of m candidates, P(r) proportional to `exp(-gap_r)`; a word of entropy each.
+
+    gaps: (G, m), floats. error: (G,), how far they may be from the exact ones. exact: the law itself, asked for
+    only where floats leave open which index a word stands for: a relative error of `expm1(error)` in every weight, of 2^-50 in
+    each exponential and 2^-53 in each sum, moves a cumulative probability by less than four times their sum. Returns (G,).
+    """
+    words = entropy.random_words(len(gaps))
+    with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+        below = np.cumsum(np.exp(-gaps), axis=1)
+        below /= below[:, -1:]
+        doubt = 4 * (np.expm1(error) + (gaps.shape[1] + 16) * 2.0**-50)
+        uniform = words / 2.0**64
+        chosen = (below[:, :-1] <= uniform[:, None]).sum(axis=1)
+        sure = (doubt < 0.01) & (np.abs(below[:, :-1] - uniform[:, None]) > doubt[:, None]).all(axis=1)
+    for group in np.flatnonzero(~sure).tolist():
+        chosen[group] = exact(group).chosen(words[group : group + 1], entropy)[0]
+    return np.asarray(chosen)
 
 
 @dataclass(frozen=True)

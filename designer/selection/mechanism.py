@@ -22,7 +22,7 @@ from designer.question.relation import Relation
 from designer.question.workload import Workload
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
-from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
+from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw, draw_from_each
 from designer.selection.scores import Score
 from designer.selection.spec import SCORE, score_from_spec
 from designer.values.arrays import Floats
@@ -159,6 +159,21 @@ class Selection(TakesCounts):
         drawn.setflags(write=False)
         stamp = f"simulation, not private: {size} choices, " + ("no seed" if seed is None else f"seed {seed}")
         return SimulatedChoices(drawn, self.score.candidates, stamp)
+
+    def choose_each(self, histograms: NDArray[np.int64], entropy: Entropy) -> NDArray[np.intp]:
+        """One choice for each of many confidential histograms, (G, N): the part of `release` that meets the data, for objects
+        that release many choices with one guarantee. Spends the budget once for each. Returns indices, (G,)."""
+        if self.law != "exponential":
+            return np.array([int(self._law(own).draw(1, entropy)[0]) for own in histograms], dtype=np.intp)
+        scores, error = self.score.floats(histograms)
+        # The difference of two scores and its product with the rate: two roundings of at most the largest of the gaps.
+        gaps = self.rate * (scores.max(axis=1, keepdims=True) - scores)
+        doubt = (2 * self.rate * error + 2.0**-51 * gaps.max(axis=1)) * (1 + 2.0**-40)
+        return draw_from_each(gaps, doubt, lambda group: self._exponential(histograms[group]), entropy)
+
+    def _exponential(self, histogram: object) -> ExponentialLaw:
+        scores, step = self.score.exact(counts(histogram, self.universe))
+        return ExponentialLaw(scores, Fraction(self.rate) * step)
 
     def probabilities(self, histogram: object) -> Floats:
         """The law of the choice, (R,), for public or synthetic data; it is exact up to the rounding of floats."""

@@ -102,6 +102,13 @@ class Score(Immutable, ABC):
         scores = self.combine(answers << (form_exponent - exponent), targets.astype(object) << (target_exponent - exponent))
         return [int(score) for score in scores], Fraction(2) ** exponent
 
+    def floats(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """The scores of many histograms at once, and how far each row of them may be off. Confidential where the counts are.
+
+        counts: (G, N). Returns (G, R), not finite where a kind of score has no such form, and (G,).
+        """
+        return np.full((len(counts), len(self.candidates)), np.nan), np.full(len(counts), np.inf)
+
     @cached_property
     def _dyadic(self) -> tuple[tuple[Integers, int], tuple[Integers, int]]:
         given = np.asarray(self.targets)
@@ -177,6 +184,17 @@ class Closeness(AbsoluteError):
         answers, targets: (R,). Returns (R,).
         """
         return np.asarray(-abs(answers - targets))
+
+    def floats(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Sums of N products, each rounded once, and one difference: N + 3 roundings of at most the sum of their sizes.
+
+        counts: (G, N). Returns (G, R) and (G,).
+        """
+        assert self.targets is not None
+        forms, given = self.workload.dense(), counts.astype(np.float64)
+        sizes = (np.abs(given) @ np.abs(forms).T).max(axis=1) + np.abs(self.targets).max()
+        error = (forms.shape[1] + 4) * 2.0**-52 * sizes
+        return -np.abs(given @ forms.T - self.targets), error
 
     def sentence(self) -> str:
         """The formula."""

@@ -173,7 +173,7 @@ class StaircaseMechanism(Mechanism):
         """The privacy certificate, recomputed from the frozen numbers: for each protected difference u of budget b the cost
         c(u) in whole units, and the ratio `unit c(u) / b`; no `log P(z) - log P(z + u)` is beyond `unit c(u)`."""
         sensitivity = self.sensitivity()
-        pairs = sum(int(np.isfinite(block.budgets).sum()) for block in self.relation.blocks())
+        pairs = self.relation.pair_count()
         found = protected_differences(sensitivity, self.heard, self.grid.steps)
         if not found:
             raise InvalidProblem(f"relation: {NOTHING_MOVES}; a staircase needs a change that moves an answer.")

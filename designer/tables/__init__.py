@@ -1,16 +1,21 @@
 """Per-record private releases of tables of any size: plans of queries, with their policies, run where the records live."""
 
+from designer.records.slow_policies import StudentNoise, TransformedNoise
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.condition import Condition
 from designer.tables.groups import OTHERS, Groups, hierarchy, nested_codes, tree
 from designer.tables.key import Key
 from designer.tables.least import least_plan, variance_meeting
+from designer.tables.margins import consistent_margins
 from designer.tables.measure import Measure
+from designer.tables.other_noise import PureSum, SlowlyScaledSum
 from designer.tables.partition_selection import PartitionSelection
-from designer.tables.plan import PolicyCertificate, TablePlan
+from designer.tables.plan import TablePlan
+from designer.tables.policy_certificate import PolicyCertificate
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Average, Count, CountDistinct, Sum, variance_for
 from designer.tables.unit_splitting import UnitSplitting
+from designer.tables.variance_by import VarianceBy
 
 __all__ = [
     "OTHERS",
@@ -24,11 +29,17 @@ __all__ = [
     "Measure",
     "PartitionSelection",
     "PolicyCertificate",
+    "PureSum",
     "Quantile",
+    "SlowlyScaledSum",
+    "StudentNoise",
     "Sum",
     "TablePlan",
     "TableRelease",
+    "TransformedNoise",
     "UnitSplitting",
+    "VarianceBy",
+    "consistent_margins",
     "hierarchy",
     "least_plan",
     "nested_codes",

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
 Given = Fraction | float | str
@@ -26,14 +25,4 @@ class OptionalRational:
         raise NotImplementedError
 
     def __set__(self, owner: object, value: Given | None) -> None:
-        raise NotImplementedError
-
-
-class Rationals:
-    """The same for one rational or one for each group."""
-
-    def __get__(self, owner: object, kind: type | None = None) -> Fraction | tuple[Fraction, ...]:
-        raise NotImplementedError
-
-    def __set__(self, owner: object, value: Given | Sequence[Given]) -> None:
         raise NotImplementedError

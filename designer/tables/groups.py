@@ -75,7 +75,7 @@ class Groups(Immutable):
         labels = None if keys is None else tuple(_labels(key, len(columns)) for key in keys)
         if labels is not None and (not labels or len(set(labels)) != len(labels)):
             raise InvalidProblem("keys: none, or one of them twice; list every group once.")
-        if any(a == OTHERS != b for key in labels or () for a, b in pairwise(key)):
+        if any(a == OTHERS != b for key in labels or () if OTHERS in key for a, b in pairwise(key)):
             raise InvalidProblem(f"keys: a label below all others, {OTHERS!r}; end the key in it.")
         for name, value in (("columns", columns), ("keys", labels), ("selection", selection)):
             object.__setattr__(self, name, value)
@@ -105,6 +105,13 @@ class Groups(Immutable):
             object.__setattr__(self, "_place", cached)
         return cached
 
+    def __hash__(self) -> int:
+        cached: int | None = self.__dict__.get("_hash")
+        if cached is None:
+            cached = hash((self.columns, self.keys, self.selection))
+            object.__setattr__(self, "_hash", cached)
+        return cached
+
     @property
     def has_others(self) -> bool:
         """Is there a listed group of all others?"""
@@ -114,7 +121,10 @@ class Groups(Immutable):
         """Key columns `k0, k1, ...` of an Ibis table."""
         if not self.has_others:
             return {f"k{i}": key.expression(table) for i, key in enumerate(self.columns)}
-        columns = [key.octets(table) for key in self.columns]
+        return self.labelled([key.octets(table) for key in self.columns])
+
+    def labelled(self, columns: list[Any]) -> dict[str, Any]:
+        """The labels of groups, all others among them, from the bytes of the labels of rows."""
         listed = [self._is_listed(columns[: d + 1]) for d in range(len(columns))]
         return {
             f"k{i}": known.ifelse(column, octets_of(OTHERS, column))
@@ -245,6 +255,8 @@ def _require_complete(above: Groups, level: Groups) -> None:
 def _labels(key: Any, columns: int) -> Labels:
     if isinstance(key, str) or not isinstance(key, Sequence) or len(key) != columns:
         raise InvalidProblem(f"keys: {shown(key)} is not a row of {columns} labels.")
+    if set(map(type, key)) <= {str} and "".join(key).isascii():
+        return tuple(key)
     texts = tuple(_label(entry) for entry in key)
     if None in texts:
         raise InvalidProblem(f"keys: {shown(key)} holds a missing value; list texts, whole numbers, booleans or dates.")

@@ -44,6 +44,11 @@ class Key(Immutable):
     def expression(self, table: Any) -> Any:
         """The column of an Ibis table to group by: texts as their bytes, so that no collation merges them;
         labels are its texts."""
+        column = self.plain(table)
+        return octets(column) if column.type().is_string() else column
+
+    def plain(self, table: Any) -> Any:
+        """The column whose texts are the labels, as it is; texts are not to be compared but by their bytes."""
         if self.column not in table.columns:
             raise InvalidProblem(f"records: the table has no column {self.column!r}; rename one.")
         column, kind = table[self.column], table[self.column].type()
@@ -52,9 +57,9 @@ class Key(Immutable):
                 f"records: column {self.column!r} is of type {kind}; keys are texts, whole numbers, booleans or dates."
             )
         if self.prefix is None:
-            return octets(column) if kind.is_string() else column
+            return column
         text = column.cast("string")
-        return octets((text.length() >= self.prefix).ifelse(text.left(self.prefix), None))
+        return (text.length() >= self.prefix).ifelse(text.left(self.prefix), None)
 
     def octets(self, table: Any) -> Any:
         """The labels of an Ibis table as bytes, whatever the type of the column."""

@@ -48,8 +48,8 @@ def least_plan(queries: Sequence[Query], targets: Targets, splitting: UnitSplitt
     queries: their variances are replaced where there is a target, and kept elsewhere. targets: by the name of the noisy number;
     an average has two, `name.sum` and `name.count`. A record costs `(amount step)^2 / (2 variance)` in each, so the widest
     noise that a target allows costs every record least; no factor on all budgets does better for any. `plan.loss(record)`,
-    `plan.policy` and, with a splitting, `plan.rho` say what the targets cost. Quantiles have no standard error; they keep their
-    rho.
+    `plan.policy` and, with a splitting, `plan.rho` say what the targets cost. Quantiles have no standard error and keep
+    their rho; sums with other noise than Gaussian keep that.
 
     >>> from designer import Targets
     >>> from designer.tables import Count, Groups
@@ -58,7 +58,8 @@ def least_plan(queries: Sequence[Query], targets: Targets, splitting: UnitSplitt
     (Fraction(100, 1), Fraction(1, 200))
     """
     given = TablePlan(tuple(queries))
-    named = {given.noisy[t.place].name: t for t in require_targets(targets).of([part.name for part in given.noisy])}
+    noisy = [part for part in given.noisy if isinstance(part, Additive)]
+    named = {noisy[t.place].name: t for t in require_targets(targets).of([part.name for part in noisy])}
     return TablePlan(tuple(_meeting(query, named) for query in given.queries), splitting)
 
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from designer.errors import InvalidProblem
@@ -103,18 +104,33 @@ class Measure(Immutable):
         import ibis
 
         column = numeric(table, self.column)
+        if not self._taken_whole(column):
+            return self._raised(column).floor().cast("int64")
+        low, high = ibis.literal(int(self.lower), "int64"), ibis.literal(int(self.upper), "int64")
+        zero, given = ibis.literal(0, "int64"), column.cast("int64")
+        return ibis.cases((column.between(low, high), given), (column < low, low), (column > high, high), else_=zero)
+
+    def quick_expression(self, table: Any) -> Any:
+        """The same, of floats that are whole numbers where they are computed as floats: for engines whose FLOOR of a float is
+        one (Ibis would make it an integer)."""
+        column = numeric(table, self.column)
+        return self.expression(table) if self._taken_whole(column) else _floor()(self._raised(column))
+
+    def _taken_whole(self, column: Any) -> bool:
         kind = column.type()
-        if kind.is_integer() and self.whole and not kind.is_uint64():
-            low, high = ibis.literal(int(self.lower), "int64"), ibis.literal(int(self.upper), "int64")
-            zero, given = ibis.literal(0, "int64"), column.cast("int64")
-            return ibis.cases((column.between(low, high), given), (column < low, low), (column > high, high), else_=zero)
+        return bool(kind.is_integer() and self.whole and not kind.is_uint64())
+
+    def _raised(self, column: Any) -> Any:
+        """What is floored."""
+        import ibis
+
         column = floats(column)
         zero, low, high = (ibis.literal(float(bound), "float64") for bound in (0, self.lower, self.upper))
         # What lies within comes first, because engines go on with the other rows only (DuckDB, 10^7 rows: 0.20 s, 0.23 s with
         # it last); some take NaN for the largest of all numbers.
         above = (column > high) & ~column.isnan()
         clipped = ibis.cases((column.between(low, high), column), (column < low, low), (above, high), else_=zero)
-        return self._shifted(clipped).floor().cast("int64")
+        return self._shifted(clipped)
 
     def in_unit_of_column(self, units: Any) -> Any:
         """A column of units as amounts: whole numbers where steps are whole, floats otherwise."""
@@ -136,3 +152,14 @@ class Measure(Immutable):
         """From plain data; `InvalidProblem` where a key is missing or unknown."""
         require_keys(spec, keys(cls.schema), "measure")
         return cls(spec["column"], *(rational(spec[key], key) for key in ("step", "lower", "upper")))
+
+
+@cache
+def _floor() -> Any:
+    """FLOOR of a float, a float."""
+    import ibis
+
+    def of_one(value: Any) -> Any:
+        """Only the name of the argument is read."""
+
+    return ibis.udf.scalar.builtin(of_one, name="floor", signature=(("float64",), "float64"))

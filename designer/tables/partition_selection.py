@@ -3,14 +3,15 @@ what that costs a record."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from designer.errors import InvalidProblem
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
-from designer.tables.exact_sums import limbs
+from designer.tables.exact_sums import safe_sums, totals
 from designer.tables.unit_splitting import UnitSplitting
 from designer.values.arrays import Immutable
 from designer.values.checks import count, rational
@@ -123,7 +124,13 @@ class PartitionSelection(Immutable):
             return [table.count()]
         rows = self.splitting.count_of(inputs)
         counted = rows if self.at_most is None else ibis.least(rows, ibis.literal(self.at_most, "int64"))
-        return [limb.sum() for limb in limbs(counted, self.bound)]
+        return safe_sums(counted, self.bound)
+
+    quick_inputs, quick_rows = inputs, math.inf  # counts are integers
+
+    def numbers(self, found: Sequence[Sequence[Any]]) -> list[int]:
+        """The counts of groups, from the columns of their aggregates."""
+        return totals(found)
 
     def sentence(self) -> str:
         """The rule in words."""

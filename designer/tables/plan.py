@@ -8,79 +8,43 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from designer.certified.guarantee import TIMING, Guarantee
 from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
-from designer.errors import InvalidProblem, InvalidSpec, NotPrivate
+from designer.errors import InvalidProblem, InvalidSpec
 from designer.records import policies
 from designer.records.policy import Policy
 from designer.records.values import entry
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
-from designer.selection.mechanism import Selection
 from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
-from designer.tables.loss_rate import rate_per_row, splitting_policy
+from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
 from designer.tables.measure import Measure
-from designer.tables.partition_selection import delta_of_rows
-from designer.tables.promise import FOUND, NOTION, OF_ENTITIES, THEOREM
+from designer.tables.other_noise import OtherNoise
+from designer.tables.partition_selection import PartitionSelection, delta_of_rows
+from designer.tables.policy_certificate import PolicyCertificate
+from designer.tables.promise import (
+    FOUND,
+    GAUSSIANS,
+    NOTION,
+    OF_ENTITIES,
+    OF_OTHER_NOISE,
+    OTHER_LAWS,
+    PURE,
+    THEOREM,
+)
 from designer.tables.quantile import Quantile
-from designer.tables.queries import Additive, Average, CountDistinct, Query
+from designer.tables.queries import Additive, Aggregated, Average, CountDistinct, Query
 from designer.tables.query_file import query_from_spec, query_to_spec
 from designer.tables.run import noisy_answers
 from designer.tables.schema import MOST_QUERIES, PARAMETERS, PLAN, RHO_IS_STATED
 from designer.tables.unit_splitting import UnitSplitting
-from designer.values.checks import count, rational
+from designer.values.checks import count, rational, rational_from
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
-from designer.values.printing import printed
 from designer.values.schema import (
-    RATIONAL,
-    Named,
-    exactly,
     keys,
-    list_of,
-    noted,
-    or_null,
-    record,
-    text,
 )
-
-
-@dataclass(frozen=True)
-class PolicyCertificate:
-    """What was recomputed: the loss of each query as a formula, the rate per split row, the delta of selected groups."""
-
-    holds: bool
-    terms: tuple[str, ...]
-    rho_per_split_row: str | None
-    arithmetic: str
-    theorem: str
-    schema = Named(
-        "certificate_of_policy",
-        record(
-            {
-                "holds": exactly(True),
-                "terms": noted("The loss of each query as a formula.", list_of(text())),
-                "rho_per_split_row": or_null(RATIONAL),
-                "arithmetic": text(),
-                "theorem": text(),
-            }
-        ),
-    )
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "terms", tuple(map(printed, self.terms)))
-
-    def require(self) -> PolicyCertificate:
-        """Itself when it holds; otherwise NotPrivate."""
-        if not self.holds:
-            raise NotPrivate(
-                f"plan: one split row costs {self.rho_per_split_row}, more than the stated rho; widen the noise or state a "
-                "larger rho."
-            )
-        return self
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +52,10 @@ class TablePlan(Specified):
     """Queries of one table, each with its noise; the policy `P(r)`, what adding or removing record r costs,
     is the sum of their losses.
 
-    splitting, rho: a coarser policy to publish beside the exact one, `rho m(r)^2`, m(r) the rows of r after `splitting`
-    (Algorithm 1 of Seeman et al.); without rho, the least that holds. Construction proves `P(r) <= rho m(r)^2` for every
-    record, and raises `NotPrivate` otherwise.
+    splitting, rho, constant: a coarser policy to publish beside the exact one, `constant + rho m(r)^2`, m(r) the rows of r
+    after `splitting` (Algorithm 1 of Seeman et al.); without rho, the least that holds. The constant part, 0 unless stated, is
+    for what costs every record the same (`flat_loss`: counts, quantiles; Lemma 5.6). Construction proves that the policy is
+    above P for every record, and raises `NotPrivate` otherwise.
 
     >>> from designer.tables import Count, Groups, Measure, Sum, variance_for
     >>> emp, industry = Measure("emp"), Groups(["industry"], keys=[["Retail"], ["Mining"]])
@@ -110,6 +75,7 @@ class TablePlan(Specified):
     queries: Sequence[Query]
     splitting: UnitSplitting | None = None
     rho: Fraction | None = None
+    constant: Fraction | None = None
     privacy: PolicyCertificate = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -117,14 +83,16 @@ class TablePlan(Specified):
         if not 1 <= len(queries) <= MOST_QUERIES or not all(isinstance(query, Query) for query in queries):
             raise InvalidProblem(f"queries: give 1 to {MOST_QUERIES} queries of designer.tables.")
         object.__setattr__(self, "queries", queries)
-        names = [part.name for part in self.noisy] + [query.name for query in queries if not isinstance(query, Additive)]
+        names = [part.name for part in self.noisy] + [query.name for query in queries if not isinstance(query, Aggregated)]
         if len(set(names)) != len(names):
             raise InvalidProblem(
                 f"queries: two are named {next(name for name in names if names.count(name) > 1)!r}; rename one."
             )
         self._require_one_rule()
-        if self.rho is not None and self.splitting is None:
-            raise InvalidProblem("rho: is the cost of a split row; give the splitting, too.")
+        if (self.rho is not None or self.constant is not None) and self.splitting is None:
+            raise InvalidProblem("rho, constant: say what a record costs by its split rows; give the splitting, too.")
+        if self.constant is not None:
+            object.__setattr__(self, "constant", rational_from(self.constant, "constant", 0))
         if self.splitting is not None:
             object.__setattr__(self, "rho", self._rate() if self.rho is None else rational(self.rho, "rho"))
         object.__setattr__(self, "privacy", self.verify().require())
@@ -138,13 +106,17 @@ class TablePlan(Specified):
                 )
 
     @cached_property
-    def noisy(self) -> tuple[Additive, ...]:
-        """All numbers that get Gaussian noise, the parts of averages among them."""
+    def noisy(self) -> tuple[Aggregated, ...]:
+        """All sums and counts that get noise, the parts of averages among them."""
         parts = (
-            (query,) if isinstance(query, Additive) else query.parts if isinstance(query, Average) else ()
+            (query,) if isinstance(query, Aggregated) else query.parts if isinstance(query, Average) else ()
             for query in self.queries
         )
         return tuple(part for group in parts for part in group)
+
+    @property
+    def _selections(self) -> list[PartitionSelection]:
+        return [level.selection for level in self.levels if level.selection]
 
     @cached_property
     def levels(self) -> list[Groups]:
@@ -154,7 +126,7 @@ class TablePlan(Specified):
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
         """All measures that queries, selections and the splitting read."""
-        splittings = [level.selection.splitting for level in self.levels if level.selection] + [self.splitting]
+        splittings = [selection.splitting for selection in self._selections] + [self.splitting]
         measured = [measure for query in self.queries if isinstance(measure := getattr(query, "measure", None), Measure)]
         return tuple(dict.fromkeys([*measured, *(measure for split in splittings if split for measure in split.measures)]))
 
@@ -167,7 +139,7 @@ class TablePlan(Specified):
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that are read."""
-        splittings = [self.splitting, *(level.selection.splitting for level in self.levels if level.selection)]
+        splittings = [self.splitting, *(selection.splitting for selection in self._selections)]
         keys = [key.column for level in self.levels for key in level.columns]
         keys += [split.by.column for split in splittings if split and split.by]
         asked = [condition.column for query in self.queries for condition in query.where]
@@ -194,9 +166,22 @@ class TablePlan(Specified):
         found = [level.selection for level in self.levels if level.selection and level.label(record) is not None]
         return min(1.0, sum(selection.delta_of(selection.contribution(record)) for selection in found) * (1 + 2.0**-40))
 
+    @property
+    def pure(self) -> bool:
+        """Has every query a pure budget, and is no group found privately?"""
+        budgets = (isinstance(query, OtherNoise) and query.pure_policy is not None for query in self.queries)
+        return all(budgets) and not self._selections
+
+    def pure_loss(self, record: Mapping[str, Any]) -> Fraction:
+        """`E(r)` of a public or hypothetical record: no release is more than `exp(E(r))` times as likely with it as without it.
+        InvalidProblem unless the plan is `pure`."""
+        if not self.pure:
+            raise InvalidProblem("queries: one of them, or a selection, has no pure budget; ask for `loss`, in zCDP.")
+        return sum((query.pure_loss(record) for query in self.queries if isinstance(query, OtherNoise)), Fraction(0))
+
     def amounts(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """The record as the plan measures it, clipped and rounded: what `policy` is a function of."""
-        splittings = [self.splitting, *(level.selection.splitting for level in self.levels if level.selection)]
+        splittings = [self.splitting, *(selection.splitting for selection in self._selections)]
         labels = {split.by.name: split.by.label(record) for split in splittings if split and split.by}
         return {
             **record,
@@ -208,30 +193,58 @@ class TablePlan(Specified):
     def policy(self) -> Policy:
         """The exact policy of records that count in every query, of the least noise where groups differ:
         `loss(r) <= policy.exact(amounts(r))`."""
-        parts: list[Policy] = [query.rho_policy() for query in self.queries if isinstance(query, Quantile)]
-        parts += [splitting_policy(level.selection) for level in self.levels if level.selection]
+        parts: list[Policy] = [query.rho_policy() for query in self.queries if isinstance(query, (Quantile, OtherNoise))]
+        parts += map(selection_policy, self._selections)
         sums: dict[str, Fraction] = {}
         counts = []
-        for query in self.noisy:
-            precision = 1 / min(query.grid_variances()) / query.step**2
+        gaussian = [query for query in self.noisy if isinstance(query, Additive)]
+        for query in gaussian:
+            precision = 1 / query.least_variance / query.step**2
             if (measure := getattr(query, "measure", None)) is None:
                 counts.append(1 / precision)
             else:
                 sums[measure.column] = sums.get(measure.column, Fraction(0)) + precision
-        if self.noisy:
+        if gaussian:
             parts.insert(0, policies.GaussianSums({column: 1 / p for column, p in sums.items()}, tuple(counts)))
         return parts[0] if len(parts) == 1 else policies.SumOfPolicies(tuple(parts))
 
     def _rate(self) -> Fraction:
+        return self._row_cost.rho(self.constant)
+
+    @cached_property
+    def _row_cost(self) -> RowCost:
         assert self.splitting is not None
-        rates = [rate_per_row(query, self.splitting) for query in self.queries]
-        selected = [rate_per_row(level.selection, self.splitting) for level in self.levels if level.selection]
-        return sum([*rates, *selected], Fraction(0))
+        parts: list[Query | PartitionSelection] = [*self.queries, *self._selections]
+        return sum((cost_per_row(part, self.splitting) for part in parts), RowCost())
+
+    @property
+    def flat_loss(self) -> Fraction:
+        """What the queries that cost every record the same cost together: with this constant, rho is that of the sums."""
+        if self.splitting is None:
+            raise InvalidProblem("splitting: missing; without one there is no loss of split rows to tell it from.")
+        return self._row_cost.constant
+
+    @property
+    def split_policy(self) -> Policy:
+        """The coarser policy, `constant + rho m(r)^2`, a function of `amounts(record)`.
+
+        >>> from designer.tables import Groups, Measure, Quantile, Sum, variance_for
+        >>> pay = Measure("pay")
+        >>> median = Quantile("median", Groups(), (), pay, 0.5, (0, 10, 20), "0.1")
+        >>> total = Sum("total", Groups(), variance=variance_for(5, "0.2"), measure=pay)
+        >>> plan = TablePlan([median, total], UnitSplitting([pay], [5]), constant="0.1")
+        >>> [float(plan.split_policy.exact({"pay": pay})) for pay in (15, 10, 3)]
+        [1.9, 0.9, 0.3]
+        """
+        if self.splitting is None or self.rho is None:
+            raise InvalidProblem("splitting: missing; state one to have a policy by split rows.")
+        rows = splitting_policy(self.splitting, self.rho)
+        return policies.SumOfPolicies((policies.ConstantPolicy(self.constant), rows)) if self.constant else rows
 
     def verify(self) -> PolicyCertificate:
         """The certificate, recomputed from the frozen numbers: the losses of all queries,
         and the least rho that covers them."""
-        selected = [level.selection for level in self.levels if level.selection]
+        selected = self._selections
         for query in self.queries:
             if isinstance(query, Quantile):
                 query.choice.verify().require()
@@ -242,16 +255,21 @@ class TablePlan(Specified):
         )
         rate = None if self.splitting is None else self._rate()
         holds = rate is None or (self.rho is not None and rate <= self.rho)
+        theorem = THEOREM + (OF_OTHER_NOISE if self._has_other_noise else "")
         return PolicyCertificate(
-            holds, terms, None if rate is None else str(rate), "exact rationals; tails rounded up", THEOREM
+            holds, terms, None if rate is None else str(rate), "exact rationals; tails rounded up", theorem
         )
+
+    @property
+    def _has_other_noise(self) -> bool:
+        return any(isinstance(query, OtherNoise) for query in self.queries)
 
     @withholding
     def release(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> TableRelease:
-        """Noisy answers of a confidential Ibis table, on any engine whose texts can be told apart by bytes; one aggregation for
-        each level, only aggregates travel.
+        """Noisy answers of a confidential Ibis table, on any engine whose texts can be told apart by bytes; levels share
+        aggregations where the engine can roll them up, and only aggregates travel.
 
         The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the
         caller's word for what one row is. entity, rows_per_entity: a column, and how many rows of each of its values count; the
@@ -259,9 +277,7 @@ class TablePlan(Specified):
         """
         row = RowUnit(unit, entity, rows_per_entity)
         rows = row.rows(table, self.columns)
-        answers = noisy_answers(
-            self.queries, self.noisy, rows, SystemEntropy(), lambda selection, counts: selection.release(counts).index
-        )
+        answers = noisy_answers(self.queries, self.noisy, rows, SystemEntropy())
         return TableRelease(answers, self.guarantee_for(row), self.fingerprint)
 
     def release_records(
@@ -282,14 +298,9 @@ class TablePlan(Specified):
     ) -> TableSimulation:
         """The same of a PUBLIC or synthetic table, stamped as not private."""
         entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
-
-        def choose(selection: Selection, counts: Any) -> int:
-            own = None if seed is None else int(entropy.random_words(1)[0] >> np.uint64(1))
-            return int(selection.simulate(counts, 1, own).indices[0])
-
         stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
         rows = RowUnit(unit, entity, rows_per_entity).rows(table, self.columns)
-        return TableSimulation(noisy_answers(self.queries, self.noisy, rows, entropy, choose), stamp)
+        return TableSimulation(noisy_answers(self.queries, self.noisy, rows, entropy), stamp)
 
     def core(self) -> dict[str, Any]:
         return {
@@ -297,40 +308,39 @@ class TablePlan(Specified):
             "queries": [query_to_spec(query, self.levels) for query in self.queries],
             "splitting": None if self.splitting is None else self.splitting.to_spec(),
             "rho": None if self.rho is None else str(self.rho),
+            **({} if self.constant is None else {"constant": str(self.constant)}),
         }
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> TablePlan:
-        require_keys(core, keys(cls.schema), "mechanism")
+        stated = {"constant"} & set(core)
+        require_keys(core, keys(cls.schema) | stated, "mechanism")
         if not all(isinstance(core[key], list) for key in ("levels", "queries")):
             raise InvalidSpec("levels, queries: must be lists.")
         levels = [Groups.from_spec(level) for level in core["levels"]]
         splitting = None if core["splitting"] is None else UnitSplitting.from_spec(core["splitting"])
-        return cls(tuple(query_from_spec(query, levels) for query in core["queries"]), splitting, core["rho"])
+        return cls(
+            tuple(query_from_spec(query, levels) for query in core["queries"]), splitting, core["rho"], core.get("constant")
+        )
 
     @property
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
-        split = (
-            ""
-            if self.splitting is None
-            else f" P(r) <= {self.rho} * m(r)^2, m(r) the rows of r after splitting at {_thresholds(self.splitting)}."
-        )
+        flat = f"{self.constant} + " if self.constant else ""
+        rows = "" if self.splitting is None else f"m(r) the rows of r after splitting at {self.splitting.threshold_words()}."
+        split = rows and f" P(r) <= {flat}{self.rho} * m(r)^2, {rows}"
         return Guarantee(
             unit="One record of the table, with a loss P(r) of its own: a public function of the record.",
             relation="One record may appear or disappear, whatever the others are.",
             unprotected=self._unprotected(),
-            notion=NOTION + (FOUND if any(level.selection for level in self.levels) else ""),
+            notion=NOTION + (FOUND if self._selections else "") + (PURE if self.pure else ""),
             parameters=self._parameters(),
             mechanism=(
                 "P(r) adds up what follows over the queries in which r counts, r clipped and rounded as stated: "
                 f"{'; '.join(self.privacy.terms)}. Where r counts in all of them, with the least noise of each, that is "
                 f"{self.policy.sentence()}.{split}"
             ),
-            sampling=(
-                "Exact: discrete Gaussians from random bits of the operating system, compared with probabilities in "
-                "exact arithmetic."
-            ),
+            sampling=OTHER_LAWS if self._has_other_noise else GAUSSIANS,
             floating_point=(
                 "Every record is rounded to whole steps by a fixed rule of its own; sums, noise and thresholds are exact "
                 "integers. The float handed out is computed from the noisy integer alone."
@@ -349,7 +359,7 @@ class TablePlan(Specified):
         stated = unit.stated(self.guarantee)
         if unit.rows_per_entity is None:
             return stated
-        name, selections = self._delta_name, [level.selection for level in self.levels if level.selection]
+        name, selections = self._delta_name, self._selections
         total = sum(delta_of_rows(selection, unit.rows_per_entity) for selection in selections)
         return replace(
             stated,
@@ -364,7 +374,7 @@ class TablePlan(Specified):
         ]
         if any(level.keys is not None and level.columns for level in self.levels):
             told.append("The listed groups are public and must not have been chosen by looking at the data.")
-        if any(level.selection and not level.selection.uniform for level in self.levels):
+        if not all(selection.uniform for selection in self._selections):
             told.append(
                 "A record that is alone in its group makes the group appear with probability delta(r), near 1 for records "
                 "of very many split rows."
@@ -373,18 +383,14 @@ class TablePlan(Specified):
 
     @property
     def _delta_name(self) -> str:
-        uniform = all(level.selection.uniform for level in self.levels if level.selection)
+        uniform = all(selection.uniform for selection in self._selections)
         return "delta" if uniform else "delta_of_one_row"
 
     def _parameters(self) -> dict[str, float | int | None]:
         from solvers.exact.rational import float_above
 
         rows = {} if self.rho is None else {"rho_per_split_row": float_above(self.rho)}
-        selections = [level.selection for level in self.levels if level.selection]
+        rows |= {} if self.constant is None else {"constant_loss": float_above(self.constant)}
+        selections = self._selections
         total = sum(selection.delta for selection in selections)
         return {**rows, self._delta_name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0, "queries": len(self.queries)}
-
-
-def _thresholds(splitting: UnitSplitting) -> str:
-    default = ", ".join(f"{m.column} {T}" for m, T in zip(splitting.measures, splitting.thresholds, strict=True))
-    return default + (f", others by {splitting.by.name}" if splitting.by else "")

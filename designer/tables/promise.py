@@ -19,3 +19,18 @@ OF_ENTITIES = (
     " An entity loses at most (sum of sqrt(P(r)))^2 over its at most {k} rows that count, so at most {k}^2 times the "
     "largest P(r). The stated delta is that of {k} such rows."
 )
+GAUSSIANS = (
+    "Exact: discrete Gaussians from random bits of the operating system, compared with probabilities in exact arithmetic."
+)
+OTHER_LAWS = (
+    "Exact: discrete Gaussian, Laplace and Student numbers from random bits of the operating system, compared with "
+    "probabilities in exact arithmetic."
+)
+OF_OTHER_NOISE = (
+    " Other noise costs what the policies named beside it say, transformed and rounded sums in whole steps; a pure budget e is "
+    "e tanh(e / 2)-zCDP (docs/theory/tables.md, 7; docs/theory/records.md, 5 and 6)."
+)
+PURE = (
+    " All queries have pure budgets, which are stated with them and add up to E(r): for all data sets that differ in the "
+    "record r, no release is more than exp(E(r)) times as likely with one as with the other. Over several records E adds up."
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,17 +17,19 @@ from designer.errors import InvalidProblem
 from designer.records.values import entry, is_missing
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
-from designer.tables.exact_sums import limbs, total_of_limbs
-from designer.tables.given import Rationals
+from designer.tables.exact_sums import quick_rows, safe_sums, totals
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
+from designer.tables.variance_by import VarianceBy, Variances
 from designer.values.arrays import Immutable
 from designer.values.checks import rational, shown
 from designer.values.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
 
 MOST_NAME = 200
 
-VARIANCE = Named("variance", noted("For all groups, or one for each.", either(RATIONAL, RATIONALS)))
+VARIANCE = Named(
+    "variance", noted("For all groups, one for each, or by label.", either(RATIONAL, RATIONALS, VarianceBy.schema))
+)
 # What every query says; `groups` is a place among the levels of its plan.
 ASKED: Mapping[str, Fragment] = {"name": text(), "groups": PLACE, "where": list_of(Condition.schema, least=0)}
 
@@ -68,82 +71,115 @@ class Query(Immutable, ABC):
         return f"by {self.groups.sentence()}" + (f" where {where}" if where else "")
 
     def to_spec(self) -> dict[str, Any]:
-        """Plain data, `kind` first."""
-        where = [condition.to_spec() for condition in self.where]
-        return {"kind": self.kind, "name": self.name, "groups": self.groups.to_spec(), "where": where}
+        """Plain data but for the groups, whose place among the levels of a plan `query_to_spec` writes."""
+        return {"where": [condition.to_spec() for condition in self.where]}
 
 
 @dataclass(frozen=True)
-class Additive(Query):
-    """A whole number of steps for each group, plus discrete Gaussian noise: a record moves
-    one group's number by `amount(r)` steps at most.
-
-    variance: of the noise, in the unit of the answer; one for all groups, or one for each of the public keys. The record costs
-    `(amount step)^2 / (2 variance)` of zCDP (Canonne, Kamath and Steinke 2020, theorem 4; docs/theory/tables.md, 1).
-    """
-
-    variance: Rationals = Fraction(0)  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        given = self.variance
-        many = isinstance(given, Sequence) and not isinstance(given, str)
-        exact = tuple(rational(v, "variance") for v in (given if many else [given]))  # type: ignore[union-attr]
-        if many and len(exact) != len(self.groups.keys or ()):
-            raise InvalidProblem(
-                f"variance: {len(exact)} for {len(self.groups.keys or ())} public keys; give one, or one for each key."
-            )
-        if not all(0 < v / self.step**2 <= LARGEST_VARIANCE for v in exact):
-            raise InvalidProblem(
-                f"variance: must lie above 0, and be at most 2^110 squared steps of {self.step}; use a coarser step."
-            )
-        object.__setattr__(self, "variance", exact if many else exact[0])
+class Aggregated(Query):
+    """A whole number of steps for each group, which gets noise: a record moves
+    one group's number by `amount(r)` steps at most."""
 
     @property
     def step(self) -> Fraction:
-        """Answers are multiples of it."""
+        """Exact numbers are multiples of it."""
         return Fraction(1)
-
-    def variance_of(self, labels: Labels) -> Fraction:
-        """The variance of the noise in a group."""
-        return self.variance[self.groups.place[labels]] if isinstance(self.variance, tuple) else self.variance
-
-    def grid_variances(self) -> tuple[Fraction, ...]:
-        """Variances on the grid of integers: one, or one for each key."""
-        given = self.variance if isinstance(self.variance, tuple) else (self.variance,)
-        return tuple(v / self.step**2 for v in given)
 
     def amount(self, record: Mapping[str, Any]) -> int:
         """The most steps by which a record that counts can move the number of its group."""
         return 1
 
-    def loss(self, record: Mapping[str, Any]) -> Fraction:
-        labels, amount = self.group_of(record), self.amount(record)
-        return Fraction(0) if labels is None else (amount * self.step) ** 2 / (2 * self.variance_of(labels))
-
     @abstractmethod
     def inputs(self, table: Any) -> list[Any]:
         """Columns of an Ibis table that are to be aggregated."""
+
+    def quick_inputs(self, table: Any) -> list[Any]:
+        """The same, some of them as floats whose sums over `quick_rows` rows are exact."""
+        return self.inputs(table)
+
+    @property
+    def quick_rows(self) -> float:
+        """Up to how many rows of a group the aggregates of `quick_inputs` are exact; infinite where they are integers."""
+        return math.inf
 
     @abstractmethod
     def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
         """Aggregates of those columns, as integers within 64 bits."""
 
-    def number(self, found: list[Any]) -> int:
-        """The number of steps, from the aggregates of one group."""
-        return int(found[0] or 0)
+    def numbers(self, found: Sequence[Sequence[Any]]) -> list[int]:
+        """The numbers of steps of groups, from the columns of their aggregates."""
+        return totals(found)
+
+
+@dataclass(frozen=True)
+class Additive(Aggregated):
+    """A number with discrete Gaussian noise.
+
+    variance: of the noise, in the unit of the answer; one for all groups, one for each of the public keys, or a `VarianceBy`
+    label, for keys that are found privately, too. The record costs
+    `(amount step)^2 / (2 variance)` of zCDP (Canonne, Kamath and Steinke 2020, theorem 4; docs/theory/tables.md, 1).
+    """
+
+    variance: Variances = Fraction(0)  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = self.variance
+        if isinstance(given, VarianceBy):
+            given.place(self.groups)
+        else:
+            object.__setattr__(self, "variance", self._exact(given))
+        if not 0 < min(self.variances) <= max(self.variances) <= LARGEST_VARIANCE * self.step**2:
+            raise InvalidProblem(
+                f"variance: must lie above 0, and be at most 2^110 squared steps of {self.step}; use a coarser step."
+            )
+
+    def _exact(self, given: Any) -> Fraction | tuple[Fraction, ...]:
+        many = isinstance(given, Sequence) and not isinstance(given, str)
+        exact = tuple(rational(v, "variance") for v in (given if many else [given]))
+        if many and len(exact) != len(self.groups.keys or ()):
+            raise InvalidProblem(
+                f"variance: {len(exact)} for {len(self.groups.keys or ())} public keys; give one, or one for each key."
+            )
+        return exact if many else exact[0]
+
+    def variance_of(self, labels: Labels) -> Fraction:
+        """The variance of the noise in a group."""
+        if isinstance(self.variance, VarianceBy):
+            return self.variance.of(self.groups, labels)
+        return self.variance[self.groups.place[labels]] if isinstance(self.variance, tuple) else self.variance
+
+    @property
+    def variances(self) -> tuple[Fraction, ...]:
+        """All variances that a group may have: one, one for each key, or one for each label."""
+        if isinstance(self.variance, VarianceBy):
+            return self.variance.values
+        return self.variance if isinstance(self.variance, tuple) else (self.variance,)
+
+    @property
+    def least_variance(self) -> Fraction:
+        """The least of them, on the grid of integers."""
+        return min(self.variances) / self.step**2
+
+    def grid_variances(self, keys: Sequence[Labels]) -> tuple[Fraction, ...]:
+        """Variances on the grid of integers of groups that are listed, or were found: one, or one for each."""
+        given = [self.variance_of(key) for key in keys] if isinstance(self.variance, VarianceBy) else self.variances
+        unit = self.step**2
+        return tuple(given) if unit == 1 else tuple(v / unit for v in given)
+
+    def loss(self, record: Mapping[str, Any]) -> Fraction:
+        labels, amount = self.group_of(record), self.amount(record)
+        return Fraction(0) if labels is None else (amount * self.step) ** 2 / (2 * self.variance_of(labels))
 
     def variance_words(self) -> str:
         """The variance, or the least and the largest of those of the groups."""
-        return (
-            f"{self.variance}"
-            if isinstance(self.variance, Fraction)
-            else f"{min(self.variance)} .. {max(self.variance)} by group"
-        )
+        if isinstance(self.variance, Fraction):
+            return f"{self.variance}"
+        by = self.variance.by.name if isinstance(self.variance, VarianceBy) else "group"
+        return f"{min(self.variances)} .. {max(self.variances)} by {by}"
 
     def to_spec(self) -> dict[str, Any]:
-        many = isinstance(self.variance, tuple)
-        return {**super().to_spec(), "variance": [str(v) for v in self.variance] if many else str(self.variance)}  # type: ignore[union-attr]
+        return {**super().to_spec(), "variance": variance_to_spec(self.variance)}
 
 
 @dataclass(frozen=True)
@@ -203,8 +239,55 @@ class CountDistinct(Additive):
         return {**super().to_spec(), "of": self.of}
 
 
+class OfMeasure:
+    """How the values of a measure are added up: exact sums of whole numbers of steps."""
+
+    measure: Measure
+    where: tuple[Condition, ...]
+
+    def require_measure(self) -> None:
+        """InvalidProblem where there is none."""
+        if not isinstance(self.measure, Measure):
+            raise InvalidProblem("measure: missing; give the Measure that is summed.")
+
+    @property
+    def step(self) -> Fraction:
+        """That of the measure."""
+        return self.measure.step
+
+    def amount(self, record: Mapping[str, Any]) -> int:
+        """The steps that the value of a record is away from 0."""
+        return abs(self.measure.units(entry(record, self.measure.column)))
+
+    def inputs(self, table: Any) -> list[Any]:
+        """The values of the records that count, in steps."""
+        return self._counted(self.measure.expression(table), table)
+
+    def quick_inputs(self, table: Any) -> list[Any]:
+        """The same as floats, where sums of many of them are exact."""
+        quick = self.quick_rows < math.inf
+        return self._counted(self.measure.quick_expression(table), table) if quick else self.inputs(table)
+
+    @property
+    def quick_rows(self) -> float:
+        """How many those are."""
+        return quick_rows(self._bound)
+
+    @property
+    def _bound(self) -> int:
+        return max(map(abs, self.measure.bounds))
+
+    def _counted(self, units: Any, table: Any) -> list[Any]:
+        met = all_met(self.where, table)
+        return [units] if met is None else [met.ifelse(units, 0)]
+
+    def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
+        """The sum, exact on every engine."""
+        return safe_sums(inputs[0], self._bound)
+
+
 @dataclass(frozen=True)
-class Sum(Additive):
+class Sum(OfMeasure, Additive):
     """`SUM(measure)`: a record of value x, clipped and rounded by its measure, costs `x^2 / (2 variance)`.
 
     Splitting at a threshold T with budget rho a row is the variance `T^2 / (2 rho)`;
@@ -216,26 +299,8 @@ class Sum(Additive):
     schema = of_kind("query", kind, {**ASKED, "variance": VARIANCE, "measure": Measure.schema})
 
     def __post_init__(self) -> None:
-        if not isinstance(self.measure, Measure):
-            raise InvalidProblem("measure: missing; give the Measure that is summed.")
+        self.require_measure()
         super().__post_init__()
-
-    @property
-    def step(self) -> Fraction:
-        return self.measure.step
-
-    def amount(self, record: Mapping[str, Any]) -> int:
-        return abs(self.measure.units(entry(record, self.measure.column)))
-
-    def inputs(self, table: Any) -> list[Any]:
-        units, met = self.measure.expression(table), all_met(self.where, table)
-        return [units] if met is None else [met.ifelse(units, 0)]
-
-    def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:
-        return [limb.sum() for limb in limbs(inputs[0], max(map(abs, self.measure.bounds)))]
-
-    def number(self, found: list[Any]) -> int:
-        return total_of_limbs(found)
 
     def sentence(self) -> str:
         return (
@@ -255,8 +320,8 @@ class Average(Query):
     """
 
     measure: Measure = None  # type: ignore[assignment]  # required; behind `where`, which is not
-    variance: Rationals = Fraction(0)  # type: ignore[assignment]
-    count_variance: Rationals = Fraction(0)  # type: ignore[assignment]
+    variance: Variances = Fraction(0)  # type: ignore[assignment]
+    count_variance: Variances = Fraction(0)  # type: ignore[assignment]
     kind = "average"
     schema = of_kind(
         "query",
@@ -289,6 +354,13 @@ class Average(Query):
         sums, counts = (part.to_spec() for part in self.parts)
         own = {"measure": sums["measure"], "variance": sums["variance"], "count_variance": counts["variance"]}
         return {**super().to_spec(), **own}
+
+
+def variance_to_spec(variance: Fraction | tuple[Fraction, ...] | VarianceBy) -> Any:
+    """Plain data."""
+    if isinstance(variance, VarianceBy):
+        return variance.to_spec()
+    return [str(v) for v in variance] if isinstance(variance, tuple) else str(variance)
 
 
 def with_value(where: tuple[Condition, ...], measure: Measure) -> tuple[Condition, ...]:

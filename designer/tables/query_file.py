@@ -9,12 +9,16 @@ from designer.errors import InvalidSpec
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups
 from designer.tables.measure import Measure
+from designer.tables.other_noise import PureSum, SlowlyScaledSum, slow_noise_from_spec
 from designer.tables.quantile import Quantile
 from designer.tables.queries import ASKED, Average, Count, CountDistinct, Query, Sum
+from designer.tables.variance_by import VarianceBy
 from designer.values.json_text import require_keys
 from designer.values.schema import Named, either, keys
 
-KINDS: dict[str, type[Query]] = {cls.kind: cls for cls in (Count, CountDistinct, Sum, Average, Quantile)}
+KINDS: dict[str, type[Query]] = {
+    cls.kind: cls for cls in (Count, CountDistinct, Sum, Average, Quantile, PureSum, SlowlyScaledSum)
+}
 QUERY = Named("query", either(*(cls.schema for cls in KINDS.values())))
 
 
@@ -31,10 +35,14 @@ def query_from_spec(spec: Mapping[str, Any], levels: list[Groups]) -> Query:
         own["measure"] = Measure.from_spec(own["measure"])
     if "candidates" in own:
         own["candidates"] = tuple(own["candidates"])
+    if "noise" in own:
+        own["noise"] = slow_noise_from_spec(own["noise"])
+    for key in {"variance", "count_variance"} & set(own):
+        own[key] = VarianceBy.from_spec(own[key]) if isinstance(own[key], dict) else own[key]
     where = tuple(map(Condition.from_spec, spec["where"]))
     return KINDS[kind](name=spec["name"], groups=levels[spec["groups"]], where=where, **own)
 
 
 def query_to_spec(query: Query, levels: list[Groups]) -> dict[str, Any]:
     """Plain data; groups by their place in the plan, because lists of keys are long and shared."""
-    return {**query.to_spec(), "groups": levels.index(query.groups)}
+    return {"kind": query.kind, "name": query.name, "groups": levels.index(query.groups), **query.to_spec()}

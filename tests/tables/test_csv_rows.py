@@ -9,9 +9,9 @@ import pytest
 
 from designer import InvalidProblem
 from designer.tables import Count, Groups, Measure, Sum, TablePlan
-from designer.tables.aggregates import numbers
 from designer.tables.csv_rows import Marks
 from designer.tables.opening import open_table
+from designer.tables.scans import numbers
 
 
 def read(path: Path, *arguments: Any, **options: Any) -> dict[str, list[Any]]:

@@ -12,7 +12,8 @@ import pytest
 
 from designer.files import spec
 from designer.tables import Average, Condition, Count, CountDistinct, Groups, Measure, Quantile, Sum, TablePlan
-from designer.tables.aggregates import cell_counts, numbers
+from designer.tables.aggregates import cell_counts
+from designer.tables.scans import numbers
 
 ibis = pytest.importorskip("ibis")
 pa = pytest.importorskip("pyarrow")

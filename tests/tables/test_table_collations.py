@@ -25,7 +25,8 @@ from designer.tables import (
     Sum,
     UnitSplitting,
 )
-from designer.tables.aggregates import cell_counts, numbers
+from designer.tables.aggregates import cell_counts
+from designer.tables.scans import numbers
 
 ibis = pytest.importorskip("ibis")
 pytest.importorskip("pyarrow")

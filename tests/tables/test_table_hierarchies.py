@@ -29,7 +29,8 @@ from designer.tables import (
     nested_codes,
     tree,
 )
-from designer.tables.aggregates import cell_counts, numbers
+from designer.tables.aggregates import cell_counts
+from designer.tables.scans import numbers
 from tests.oracles.records_tables import firms, on_duckdb
 
 ibis = pytest.importorskip("ibis")

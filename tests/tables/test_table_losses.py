@@ -29,7 +29,8 @@ from designer.tables import (
     TablePlan,
     UnitSplitting,
 )
-from designer.tables.aggregates import cell_counts, numbers
+from designer.tables.aggregates import cell_counts
+from designer.tables.scans import numbers
 
 ibis = pytest.importorskip("ibis")
 pa = pytest.importorskip("pyarrow")

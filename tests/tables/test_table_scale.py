@@ -11,9 +11,10 @@ import pytest
 
 from designer.sampling.integers import discrete_gaussian
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
-from designer.tables import Condition, Count, Groups, Key, Measure, Quantile, Sum, TablePlan, aggregates
-from designer.tables.aggregates import cell_counts, numbers
+from designer.tables import Condition, Count, Groups, Key, Measure, Quantile, Sum, TablePlan, aggregates, scans
+from designer.tables.aggregates import cell_counts
 from designer.tables.answers import Answer
+from designer.tables.scans import numbers
 
 ibis = pytest.importorskip("ibis")
 pa = pytest.importorskip("pyarrow")
@@ -66,8 +67,15 @@ def test_one_law_is_summed_once_however_many_keys_have_it(monkeypatch: pytest.Mo
 
 def travelled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Numbers of rows that leave the engine, collected."""
-    rows, labelled = list[int](), aggregates._labelled
-    monkeypatch.setattr(aggregates, "_labelled", lambda groups, found: rows.append(len(found["k0"])) or labelled(groups, found))
+    rows, fetched = list[int](), aggregates.fetched
+
+    def counted(expression: Any) -> Any:
+        found = fetched(expression)
+        rows.append(len(found["k0"]))
+        return found
+
+    for room in (aggregates, scans):
+        monkeypatch.setattr(room, "fetched", counted)
     return rows
 
 
@@ -83,7 +91,8 @@ TYPES: dict[str, tuple[Any, list[Any]]] = {
 @pytest.mark.parametrize("joins", [True, False])
 def test_listed_keys_of_every_type_are_found_in_the_engine(kind: str, joins: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Listed are all labels but the last; a joined table of them and a list of literals find the same groups as Python does."""
-    monkeypatch.setattr(aggregates, "_joins", lambda _: joins)
+    for room in (aggregates, scans):
+        monkeypatch.setattr(room, "joins", lambda _: joins)
     type_, values = TYPES[kind]
     array = pa.array(values, type_)
     given = array.to_pylist()
@@ -101,7 +110,8 @@ def test_listed_keys_of_every_type_are_found_in_the_engine(kind: str, joins: boo
 
 @pytest.mark.parametrize("joins", [True, False])
 def test_unlisted_groups_stay_in_the_engine(joins: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aggregates, "_joins", lambda _: joins)
+    for room in (aggregates, scans):
+        monkeypatch.setattr(room, "joins", lambda _: joins)
     count = 20_000
     table = ibis.memtable(
         pa.table(

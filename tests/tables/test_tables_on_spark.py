@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from designer.tables import Condition, CountDistinct, Groups, Key, Measure, Quantile, Sum, UnitSplitting
-from designer.tables.aggregates import cell_counts, numbers
+from designer.tables.aggregates import cell_counts
+from designer.tables.scans import numbers
 from tests.oracles.records_tables import AWKWARD, columns, firms, on_duckdb
 from tests.oracles.table_plans import LARGE, PAY, STATES, everything
 from tests.tables.test_table_collations import TEXTS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,8 @@ from designer.certified.sensitivity import Pairs, SensitivitySet
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed
 from designer.invariants.changes import ChangeRelation
-from designer.question.relation import Block, Indices, graph_components
+from designer.question.nearness import Nearness
+from designer.question.relation import Block, Indices, Relation, graph_components
 from designer.values.arrays import Floats
 from solvers.programs.changes import Changes, Steepest
 
@@ -78,7 +80,9 @@ def classes(problem: Problem) -> Classes:
     relation, everything = problem.relation, np.arange(problem.relation.size)
     if not relation.single_records:
         return Classes(problem, everything, everything)
-    bound = (Block(b.left, b.right, np.where(b.budgets == 0, 0.0, np.inf)) for b in relation.blocks())
+    near = relation.searched
+    listed = relation.blocks() if near is None or not near.many else _closest(relation, near)
+    bound = (Block(b.left, b.right, np.where(b.budgets == 0, 0.0, np.inf)) for b in listed)
     label = graph_components(bound, len(relation.points(np.empty((relation.size, 0)))))
     here, absent = label[: relation.size], label[relation.size :]
     kept, first = np.unique(here, return_index=True)
@@ -86,6 +90,13 @@ def classes(problem: Problem) -> Classes:
     class_of = np.full(len(label), -1)
     class_of[here[order]] = np.arange(len(order))
     return Classes(problem, order, class_of[here])
+
+
+def _closest(relation: Relation, near: Nearness) -> Iterator[Block]:
+    """Blocks among whose pairs are all of budget 0."""
+    for left, right in near.within(0.0):
+        yield Block(left, right, relation.along(left, right))
+    yield from relation.beside()
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,7 @@ from solvers.solution import Solution
 
 # A set of at most this many numbers is handed to the solver as it is; a larger one is scanned for violated pairs.
 WRITTEN_OUT = 4_000_000
+STARTING = 20_000  # pairs that a program starts from where all of them are searched
 # Of the largest cost of a coordinate, in units in which all vary alike: what the others
 # cost at least where a smaller cost is lost.
 FAINT = 1e-12
@@ -162,8 +163,8 @@ def starting_rows(moving: SensitivitySet) -> tuple[Floats, Separation | None]:
     """All u / b where they fit, otherwise each point's worst partner and a scan for the rest."""
     from designer.question.relation import BLOCK_PAIRS
 
-    total = sum(int(np.isfinite(block.budgets).sum()) for block in moving.relation.blocks())
-    if total * moving.dimension <= WRITTEN_OUT:
+    total = STARTING if moving.searched is not None else moving.relation.pair_count()
+    if moving.searched is None and total * moving.dimension <= WRITTEN_OUT:
         return moving.all_pairs().normalised, None
     spread = np.ptp(moving.points, axis=0)
     _, start = moving.worst(weighted_l1(1 / spread), limit=min(total, BLOCK_PAIRS))

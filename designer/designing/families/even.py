@@ -22,7 +22,7 @@ from designer.errors import DesignFailed
 from designer.invariants.bounded import Bounded
 from designer.invariants.known import Crossed, Exchanges, KnownChanges
 from designer.invariants.lengths import length_of
-from designer.invariants.linked import LinkedChanges
+from designer.invariants.linked_tables import LinkedChanges
 from designer.invariants.one_budget import InvariantChanges
 from designer.values.arrays import Floats
 from solvers.programs.noise_costs import NoiseCost

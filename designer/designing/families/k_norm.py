@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import MAX_SIMPLICES, Gauge, Norm, weighted_l1
 from designer.certified.refusals import refuse_infinite
-from designer.certified.sensitivity import SensitivitySet
+from designer.certified.sensitivity import Pairs, SensitivitySet
 from designer.designing.family import Family
 from designer.designing.measured import moving_coordinates
 from designer.designing.problem import Problem
@@ -27,7 +28,7 @@ from designer.values.arrays import Floats
 from designer.values.checks import count, shown
 from solvers.exact.points import unit_exponents
 from solvers.exact.rational import float_below
-from solvers.polytopes.extremes import Push, extreme_rows
+from solvers.polytopes.extremes import Push, extreme_rows, hull_directions
 from solvers.polytopes.facets import BACKENDS, Backend, HullFailed, require_backend
 
 LARGEST_DIMENSION = 12
@@ -35,7 +36,9 @@ PAIRS = 400_000
 CDD_SIMPLICES = (
     20_000  # double description takes time in the square of them: seconds here, 2 min for the 68,000 of 4 x 4 tables
 )
-ROUNDS = 20
+ROUNDS = 60
+START = 20_000  # pairs that a scan finds, of which for each facet the farthest joins
+OUTSIDE = 1e-6  # of themselves, differences may lie outside of the hull of a set that is not written out: the repair covers it
 LONGEST_HULL = 45.0  # seconds, after which more than `MAX_SIMPLICES` simplices are refused
 
 
@@ -105,9 +108,11 @@ def spanning_pairs(sensitivity: SensitivitySet, limit: int, backend: Backend) ->
     """Differences and budgets whose hull is that of the whole set, up to the repair that follows.
 
     A set that can be written out is reduced by a float hull; a larger one starts from each point's worst partner and adds what
-    lies outside until nothing does. Budgets are the exact ones rounded down.
+    lies outside until nothing does, but by `OUTSIDE`. Budgets are the exact ones rounded down.
     """
     announce(f"the hull of the differences in {sensitivity.dimension} dimensions, by {backend}")
+    if sensitivity.relation.pair_count() > PAIRS:
+        return _rounded_down(sensitivity, _grown_pairs(sensitivity, limit))
     pairs = sensitivity.all_pairs(PAIRS)
     vectors = np.ldexp(pairs.normalised, -unit_exponents(np.abs(pairs.normalised).max(axis=0)))
     keep, _ = (
@@ -115,10 +120,60 @@ def spanning_pairs(sensitivity: SensitivitySet, limit: int, backend: Backend) ->
         if vectors.shape[1] > 1
         else (_longest(vectors), None)
     )
-    rows = sorted(keep.tolist())  # in one order, whoever proposed
-    chosen = list(zip(pairs.left[rows].tolist(), pairs.right[rows].tolist(), strict=True))
-    budgets = [sensitivity.relation.exact_budget(left, right) for left, right in chosen]
-    return pairs.differences[rows], np.array([float_below(b) for b in budgets if b is not None])
+    return _rounded_down(sensitivity, _chosen(pairs, np.sort(keep)))  # in one order, whoever proposed
+
+
+def _grown_pairs(sensitivity: SensitivitySet, limit: int) -> Pairs:
+    """Pairs whose hull holds all u / b but for `OUTSIDE`: those that are farthest beyond it join until there are none."""
+    spread = np.ptp(sensitivity.points, axis=0)
+    found = [sensitivity.worst(weighted_l1(ways), START)[1] for ways in (1 / spread, *_ways(spread))]
+    held = _together(sensitivity, found)
+    for _ in range(ROUNDS):
+        vectors = held.normalised
+        units = np.ldexp(1.0, unit_exponents(np.abs(vectors).max(axis=0)))
+        keep, normals = hull_directions(vectors / units, limit)
+        worst, further = sensitivity.worst(Norm(normals / units, "linf"), START)
+        if worst <= 1 + OUTSIDE:
+            return _chosen(held, keep)
+        held = _together(sensitivity, [_chosen(held, keep), _chosen(further, _farthest(normals, further.normalised / units))])
+    raise DesignFailed(
+        f"k_norm: after {ROUNDS} rounds differences still lie {worst - 1:.2g} outside of the hull of {len(keep)}: it is nearly "
+        "round. Use ellipsoid (any dimension) or laplace."
+    )
+
+
+def _farthest(normals: Floats, vectors: Floats) -> NDArray[np.intp]:
+    """For every facet the vector that lies farthest beyond it, if any does."""
+    farthest = np.zeros(len(normals), dtype=np.intp)
+    for start in range(0, len(normals), 256):
+        beyond = np.abs(normals[start : start + 256] @ vectors.T)
+        row = beyond.argmax(axis=1)
+        farthest[start : start + 256] = np.where(beyond[np.arange(len(row)), row] > 1, row, -1)
+    return np.unique(farthest[farthest >= 0])
+
+
+def _ways(spread: Floats) -> Floats:
+    """Weights that stress every coordinate in turn, (s, s)."""
+    return (np.where(np.eye(len(spread), dtype=bool), 1.0, 1e-3)) / spread
+
+
+def _chosen(pairs: Pairs, rows: NDArray[np.intp]) -> Pairs:
+    return Pairs(pairs.left[rows], pairs.right[rows], pairs.differences[rows], pairs.budgets[rows])
+
+
+def _together(sensitivity: SensitivitySet, found: list[Pairs]) -> Pairs:
+    """The pairs of several scans, each once."""
+    left, right = (np.concatenate([getattr(part, end) for part in found]) for end in ("left", "right"))
+    budgets = np.concatenate([part.budgets for part in found])
+    _, once = np.unique(left * len(sensitivity.points) + right, return_index=True)
+    return sensitivity.pairs(left[once], right[once], budgets[once])
+
+
+def _rounded_down(sensitivity: SensitivitySet, pairs: Pairs) -> tuple[Floats, Floats]:
+    """Differences, and the exact budgets rounded down."""
+    ends = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
+    budgets = [sensitivity.relation.exact_budget(left, right) for left, right in ends]
+    return pairs.differences, np.array([float_below(b) for b in budgets if b is not None])
 
 
 def _longest(vectors: Floats) -> Floats:

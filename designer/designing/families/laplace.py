@@ -45,7 +45,7 @@ def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechani
     heard = ~sensitivity.silent_coordinates()
     if not heard.any():
         return mechanism(problem, "laplace", np.full(len(heard), np.inf), Bound(OBJECTIVES[problem.loss], 0.0, ""))
-    moving = SensitivitySet(sensitivity.relation, sensitivity.points[:, heard])
+    moving = sensitivity.among(heard)
     steps = in_units(problem.workload.dense(), problem.relation).steps[heard]
     solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance, steps)
     if not solution.status.usable:
@@ -81,13 +81,13 @@ def starting_weights(sensitivity: SensitivitySet) -> Floats:
 
     `DesignFailed` for a pair of budget 0 that moves an answer, and where the floats do not hold the numbers.
     """
-    spread = np.ptp(sensitivity.points, axis=0)
+    sensitivity.require_rows()
+    spread = sensitivity.spread()
     refuse_infinite(sensitivity, weighted_l1(1 / spread))
     _, start = sensitivity.worst(weighted_l1(1 / spread), limit=max(1000, 4 * len(spread)))
     rows = np.abs(start.normalised)
     for k in np.flatnonzero(rows.max(axis=0) == 0):
-        single = SensitivitySet(sensitivity.relation, sensitivity.points[:, [k]]).worst(weighted_l1([1.0]))[1]
-        rows = np.concatenate([rows, np.abs(sensitivity.pairs(single.left, single.right, single.budgets).normalised)])
+        rows = np.concatenate([rows, np.abs(sensitivity.worst_along(int(k)).normalised)])
     refuse_extreme(rows.max(axis=0))
     return rows
 
@@ -155,9 +155,7 @@ def uniform_budget(problem: Problem) -> AdditiveMechanism:
     """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
-    everything = metrics.uniform(problem.relation.size, 1.0)
-    one_budget = everything if isinstance(problem.relation, metrics.Metric) else problem.relation
-    scale = unit_sensitivity(SensitivitySet(one_budget, sensitivity.points)) / smallest_budget(problem)
+    scale = unit_sensitivity(sensitivity) / smallest_budget(problem)
     refuse_extreme(np.array([scale] if scale else []))
     return mechanism(
         problem, "uniform_budget", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf)
@@ -166,8 +164,11 @@ def uniform_budget(problem: Problem) -> AdditiveMechanism:
 
 def unit_sensitivity(sensitivity: SensitivitySet) -> float:
     """The l1 sensitivity Delta_1 = max ||u||_1 over the pairs, whatever their budgets."""
+    norm = weighted_l1(np.ones(sensitivity.dimension))
+    if isinstance(sensitivity.relation, metrics.Metric):
+        return SensitivitySet(metrics.uniform(sensitivity.relation.size, 1.0), sensitivity.points).worst(norm)[0]
     largest = 0.0
-    for block, ratios in sensitivity.ratios(weighted_l1(np.ones(sensitivity.dimension))):
+    for block, ratios in sensitivity.ratios(norm):
         finite = np.isfinite(block.budgets)
         largest = max(largest, float((ratios[finite] * block.budgets[finite]).max(initial=0.0)))
     return largest
@@ -175,7 +176,7 @@ def unit_sensitivity(sensitivity: SensitivitySet) -> float:
 
 def smallest_budget(problem: Problem) -> float:
     """The smallest positive budget of the relation."""
-    least = min((float(b.budgets[b.budgets > 0].min(initial=np.inf)) for b in problem.relation.blocks()), default=np.inf)
+    least = problem.relation.least_budget(positive=True)
     if not np.isfinite(least):
         raise DesignFailed("uniform_budget: the relation has no positive finite budget; this baseline needs one.")
     refuse_extreme(np.array([least]))

@@ -33,8 +33,8 @@ def _quietest(made: RowMechanism) -> int:
 
 
 def _work(sizes: Sizes) -> float:
-    """Seconds, of simulating the loss where it has no closed form."""
-    return 0.02 * sizes.elements
+    """Seconds, of drawing for what has no closed form."""
+    return 0.003 * sizes.elements
 
 
 LATTICE_ROWS = Family(

@@ -7,7 +7,6 @@ with centres and variances in closed form (docs/theory/lattice.md, section 9).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,20 +17,17 @@ from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
-from designer.sampling.lattices.klein_steps import Integers, KleinSteps, Level
+from designer.sampling.lattices.halved_gaussian import Draw, HalvedGaussian
+from designer.sampling.lattices.klein_steps import Integers
 
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy
 
-BATCH = 2**18  # cells at a time
-LARGEST_VARIANCE = 2**60
-LARGEST_TABLE = 2**20  # cells, so that numerators of centres stay below 2^62
-LEAST_ACCEPTANCE = 2e-5
 Cells = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class CrossedGaussian:
+class CrossedGaussian(HalvedGaussian):
     """Tables with `P(z)` proportional to `exp(-|z|_2^2 / (2 variance))` and all one-way margins 0.
 
     levels: classes of each axis; (1,) for a fixed total alone. repeats: cells in each combination of classes. Cells come in the
@@ -52,60 +48,14 @@ class CrossedGaussian:
         object.__setattr__(self, "variance", Fraction(self.variance))
         if not self.levels or min(*self.levels, self.repeats) < 1:
             raise InvalidProblem(f"levels: {self.levels} with {self.repeats} cells each; give positive numbers.")
-        if not 0 < self.variance <= LARGEST_VARIANCE:
-            raise InvalidProblem(f"variance: {float(self.variance)!r} is not in (0, 2^60]; rescale.")
-        if self.size > LARGEST_TABLE:
-            raise InvalidProblem(f"levels: {self.size} cells are more than {LARGEST_TABLE}; merge elements.")
-        if self.acceptance < LEAST_ACCEPTANCE:
-            raise InvalidProblem(
-                f"variance: {float(self.variance):.3g} on {self.size} cells is too narrow, fewer than one proposal in 50,000 "
-                "may be accepted; use smaller budgets."
-            )
-        _ = self._laws
+        self.require_drawn()
 
     @property
     def size(self) -> int:
         """The number of cells."""
         return math.prod(self.levels) * self.repeats
 
-    @cached_property
-    def acceptance(self) -> float:
-        """At least this part of the proposals is accepted: `rho(Lambda) / prod rho_v(Z)`, rho(Lambda) at least 1 and at least
-        `prod sqrt(2 pi v)` (Poisson summation)."""
-        wide = sum(count * math.log(2 * math.pi * float(v)) / 2 for v, count in self._variances.items())
-        return math.exp(max(wide, 0.0) - sum(count * _log_mass(float(v)) for v, count in self._variances.items()))
-
-    @cached_property
-    def _variances(self) -> dict[Fraction, int]:
-        """How many coordinates there are of each variance: counted by a walk without draws."""
-        found: dict[Fraction, int] = {}
-
-        def count(variance: Fraction, numerators: Integers, denominator: int) -> Integers:
-            found[variance] = found.get(variance, 0) + numerators.shape[1]
-            return numerators
-
-        self._table(1, count)
-        return found
-
-    def draw(self, size: int, entropy: Entropy) -> Integers:
-        """`size` independent tables, (size, cells)."""
-        drawn = np.zeros((size, self.size), dtype=np.int64)
-        rows = max(1, BATCH // self.size)
-        for start in range(0, size, rows):
-            waiting = np.arange(start, min(start + rows, size))
-            while waiting.size:
-                steps = KleinSteps(len(waiting), entropy)
-                values = self._table(len(waiting), lambda v, n, d, steps=steps: steps.draw(self._laws[v], n, d))  # type: ignore[misc]
-                kept = steps.kept()
-                drawn[waiting[kept]] = values[kept]
-                waiting = waiting[~kept]
-        return drawn
-
-    @cached_property
-    def _laws(self) -> dict[Fraction, Level]:
-        return {variance: Level(variance) for variance in self._variances}
-
-    def _table(self, rows: int, draw: Draw) -> Integers:
+    def tables(self, rows: int, draw: Draw) -> Integers:
         """Margins over one axis more at a time, then the cells within each combination of classes."""
         sums, cells = np.zeros((rows, self.levels[0]), dtype=np.int64), self.size // self.levels[0]
         for level in self.levels[1:]:
@@ -115,9 +65,6 @@ class CrossedGaussian:
             return sums
         free = np.zeros((*sums.shape, self.repeats), dtype=np.int64)
         return spread(sums, free, 1, self.variance, draw).reshape(rows, -1)
-
-
-Draw = Callable[[Fraction, Integers, int], Integers]
 
 
 def split_rows(sums: Integers, columns: int, variance: Fraction, draw: Draw) -> Integers:
@@ -180,14 +127,6 @@ def spread(totals: Integers, priors: Integers, below: int, variance: Fraction, d
     return sums
 
 
-def _log_mass(variance: float) -> float:
-    """`log rho_v(Z)`, by the series that converges fast."""
-    if variance > 0.16:
-        dual = 2 * sum(math.exp(-2 * math.pi**2 * variance * k * k) for k in range(1, 12))
-        return math.log1p(dual) + math.log(2 * math.pi * variance) / 2
-    return math.log1p(2 * sum(math.exp(-k * k / (2 * variance)) for k in range(1, 12)))
-
-
 @dataclass(frozen=True, eq=False)
 class PartitionGaussian:
     """`P(z)` proportional to `exp(-|z|_2^2 / (2 variance))` on integers whose sum over each block is 0; other cells are free.
@@ -232,7 +171,7 @@ class PartitionGaussian:
 class CellsInOrder:
     """Tables whose cells stand at other places: cell i of a draw belongs at `order[i]`."""
 
-    law: CrossedGaussian
+    law: HalvedGaussian
     order: Cells
 
     def draw(self, size: int, entropy: Entropy) -> Integers:

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.certified.by_length import ByLength, Longest
 from designer.certified.norms import NormOrder as Order
-from designer.certified.sensitivity import ByLength, Longest
+from designer.certified.unlisted import UnlistedSet
 from designer.errors import InvalidProblem
 from designer.invariants.bounded import bounded_changes, in_row_space
 from designer.invariants.changes import ChangeRelation, change_words, points_of_change, sums_are_exact
@@ -123,7 +124,7 @@ class LinkedTables(Immutable):
         return whole
 
     def split(self, answers: Sequence[float] | Floats) -> dict[str, Floats]:
-        """The answers of all cells as one array for each table, by name."""
+        """The answers of all cells, (N,), as one array for each table, by name."""
         flat = np.asarray(answers)
         if flat.shape != (self.size,):
             raise InvalidProblem(f"answers: has shape {flat.shape}; give one number for each of the {self.size} cells.")
@@ -257,6 +258,7 @@ class LinkedChanges(ChangeRelation, ByLength):
 
     @property
     def invariant(self) -> Statistics:  # type: ignore[override]  # what is stored are the tables
+        """What is public of the stacked tables."""
         return self.linked.statistics
 
     @property
@@ -297,6 +299,17 @@ class LinkedChanges(ChangeRelation, ByLength):
         reached = measured(best, weights, order)
         close = bound - reached <= bound * Fraction(1, 2**70)  # the roots of the tables were rounded up one by one
         return Longest(bound, bound if close else reached, best, "changes of linked tables")
+
+    def set_of(self, matrix: Floats) -> UnlistedSet:
+        return UnlistedSet(self, matrix)
+
+    @property
+    def separates(self) -> bool:
+        return False
+
+    def long_changes(self, weights: Floats, order: Order, limit: int) -> list[Change]:
+        """The longest of the typical changes. weights: (N,)."""
+        return sorted(self.typical, key=lambda change: -measured(change, weights, order))[:limit]
 
     def unmoved(self, rows: Floats) -> Booleans:
         """Rows, (R, N), that follow from what is public."""

@@ -1,0 +1,286 @@
+"""The largest `||u|| / b` of very many pairs without looking at all of them.
+
+Clusters of elements have a centre and a radius in the norm, and a box of the numbers that budgets follow from: so the ratio of
+every pair between two groups is bounded, and groups whose bound is below what some pair attains are never opened. What is left
+is handed on pair by pair. Bounds cover the rounding of whoever looks at a pair afterwards: docs/theory/million.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from designer.certified.norms import Norm
+from designer.errors import DesignFailed
+from designer.progress import announce, track
+from designer.question.nearness import Nearness
+from designer.question.relation import Block
+from designer.values.arrays import Floats
+from solvers.pairs.tree import Boxes, Indices, PointTree, grown
+from solvers.pairs.walk import PIECE, PairWalk
+
+AT_ONCE = 1 << 17  # numbers of pairs that are held at once: a megabyte, which stays in cache
+MOST_LOOKED_AT = 1e12  # pairs; at 5e7 a second some hours
+LONG = 1e9  # so many are announced: half a minute
+CORNERS = 8  # groups far out in each direction are compared with each other first
+
+
+@dataclass(frozen=True)
+class RatioBounds:
+    """What a float ratio proves: absolute is the error of a length, relative that of lengths and budgets beside it."""
+
+    absolute: float
+    relative: float
+
+    def upper(self, block: Block, ratios: Floats) -> Floats:
+        """No ratio of the block is larger; 0 where the pair is unprotected.
+
+        ratios: (M,) or (L, M), as the budgets of the block.
+        """
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # Never 0: a pair without any budget has an infinite bound, and only the exact comparison of its points settles it.
+            bound = (ratios + self.absolute / np.abs(block.budgets)) * (1 + 2 * self.relative)
+        return np.where(np.isfinite(block.budgets), bound, 0.0)
+
+    def lower(self, block: Block, ratios: Floats) -> Floats:
+        """No ratio of the block is smaller, where the float budget was not clipped.
+
+        ratios: (M,) or (L, M), as the budgets of the block.
+        """
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            bound = (ratios - self.absolute / np.abs(block.budgets)) * (1 - 2 * self.relative)
+        return np.where(np.isfinite(ratios), bound, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Clusters of the elements, and what bounds ||u|| / b between two of them.
+
+    points: (N, R), of the elements. errors: those of float ratios, which bounds allow for.
+    """
+
+    near: Nearness
+    points: Floats
+    norm: Norm
+    errors: RatioBounds
+
+    @cached_property
+    def tree(self) -> PointTree:
+        """Near elements together; where budgets tell them apart by little, elements of near answers."""
+        if self.near.apart:
+            return self.near.tree
+        spread = np.ptp(self.points, axis=0)
+        own = self.near.features * self.near.units
+        wide = np.ptp(own, axis=0)
+        return grown(np.hstack([own / np.where(wide > 0, wide, 1.0), self.points / np.where(spread > 0, spread, 1.0)]))
+
+    @cached_property
+    def boxes(self) -> Boxes:
+        """Of the features."""
+        return self.near.boxes if self.near.apart else Boxes.of(self.tree, self.near.features)
+
+    @cached_property
+    def mapped(self) -> bool:
+        """Whether images are held: gauges of many facets map differences instead."""
+        return self.norm.map.ndim == 1 or len(self.norm.map) <= 2 * self.norm.dimension + 8
+
+    @cached_property
+    def places(self) -> Floats:
+        """What lengths are taken of, (S, N): images, or the coordinates of the points that get noise."""
+        held = self.norm.image(self.points) if self.mapped else self.points[:, ~self.norm.silent]
+        return np.ascontiguousarray(held.T)
+
+    def lengths(self, differences: list[Floats]) -> Floats:
+        """Norms (...,) of differences of places, S arrays (...,), which are used up."""
+        if not self.mapped:
+            stacked = np.stack(differences, axis=-1)
+            return np.asarray(np.abs(stacked @ self.norm.map[:, ~self.norm.silent].T).max(axis=-1))
+        total = np.zeros(differences[0].shape) if differences else np.zeros(())
+        for each in differences:
+            if self.norm.order == "l2":
+                each *= each
+                total += each
+            else:
+                np.abs(each, out=each)
+                total = total + each if self.norm.order == "l1" else np.maximum(total, each)
+        return np.sqrt(total) if self.norm.order == "l2" else total
+
+    @cached_property
+    def balls(self) -> tuple[list[Floats], list[Floats]]:
+        """Centres (S, 2^level) and radii (2^level,) of all nodes, for each level from the root."""
+        boxes = Boxes.of(self.tree, self.places.T)
+        centres = [(low + high) / 2 for low, high in zip(boxes.lows, boxes.highs, strict=True)]
+        at = self.places[:, self.tree.leaves]
+        radii = [self.lengths([row - centre[:, None] for row, centre in zip(at, centres[-1], strict=True)]).max(axis=-1)]
+        for level in range(self.tree.depth - 1, -1, -1):
+            centre, below = centres[level], centres[level + 1]
+            apart = self.lengths([row - np.repeat(middle, 2) for row, middle in zip(below, centre, strict=True)])
+            radius = (radii[0] + apart).reshape(-1, 2).max(axis=1)
+            width = len(self.tree.leaves) // (1 << level) * self.tree.leaves.shape[1]
+            if width <= CLOSE:
+                held = at.reshape(len(at), 1 << level, width)
+                straight = self.lengths([row - middle[:, None] for row, middle in zip(held, centre, strict=True)])
+                radius = np.minimum(radius, straight.max(axis=-1))
+            radii.insert(0, radius)
+        return centres, radii
+
+    def bound(self, level: int, a: Indices, b: Indices) -> Floats:
+        """No ratio between elements of the nodes a and b, (n,), is larger, whoever computes it in floats."""
+        centres, radii = self.balls
+        step = PIECE if self.mapped else max(1, AT_ONCE // len(self.norm.map))
+        parts = []
+        for start in range(0, len(a), step):
+            x, y = a[start : start + step], b[start : start + step]
+            apart = self.lengths([centre[x] - centre[y] for centre in centres[level]])
+            parts.append(apart + radii[level][x] + radii[level][y])
+        boxes = self.boxes
+        least = self.near.least(boxes.gaps(level, a, b), boxes.low(level, a), boxes.low(level, b))
+        return np.where(
+            self.alike.coincide(level, a, b),
+            0.0,
+            self._ratios(np.concatenate(parts) if parts else np.zeros(0), least, of_pairs=False),
+        )
+
+    @cached_property
+    def alike(self) -> Boxes:
+        """Numbers of the points, the same for equal ones: groups of one point need not be opened, whatever their budgets."""
+        if not self.near.twins:
+            return Boxes.of(self.tree, np.arange(len(self.points), dtype=np.float64)[:, None])
+        _, number = np.unique(self.points, axis=0, return_inverse=True)
+        return Boxes.of(self.tree, number.astype(np.float64).reshape(-1, 1))
+
+    def _ratios(self, lengths: Floats, least: Floats, *, of_pairs: bool) -> Floats:
+        """Bounds of what `RatioBounds.upper` may say: of pairs, whose lengths are summed from the same images in another order,
+        or of groups."""
+        absolute, relative = self.errors.absolute, self.errors.relative
+        sums = (len(self.norm.map) + 4) * 2.0**-51 if of_pairs else relative
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found = (lengths * (1 + sums) + 4 * absolute) / least * ((1 + 2 * relative) * (1 + self.near.off))
+        return np.where(np.isnan(found), np.inf, found)
+
+    @cached_property
+    def members(self) -> tuple[Indices, Floats, Floats]:
+        """The elements of the leaves, (m, L), with their places (S, m, L) and features (f, m, L)."""
+        held = np.ascontiguousarray(self.tree.leaves.T)
+        return held, self.places[:, held], np.ascontiguousarray(self.near.features.T)[:, held]
+
+    def between_leaves(self, a: Indices, b: Indices) -> Floats:
+        """Bounds of the ratios of all pairs of elements of the leaves a and b: (m, m, n), 0 where both are one point."""
+        held, places, features = self.members
+        lengths = self.lengths([row[:, a][:, None] - row[:, b] for row in places])
+        x, y = features[:, :, a][:, :, None], features[:, :, b][:, None]
+        ratios = self._ratios(lengths, self.near.least(np.abs(x - y), x, y), of_pairs=True)
+        row, column, place = np.nonzero(np.isinf(ratios))
+        here, there = self.points[held[row, a[place]]], self.points[held[column, b[place]]]
+        ratios[row, column, place] = np.where((here == there).all(axis=1), 0.0, np.inf)
+        return ratios
+
+    def first(self) -> tuple[Indices, Indices]:
+        """Pairs of leaves whose ratios are often large: each with itself and the next,
+        and those that are far out in the answers."""
+        leaves = np.arange(len(self.tree.leaves))
+        centre = self.balls[0][-1]
+        ways = np.random.default_rng(1).choice([-1.0, 1.0], size=(8, len(centre)))
+        scaled = centre / np.where(np.ptp(centre, axis=1, keepdims=True) > 0, np.ptp(centre, axis=1, keepdims=True), 1.0)
+        far = np.argsort(np.vstack([scaled, -scaled, ways @ scaled])[:64], axis=1)[:, : CORNERS // 2]
+        x, y = np.triu_indices(len(far := np.unique(far)), 1)
+        return np.concatenate([leaves, leaves[:-1], far[x]]), np.concatenate([leaves, leaves[1:], far[y]])
+
+
+CLOSE = 1 << 12  # points of a group whose radius is measured; larger groups take that of their halves
+
+
+@dataclass
+class Hunt:
+    """The search for the pairs of largest ratio.
+
+    look(left, right): proven lower bounds of the ratios of pairs in step; what cannot reach the best of them is settled.
+    kept: how many pairs are held; where more could be the worst, `covered` bounds those that were let go.
+    """
+
+    groups: Clusters
+    look: Callable[[Indices, Indices], Floats]
+    kept: int
+    partners: bool = False
+    floor: float = 0.0
+    covered: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.bounds, self.left, self.right = np.empty(0), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+
+    def run(self) -> None:
+        """Look at every pair that bounds do not settle."""
+        for a, b in self._pieces(iter([self.groups.first()])):
+            self._take(a, b)
+        walk = PairWalk(self.groups.tree.depth, self._opens, self._foretell)
+        for a, b in track(self._pieces(iter(walk)), "searching pairs"):
+            self._take(a, b)
+        self._trim()
+
+    def _opens(self, level: int, a: Indices, b: Indices) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        bound = self.groups.bound(level, a, b)
+        return np.asarray((bound >= self.floor) & (bound > self.covered))
+
+    def _foretell(self, leaf_pairs: float) -> None:
+        """Refuse what would take days, announce what takes minutes."""
+        looked_at = leaf_pairs * self.groups.tree.leaves.shape[1] ** 2
+        pairs = self.groups.near.pairs
+        words = f"about {looked_at:.2g} of {pairs:.2g} pairs must be looked at"
+        if looked_at > MOST_LOOKED_AT:
+            raise DesignFailed(
+                f"relation: {words}, because elements that are near each other differ as much in their answers as others, or "
+                "have many coordinates; merge elements, ask for fewer or smoother queries, or give elements fewer coordinates."
+            )
+        if looked_at > LONG:
+            announce(f"{words}, about {looked_at / 2e9:.0f} minutes")
+
+    def _pieces(self, walk: Iterator[tuple[Indices, Indices]]) -> Iterator[tuple[Indices, Indices]]:
+        width = self.groups.tree.leaves.shape[1] ** 2 * (1 if self.groups.mapped else len(self.groups.norm.map))
+        step = max(1, AT_ONCE // width)
+        for a, b in walk:
+            for start in range(0, len(a), step):
+                yield a[start : start + step], b[start : start + step]
+
+    def _take(self, a: Indices, b: Indices) -> None:
+        """Keep the pairs of some leaves that may be the worst, or the worst partner of each element."""
+        bounds, held = self.groups.between_leaves(a, b), self.groups.members[0]
+        chosen: tuple[Indices, ...]
+        if self.partners:
+            row, place = np.indices(bounds[0].shape)
+            chosen = (row, bounds.argmax(axis=1), place)
+        else:
+            chosen = np.nonzero(bounds >= max(self.floor, np.nextafter(self.covered, np.inf)))
+        values = bounds[chosen].ravel()
+        left, right = held[chosen[0], a[chosen[2]]].ravel(), held[chosen[1], b[chosen[2]]].ravel()
+        top = np.argsort(-values)[: 4 * self.kept] if self.partners else np.flatnonzero(values > 0)
+        if not len(top):
+            return
+        self._raise_floor(values[top], left[top], right[top])
+        self.bounds = np.concatenate([self.bounds, values[top]])
+        self.left, self.right = np.concatenate([self.left, left[top]]), np.concatenate([self.right, right[top]])
+        if len(self.bounds) > 16 * self.kept:
+            self._trim()
+
+    def _raise_floor(self, values: Floats, left: Indices, right: Indices) -> None:
+        most = np.argsort(-values)[:8]
+        if values[most[0]] > self.floor:
+            found = self.look(left[most], right[most])
+            self.floor = max(self.floor, float(found[~np.isnan(found)].max(initial=0.0)))
+
+    def _trim(self) -> None:
+        """Let go what the floor has settled, and pairs that are there twice; then the least of what is too many."""
+        lower, upper = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        _, once = np.unique(lower * len(self.groups.points) + upper, return_index=True)
+        if not self.partners:
+            once = once[self.bounds[once] >= self.floor]
+        once = once[np.argsort(-self.bounds[once], kind="stable")]
+        if self.partners:
+            once = once[np.sort(np.unique(lower[once], return_index=True)[1])]
+        rest = once[4 * self.kept :]
+        if not self.partners and len(rest):
+            self.covered = max(self.covered, float(self.bounds[rest[0]]))
+        once = once[: 4 * self.kept]
+        self.bounds, self.left, self.right = self.bounds[once], lower[once], upper[once]

@@ -1,0 +1,127 @@
+"""The sensitivity set of changes that nobody wrote out: its largest norm in closed form, by bounds, or by pairs of elements."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certified.by_length import UNLISTED, ByLength, Longest
+from designer.certified.norms import Norm
+from designer.certified.sensitivity import Pairs, SensitivitySet
+from designer.errors import DesignFailed
+from designer.values.arrays import Floats, frozen
+from solvers.exact.rational import float_above
+
+
+class UnlistedSet(SensitivitySet):
+    """The differences of a relation whose changes nobody wrote out: the largest norm is known, with a change that has it.
+
+    Where the changes are exchanges of elements, every scan of pairs works as well, on points that are made when they are asked
+    for. matrix: (R, N).
+    """
+
+    relation: Any
+
+    def __init__(self, relation: ByLength, matrix: Floats) -> None:
+        for name, value in (("relation", relation), ("matrix", frozen(matrix))):
+            object.__setattr__(self, name, value)
+
+    matrix: Floats
+
+    @cached_property
+    def points(self) -> Floats:
+        """The points of exchanges; `DesignFailed` for other changes."""
+        if not self.relation.exchanges:
+            raise DesignFailed(UNLISTED)
+        return frozen(self.relation.points(self.matrix.T))
+
+    @property
+    def dimension(self) -> int:
+        return len(self.matrix)
+
+    def longest(self, norm: Norm) -> Longest | None:
+        """In closed form where coordinates are cells, each at most once; for other answers by the lengths of their columns."""
+        heard = ~norm.silent
+        weights = _cell_weights(self.matrix[heard], norm.map[heard]) if norm.map.ndim == 1 else None
+        if weights is not None:
+            found: Longest = self.relation.longest(weights, norm.order)
+            return found
+        return None if self.relation.exchanges else self._by_columns(norm)
+
+    def _by_columns(self, norm: Norm) -> Longest:
+        """`||u|| <= sum |v_i| ||B_i||` over the columns B_i of the map times the matrix, as they are or once what is public was
+        taken out of them; rounded up by the error of the floats."""
+        heard = ~norm.silent
+        rows, factor, kept = self.matrix[heard], norm.factor, self.relation.kept()
+        image = factor @ rows
+        shares = np.linalg.lstsq(kept.T, image.T, rcond=None)[0].T
+        terms = max(rows.shape[0], len(kept)) + 8
+        bounds: list[Longest] = []
+        for part in (0.0 * shares, shares):
+            error = terms * 2.0**-52 * (np.abs(factor) @ np.abs(rows) + np.abs(part) @ np.abs(kept))
+            sizes = norm.length((np.abs(image - part @ kept) + error).T)
+            bounds.append(self.relation.longest(np.nextafter(sizes * (1 + terms * 2.0**-50), np.inf), "l1"))
+        found = min(bounds, key=lambda one: one.bound)
+        u = [sum((Fraction(float(row[i])) * n for i, n in found.change), Fraction(0)) for row in self.matrix]
+        reached = norm.exact(u) or Fraction(0)
+        return Longest(found.bound, reached, found.change, f"{found.proof}, each cell by the length of its answers")
+
+    def worst(self, norm: Norm, limit: int = 1) -> tuple[float, Pairs]:
+        longest = self.longest(norm)
+        if longest is None:
+            return super().worst(norm, limit)
+        return float_above(longest.bound / self.relation.budget), self._written(self._long_changes(norm, longest, limit))
+
+    def _long_changes(self, norm: Norm, longest: Longest, limit: int) -> list[tuple[tuple[int, int], ...]]:
+        """The longest change, or several where the relation finds those of any weights of the cells."""
+        weights = _cell_weights(self.matrix[~norm.silent], norm.map[~norm.silent]) if norm.map.ndim == 1 else None
+        if weights is None or limit == 1 or not self.relation.separates:
+            return [longest.change]
+        found: list[tuple[tuple[int, int], ...]] = self.relation.long_changes(weights, norm.order, limit)
+        return found
+
+    def _written(self, changes: list[tuple[tuple[int, int], ...]]) -> Pairs:
+        """Changes as pairs with the origin."""
+        rows = [sum((n * self.matrix[:, i] for i, n in change), np.zeros(self.dimension)) for change in changes]
+        here = np.zeros(len(rows), dtype=np.intp)
+        return Pairs(here, here + 1, np.array(rows), np.full(len(rows), float(self.relation.budget)))
+
+    def among(self, coordinates: NDArray[np.intp] | NDArray[np.bool_]) -> SensitivitySet:
+        return UnlistedSet(self.relation, self.matrix[coordinates])
+
+    def spread(self) -> Floats:
+        return np.asarray(np.ptp(self.matrix, axis=1))
+
+    def require_rows(self) -> None:
+        cells = _cell_weights(self.matrix, np.ones(self.dimension))
+        if not (self.relation.exchanges or (self.relation.separates and cells is not None)):
+            raise DesignFailed(UNLISTED)
+
+    def worst_along(self, coordinate: int) -> Pairs:
+        if self.relation.exchanges:
+            return super().worst_along(coordinate)
+        return self._written(self.relation.long_changes(np.abs(self.matrix[coordinate]), "l1", 1))
+
+    def silent_coordinates(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        return np.asarray(self.relation.unmoved(self.matrix))
+
+
+def _cell_weights(rows: Floats, weights: Floats) -> Floats | None:
+    """The weight of each element where every row counts one element and none is counted twice; None elsewhere.
+
+    rows: (R, N). weights: (R,). Returns (N,), whose products are exact.
+    """
+    where = np.nonzero(rows)
+    if not (np.array_equal(where[0], np.arange(len(rows))) and len(np.unique(where[1])) == len(rows)):
+        return None
+    entries = rows[where]
+    powers = np.frexp(entries)[0]
+    if (np.abs(powers) != 0.5).any():
+        return None
+    full = np.zeros(rows.shape[1])
+    full[where[1]] = weights * np.abs(entries)
+    return full if np.isfinite(full).all() else None

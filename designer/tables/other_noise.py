@@ -1,0 +1,247 @@
+"""Sums with noise that is not Gaussian: Laplace noise with a pure budget, and noise whose loss grows slowly with the record.
+
+What they cost, and what they cost beside Gaussian sums: docs/theory/tables.md, section 7.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from designer.errors import InvalidProblem, InvalidSpec
+from designer.records.plain_policies import LaplaceSums
+from designer.records.policies import AsZcdp
+from designer.records.policy import Policy
+from designer.records.slow_policies import StudentNoise, TransformedNoise
+from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
+from designer.tables.exact_sums import amounts
+from designer.tables.given import Rational
+from designer.tables.measure import Measure
+from designer.tables.queries import ASKED, Aggregated, OfMeasure
+from designer.values.arrays import Floats
+from designer.values.checks import rational, shown
+from designer.values.json_text import require_keys
+from designer.values.schema import COUNT, RATIONAL, Named, either, exactly, keys, of_kind, one_of, record
+
+if TYPE_CHECKING:
+    from designer.sampling.entropy import Entropy
+
+ROUNDED_UP = 1 + Fraction(1, 2**50)  # losses are rounded up to floats; the bounds of split rows are above that
+
+
+@dataclass(frozen=True)
+class OtherNoise(OfMeasure, Aggregated):
+    """A sum whose noise is of a law of its own. All of them cost zCDP (`loss`), some a pure budget (`pure_policy`)."""
+
+    measure: Measure = None  # type: ignore[assignment]  # required; behind `where`, which is not
+
+    def __post_init__(self) -> None:
+        self.require_measure()
+        super().__post_init__()
+
+    @property
+    @abstractmethod
+    def pure_policy(self) -> Policy | None:
+        """The most that a log-likelihood ratio can be, as a function of the measured record; None where it has no bound."""
+
+    @abstractmethod
+    def rho_policy(self) -> Policy:
+        """The zCDP policy of records that count."""
+
+    @abstractmethod
+    def row_rate(self, threshold: Fraction) -> Fraction:
+        """rho with `loss <= rho m^2` for every record of m rows of at most the threshold."""
+
+    @abstractmethod
+    def noisy(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
+        """The confidential numbers of steps of groups enter, noisy integers come out."""
+
+    @abstractmethod
+    def estimates(self, noisy: Sequence[int]) -> Floats:
+        """The sums, from noisy integers alone."""
+
+    @property
+    @abstractmethod
+    def grid(self) -> Fraction | None:
+        """What noisy integers are multiples of; None where they are no multiples of sums."""
+
+    @abstractmethod
+    def noise_variance(self) -> float | None:
+        """The variance of an estimate; None where it depends on the sum."""
+
+    def loss(self, record: Mapping[str, Any]) -> Fraction:
+        return self._cost(self.rho_policy(), record)
+
+    def pure_loss(self, record: Mapping[str, Any]) -> Fraction:
+        """The pure budget that a public or hypothetical record costs."""
+        if self.pure_policy is None:
+            raise InvalidProblem(f"noise: that of {self.name!r} has no pure budget; ask for its loss in zCDP.")
+        return self._cost(self.pure_policy, record)
+
+    def _cost(self, policy: Policy, record: Mapping[str, Any]) -> Fraction:
+        size = self.amount(record) * self.step
+        return Fraction(0) if self.group_of(record) is None else policy.exact({self.measure.column: size})
+
+    def sentence(self) -> str:
+        pure = "" if self.pure_policy is None else f" (pure: {self.pure_policy.sentence()})"
+        return (
+            f"{self.name}: SUM {self.measure.sentence()} {self.condition_words()}, {self.law_words()}, loss "
+            f"{self.rho_policy().sentence()}{pure}"
+        )
+
+    @abstractmethod
+    def law_words(self) -> str:
+        """The noise in words."""
+
+    def to_spec(self) -> dict[str, Any]:
+        return {**super().to_spec(), "measure": self.measure.to_spec()}
+
+
+@dataclass(frozen=True)
+class PureSum(OtherNoise):
+    """`SUM(measure)` with discrete Laplace noise: a record of value x, clipped and rounded by its measure, changes no
+    likelihood by more than `exp(|x| / scale)`, and costs `e tanh(e / 2)` of zCDP, e = |x| / scale.
+
+    scale: of the noise, in the unit of the answer; T / epsilon is the scale at which a row of size T costs epsilon.
+
+    >>> from designer.tables.groups import Groups
+    >>> total = PureSum("total", Groups(), measure=Measure("emp"), scale=100)
+    >>> total.pure_loss({"emp": 50}), float(total.loss({"emp": 50})) <= 0.125
+    (Fraction(1, 2), True)
+    """
+
+    scale: Rational = Fraction(0)  # type: ignore[assignment]
+    kind = "pure_sum"
+    schema = of_kind("query", kind, {**ASKED, "measure": Measure.schema, "scale": RATIONAL}, "A sum with Laplace noise.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        scale = rational(self.scale, "scale")
+        if not 0 < scale * SMALLEST_RATE <= self.step:
+            raise InvalidProblem(f"scale: {shown(float(scale))} is not above 0, and at most 2^55 steps of {self.step}.")
+        object.__setattr__(self, "scale", scale)
+
+    @property
+    def pure_policy(self) -> LaplaceSums:
+        return LaplaceSums({self.measure.column: self.scale})
+
+    def rho_policy(self) -> AsZcdp:
+        """`e tanh(e / 2)`."""
+        return AsZcdp(self.pure_policy)
+
+    def row_rate(self, threshold: Fraction) -> Fraction:
+        """`e tanh(e / 2) <= e^2 / 2`."""
+        return (threshold / self.scale) ** 2 / 2 * ROUNDED_UP
+
+    @property
+    def _law(self) -> DiscreteLaplace:
+        return DiscreteLaplace([self.step / self.scale])
+
+    def noisy(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
+        noise = self._law.draw(len(exact), entropy).ravel().tolist()
+        return tuple(number + z for number, z in zip(exact, noise, strict=True))
+
+    def estimates(self, noisy: Sequence[int]) -> Floats:
+        return amounts(noisy, self.step)
+
+    @property
+    def grid(self) -> Fraction:
+        return self.step
+
+    def noise_variance(self) -> float:
+        return float(self._law.variance()[0]) * float(self.step) ** 2
+
+    def law_words(self) -> str:
+        return f"discrete Laplace noise of scale {self.scale}"
+
+    def to_spec(self) -> dict[str, Any]:
+        return {**super().to_spec(), "scale": str(self.scale)}
+
+
+SLOW = Named(
+    "slow_noise",
+    either(
+        record({"law": exactly("student"), "scale": RATIONAL, "power": COUNT}),
+        record({"law": exactly("gaussian"), "shape": one_of("log", "root"), "offset": RATIONAL, "deviation": RATIONAL}),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class SlowlyScaledSum(OtherNoise):
+    """`SUM(measure)` with a loss that grows like a logarithm, or like a root, of the record.
+
+    noise: `StudentNoise`, heavy tails on the sum itself, a pure budget of `2 power asinh(|x| / (2 scale))`; or
+    `TransformedNoise`, Gaussian noise on a logarithm or a root of the sum, where a negative sum counts as 0.
+
+    >>> from designer.tables.groups import Groups
+    >>> total = SlowlyScaledSum("total", Groups(), measure=Measure("pay"), noise=StudentNoise.of_deviation(1000))
+    >>> [round(float(total.pure_loss({"pay": pay})), 2) for pay in (100, 10**4, 10**6)]
+    [0.2, 9.25, 27.63]
+    """
+
+    noise: StudentNoise | TransformedNoise = None  # type: ignore[assignment]  # required, too
+    kind = "slow_sum"
+    schema = of_kind("query", kind, {**ASKED, "measure": Measure.schema, "noise": SLOW}, "A sum with slowly growing loss.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.noise, (StudentNoise, TransformedNoise)):
+            raise InvalidProblem(f"noise: {shown(self.noise)}; give a StudentNoise or a TransformedNoise.")
+
+    @property
+    def pure_policy(self) -> Policy | None:
+        return self.noise.policy(self.measure.column) if isinstance(self.noise, StudentNoise) else None
+
+    def rho_policy(self) -> Policy:
+        """That of Gaussian noise on the transformed sum, or what the pure one is under zCDP."""
+        return AsZcdp(self.pure_policy) if self.pure_policy else self.noise.policy(self.measure.column)
+
+    def row_rate(self, threshold: Fraction) -> Fraction:
+        """A record of m T moves at most m (T + step), or m (f(T) + step): asinh is below its argument, f is concave."""
+        noise = self.noise
+        if isinstance(noise, StudentNoise):
+            return (noise.power * (threshold + noise.step) / noise.scale) ** 2 / 2 * ROUNDED_UP
+        return ((noise.moves(threshold) + 1) * noise.step / noise.deviation) ** 2 / 2
+
+    def noisy(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
+        return self.noise.noisy_each([number * self.step for number in exact], entropy)
+
+    def estimates(self, noisy: Sequence[int]) -> Floats:
+        return np.array([self.noise.estimate(number) for number in noisy])
+
+    @property
+    def grid(self) -> Fraction | None:
+        return self.noise.step if isinstance(self.noise, StudentNoise) else None
+
+    def noise_variance(self) -> float | None:
+        return self.noise.standard_deviation() ** 2 if isinstance(self.noise, StudentNoise) else None
+
+    def law_words(self) -> str:
+        noise = self.noise
+        if isinstance(noise, StudentNoise):
+            return f"Student noise of scale {noise.scale} and {2 * noise.power - 1} degrees of freedom"
+        return f"Gaussian noise of deviation {noise.deviation} on its {noise.shape} with offset {noise.offset}"
+
+    def to_spec(self) -> dict[str, Any]:
+        noise = self.noise
+        if isinstance(noise, StudentNoise):
+            stated = {"law": "student", "scale": str(noise.scale), "power": noise.power}
+        else:
+            stated = {"law": "gaussian", "shape": noise.shape, "offset": str(noise.offset), "deviation": str(noise.deviation)}
+        return {**super().to_spec(), "noise": stated}
+
+
+def slow_noise_from_spec(spec: Any) -> StudentNoise | TransformedNoise:
+    """The noise of a slowly scaled sum, one of two kinds, from plain data."""
+    laws: dict[Any, Mapping[str, Any]] = {form["properties"]["law"]["const"]: form for form in SLOW.body["anyOf"]}
+    if not isinstance(spec, Mapping) or not isinstance(spec.get("law"), str) or spec["law"] not in laws:
+        raise InvalidSpec(f"noise.law: must be one of {sorted(laws)}.")
+    require_keys(spec, keys(dict(laws[spec["law"]])), "noise")
+    own = {key: value for key, value in spec.items() if key != "law"}
+    return StudentNoise(**own) if spec["law"] == "student" else TransformedNoise(**own)

@@ -1,0 +1,44 @@
+"""What is recomputed of the policy of a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from designer.errors import NotPrivate
+from designer.values.printing import printed
+from designer.values.schema import RATIONAL, Named, exactly, list_of, noted, or_null, record, text
+
+
+@dataclass(frozen=True)
+class PolicyCertificate:
+    """What was recomputed: the loss of each query as a formula, the rate per split row, the delta of selected groups."""
+
+    holds: bool
+    terms: tuple[str, ...]
+    rho_per_split_row: str | None
+    arithmetic: str
+    theorem: str
+    schema = Named(
+        "certificate_of_policy",
+        record(
+            {
+                "holds": exactly(True),
+                "terms": noted("The loss of each query as a formula.", list_of(text())),
+                "rho_per_split_row": or_null(RATIONAL),
+                "arithmetic": text(),
+                "theorem": text(),
+            }
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", tuple(map(printed, self.terms)))
+
+    def require(self) -> PolicyCertificate:
+        """Itself when it holds; otherwise NotPrivate."""
+        if not self.holds:
+            raise NotPrivate(
+                f"plan: one split row costs {self.rho_per_split_row}, more than the stated rho; widen the noise or state a "
+                "larger rho or constant."
+            )
+        return self

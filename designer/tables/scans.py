@@ -1,0 +1,195 @@
+"""One scan for many levels: records are aggregated once, by all keys that the levels need, and what comes out is rolled up.
+
+Sums and counts of whole numbers add up exactly from any partition that is finer than the groups; distinct counts do not, and
+are counted level by level. docs/theory/tables.md, section 6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from designer.engines import texts
+from designer.tables.aggregates import (
+    Found,
+    Numbers,
+    Part,
+    aggregates_of,
+    aggregation_of,
+    answerable,
+    exact_numbers,
+    fetched,
+    joins,
+    parts_of,
+)
+from designer.tables.exact_sums import as_integers
+from designer.tables.groups import Groups
+from designer.tables.key import Key
+from designer.tables.others import with_others
+from designer.tables.queries import Aggregated, CountDistinct
+
+ENGINES = ("duckdb", "pyspark")  # one statement; the first computes what is shared once, the second may do so
+QUICK = ("duckdb",)  # sums of floats that hold whole numbers are worth it
+MOST_CELLS = 2**17  # so many combinations of listed labels are aggregated at once for levels of which none is below another
+Asked = Mapping[Groups, Sequence[Aggregated]]
+
+
+def numbers(groups: Groups, queries: Sequence[Aggregated], table: Any) -> Numbers:
+    """For every listed or found group of one level with records: the exact number of steps of each query,
+    then the selecting count, if any.
+
+    A few groups that are not listed may be among them.
+    """
+    return level_numbers({groups: queries}, table)[groups]
+
+
+def level_numbers(asked: Asked, table: Any) -> dict[Groups, Numbers]:
+    """The same for many levels, as many as possible from one scan of the records."""
+    found: dict[Groups, Numbers] = {}
+    if not asked or not _rolls_up(table):
+        return {level: _alone(level, parts_of(level, queries), table) for level, queries in asked.items()}
+    for levels in together(list(asked)):
+        found |= _scanned({level: asked[level] for level in levels}, table)
+    return {level: found[level] for level in asked}
+
+
+def together(levels: Sequence[Groups]) -> list[list[Groups]]:
+    """Levels by scans: those whose keys are among the keys of another, and those whose listed labels are few together."""
+    scans: list[list[Groups]] = []
+    for level in sorted(levels, key=lambda own: -len(own.columns)):
+        joined = next((scan for scan in scans if _fits(level, scan)), None)
+        if joined is None:
+            scans.append([level])
+        else:
+            joined.append(level)
+    return scans
+
+
+def _fits(level: Groups, scan: Sequence[Groups]) -> bool:
+    known = set(_keys(scan))
+    if known >= set(level.columns):
+        return True
+    return all(own.keys is not None for own in (*scan, level)) and _cells((*scan, level)) <= MOST_CELLS
+
+
+def _keys(levels: Sequence[Groups]) -> list[Key]:
+    """The different key columns of some levels."""
+    return list(dict.fromkeys(key for level in levels for key in level.columns))
+
+
+def _cells(levels: Sequence[Groups]) -> int:
+    """How many combinations there are of the labels that levels list for each key column."""
+    labels: dict[Key, set[str]] = {}
+    for level in levels:
+        for place, key in enumerate(level.columns):
+            labels.setdefault(key, set()).update(listed[place] for listed in level.keys or ())
+    return math.prod(map(len, labels.values()))
+
+
+def _rolls_up(table: Any) -> bool:
+    return texts.engine_of(table) in ENGINES
+
+
+def _alone(level: Groups, parts: Sequence[Part], table: Any) -> Numbers:
+    """One level by an aggregation of its own."""
+    expression, names = aggregation_of(level, parts, table)
+    return exact_numbers(level, parts, names, fetched(expression))
+
+
+def _scanned(asked: Asked, table: Any) -> dict[Groups, Numbers]:
+    """Levels of one scan; distinct counts, which do not add up, level by level."""
+    parts = {level: parts_of(level, queries) for level, queries in asked.items()}
+    if len(asked) == 1 and not next(iter(asked)).has_others:
+        return _rolled(parts, table, texts.engine_of(table) in QUICK)
+    added = {level: [part for part in own if not isinstance(part, CountDistinct)] for level, own in parts.items()}
+    found = _rolled(added, table, texts.engine_of(table) in QUICK)
+    for level, own in parts.items():
+        if apart := [part for part in own if isinstance(part, CountDistinct)]:
+            found[level] = _merged(own, found[level], _alone(level, apart, table))
+    return found
+
+
+def _merged(parts: Sequence[Part], added: Numbers, distinct: Numbers) -> Numbers:
+    """The numbers of all parts in their order."""
+    counted = [isinstance(part, CountDistinct) for part in parts]
+    merged: Numbers = {}
+    for labels in {**added, **distinct}:
+        theirs, ours = iter(distinct.get(labels, [0] * len(parts))), iter(added.get(labels, [0] * len(parts)))
+        merged[labels] = [next(theirs if apart else ours) for apart in counted]
+    return merged
+
+
+def _rolled(parts: Mapping[Groups, Sequence[Part]], table: Any, quick: bool) -> dict[Groups, Numbers]:
+    """Numbers of all levels from one scan; by another one without quick sums if a group has too many rows for them."""
+    asked = [part for own in parts.values() for part in own]
+    most = min((part.quick_rows for part in asked), default=math.inf)
+    keys = {key: f"f{place}" for place, key in enumerate(_keys(list(parts)))}
+    fine, names = _finest(keys, asked, table, quick and most < math.inf)
+    found = _by_level(fetched(_in_one(list(parts), keys, fine, joins(table))), len(parts))
+    if quick and max((rows or 0 for numbers in found for rows in numbers["rows"]), default=0) > most:
+        return _rolled(parts, table, False)
+    columns = iter(names)
+    return {
+        level: exact_numbers(level, own, [next(columns) for _ in own], numbers)
+        for (level, own), numbers in zip(parts.items(), found, strict=True)
+    }
+
+
+def _finest(keys: Mapping[Key, str], parts: Sequence[Part], table: Any, quick: bool) -> tuple[Any, list[list[str]]]:
+    """The table by all keys together, with the number of rows, and the names of the aggregates of each part."""
+    rows, named, own = aggregates_of(parts, {name: key.plain(table) for key, name in keys.items()}, table, quick)
+    counted = {**named, "rows": rows.count()}
+    if not keys:
+        return rows.agg(**counted), own
+    grouped = rows.group_by(list(keys.values())).agg(**counted)
+    labels = {name: _octets(grouped[name]) for name in keys.values()}
+    return grouped.mutate(**labels), own
+
+
+def _octets(labels: Any) -> Any:
+    """Labels of any kind as the bytes of their texts."""
+    return labels if labels.type().is_binary() else texts.octets(labels.cast("string"))
+
+
+def _in_one(levels: Sequence[Groups], keys: Mapping[Key, str], fine: Any, joined: bool) -> Any:
+    """All levels in one expression: the place of the level, labels `k0, ...` as bytes, sums, and rows as `_at_level`."""
+    import ibis
+
+    sums = {name: as_integers(fine[name]) for name in fine.columns if name not in keys.values()}
+    fine = fine.select(**{name: fine[name] for name in keys.values()}, **sums)
+    width = max(len(level.columns) for level in levels)
+    found = [_at_level(level, keys, fine, joined) for level in levels]
+    padded = [
+        rows.select(
+            level=ibis.literal(place, "int64"),
+            **{name: rows[name] if name in rows.columns else ibis.null("binary") for name in map("k{}".format, range(width))},
+            **{name: rows[name] for name in sums},
+        )
+        for place, rows in enumerate(found)
+    ]
+    return padded[0] if len(padded) == 1 else ibis.union(*padded)
+
+
+def _at_level(level: Groups, keys: Mapping[Key, str], fine: Any, joined: bool) -> Any:
+    """The groups of one level: labels `k0, ...`, sums, and the most rows that a part of them was computed from."""
+    sums = [name for name in fine.columns if name not in keys.values()]
+    labels = {f"k{place}": fine[keys[key]] for place, key in enumerate(level.columns)}
+    rows = fine.select(**labels, **{name: fine[name] for name in sums})
+    if set(level.columns) == set(keys) and not level.has_others:
+        return answerable(level, rows, joined)
+    if level.has_others:
+        rows = with_others(level, rows, joined)
+    named = {name: rows[name].max() if name == "rows" else rows[name].sum().cast(rows[name].type()) for name in sums}
+    return answerable(level, rows.group_by(list(labels)).agg(**named) if labels else rows.agg(**named), joined)
+
+
+def _by_level(found: Found, levels: int) -> list[Found]:
+    """The columns of each level, of all levels in one."""
+    if levels == 1:
+        return [found]
+    places = np.array(found["level"], dtype=np.int64)
+    rows = [np.flatnonzero(places == place).tolist() for place in range(levels)]
+    return [{name: [column[row] for row in own] for name, column in found.items()} for own in rows]
