@@ -85,9 +85,7 @@ def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
         if len(content) > size_limit:
             raise InvalidSpec(f"path: {path} has more than {size_limit} bytes; pass a larger size_limit if it is meant to.")
         reader = _finite if LARGE.search(content) else float
-        data = json.loads(
-            content.decode("utf-8"), parse_constant=_no_constant, parse_float=reader, object_pairs_hook=_distinct
-        )
+        data = json.loads(content.decode("utf-8"), parse_constant=_no_constant, parse_float=reader, object_pairs_hook=_distinct)
     except OSError as error:
         raise InvalidSpec(f"path: cannot read {path}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:
