@@ -62,7 +62,8 @@ class Witness:
 class PrivacyCertificate:
     """`worst_ratio >= ||u|| / b` for every protected pair; `holds` when it is at most 1. None means infinite.
 
-    `witness` attains the worst ratio up to the stated arithmetic; None when no protected change moves an answer.
+    `witness` attains the worst ratio up to the stated arithmetic, which says so where the worst ratio is a bound and the
+    witness the worst pair that was seen; None when no protected change moves an answer.
     """
 
     holds: bool
@@ -111,6 +112,7 @@ class _Search:
     exact: int = 0
     infinite: bool = False
     floor: float = 0.0
+    tolerance: float = 0.0
     waiting: list[tuple[float, int, int]] = field(default_factory=list)
 
     @property
@@ -201,13 +203,13 @@ def certify(
 def _that_decide(search: _Search, bounds: RatioBounds) -> Iterator[tuple[Block, Floats]]:
     """All pairs with their float ratios; of very many, those that bounds on groups of elements do not settle."""
     sensitivity, norm = search.sensitivity, search.norm
-    if not sensitivity.searches(norm):
+    hunt = sensitivity.hunt(norm, EXACT_PAIRS, bounds, below=1.0) if sensitivity.searches(norm) else None
+    if hunt is None:
         for block, ratios in sensitivity.ratios(norm):
             search.pairs += int(np.isfinite(block.budgets).sum())
             yield block, ratios
         return
-    hunt = sensitivity.hunt(norm, EXACT_PAIRS, bounds)
-    search.pairs, search.covered = sensitivity.relation.pair_count(), hunt.covered
+    search.pairs, search.covered, search.tolerance = sensitivity.relation.pair_count(), hunt.covered, hunt.tolerance
     found = sensitivity.in_step(hunt.left, hunt.right)
     yield found, sensitivity.ratios_of(norm, found)
     for block in sensitivity.relation.beside():
@@ -281,4 +283,8 @@ def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> P
         f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all "
         f"{search.pairs}"
     )
+    if search.tolerance:
+        arithmetic += (
+            f", which for whole groups of pairs are up to {100 * search.tolerance:.0f} percent above the worst pair seen"
+        )
     return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)
