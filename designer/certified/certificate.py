@@ -28,6 +28,7 @@ from solvers.exact.rational import float_above
 # products; the others are covered by their bound. Where all pairs tie (identity queries, N = 64, one budget)
 # 512 would take 5 s.
 EXACT_PAIRS, EXACT_PRODUCTS = 512, 100_000
+SEEN = "percent above the worst pair seen"
 NOTHING_MOVES = "no protected change moves anything that is released, so the promise is kept whatever is published"
 
 
@@ -85,6 +86,14 @@ class PrivacyCertificate:
             }
         ),
     )
+
+    @property
+    def place(self) -> str:
+        """Where the worst ratio is attained, in words, or what is known where it is a bound."""
+        if self.witness is None:
+            return "no protected change moves an answer"
+        verb = "a bound; the worst pair seen is" if self.arithmetic.endswith(SEEN) else "attained at"
+        return f"{verb} {self.witness.words}"
 
     def require(self) -> PrivacyCertificate:
         """Itself when it holds; otherwise `NotPrivate` names the pair and the excess."""
@@ -284,7 +293,5 @@ def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> P
         f"{search.pairs}"
     )
     if search.tolerance:
-        arithmetic += (
-            f", which for whole groups of pairs are up to {100 * search.tolerance:.0f} percent above the worst pair seen"
-        )
+        arithmetic += f", which for whole groups of pairs are up to {100 * search.tolerance:.0f} {SEEN}"
     return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)

@@ -79,6 +79,8 @@ def test_the_certificate_says_that_its_worst_ratio_is_a_bound() -> None:
     assert found.arithmetic.endswith("which for whole groups of pairs are up to 5 percent above the worst pair seen")
     assert found.worst_ratio is not None
     assert exact_ratio(told, wide, found) < found.worst_ratio
+    assert found.witness is not None and found.place == f"a bound; the worst pair seen is {found.witness.words}"
+    assert certify(told, wide).place.startswith("attained at ")
 
 
 @pytest.mark.parametrize("excess", [0.97, 0.9999999, 1.0000001])
