@@ -55,6 +55,7 @@ class PolytopeGrid:
     simplices: Sequence[Sequence[int]]
     facets: Rationals
     falloff: NormLaw = NormLaw.EXPONENTIAL
+    share = 1.0
     spread: Floats = field(init=False, repr=False, compare=False)
     log_volume: float = field(init=False, repr=False, compare=False)
     _corners: Floats = field(init=False, repr=False, compare=False)
