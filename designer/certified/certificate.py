@@ -231,7 +231,7 @@ def _by_length(
     """The certificate of a set whose largest norm is known: exact rationals, and one change that was measured."""
     relation = sensitivity.relation
     assert isinstance(relation, ByLength)
-    infinite = bool((norm.silent & ~sensitivity.silent_coordinates()).any())
+    infinite = bool(norm.silent.any()) and not sensitivity.among(norm.silent).silent_coordinates().all()
     ratio = None if infinite else longest.bound / relation.budget
     tight = longest.reached == longest.bound
     arithmetic = (
