@@ -156,10 +156,11 @@ def least_budget(
     Queries without a target get what noise is left by those that have one; give them targets to keep them useful. Raises
     `InvalidProblem` for targets of unknown queries and unusable numbers, `DesignFailed` where no family has a least factor.
 
+    >>> import math
     >>> from designer import Problem, Targets, Workload, metrics
     >>> one = Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0))
-    >>> found = least_budget(one, Targets(standard_error=0.5), "laplace")  # a Laplace scale c has standard error c root 2
-    >>> found.missed_at < 8**0.5 <= found.factor < 8**0.5 * 1.0001
+    >>> found = least_budget(one, Targets(standard_error=0.5), "laplace")  # a variance of 1 / (2 sinh^2(factor / 2))
+    >>> found.missed_at < 2 * math.asinh(2**0.5) <= found.factor < 2 * math.asinh(2**0.5) * 1.0001
     True
     """
     require_targets(targets).of(problem.workload.queries)

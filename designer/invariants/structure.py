@@ -32,7 +32,7 @@ class Structure(Immutable):
     the cells of a table do.
 
     >>> structure_of(np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [0, 0, 0, 1, 1]])).classes.tolist()
-    [[1, 1, 0, 2, 2]]
+    [[0, 0, 2, 1, 1]]
     """
 
     kind: Kind

@@ -18,7 +18,7 @@ from designer.errors import InvalidProblem
 from designer.marginals.release import MarginalRelease
 from designer.progress import announce
 from designer.values.checks import shown
-from solvers.programs.histogram_fit import AskedTable, fitted_counts, table_of
+from solvers.programs.table_fit import AskedTable, fitted_counts, table_of
 
 CELLS = 2**18  # of the attributes that are asked about, all together
 WORDS = (

@@ -16,6 +16,7 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.designing import protected_pairs
 from designer.designing.least_noise import limit
+from designer.lattice.moments import ROUNDED
 from solvers.ellipsoids.program import minimise_trace
 from tests.oracles.noise_on_cosets import Floats, Steps, best_loss, best_on, box, extended, loss_of, signed
 from tests.oracles.public_records import least_loss
@@ -173,7 +174,7 @@ def test_noise_on_the_lattice_of_an_invariant_is_never_below_the_limit() -> None
         found = limit(problem)
         assert found is not None and found.theorem == ("T6" if shape == (2, 3) else "T3")
         for family in ("lattice_laplace", "laplace", "k_norm"):
-            assert design(problem, family).loss >= found.value
+            assert design(problem, family).loss >= found.value * (1 - ROUNDED)
 
 
 @pytest.mark.slow

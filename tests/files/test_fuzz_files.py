@@ -41,6 +41,8 @@ def longer(norm: dict[str, Any]) -> dict[str, Any]:
     """A norm by which everything is a hundredth longer: the noise falls short by as much."""
     if "scale" in norm:
         return {**norm, "scale": norm["scale"] / 1.01}
+    if "bundles" in norm:
+        return {**norm, "bundles": [{**bundle, "gauge": longer(bundle["gauge"])} for bundle in norm["bundles"]]}
     rows = np.vectorize(lambda w: w if w == "inf" else 1.01 * w, otypes=[object])(np.array(norm["map"], dtype=object))
     return {**norm, "map": rows.tolist()}
 

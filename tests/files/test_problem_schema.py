@@ -148,7 +148,7 @@ def test_options_of_families_are_those_of_their_builders() -> None:
         for name in family.options():
             fits = [
                 VALIDATOR.is_valid(base | {"design": {"family": family.name, name: value}})
-                for value in (1, "l1", "cdd", True, [[1.0, 0.0]])
+                for value in (1, "l1", "cdd", "sum", True, [[1.0, 0.0]])
             ]
             assert any(fits) and not all(fits), (family.name, name)
     assert VALIDATOR.is_valid(base | {"design": {"family": "auto", "seconds": 2}})

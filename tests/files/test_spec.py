@@ -129,8 +129,10 @@ def test_the_schema_is_closed() -> None:
                 yield from walk(value, f"{path}/{i}")
 
     free = ["options", "tried"]  # options of a family, notes on what was tried
-    labels = "/$defs/splitting/properties/own"  # keyed by labels of groups, closed below them
-    assert sorted(walk(SCHEMA, "")) == sorted([labels, *(f"/$defs/provenance/properties/{name}" for name in free)])
+    labels = [
+        f"/$defs/{kind}/properties/own" for kind in ("splitting", "variance_by")
+    ]  # keyed by labels of groups, closed below
+    assert sorted(walk(SCHEMA, "")) == sorted([*labels, *(f"/$defs/provenance/properties/{name}" for name in free)])
 
 
 def leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -10,7 +10,7 @@ import pytest
 from designer import InvalidProblem, metrics
 from designer.marginals import MarginalWorkload, Presence, design_marginals, whole_tables
 from designer.question.domain import Domain
-from solvers.programs.histogram_fit import AskedTable, fitted_counts, table_of
+from solvers.programs.table_fit import AskedTable, fitted_counts, table_of
 
 DOMAIN = Domain.of({"a": 3, "b": 4, "c": 2, "d": 3})
 

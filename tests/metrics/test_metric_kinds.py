@@ -133,7 +133,13 @@ def test_one_of_every_kind(kind: str, check: Callable[[Relation], None]) -> None
 
 def test_every_kind_that_a_spec_may_hold_is_tested() -> None:
     single = {"matrix", "great_circle", "add_remove"}  # tests/metrics/test_metrics.py
-    several = {"row_groups", "invariant", "invariant_distance", "metric_and_invariant"}  # tests/files/test_spec_formats.py
+    several = {
+        "row_groups",
+        "linked_tables",
+        "invariant",
+        "invariant_distance",
+        "metric_and_invariant",
+    }  # tests/files/test_spec_formats.py
     assert set(SPECIMENS) | single | several == set(RELATIONS)
 
 

@@ -330,8 +330,10 @@ def test_bounds_of_theorem_11() -> None:
 
 
 def test_bias_of_statistics_that_share_groups_is_bounded() -> None:
-    """The grid moves thirds and sevenths a little: that bias is enumerated over all rows."""
-    asked = StatisticalQueries.of(DOMAIN, {"f": [("a", [0, 1 / 3, 1 / 7, 1]), ("c", [1 / 3, 1 / 11, 1 / 7])]}, BUDGETS)
+    """The grid moves roots, which have no common unit, a little: that bias is enumerated over all rows."""
+    asked = StatisticalQueries.of(
+        DOMAIN, {"f": [("a", [0, 3**-0.5, 7**-0.5, 1]), ("c", [3**-0.5, 11**-0.5, 7**-0.5])]}, BUDGETS
+    )
     made = design(asked.problem(), "laplace").mechanism
     off = made.effective - asked.workload.dense()
     every = [off @ asked.histogram([dict(zip(DOMAIN.attributes, row, strict=True))]) for row in ROWS]

@@ -133,7 +133,7 @@ def second_moments(answers: np.ndarray, variances: np.ndarray) -> Callable[[floa
 
 
 ADDITIVE = [family for family in FAMILIES if family.name in ADDITIVE_FAMILIES]
-SMALL = {"k_norm": 8, "laplace_joint": 8, "strategy_laplace": 6}
+SMALL = {"k_norm": 8, "bundles": 8, "laplace_joint": 8, "strategy_laplace": 6}
 LOSING = {"projected_laplace", "strategy_laplace"}  # noise that answers do not give back
 
 

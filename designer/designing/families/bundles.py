@@ -70,14 +70,14 @@ def _refuse_dimension(dimension: int) -> None:
 
 
 def _searched(sensitivity: SensitivitySet) -> Floats:
-    """Vectors u / b for the search, (M, s): all different ones up to sign, or the longest and others at random."""
+    """Vectors u / b for the search, (M, s): all different ones up to sign, or the longest and some from all over."""
     pairs = sensitivity.all_pairs(PAIRS).normalised
     size = np.abs(pairs).max(axis=0)
     units = pairs / size
     first = np.take_along_axis(units, np.abs(units).argmax(axis=1)[:, None], axis=1)
     units = np.unique((units * np.sign(first)).round(12), axis=0)
     if len(units) > SEARCHED:
-        others = np.random.default_rng(0).choice(len(units), SEARCHED // 2, replace=False)
+        others = np.linspace(0, len(units) - 1, SEARCHED // 2).astype(np.int64)
         longest = [np.argsort(-np.abs(units).sum(axis=1))[: SEARCHED // 2], np.abs(units).argmax(axis=0)]
         units = units[np.unique(np.concatenate([others, *longest]))]
     return np.asarray(units * size)

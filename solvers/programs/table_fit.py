@@ -2,8 +2,8 @@
 
 `min sum_B w_B ||M_B h - t_B||^2` over `h >= 0` by accelerated projected gradients, then whole numbers whose running totals are
 those of the real solution up to one, then single records moved, added or taken away while the sum of squares falls. What
-comes out are tables of one histogram: they are nonnegative, whole, and agree wherever they share attributes. That no other
-histogram is nearer is not claimed (docs/theory/marginals.md, 6).
+comes out are tables of one array of counts: they are nonnegative, whole, and agree wherever they share attributes. That no
+other array is nearer is not claimed (docs/theory/marginals.md, 6).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STEPS, MOVES = 400, 2000
 
 @dataclass(frozen=True, eq=False)
 class AskedTable:
-    """A table over rising `axes` of the histogram, to be met with a weight; values (n_1, ..., n_r)."""
+    """A table over rising `axes` of the counts, to be met with a weight; values (n_1, ..., n_r)."""
 
     axes: tuple[int, ...]
     values: Array
