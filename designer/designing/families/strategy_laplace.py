@@ -35,7 +35,7 @@ from solvers.status import Status
 
 PAIRS = 40_000
 ELEMENTS = 512
-UNIT_ELEMENTS = 2048  # where records appear or vanish: p-identity searches, about a minute and a half
+UNIT_ELEMENTS = 1024  # where records appear or vanish: 16 s of processor; 2,048 take minutes and 1.5 GB
 
 
 def design_strategy(
