@@ -1,7 +1,7 @@
-"""Bundles of coordinates against every other pure family on classes of problems: expected squared error over that of the best
-other family (below 1: bundles win), and seconds of each.
+"""Bundles of coordinates, or boxes with corners cut, against every other pure family on classes of problems: expected squared
+error over that of the best other family (below 1: they win), and seconds of each.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.bundles_against_families [--small]
+    OMP_NUM_THREADS=1 python -m benchmarks.bundles_against_families [--small] [--family=capped_l1]
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from designer import DesignFailed, Problem, Workload, design, metrics
 from designer.question.domain import Domain
 
-OTHERS = ("laplace", "k_norm", "ellipsoid", "box", "strategy_laplace")
+OTHERS = ("laplace", "k_norm", "ellipsoid", "box", "strategy_laplace", "bundles", "capped_l1")
 HULLS = 6  # dimensions up to which the hull of everything is tried too
 
 
@@ -57,6 +57,15 @@ def random_queries(rng: np.random.Generator) -> Iterator[tuple[str, Problem]]:
         yield f"{queries} queries on {elements} places", Problem(asked, far)
 
 
+def ballots(rng: np.random.Generator) -> Iterator[tuple[str, Problem]]:
+    """Records of at most k of K items, and votes for or against at most k of K questions; one may appear."""
+    for total, most in ((16, 4), (16, 5), (16, 8), (32, 8), (32, 11), (32, 16)):
+        held = (rng.random((300, total)).argsort(axis=1) < most).astype(float)
+        votes = held * rng.choice((-1, 1), held.shape)
+        yield f"{most} of {total} items", Problem(Workload(held.T), metrics.add_remove(300, 1.0))
+        yield f"votes on {most} of {total}", Problem(Workload(votes.T), metrics.add_remove(300, 1.0))
+
+
 def ranges() -> Iterator[tuple[str, Problem]]:
     """Prefixes, and all ranges."""
     for elements in (8, 16, 32):
@@ -74,6 +83,7 @@ def problems() -> Iterator[tuple[str, Problem]]:
     yield from nested(rng)
     yield from random_queries(rng)
     yield from ranges()
+    yield from ballots(rng)
 
 
 def timed(problem: Problem, family: str) -> tuple[float, float]:
@@ -86,21 +96,22 @@ def timed(problem: Problem, family: str) -> tuple[float, float]:
     return loss, time.perf_counter() - start
 
 
-def row(name: str, problem: Problem) -> str:
+def row(name: str, problem: Problem, family: str) -> str:
     """One line of the table."""
-    ours, seconds = timed(problem, "bundles")
+    ours, seconds = timed(problem, family)
     dimension = problem.sensitivity().rank()
-    tried = [family for family in OTHERS if family != "k_norm" or dimension <= HULLS]
-    others = {family: timed(problem, family) for family in tried}
-    best = min(others, key=lambda family: others[family][0])
+    tried = [other for other in OTHERS if other != family and (other != "k_norm" or dimension <= HULLS)]
+    others = {other: timed(problem, other) for other in tried}
+    best = min(others, key=lambda other: others[other][0])
     return f"| {name} | {dimension} | {best} | {ours / others[best][0]:.3f} | {seconds:.1f} | {others[best][1]:.1f} |"
 
 
 def main() -> None:
     print("| problem | dimensions | best other | error over its | seconds | seconds of the other |")
     print("| --- | --- | --- | --- | --- | --- |")
+    family = next((word.split("=")[1] for word in sys.argv if word.startswith("--family=")), "bundles")
     for name, problem in itertools.islice(problems(), 4 if "--small" in sys.argv else None):
-        print(row(name, problem), flush=True)
+        print(row(name, problem, family), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import numpy as np
 from benchmarks.bundles_against_families import one_way
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design, metrics
+from designer.sampling.entropy import SeededEntropy
 
 
 def _told(problem: Problem) -> str:
@@ -31,7 +32,18 @@ def thresholds(attributes: int) -> str:
     return _told(Problem(Workload(np.array(rows, float)), metrics.uniform(100, 1.0)))
 
 
+def votes(questions: int) -> str:
+    """Votes of 200 random records on three in eight of the questions: the loss of a box with corners cut, and drawing it."""
+    rng = np.random.default_rng(0)
+    asked = rng.random((200, questions)).argsort(axis=1) < 3 * questions // 8
+    problem = Problem(Workload((asked * rng.choice((-1.0, 1.0), asked.shape)).T), metrics.add_remove(200, 1.0))
+    made = design(problem, "capped_l1")
+    made.mechanism.noise.draw(2000, SeededEntropy(1))  # type: ignore[union-attr]
+    return f"{made.loss / design(problem, 'box').loss:.3f} of box, 2,000 draws"
+
+
 CASES = (
     Case("bundles, one-way marginals of three values", "attributes", (2, 3, 4, 5, 6), marginals),
     Case("bundles, three thresholds of each attribute", "attributes", (2, 4, 8, 16), thresholds),
+    Case("box with corners cut, votes on three in eight", "questions", (8, 16, 32, 64, 128), votes),
 )

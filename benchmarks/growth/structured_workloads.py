@@ -1,6 +1,11 @@
-"""Products of prefix sums over more and more attributes, and of ranges of more and more values."""
+"""Products of prefix sums over more and more attributes, designed and released, and of ranges of more and more values."""
 
 from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import numpy as np
 
 from benchmarks.growth.case import Case
 
@@ -35,6 +40,36 @@ def tables(attributes: int) -> str:
     return f"{workload.count} queries, root mean squared error {made.root_mean_squared_error:.4g}"
 
 
+def database(attributes: int) -> tuple[int, Any]:
+    """A million records with 64 values an attribute, in DuckDB."""
+    import ibis
+
+    connection = ibis.duckdb.connect()
+    columns = ", ".join(f"(floor(random() * 64))::INTEGER AS a{i}" for i in range(attributes))
+    connection.raw_sql(f"CREATE TABLE records AS SELECT {columns} FROM range(1000000)")
+    return attributes, connection.table("records")
+
+
+def released(given: tuple[int, Any]) -> str:
+    """Designed, saved, loaded, released from the database, and a hundred answers compared with the true ones."""
+    from designer import load
+    from designer.marginals import Presence
+    from designer.question.domain import Domain
+    from designer.structured import StructuredWorkload, design_structured
+
+    attributes, table = given
+    domain = Domain.of({f"a{i}": 64 for i in range(attributes)})
+    made = design_structured(StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "prefix")]), Presence(1.0))
+    with tempfile.TemporaryDirectory() as folder:
+        noisy = load(made.save(f"{folder}/made.json")).release_database(table)
+    places = np.random.default_rng(0).integers(0, 64, (100, attributes))
+    records = table.to_pyarrow()
+    columns = np.stack([records[name].to_numpy() for name in domain.attributes])
+    true = [(columns <= place[:, None]).all(axis=0).sum() for place in places]
+    off = (noisy.answers(places) - true) / noisy.standard_errors(places)
+    return f"{made.measured} coordinates, answers off by {np.sqrt(np.mean(off**2)):.2f} standard errors"
+
+
 def _designed(sizes: dict[str, int], kind: str, noise: str) -> str:
     from designer.marginals import Presence
     from designer.question.domain import Domain
@@ -50,6 +85,7 @@ def _designed(sizes: dict[str, int], kind: str, noise: str) -> str:
 CASES = (
     Case("products of 64 prefix sums, Gaussian", "attributes", (1, 2, 3, 4, 5), prefix_sums),
     Case("products of 64 prefix sums, Laplace", "attributes", (1, 2, 3, 4, 5), laplace_sums),
+    Case("products of 64 prefix sums released from DuckDB", "attributes", (1, 2, 3, 4), released, database),
     Case("rectangles of a grid, Gaussian", "values an axis", (32, 64, 128, 256), ranges),
     Case("tables with running totals, Gaussian", "attributes", (5, 10, 20, 40), tables),
 )

@@ -103,8 +103,7 @@ class Mechanism(TakesCounts):
     @property
     def universe(self) -> Universe:
         """What counts are joined by."""
-        impossible = self.relation.impossible
-        return replace(self.workload.universe, impossible=impossible) if impossible else self.workload.universe
+        return replace(self.workload.universe, impossible=self.relation.impossible, agreeing=self.relation.agreeing)
 
     def error(self, loss: str = "squared") -> float:
         """Expected error of the noise that is in fact drawn.

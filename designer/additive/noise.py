@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 
 from designer.additive.grid import Grid
 from designer.certified.bundle_norm import BundleNorm
+from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Gauge, Norm
 from designer.errors import InvalidProblem
 from designer.sampling.bodies.box_grid import BoxGrid
 from designer.sampling.bodies.bundle_grid import BundleGrid
+from designer.sampling.bodies.capped_grid import CappedGrid
 from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.bodies.polytope_grid import PolytopeGrid
 from designer.sampling.bodies.round_and_reject import GridNorm, NormLaw, RoundAndReject
@@ -33,6 +35,7 @@ from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.rounded_normal import RoundedNormal, RoundedVector, rounded_absolutes, rounded_variances
 from designer.values.arrays import Floats
+from solvers.exact.corners_cut import capped_cube
 from solvers.programs.absolute_moments import mean_absolute, mean_absolute_of_geometrics
 
 # More exponentials than this in one answer are simulated rather than recursed over: a
@@ -42,6 +45,7 @@ SIMULATED_DRAWS = 100_000
 FINE_RATE = 2.0**-12  # a step: moments of the discrete law are those of the continuous one up to 2^-26
 PROVEN_AT_ONCE = 2048  # indices in the triangulation of a gauge: 0.1 s
 SMALLEST_WEIGHT = 1e-140
+OWN_KINDS = ((Gauge, "gauge"), (BundleNorm, "bundles"), (CappedNorm, "capped_l1"))
 
 
 class Sampler(Protocol):
@@ -137,7 +141,7 @@ Maker = Callable[[Norm, NDArray[np.intp], Floats, list[Fraction]], Noise]
 
 def require_sampler(norm: Norm, falloff: str) -> tuple[str, str, str]:
     """The kind of norm and fall-off that an exact sampler serves; `InvalidProblem` where none does."""
-    order = "gauge" if isinstance(norm, Gauge) else "bundles" if isinstance(norm, BundleNorm) else norm.order
+    order = next((name for kind, name in OWN_KINDS if isinstance(norm, kind)), norm.order)
     kind = (order, "diagonal" if norm.map.ndim == 1 else "matrix", falloff)
     if kind not in _makers():
         raise InvalidProblem(f"norm: no exact sampler for a {kind[1]} norm of order {kind[0]} with {falloff} fall-off.")
@@ -167,6 +171,7 @@ def _makers() -> dict[tuple[str, str, str], Maker]:
         ("linf", "diagonal", "exponential"): _box,
         ("gauge", "matrix", "exponential"): _gauge,
         ("bundles", "matrix", "exponential"): _bundles,
+        ("capped_l1", "matrix", "exponential"): _capped,
     }
 
 
@@ -259,6 +264,18 @@ def _box(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fractio
     s, sides = len(heard), 1 / norm.map[heard]
     sampler = RoundAndReject(BoxGrid(_weights(norm, heard, steps)))
     return Noise(sampler, heard, units, np.diag((s + 1) * (s + 2) / 3 * sides**2), own_absolutes=(s + 1) / 2 * sides)
+
+
+def _capped(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
+    """A box with its corners cut: z = r v / w with r from Gamma(s + 1) and v uniform on the capped cube, with either sign."""
+    assert isinstance(norm, CappedNorm)
+    s, sides, cap = len(heard), 1 / norm.weights[heard], Fraction(norm.cap)
+    weights = [Fraction(float(w)) * step for w, step in zip(norm.weights[heard], steps, strict=True)]
+    body = capped_cube(s, cap)
+    covariance = np.diag((s + 1) * (s + 2) * float(body.square) * sides**2)
+    return Noise(
+        RoundAndReject(CappedGrid(weights, cap)), heard, units, covariance, own_absolutes=(s + 1) * float(body.mean) * sides
+    )
 
 
 def _gauge(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:

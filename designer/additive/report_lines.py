@@ -15,9 +15,9 @@ ROWS_SHOWN = 12
 def certificate_words(mechanism: Mechanism) -> str:
     """The certificate in a sentence, and the fingerprint."""
     certificate = mechanism.privacy
-    worst = "no protected change moves an answer" if certificate.witness is None else f"attained at {certificate.witness.words}"
     return (
-        f"Worst ratio of loss to budget over {certificate.pairs:,} pairs: {float(certificate.worst_ratio or 0)!r} ({worst}).\n"
+        f"Worst ratio of loss to budget over {certificate.pairs:,} pairs: {float(certificate.worst_ratio or 0)!r} "
+        f"({certificate.place}).\n"
         f"{certificate.arithmetic}\n{delta_words(mechanism)}Fingerprint {mechanism.fingerprint}"
     )
 
@@ -32,7 +32,6 @@ def summary_lines(mechanism: Mechanism) -> list[str]:
     """Size, noise of each query, certificate and fingerprint, in a dozen lines."""
     queries, elements = mechanism.workload.shape
     certificate = mechanism.privacy
-    worst = "no protected change moves an answer" if certificate.witness is None else f"attained at {certificate.witness.words}"
     return [
         f"Workload:    {queries} queries over {elements} universe elements",
         f"Relation:    {printed(mechanism.relation.sentence())}",
@@ -40,7 +39,7 @@ def summary_lines(mechanism: Mechanism) -> list[str]:
         *_noise_lines(mechanism),
         *([f"Norm ball:   {mechanism.ball_words}"] if mechanism.ball_words else []),
         f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget "
-        f"{float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {worst}",
+        f"{float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {certificate.place}",
         f"             {certificate.arithmetic}",
         *(f"             {line}" for line in delta_words(mechanism).splitlines()),
         f"Fingerprint: {mechanism.fingerprint}",

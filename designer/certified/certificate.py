@@ -28,6 +28,7 @@ from solvers.exact.rational import float_above
 # products; the others are covered by their bound. Where all pairs tie (identity queries, N = 64, one budget)
 # 512 would take 5 s.
 EXACT_PAIRS, EXACT_PRODUCTS = 512, 100_000
+SEEN = "percent above the worst pair seen"
 NOTHING_MOVES = "no protected change moves anything that is released, so the promise is kept whatever is published"
 
 
@@ -62,7 +63,8 @@ class Witness:
 class PrivacyCertificate:
     """`worst_ratio >= ||u|| / b` for every protected pair; `holds` when it is at most 1. None means infinite.
 
-    `witness` attains the worst ratio up to the stated arithmetic; None when no protected change moves an answer.
+    `witness` attains the worst ratio up to the stated arithmetic, which says so where the worst ratio is a bound and the
+    witness the worst pair that was seen; None when no protected change moves an answer.
     """
 
     holds: bool
@@ -84,6 +86,14 @@ class PrivacyCertificate:
             }
         ),
     )
+
+    @property
+    def place(self) -> str:
+        """Where the worst ratio is attained, in words, or what is known where it is a bound."""
+        if self.witness is None:
+            return "no protected change moves an answer"
+        verb = "a bound; the worst pair seen is" if self.arithmetic.endswith(SEEN) else "attained at"
+        return f"{verb} {self.witness.words}"
 
     def require(self) -> PrivacyCertificate:
         """Itself when it holds; otherwise `NotPrivate` names the pair and the excess."""
@@ -111,6 +121,7 @@ class _Search:
     exact: int = 0
     infinite: bool = False
     floor: float = 0.0
+    tolerance: float = 0.0
     waiting: list[tuple[float, int, int]] = field(default_factory=list)
 
     @property
@@ -201,13 +212,13 @@ def certify(
 def _that_decide(search: _Search, bounds: RatioBounds) -> Iterator[tuple[Block, Floats]]:
     """All pairs with their float ratios; of very many, those that bounds on groups of elements do not settle."""
     sensitivity, norm = search.sensitivity, search.norm
-    if not sensitivity.searches(norm):
+    hunt = sensitivity.hunt(norm, EXACT_PAIRS, bounds, below=1.0) if sensitivity.searches(norm) else None
+    if hunt is None:
         for block, ratios in sensitivity.ratios(norm):
             search.pairs += int(np.isfinite(block.budgets).sum())
             yield block, ratios
         return
-    hunt = sensitivity.hunt(norm, EXACT_PAIRS, bounds)
-    search.pairs, search.covered = sensitivity.relation.pair_count(), hunt.covered
+    search.pairs, search.covered, search.tolerance = sensitivity.relation.pair_count(), hunt.covered, hunt.tolerance
     found = sensitivity.in_step(hunt.left, hunt.right)
     yield found, sensitivity.ratios_of(norm, found)
     for block in sensitivity.relation.beside():
@@ -220,7 +231,7 @@ def _by_length(
     """The certificate of a set whose largest norm is known: exact rationals, and one change that was measured."""
     relation = sensitivity.relation
     assert isinstance(relation, ByLength)
-    infinite = bool((norm.silent & ~sensitivity.silent_coordinates()).any())
+    infinite = bool(norm.silent.any()) and not sensitivity.among(norm.silent).silent_coordinates().all()
     ratio = None if infinite else longest.bound / relation.budget
     tight = longest.reached == longest.bound
     arithmetic = (
@@ -281,4 +292,6 @@ def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> P
         f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all "
         f"{search.pairs}"
     )
+    if search.tolerance:
+        arithmetic += f", which for whole groups of pairs are up to {100 * search.tolerance:.0f} {SEEN}"
     return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)

@@ -34,15 +34,20 @@ def settled_claim(mechanism: Certified, claimed: dict[str, Any], proven: dict[st
     if not (near and sentence):
         return claimed
     same = {**claimed, "worst_ratio": proven["worst_ratio"], "arithmetic": proven["arithmetic"]}
-    if claimed.get("witness") == proven["witness"] or _is_witness(claimed.get("witness"), Fraction(ratio), mechanism):
+    if claimed.get("witness") == proven["witness"] or _is_witness(claimed.get("witness"), proven["witness"], mechanism):
         same["witness"] = proven["witness"]
     return same
 
 
-def _is_witness(claimed: Any, ratio: Fraction, mechanism: Certified) -> bool:
-    if not isinstance(claimed, dict) or set(claimed) != {field.name for field in fields(Witness)}:
+def _is_witness(claimed: Any, proven: dict[str, Any] | None, mechanism: Certified) -> bool:
+    """Is the claimed witness a pair with the ratio of the proven one, which may be below a worst ratio that is a bound?"""
+    if proven is None or not isinstance(claimed, dict) or set(claimed) != {field.name for field in fields(Witness)}:
         return False
     if type(claimed["left"]) is not int or type(claimed["right"]) is not int or not isinstance(claimed["difference"], list):
         return False
+    sensitivity = mechanism.sensitivity()
+    u, budget = sensitivity.exact(proven["left"], proven["right"])
+    length: Fraction | None = mechanism.norm.exact(u)
     witness = Witness(**{**claimed, "difference": tuple(claimed["difference"])})
-    return attains(mechanism.sensitivity(), mechanism.norm, witness, ratio, mechanism.workload.elements)
+    assert budget and length is not None
+    return attains(sensitivity, mechanism.norm, witness, length / budget, mechanism.workload.elements)

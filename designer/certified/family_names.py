@@ -16,6 +16,7 @@ AdditiveFamily = Literal[
     "ellipsoid",
     "box",
     "bundles",
+    "capped_l1",
     "strategy_laplace",
     "strategy_gaussian",
     "laplace_joint",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from designer.certified.bundle_norm import BundleNorm
+from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Gauge, Norm
 from designer.values.json_text import array, require_keys
 from designer.values.schema import (
@@ -54,22 +55,31 @@ BUNDLES = Named(
         note="The largest, or the sum, of gauges of bundles of coordinates; the other coordinates of `size` get no noise.",
     ),
 )
-NORM = Named("norm", either(MAPPED, GAUGE, BUNDLES))
+CAPPED = Named(
+    "capped_norm",
+    record(
+        {"order": exactly("capped_l1"), "map": list_of(POSITIVE_BUDGET), "cap": POSITIVE},
+        note='||u|| = max(|map u|_linf, |map u|_l1 / cap), map a diagonal; "inf" in it is a coordinate without noise.',
+    ),
+)
+NORM = Named("norm", either(MAPPED, GAUGE, BUNDLES, CAPPED))
 FALLOFF = one_of("exponential", "gaussian")
 
 
 def norm_to_spec(norm: Norm) -> dict[str, Any]:
-    """A gauge by the vectors that span its body, bundles by their gauges, any other norm by its map."""
+    """A gauge by the vectors that span its body, bundles by their gauges, any other norm by its map, and its cap."""
     if isinstance(norm, BundleNorm):
         pairs = [{"places": list(b), "gauge": norm_to_spec(g)} for b, g in zip(norm.places, norm.gauges, strict=True)]
         return {"order": "bundles", "combine": norm.combine, "size": norm.dimension, "bundles": pairs}
     if isinstance(norm, Gauge):
         return {"order": "gauge", "differences": norm.differences, "budgets": norm.budgets, "scale": norm.scale}
+    if isinstance(norm, CappedNorm):
+        return {"order": "capped_l1", "map": norm.weights, "cap": norm.cap}
     return {"order": norm.order, "map": norm.map}
 
 
 def norm_from_spec(spec: Any) -> Norm:
-    """The norm of a spec, a gauge, bundles or a map; the constructors check the numbers."""
+    """The norm of a spec, a gauge, bundles, a capped box or a map; the constructors check the numbers."""
     if isinstance(spec, dict) and spec.get("order") == "bundles":
         require_keys(spec, keys(BUNDLES), "norm")
         for bundle in spec["bundles"]:
@@ -78,6 +88,9 @@ def norm_from_spec(spec: Any) -> Norm:
         return BundleNorm([_gauge_from(gauge) for gauge in gauges], places, spec["combine"], spec["size"])
     if isinstance(spec, dict) and spec.get("order") == "gauge":
         return _gauge_from(spec)
+    if isinstance(spec, dict) and spec.get("order") == "capped_l1":
+        require_keys(spec, keys(CAPPED), "norm")
+        return CappedNorm(array(spec["map"], 1, "norm.map"), float(array(spec["cap"], 0, "norm.cap")))
     require_keys(spec, keys(MAPPED), "norm")
     return Norm(array(spec["map"], 2 if isinstance(spec["map"][0], list) else 1, "norm.map"), spec["order"])
 

@@ -40,7 +40,7 @@ _WORDS = {
 _DUAL = {"l1": np.inf, "l2": 2.0, "linf": 1.0}
 _UNIT_ROUNDOFF = 2.0**-53
 
-# Simplices of the largest body that is built; 4 x 4 tables have 68,000 (5 s), the time grows in proportion.
+# Simplices of the largest body that is built; 4 x 4 tables have 68,000 (3 s), the time grows in proportion.
 MAX_SIMPLICES = 200_000
 
 

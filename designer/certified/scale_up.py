@@ -21,7 +21,7 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     with `MARGIN` to spare.
 
     A first float scan with its error allowance makes the norm private for certain; the certificate of that norm then says,
-    almost exactly, how much of the allowance was not needed.
+    almost exactly or as a bound, how much of the allowance was not needed.
     """
     if norm.silent.all():
         return 1.0
@@ -35,5 +35,7 @@ def scale_up_to_private(sensitivity: SensitivitySet, norm: Norm) -> float:
     # Where many pairs tie, floats must settle them: K = 300 equal coordinates would otherwise ask for every pair in rationals.
     margin = 1 + max(MARGIN, 4 * rounding_error(sensitivity, norm))
     safe = (worst + 2 * (sensitivity.relation.budget_error + norm.image_error(sensitivity.points) / least)) * margin
+    if sensitivity.searches(norm):
+        safe *= 2.0  # room for a worst ratio that is a bound, and for a worst pair that such a search did not see
     proven = certify(sensitivity, norm.divided(safe)).worst_ratio
     return safe if proven is None else max(1.0, safe * float_above(proven) * margin)

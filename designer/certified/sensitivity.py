@@ -109,7 +109,8 @@ class SensitivitySet:
 
     def worst(self, norm: Norm, limit: int = 1) -> tuple[float, Pairs]:
         """The largest `||u|| / b`, and up to `limit` pairs of large ratio: the worst partner of each point,
-        the worst of those first."""
+        the worst of those first. Where pairs are searched, and nearly all tie, the largest of all may be above it by one of
+        `steep.TOLERANCES`."""
         best, found = 0.0, _Found(limit)
         for block, ratios in self._few(norm, limit):
             if ratios.size:
@@ -128,10 +129,11 @@ class SensitivitySet:
         near, facets = self.relation.searched, len(norm.map) if norm.map.ndim == 2 else 1
         return near is not None and near.pairs * max(1, facets // (4 * norm.dimension)) > near.few
 
-    def hunt(self, norm: Norm, kept: int, bounds: RatioBounds, *, partners: bool = False) -> Hunt:
-        """The search, done, for the pairs of largest ratio, or for the worst partner of each point.
+    def hunt(self, norm: Norm, kept: int, bounds: RatioBounds, *, partners: bool = False, below: float = np.inf) -> Hunt | None:
+        """The search, done, for the pairs of largest ratio, or for the worst partner of each point; None where a look at every
+        pair is quicker.
 
-        kept: how many pairs are held. bounds: what the float ratio of a pair proves of it.
+        kept: how many pairs are held. bounds: what the float ratio of a pair proves of it. below: see `Hunt`.
         """
         near = self.relation.searched
         assert near is not None
@@ -141,9 +143,9 @@ class SensitivitySet:
             block = self.in_step(left, right)
             return bounds.lower(block, self.ratios_of(norm, block))
 
-        hunt = Hunt(groups, look, kept, partners)
+        hunt = Hunt(groups, look, kept, partners, below)
         hunt.run()
-        return hunt
+        return None if hunt.in_vain else hunt
 
     def in_step(self, left: Indices, right: Indices) -> Block:
         """Pairs of a relation that is searched, with their float budgets."""
@@ -156,11 +158,11 @@ class SensitivitySet:
         return _divided(norm.length(np.subtract(*ends)), block.budgets, wild)
 
     def _few(self, norm: Norm, limit: int) -> Iterator[tuple[Block, Floats]]:
-        """The largest ratios among them, and many large ones."""
-        if not self.searches(norm):
-            return self.ratios(norm)
+        """The largest ratios among them, and many large ones; up to the tolerance of a search that would be long."""
         bounds = RatioBounds(norm.image_error(self.points), 2.0**-40)
-        hunt = self.hunt(norm, limit, bounds, partners=True)
+        hunt = self.hunt(norm, limit, bounds, partners=True) if self.searches(norm) else None
+        if hunt is None:
+            return self.ratios(norm)
         blocks = [self.in_step(hunt.left, hunt.right), *self.relation.beside()]
         return ((block, self.ratios_of(norm, block)) for block in blocks)
 

@@ -22,6 +22,10 @@ from designer.values.arrays import Floats
 from solvers.pairs.tree import Boxes, Indices, PointTree, grown
 from solvers.pairs.walk import PIECE, PairWalk
 
+TOLERANCES = (0.01, 0.02, 0.05)  # how far bounds of groups may be above the worst pair seen, where ties defeat the search
+HEAVY = 2e9  # pairs; a search that looks at more gives way to a bound: a minute
+WORTH = 0.5  # a bound that is no quicker than this part of the time of an exact ratio is not worth what it gives away
+BOUNDED, SCANNED_EACH = 12.0, 0.6  # the time of a bound between groups, and of a pair in a scan of all, in pairs looked at
 AT_ONCE = 1 << 17  # numbers of pairs that are held at once: a megabyte, which stays in cache
 MOST_LOOKED_AT = 1e12  # pairs; at 5e7 a second some hours
 LONG = 1e9  # so many are announced: half a minute
@@ -193,18 +197,34 @@ class Clusters:
 CLOSE = 1 << 12  # points of a group whose radius is measured; larger groups take that of their halves
 
 
+class _Foretold(Exception):
+    """A walk is given up for the work that it would be, in pairs looked at."""
+
+    def __init__(self, work: float) -> None:
+        super().__init__(work)
+        self.work = work
+
+
 @dataclass
 class Hunt:
     """The search for the pairs of largest ratio.
 
     look(left, right): proven lower bounds of the ratios of pairs in step; what cannot reach the best of them is settled.
     kept: how many pairs are held; where more could be the worst, `covered` bounds those that were let go.
+    below: a tolerance is used only as long as what it lets pass stays below this.
+
+    tolerance: groups whose bound is above the best ratio by at most this part of it are settled, and `covered` bounds them;
+    above 0 only where a search for the worst pair itself would be long. in_vain: a look at every pair is quicker, and nothing
+    was searched.
     """
 
     groups: Clusters
     look: Callable[[Indices, Indices], Floats]
     kept: int
     partners: bool = False
+    below: float = np.inf
+    tolerance: float = 0.0
+    in_vain: bool = False
     floor: float = 0.0
     covered: float = 0.0
 
@@ -215,20 +235,57 @@ class Hunt:
         """Look at every pair that bounds do not settle."""
         for a, b in self._pieces(iter([self.groups.first()])):
             self._take(a, b)
-        walk = PairWalk(self.groups.tree.depth, self._opens, self._foretell)
-        for a, b in track(self._pieces(iter(walk)), "searching pairs"):
-            self._take(a, b)
+        self._search()
+        self.covered = self._enough
         self._trim()
+
+    def _search(self) -> None:
+        """By the shortest way: counts decide, never clocks, so that whoever repeats it decides the same."""
+        scan = self.groups.near.pairs * SCANNED_EACH if self.groups.mapped else np.inf
+        exact = self._walk(0.0, min(scan, HEAVY))
+        shortest = min(scan, exact)
+        for tolerance in TOLERANCES if shortest > HEAVY else ():
+            limit = HEAVY if tolerance < TOLERANCES[-1] else max(HEAVY, WORTH * shortest)
+            if self.floor * (1 + tolerance) <= self.below and not self._walk(tolerance, limit):
+                return
+        self.tolerance = 0.0
+        if exact > scan:
+            self._allow(self.groups.near.pairs)
+            self.in_vain = True
+        elif exact:
+            self._walk(0.0, np.inf)
+
+    def _walk(self, tolerance: float, limit: float) -> float:
+        """0 after the walk; where that would be more work than the limit, that work."""
+        self.tolerance = tolerance
+        walk = PairWalk(self.groups.tree.depth, self._opens, lambda pairs, asked: self._foretell(pairs, asked, limit))
+        try:
+            for a, b in track(self._pieces(iter(walk)), "searching pairs"):
+                self._take(a, b)
+        except _Foretold as given_up:
+            return given_up.work
+        return 0.0
+
+    @property
+    def _enough(self) -> float:
+        """Groups with no larger bound are covered."""
+        near = min(self.floor * (1 + self.tolerance), self.below) if self.tolerance else 0.0
+        return max(self.covered, near)
 
     def _opens(self, level: int, a: Indices, b: Indices) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         bound = self.groups.bound(level, a, b)
-        return np.asarray((bound >= self.floor) & (bound > self.covered))
+        return np.asarray((bound >= self.floor) & (bound > self._enough))
 
-    def _foretell(self, leaf_pairs: float) -> None:
-        """Refuse what would take days, announce what takes minutes."""
+    def _foretell(self, leaf_pairs: float, asked: float, limit: float) -> None:
+        """Give up what is above the limit."""
         looked_at = leaf_pairs * self.groups.tree.leaves.shape[1] ** 2
-        pairs = self.groups.near.pairs
-        words = f"about {looked_at:.2g} of {pairs:.2g} pairs must be looked at"
+        if looked_at + BOUNDED * asked > limit:
+            raise _Foretold(looked_at + BOUNDED * asked)
+        self._allow(looked_at)
+
+    def _allow(self, looked_at: float) -> None:
+        """Refuse what would take days, announce what takes minutes."""
+        words = f"about {looked_at:.2g} of {self.groups.near.pairs:.2g} pairs must be looked at"
         if looked_at > MOST_LOOKED_AT:
             raise DesignFailed(
                 f"relation: {words}, because elements that are near each other differ as much in their answers as others, or "

@@ -45,8 +45,7 @@ class UnlistedSet(SensitivitySet):
 
     def longest(self, norm: Norm) -> Longest | None:
         """In closed form where coordinates are cells, each at most once; for other answers by the lengths of their columns."""
-        heard = ~norm.silent
-        weights = _cell_weights(self.matrix[heard], norm.map[heard]) if norm.map.ndim == 1 else None
+        weights = self._cell_weights(norm)
         if weights is not None:
             found: Longest = self.relation.longest(weights, norm.order)
             return found
@@ -78,7 +77,7 @@ class UnlistedSet(SensitivitySet):
 
     def _long_changes(self, norm: Norm, longest: Longest, limit: int) -> list[tuple[tuple[int, int], ...]]:
         """The longest change, or several where the relation finds those of any weights of the cells."""
-        weights = _cell_weights(self.matrix[~norm.silent], norm.map[~norm.silent]) if norm.map.ndim == 1 else None
+        weights = self._cell_weights(norm)
         if weights is None or limit == 1 or not self.relation.separates:
             return [longest.change]
         found: list[tuple[tuple[int, int], ...]] = self.relation.long_changes(weights, norm.order, limit)
@@ -90,6 +89,27 @@ class UnlistedSet(SensitivitySet):
         here = np.zeros(len(rows), dtype=np.intp)
         return Pairs(here, here + 1, np.array(rows), np.full(len(rows), float(self.relation.budget)))
 
+    @cached_property
+    def _cells(self) -> tuple[NDArray[np.bool_], NDArray[np.intp], Floats]:
+        """Which rows count one element, by a power of two; that element, and the power: (R,) each."""
+        apart = self.matrix != 0
+        columns = apart.argmax(axis=1)
+        entries = np.abs(self.matrix[np.arange(self.dimension), columns])
+        return (np.count_nonzero(apart, axis=1) == 1) & (np.frexp(entries)[0] == 0.5), columns, entries
+
+    def _cell_weights(self, norm: Norm) -> Floats | None:
+        """The weight of each element, (N,), whose products are exact, where the rows that a weighted norm hears count one
+        element each, and none twice; None elsewhere."""
+        if norm.map.ndim != 1:
+            return None
+        heard = ~norm.silent
+        single, columns, entries = (part[heard] for part in self._cells)
+        if not single.all() or len(np.unique(columns)) < len(columns):
+            return None
+        full = np.zeros(self.matrix.shape[1])
+        full[columns] = norm.map[heard] * entries
+        return full if np.isfinite(full).all() else None
+
     def among(self, coordinates: NDArray[np.intp] | NDArray[np.bool_]) -> SensitivitySet:
         return UnlistedSet(self.relation, self.matrix[coordinates])
 
@@ -97,7 +117,7 @@ class UnlistedSet(SensitivitySet):
         return np.asarray(np.ptp(self.matrix, axis=1))
 
     def require_rows(self) -> None:
-        cells = _cell_weights(self.matrix, np.ones(self.dimension))
+        cells = self._cell_weights(Norm(np.ones(self.dimension), "l1"))
         if not (self.relation.exchanges or (self.relation.separates and cells is not None)):
             raise DesignFailed(UNLISTED)
 
@@ -108,20 +128,3 @@ class UnlistedSet(SensitivitySet):
 
     def silent_coordinates(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         return np.asarray(self.relation.unmoved(self.matrix))
-
-
-def _cell_weights(rows: Floats, weights: Floats) -> Floats | None:
-    """The weight of each element where every row counts one element and none is counted twice; None elsewhere.
-
-    rows: (R, N). weights: (R,). Returns (N,), whose products are exact.
-    """
-    where = np.nonzero(rows)
-    if not (np.array_equal(where[0], np.arange(len(rows))) and len(np.unique(where[1])) == len(rows)):
-        return None
-    entries = rows[where]
-    powers = np.frexp(entries)[0]
-    if (np.abs(powers) != 0.5).any():
-        return None
-    full = np.zeros(rows.shape[1])
-    full[where[1]] = weights * np.abs(entries)
-    return full if np.isfinite(full).all() else None

@@ -42,8 +42,8 @@ THEOREMS = {
 LOSS_ROUNDING = 1e-9
 # Six standard errors of a mean of squares whose kurtosis is 25; over this many draws, its root is a part of the loss.
 SIMULATED = 36 * 25.0
-# Half a second of linear programs.
-PROGRAM_ROWS = 40_000
+# A second or two of linear programs.
+PROGRAM_ROWS = 150_000
 
 
 @dataclass(frozen=True)

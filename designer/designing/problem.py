@@ -52,7 +52,9 @@ class Problem:
     def __post_init__(self) -> None:
         if not isinstance(self.workload, Workload):
             raise InvalidProblem(
-                f"problem.workload: {type(self.workload).__name__} is not a Workload; wrap the matrix: Workload(matrix)."
+                f"problem.workload: {type(self.workload).__name__} is not a Workload; wrap the matrix: Workload(matrix). "
+                "`design_structured` designs a StructuredWorkload (or give `.written_out()` of a small one), "
+                "`design_marginals` a MarginalWorkload."
             )
         if not isinstance(self.relation, Relation):
             raise InvalidProblem(

@@ -62,6 +62,8 @@ def sums_are_exact(columns: NDArray[Any], terms: int) -> bool:
 
     columns: (N, R).
     """
+    if float(np.abs(columns).max(initial=0.0)) < 2.0**53 / terms and np.array_equal(columns, np.rint(columns)):
+        return True
     mantissas, exponents = np.frexp(columns)
     whole = (mantissas * 2.0**53).astype(np.int64)
     with np.errstate(divide="ignore"):

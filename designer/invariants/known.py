@@ -24,6 +24,7 @@ from designer.values.arrays import Floats
 from solvers.exact.rational import root_above
 
 FLOATS = Fraction(1, 2**45)  # more than sums of six floats and their squares are off, relatively
+AT_ONCE = 256  # rows that are looked at together: what is made of them stays small beside all rows
 Booleans = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
@@ -192,13 +193,13 @@ class Crossed(KnownChanges):
         """Rows, (R, N), that are sums of functions of one class each: `f(x) = sum_g f(x_g) - (G - 1) f(0)`."""
         classes = self.structure.classes
         first = {tuple(cell): i for i, cell in reversed(list(enumerate(classes.T.tolist())))}
-        axes = len(classes)
-        zero = (0,) * axes
-        rest = rows + (axes - 1) * rows[:, [first[zero]]]
-        for axis, levels in enumerate(self.structure.levels):
-            at = [first[(*zero[:axis], level, *zero[axis + 1 :])] for level in range(levels)]
-            rest = rest - rows[:, at][:, classes[axis]]
-        return np.asarray((rest == 0).all(axis=1) & sums_are_exact(rows.T, 2 * axes))
+        zero = (0,) * len(classes)
+        at = [
+            np.array([first[(*zero[:axis], level, *zero[axis + 1 :])] for level in range(levels)])[classes[axis]]
+            for axis, levels in enumerate(self.structure.levels)
+        ]
+        parts = (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE))
+        return np.concatenate([_are_sums(part, first[zero], at) for part in parts])
 
     def count_at_least(self) -> int:
         """Rectangles of the first axis against the others taken together, and hexagons; exchanges of cells that repeat."""
@@ -221,6 +222,14 @@ class Crossed(KnownChanges):
                 rectangles += boxes * math.comb(2 ** (size - 1), 2)
         through_a_cell = 4 * rectangles // self.structure.size
         return max(0, rectangles * (rectangles - 4 * through_a_cell) // 18)
+
+
+def _are_sums(rows: Floats, corner: int, at: list[NDArray[np.intp]]) -> Booleans:
+    """Which rows, (R, N), are `f(x) = sum_g f(x_g) - (G - 1) f(0)`; 0 is the cell `corner`, and `at` has the x_g, (N,) each."""
+    rest = rows + (len(at) - 1) * rows[:, [corner]]
+    for cells in at:
+        rest = rest - rows[:, cells]
+    return np.asarray((rest == 0).all(axis=1) & sums_are_exact(rows.T, 2 * len(at)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -119,7 +119,7 @@ class LinkedTables(Immutable):
             if array.shape != shape:
                 raise InvalidProblem(f"tables[{name}]: has shape {array.shape}; {shape} is needed.")
         whole = np.concatenate([array.ravel() for array in arrays])
-        if (self._links @ whole).any():
+        if (self.links @ whole).any():
             raise InvalidProblem("tables: disagree on a margin that they share; count all of them from the same records.")
         return whole
 
@@ -148,7 +148,7 @@ class LinkedTables(Immutable):
     @cached_property
     def statistics(self) -> Statistics:
         """What a change leaves alone: the published margins of every table, and the differences of shared ones, which are 0."""
-        rows, names = [self._links], [f"linked {k}" for k in range(len(self._links))]
+        rows, names = [self.links], [f"linked {k}" for k in range(len(self.links))]
         for table, (name, _) in enumerate(self.tables):
             invariant = self.invariant_of(table)
             rows.append(self._placed(table, invariant.matrix))
@@ -156,8 +156,8 @@ class LinkedTables(Immutable):
         return Statistics(np.vstack(rows), tuple(names))
 
     @cached_property
-    def _links(self) -> Integers:
-        """Differences of the margins that two tables share, (p, N)."""
+    def links(self) -> Integers:
+        """Differences of the margins that two tables share, (p, N): 0 whatever the records are."""
         rows = []
         for one, other in itertools.combinations(range(len(self.tables)), 2):
             shared = tuple(name for name in self.tables[one][1] if name in self.tables[other][1])
@@ -260,6 +260,10 @@ class LinkedChanges(ChangeRelation, ByLength):
     def invariant(self) -> Statistics:  # type: ignore[override]  # what is stored are the tables
         """What is public of the stacked tables."""
         return self.linked.statistics
+
+    @property
+    def agreeing(self) -> Integers:
+        return self.linked.links
 
     @property
     def listed(self) -> bool:

@@ -191,7 +191,8 @@ class LatticeMechanism(Mechanism):
 
     def sensitivity(self) -> SensitivitySet:
         """The protected changes, on the cells that the norm measures."""
-        return SensitivitySet.of(np.eye(self.relation.size)[self.columns], self.relation)
+        every = np.eye(self.relation.size)
+        return SensitivitySet.of(every if self.cells is None else every[self.columns], self.relation)
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""

@@ -46,6 +46,8 @@ def design_marginals(
     records public, or `Presence(epsilon)`. loss: "squared" (total) or "max", of variances times the workload's weights.
     tolerance: relative gap, 1e-9 for "squared" and 1e-6 for "max" unless given. Time depends on the number of subsets only.
     allow_vacuous: accept tables that no protected change moves, which are all published exactly; they are refused otherwise.
+    Tables of running totals, intervals or windows along some attributes: `design_structured` in `designer.structured`, of
+    `StructuredWorkload.of_marginals(workload, {"age": "prefix"})`.
 
     >>> from designer import metrics
     >>> from designer.question.domain import Domain
@@ -56,7 +58,8 @@ def design_marginals(
     """
     if not isinstance(workload, MarginalWorkload) or not isinstance(protection, Protection):
         raise InvalidProblem(
-            "workload, protection: give a MarginalWorkload, and `metrics.hamming(domain, budgets)` or `Presence(epsilon)`."
+            "workload, protection: give a MarginalWorkload, and `metrics.hamming(domain, budgets)` or `Presence(epsilon)`. "
+            "`design_structured` designs tables with running totals or intervals, and metrics on the values of attributes."
         )
     if not isinstance(loss, str) or loss not in OBJECTIVES:
         raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared" or "max".')

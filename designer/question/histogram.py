@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +29,10 @@ MISNAMED = (
 IMPOSSIBLE = (
     "histogram: counts records of elements that were declared impossible; declare only what no record can have. Nothing was "
     "released."
+)
+# And one for tables of the same records that do not agree.
+DISAGREE = (
+    "histogram: its tables disagree on a margin that they share; count all of them from the same records. Nothing was released."
 )
 PLAIN = (np.ndarray, np.memmap, list, tuple, range, array)
 
@@ -84,12 +88,13 @@ class Keys(Immutable):
 
 @dataclass(frozen=True)
 class Universe:
-    """The elements that counts speak of: their names, the columns of a table that hold them, where that is known, and which of
-    them, by position, no record can have."""
+    """The elements that counts speak of: their names, the columns of a table that hold them, where that is known, which of
+    them, by position, no record can have, and rows, (q, N), whose answers are 0 of all data that there can be."""
 
     elements: tuple[str, ...]
     keys: Keys | None = None
     impossible: tuple[int, ...] = ()
+    agreeing: NDArray[np.int64] | None = field(default=None, compare=False)
 
     @classmethod
     def of_size(cls, size: int) -> Universe:
@@ -158,6 +163,8 @@ def counts(histogram: object, universe: Universe) -> NDArray[np.int64]:
     whole = whole_counts(in_order(histogram, universe))
     if whole[list(universe.impossible)].any():
         raise InvalidProblem(IMPOSSIBLE)
+    if universe.agreeing is not None and exact_answers(universe.agreeing, whole).any():
+        raise InvalidProblem(DISAGREE)
     return whole
 
 

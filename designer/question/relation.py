@@ -81,6 +81,12 @@ class Relation(Immutable, ABC):
         """The elements that no record can have: data that count one there are refused."""
         return ()
 
+    @property
+    def agreeing(self) -> NDArray[np.int64] | None:
+        """Rows, (q, N), whose answers are 0 whatever the data are, such as what two tables of the same records count in common:
+        data that have others are refused. None where there are none."""
+        return None
+
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
         """Every protected pair at least once, apart from pairs that others imply exactly."""

@@ -185,7 +185,8 @@ def _refuse_huge(queries: int, elements: int) -> None:
     if queries * elements > DENSE_LIMIT:
         raise InvalidProblem(
             f"workload.matrix: {shown(queries)} queries over {shown(elements)} elements are more than {DENSE_LIMIT} entries; "
-            "merge elements, or ask fewer queries."
+            "merge elements, or ask fewer queries. Tables and products of queries of attributes are never written out in "
+            "`designer.marginals` and `designer.structured`."
         )
 
 

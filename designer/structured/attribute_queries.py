@@ -6,7 +6,7 @@ attribute is written out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -113,6 +113,15 @@ class AttributeQueries(Immutable):
             left, right = np.triu_indices(self.size)
             return left[places], right[places]
         return places, places + (self.width or 1) - 1
+
+    def labels(self, values: Sequence[str]) -> list[str]:
+        """What each query is called, (count,): the value, the first and the last one of an interval, or its number."""
+        if self.matrix is not None:
+            return [f"query {k}" for k in range(self.count)]
+        first, last = self._ends(np.arange(self.count))
+        if self.kind == "identity":
+            return list(values)
+        return [f"{values[a]}..{values[b]}" for a, b in zip(first, last, strict=True)]
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data; the size is the domain's."""

@@ -25,6 +25,7 @@ from designer.marginals import MarginalWorkload, Presence
 from designer.marginals.draws import stored
 from designer.marginals.subsets import Subsets
 from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database
+from designer.progress import announce, track
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
@@ -37,6 +38,7 @@ from designer.structured.blocks import (
     kinds_of_changes,
     share_spent,
 )
+from designer.structured.exact_products import exact_product
 from designer.structured.reconstruction import sides, summed_square
 from designer.structured.release import SimulatedAnswers, StructuredRelease
 from designer.structured.spec import CORE, core_of, parts_of_core
@@ -47,6 +49,7 @@ from designer.values.schema import Named, record
 from solvers.exact.rational import float_above, root_above
 
 MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
+ANNOUNCED = 2**20  # coordinates that take seconds
 THEOREM = {
     "gaussian": (
         "Every coordinate of a product of integer matrices gets independent discrete Gaussian noise of variance 1 / s. A "
@@ -197,8 +200,10 @@ class StructuredMechanism(Specified):
         """Of an answer, all terms weighted alike."""
         return math.sqrt(float(self.term_errors.sum()) / self.workload.count)
 
-    def variances(self, term: int, places: object) -> NDArray[np.float64]:
-        """Variances of single answers of a term, (m,); places (m, axes of the term): the number of the query of each axis."""
+    def variances(self, term: int | Sequence[str], places: object) -> NDArray[np.float64]:
+        """Variances of single answers of a term, (m,), which is given by its position or the names of its attributes;
+        places (m, axes of the term): the number of the query of each axis."""
+        term = self.workload.term(term)
         chosen = self.workload_places(term, places)
         total = np.zeros(len(chosen))
         for block in self.parts(term):
@@ -214,8 +219,6 @@ class StructuredMechanism(Specified):
 
     def workload_places(self, term: int, places: object) -> NDArray[np.intp]:
         """Checked query numbers, (m, axes of the term)."""
-        if isinstance(term, bool) or not isinstance(term, int) or not 0 <= term < len(self.workload.terms):
-            raise InvalidProblem(f"term: {term!r} is not from 0 to {len(self.workload.terms) - 1}.")
         axes = len(self.workload.terms[term])
         chosen = np.asarray(places)
         if chosen.ndim != 2 or chosen.shape[1] != axes or chosen.dtype.kind not in "iu":
@@ -269,6 +272,8 @@ class StructuredMechanism(Specified):
     @withholding
     def _released(self, count_tables: Callable[[], Tables]) -> StructuredRelease:
         """Exact products of the true tables plus exact noise from the operating system's entropy."""
+        if self.measured > ANNOUNCED:
+            announce(f"structured: counting records and drawing noise for {self.measured} coordinates")
         true = self._measured_of(count_tables())
         drawn = self._drawn(SystemEntropy())
         noisy = tuple(stored(exact + noise) for exact, noise in zip(true, drawn, strict=True))
@@ -280,27 +285,14 @@ class StructuredMechanism(Specified):
         for block in self.blocks:
             axes = tuple(sorted(block.parts))
             over, table = next((over, table) for over, table in tables.items() if set(axes) <= set(over))
-            kept: NDArray[Any] = table.astype(object) if self._may_overflow(block, table) else table
-            kept = np.asarray(kept.sum(axis=tuple(k for k, axis in enumerate(over) if axis not in axes)))
-            for k, axis in enumerate(axes):
-                rows: NDArray[Any] = self.matrices[axis][block.parts[axis]].rows
-                turned = np.moveaxis(kept, k, 0)
-                product = rows.astype(turned.dtype) @ turned.reshape(len(turned), -1)
-                kept = np.moveaxis(product.reshape(-1, *turned.shape[1:]), 0, k)
-            found.append(kept)
+            kept = np.asarray(table.sum(axis=tuple(k for k, axis in enumerate(over) if axis not in axes)))
+            found.append(exact_product(kept, [self.matrices[axis][block.parts[axis]].rows for axis in axes]))
         return found
-
-    def _may_overflow(self, block: MeasuredProduct, table: NDArray[np.int64]) -> bool:
-        """Whether sums might leave 62 bits."""
-        largest = float(table.astype(np.float64).sum())
-        for axis, place in block.parts.items():
-            largest *= float(np.abs(self.matrices[axis][place].rows).max())
-        return largest >= 2.0**62
 
     def _drawn(self, entropy: Entropy) -> list[NDArray[np.int64]]:
         """One draw of every block's noise, in order."""
         drawn = []
-        for block in self.blocks:
+        for block in track(self.blocks, "drawing noise"):
             shape = tuple(len(self.matrices[axis][block.parts[axis]].rows) for axis in sorted(block.parts))
             strength = Fraction(block.strength)
             law = DiscreteLaplace([strength]) if self.noise == "laplace" else DiscreteGaussian([1 / strength])
@@ -364,7 +356,8 @@ def require_drawable(measured: int) -> None:
     if measured > MEASURED_LIMIT:
         raise InvalidProblem(
             f"release: {measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are certified, and "
-            "their errors known, but they are not drawn. Ask for fewer attributes or values at once."
+            "their errors known, but they are not drawn. Ask for tables over fewer of the attributes at once "
+            "(`StructuredWorkload.tables`), or merge values."
         )
 
 

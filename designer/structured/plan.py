@@ -15,7 +15,7 @@ from designer.metrics import Hamming, Product
 from designer.structured.attribute_queries import AttributeQueries
 from designer.structured.blocks import MeasuredProduct, Noise, Protection, StrategyMatrix, kinds_of_changes, share_spent
 from designer.structured.mechanism import StructuredMechanism
-from designer.structured.residuals import residual_blocks, uniform_residual
+from designer.structured.residuals import protected_residual, residual_blocks, uniform_residual
 from designer.structured.workload import StructuredWorkload
 from designer.values.arrays import Floats
 from designer.values.checks import shown
@@ -29,6 +29,7 @@ BITS, BITS_TOGETHER = 14, 50
 # Widened beyond the exact load, so that a machine that rounds otherwise reaches the same verdict.
 MARGIN = 1 - 2.0**-40
 SWEEPS, SWEEP_ATTRIBUTES, SWEEP_TERMS = 4, 12, 3000
+SHORTENED = (0.5, 0.25, 0.125)  # shares of the longest column that are tried for all: where others change, it is what counts
 STARTS, STEPS, SHARE = 4, 300, 16
 DENSE_CELLS = 256  # domains whose bound is that of the optimum over all Gaussian mechanisms
 
@@ -134,7 +135,8 @@ def _product(
 
 
 def _gaussian(workload: StructuredWorkload, protection: Protection) -> list[StructuredMechanism]:
-    """Designs to choose from: residuals around the mean, and residuals (or one product) around the best product."""
+    """Designs to choose from: residuals around the mean, best for presence or for changes of their own attribute, and residuals
+    (or one product) around the best product."""
     found = []
     few = len(workload.used) <= SWEEP_ATTRIBUTES and len(workload.terms) <= SWEEP_TERMS
     swept = _swept(workload, "gaussian") if few else None
@@ -148,12 +150,25 @@ def _gaussian(workload: StructuredWorkload, protection: Protection) -> list[Stru
         choices = [own]
         if swept is not None:
             choices.append({axis: integers(_residual_of(w), most) for axis, w in swept.items()})
+        if not isinstance(protection, Presence):
+            free = _protected(workload, protection)
+            longest = max((float(np.linalg.norm(rows, axis=0).max()) for rows in free.values()), default=0.0)
+            for shortened in (free, *(_protected(workload, protection, longest * part) for part in SHORTENED)):
+                choices.append({**own, **{axis: integers(rows, most) for axis, rows in shortened.items()}})
         for chosen in choices:
             matrices = {axis: (matrix,) for axis, matrix in chosen.items()}
             found.append(
                 within_budget(workload, protection, "gaussian", matrices, residual_blocks(workload, protection, chosen), None)
             )
     return found
+
+
+def _protected(workload: StructuredWorkload, protection: Protection, longest: float = math.inf) -> dict[int, Floats]:
+    """For attributes with a budget the residuals that are best where they change, with columns of bounded length."""
+    changes = kinds_of_changes(protection, workload.domain, workload.used)
+    axes = [(change.axis, change.part) for change in changes if change.axis is not None]
+    found = {axis: protected_residual(_summed_gram(workload, axis), part, longest) for axis, part in axes}
+    return {axis: rows for axis, rows in found.items() if rows is not None}
 
 
 def _laplace(workload: StructuredWorkload, protection: Protection) -> list[StructuredMechanism]:

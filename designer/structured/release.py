@@ -36,7 +36,7 @@ class Structured(Protocol):
     def serves(self) -> tuple[int, ...] | None: ...
     def parts(self, term: int) -> tuple[MeasuredProduct, ...]: ...
     def workload_places(self, term: int, places: object) -> NDArray[np.intp]: ...
-    def variances(self, term: int, places: object) -> Floats: ...
+    def variances(self, term: int | Sequence[str], places: object) -> Floats: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +47,11 @@ class StructuredAnswers:
     mechanism: Structured
     measured: tuple[NDArray[Any], ...]
 
-    def answers(self, places: object, term: int = 0) -> Floats:
+    def answers(self, places: object, term: int | Sequence[str] = 0) -> Floats:
         """Some answers of a term, (m,): places (m, axes) are the numbers of the queries of its attributes, in the order of the
-        domain. Unbiased; the others are not computed.
+        domain. Unbiased; the others are not computed. term: its position, or the names of its attributes.
         """
+        term = self.mechanism.workload.term(term)
         chosen = self.mechanism.workload_places(term, places)
         asked = list(self.mechanism.workload.terms[term])
         found = np.zeros(len(chosen))
@@ -64,10 +65,14 @@ class StructuredAnswers:
                 found += (np.prod(outer, axis=0) - 1) * _contracted(values, [r for a, r in rows if a in block.parts])
         return found
 
-    def table(self, term: int = 0) -> Floats:
+    def standard_errors(self, places: object, term: int | Sequence[str] = 0) -> Floats:
+        """Standard deviations of the noise in the same answers, (m,)."""
+        return np.asarray(np.sqrt(self.mechanism.variances(term, places)), dtype=np.float64)
+
+    def table(self, term: int | Sequence[str] = 0) -> Floats:
         """All answers of a term as an array, an axis for each of its attributes in the order of the domain."""
         workload = self.mechanism.workload
-        self.mechanism.workload_places(term, np.zeros((0, len(workload.terms[term])), dtype=np.intp))
+        term = workload.term(term)
         if workload.counts[term] > TABLE_LIMIT:
             raise InvalidProblem(
                 f"term {term}: has {workload.counts[term]} answers, more than {TABLE_LIMIT}; ask for some, `answers(places)`."

@@ -13,14 +13,17 @@ from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.errors import DesignFailed
 from designer.marginals import Presence
+from designer.metrics import Metric
 from designer.structured.blocks import MeasuredProduct, Protection, StrategyMatrix, kinds_of_changes
 from designer.structured.reconstruction import split_inverse
 from designer.structured.workload import StructuredWorkload
 from designer.values.arrays import Floats
 from solvers.ellipsoids.program import minimise_trace
+from solvers.ellipsoids.rows import Differences
 from solvers.programs.budget_shares import minimise_cost
 
 RESIDUALS_LIMIT = 1_000_000
@@ -30,15 +33,48 @@ FREE = 2.0**20  # strength of what no protected change moves: noise that is neve
 def uniform_residual(gram: Floats) -> Floats:
     """Rows (n - 1, n) that sum to 0, of least `tr(gram (B'B)^+)` with columns of length at most 1: the best residual around the
     mean."""
-    n = len(gram)
-    basis = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, : n - 1]]))[0][:, 1:]
+    basis = _contrasts(len(gram))
     turned = basis.T @ gram @ basis
     # Values that are asked about alike (identity, tables) need no program: the contrasts are all alike.
-    if np.allclose(turned, np.eye(n - 1) * np.trace(turned) / (n - 1), atol=1e-12 * np.trace(gram)):
+    if np.allclose(turned, np.eye(len(turned)) * np.trace(turned) / len(turned), atol=1e-12 * np.trace(gram)):
         return np.asarray(basis.T)
-    fuller = turned + 1e-9 * np.trace(gram) / n * np.eye(n - 1)
-    covariance = minimise_trace(basis, fuller, tolerance=1e-5).point.covariance
+    return _least_residual(gram, basis, basis)
+
+
+def protected_residual(gram: Floats, part: Metric | None, longest: float = math.inf) -> Floats | None:
+    """Rows (n - 1, n) that sum to 0, of least `tr(gram (B'B)^+)` with differences of columns within the budgets of a metric on
+    the values, one budget for all without one, and columns of at most the `longest` length: where other attributes change, it
+    is the length that counts. None where values without a finite budget between them leave a direction free, or one is 0."""
+    squares = np.ones((len(gram),) * 2) if part is None else part.distances() ** 2
+    np.fill_diagonal(squares, np.inf)
+    if not squares.min(initial=np.inf) > 0 or not _connected(np.isfinite(squares)):
+        return None
+    basis = _contrasts(len(gram))
+    inverses = np.pad((1 / squares + 1 / squares.T) / 2, (0, 1), constant_values=longest**-2.0)
+    np.fill_diagonal(inverses, 0.0)
+    return _least_residual(gram, basis, Differences.of(np.vstack([basis, np.zeros(len(basis) - 1)]), inverses))
+
+
+def _contrasts(n: int) -> Floats:
+    """Orthonormal columns (n, n - 1) that sum to 0."""
+    return np.asarray(np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, : n - 1]]))[0][:, 1:])
+
+
+def _least_residual(gram: Floats, basis: Floats, covered: Floats | Differences) -> Floats:
+    """The residual in coordinates of contrasts whose ellipsoid holds what is covered at the least cost."""
+    n = len(gram)
+    fuller = basis.T @ gram @ basis + 1e-9 * np.trace(gram) / n * np.eye(n - 1)
+    covariance = minimise_trace(covered, fuller, tolerance=1e-5).point.covariance
     return np.asarray(np.linalg.cholesky(np.linalg.inv(covariance)).T @ basis.T)
+
+
+def _connected(joined: NDArray[np.bool_]) -> bool:
+    """Whether all values are reached from the first one."""
+    reached = np.zeros(len(joined), dtype=bool)
+    reached[:1] = True
+    while not np.array_equal(wider := reached | joined[reached].any(axis=0), reached):
+        reached = wider
+    return bool(reached.all())
 
 
 def residual_blocks(

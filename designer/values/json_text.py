@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +18,7 @@ from designer.values.checks import shown
 
 SIZE_LIMIT = 256 * 2**20
 AS_THEY_ARE = frozenset((str, int, bool, type(None)))
+LARGE = re.compile(rb"[eE]\+?[0-9]{3,}\s*[,\]}]|[0-9]{200}")  # what a number beyond the floats has; where none has it, none is
 
 
 def plain(value: Any) -> Any:
@@ -28,6 +30,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
+        if set(map(type, value)) == {float} and all(map(math.isfinite, value)):
+            return list(value)  # as a file has them: 20 times as fast as one by one
         return [item if type(item) in AS_THEY_ARE else plain(item) for item in value]
     if isinstance(value, Fraction):
         return str(value)
@@ -80,9 +84,8 @@ def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
             content = file.read(size_limit + 1)  # of a pipe or a device, too, no more is read
         if len(content) > size_limit:
             raise InvalidSpec(f"path: {path} has more than {size_limit} bytes; pass a larger size_limit if it is meant to.")
-        data = json.loads(
-            content.decode("utf-8"), parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_distinct
-        )
+        reader = _finite if LARGE.search(content) else float
+        data = json.loads(content.decode("utf-8"), parse_constant=_no_constant, parse_float=reader, object_pairs_hook=_distinct)
     except OSError as error:
         raise InvalidSpec(f"path: cannot read {path}: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:

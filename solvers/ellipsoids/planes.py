@@ -18,6 +18,8 @@ from solvers.ellipsoids.rows import Rows, VectorRows
 # A working set can hold every row that binds, q (q + 1) / 2 at most in general position, up to this dimension.
 WORKING_DIMENSION = 50
 ROUNDS = 100
+# Relative sizes that tell apart, among equal weights, rows of one length and directions that rows reach.
+EVEN = 1e-9
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,28 @@ def cover(rows: Rows, queries: VectorRows, scan: Scan | None, tolerance: float, 
         rows = rows.select(slice(None))
     if scan is not None:
         return cut(rows, queries, scan, tolerance, max_iterations)
+    if isinstance(rows, VectorRows) and (even := _even(rows, queries, tolerance)) is not None:
+        return even
     if rows.count <= 30 * rows.dimension or rows.dimension > WORKING_DIMENSION:
         return _follow(rows, queries, tolerance, max_iterations)
     return cut(first_rows(rows), queries, lambda found: outstanding(rows, found), tolerance, max_iterations)
+
+
+def _even(rows: VectorRows, queries: VectorRows, tolerance: float) -> Found | None:
+    """Equal weights on all rows, or on those that are then the longest, where that is the optimum: rows that are the images of
+    one under symmetries, as the changes of a table with published margins are."""
+    weights, costs = np.ones(rows.count), np.ones(queries.count)
+    for step in (1, 2):
+        try:
+            point = DualPoint.at(rows, queries, weights, costs)
+        except np.linalg.LinAlgError:
+            return None
+        if not point.roots.min() > EVEN * point.roots.max():
+            return None
+        if point.value - point.bound <= tolerance * point.value:
+            return Found(point, float(point.ratios.max()), point, step, "equal weights")
+        weights = (point.ratios >= (1 - EVEN) * point.ratios.max()).astype(np.float64)
+    return None
 
 
 def cut(rows: Rows, queries: VectorRows, scan: Scan, tolerance: float, max_iterations: int) -> Found:

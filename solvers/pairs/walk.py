@@ -22,14 +22,15 @@ Opens = Callable[[int, Indices, Indices], np.ndarray[tuple[int], np.dtype[np.boo
 class PairWalk:
     """The walk: `opens(level, a, b)` says which pairs of nodes of a level must be opened.
 
-    It is asked when a pair is reached, and may have become stricter since. foretell(leaf pairs) is called once with the
-    estimate of how many pairs of leaves will be yielded, and may raise.
+    It is asked when a pair is reached, and may have become stricter since. foretell(leaf pairs, asked) is called once with
+    estimates of how many pairs of leaves will be yielded and of how many pairs `opens` will be asked; it may raise.
     """
 
     depth: int
     opens: Opens
-    foretell: Callable[[float], None] | None = None
+    foretell: Callable[[float, float], None] | None = None
     yielded: int = field(default=0, init=False)
+    asked: int = field(default=0, init=False)
 
     def __iter__(self) -> Iterator[tuple[Indices, Indices]]:
         level, a, b = 0, np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp)
@@ -42,12 +43,13 @@ class PairWalk:
         for part, piece in enumerate(np.array_split(order, SAMPLE)):
             yield from self._below(level, a[piece], b[piece])
             if part == 0 and self.foretell is not None:
-                self.foretell(self.yielded * float(SAMPLE))
+                self.foretell(self.yielded * float(SAMPLE), self.asked * float(SAMPLE))
 
     def _below(self, level: int, a: Indices, b: Indices) -> Iterator[tuple[Indices, Indices]]:
         waiting = [(level, a, b)]
         while waiting:
             level, a, b = waiting.pop()
+            self.asked += len(a)
             keep = self.opens(level, a, b)
             a, b = a[keep], b[keep]
             if not len(a):

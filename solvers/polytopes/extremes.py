@@ -95,7 +95,7 @@ def extreme_rows(
         _refuse_forecast(grown, len(beyond), max_simplices, s)
         times = min(STEP, max_simplices / len(found.simplices))
         room = max(1, int(len(chosen) * (times ** (2.0 / s) - 1.0)))
-        chosen = _without_twins(vertices, np.append(chosen, alive[beyond[np.argsort(-gauges[beyond])[:room]]]))
+        chosen = without_twins(vertices, np.append(chosen, alive[beyond[np.argsort(-gauges[beyond])[:room]]]))
         alive = alive[gauges > 1.0 - CLEAR]
 
 
@@ -152,7 +152,23 @@ def _independent_rows(vertices: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.asarray(order[:s], np.intp)
 
 
-def _without_twins(vertices: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.intp]:
+def on_an_ellipsoid(vertices: NDArray[np.float64]) -> bool:
+    """Whether all rows lie, to 1e-9, on the ellipsoid of their own second moments: then each of them is a vertex of conv{+-p},
+    as by symmetry the differences of a table are, and no hull needs to be built to find them.
+
+    >>> on_an_ellipsoid(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])), on_an_ellipsoid(np.array([[1.0, 0.0], [1.0, 1.0]]))
+    (True, True)
+    >>> on_an_ellipsoid(np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]))
+    False
+    """
+    left, sizes, _ = np.linalg.svd(vertices, full_matrices=False)
+    if len(vertices) < vertices.shape[1] or sizes[-1] <= 1e-9 * sizes[0]:
+        return False
+    lengths = (left**2).sum(axis=1)
+    return bool(np.ptp(lengths) <= 1e-9 * lengths.max())
+
+
+def without_twins(vertices: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """One of each group of rows that are equal up to sign; blocked products may round equal rows differently."""
     lead = vertices[rows, np.argmax(vertices[rows] != 0.0, axis=1)]
     _, first = np.unique(vertices[rows] * np.sign(lead)[:, None] + 0.0, axis=0, return_index=True)

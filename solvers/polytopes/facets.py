@@ -122,8 +122,12 @@ def _normals(blocks: NDArray[np.float64]) -> NDArray[np.float64]:
     """`a.v = 1` on the rows v of every block (T, s, s), in floating point; zero where a block is singular."""
     size = np.abs(blocks).max(initial=1e-300)  # against underflow of the determinants
     scaled, normals = blocks / size, np.zeros(blocks.shape[:2])
-    regular = np.linalg.det(scaled) != 0.0
-    normals[regular] = np.linalg.solve(scaled[regular], np.ones((int(regular.sum()), blocks.shape[1], 1)))[..., 0]
+    ones = np.ones((len(blocks), blocks.shape[1], 1))
+    try:
+        normals = np.linalg.solve(scaled, ones)[..., 0]
+    except np.linalg.LinAlgError:
+        regular = np.linalg.det(scaled) != 0.0
+        normals[regular] = np.linalg.solve(scaled[regular], ones[regular])[..., 0]
     return np.asarray(normals / size)
 
 
@@ -131,8 +135,11 @@ def float_normals(vertices: NDArray[np.float64], simplices: Labels) -> tuple[NDA
     """Distinct normals of the simplices to 9 digits, (F, s), and which of them each simplex has: a guess of the facets."""
     normals = _normals(np.vstack([vertices, -vertices])[simplices])
     rounded = np.round(normals / np.abs(normals).max(initial=1e-300), 9) + 0.0
-    _, first, label = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
-    return normals[first], np.asarray(label, np.int64).ravel()
+    order = np.lexsort(rounded.T[::-1])  # several times as fast as numpy.unique of whole rows
+    starts = np.append(True, (rounded[order][1:] != rounded[order][:-1]).any(axis=1))[: len(order)]
+    label = np.zeros(len(order), np.int64)
+    label[order] = np.cumsum(starts) - 1
+    return normals[order[starts]], label
 
 
 def proven_boundary(points: Points, simplices: Labels) -> Boundary:

@@ -37,8 +37,8 @@ def closes(simplices: Labels) -> bool:
     ridges = np.concatenate([np.delete(ordered, j, axis=1) for j in range(simplices.shape[1])])
     if simplices.shape[1] == 1 or not len(ridges):
         return len(ridges) == 2
-    _, times = np.unique(ridges, axis=0, return_counts=True)
-    return bool((times == 2).all())
+    order, starts = grouped_labels(ridges, int(ordered.max()) + 1)
+    return bool((np.diff(np.append(starts, len(order))) == 2).all())
 
 
 def corners(points: Points, simplices: Labels) -> Integers:
@@ -108,15 +108,16 @@ def open_ridges(simplices: Labels, orientation: Labels, m: int) -> NDArray[np.in
     count, s = full.shape
     ridges = np.vstack([np.delete(full, j, axis=1) for j in range(s)])
     weight = np.concatenate([signs * (-1) ** j for j in range(s)])
-    order, starts = _groups(ridges, 2 * m)
+    order, starts = grouped_labels(ridges, 2 * m)
     sums = np.add.reduceat(weight[order], starts)
     lengths = np.diff(np.append(starts, len(order)))
     return np.unique(order[np.repeat(sums != 0, lengths)] % count)
 
 
-def _groups(rows: Labels, base: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """A sorting order of equal rows and where each group starts; labels are packed into as few 64-bit words as hold them."""
-    per_word = max(1, int(62 / math.log2(base)))
+def grouped_labels(rows: Labels, base: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """A sorting order of equal rows of labels below `base`, and where each group starts; labels are packed into as few 64-bit
+    words as hold them."""
+    per_word = max(1, int(62 / math.log2(max(2, base))))
     words = [np.zeros(len(rows), np.int64)]
     for j in range(rows.shape[1]):
         if j % per_word == 0 and j:

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from solvers.deadline import is_over, time_left
 from solvers.exact.rational import float_above
 from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
 from solvers.lattices.steps import FAR, Points, Walks, moves
-from solvers.lattices.symmetries import Matrix, keeps_form, keeps_rows, symmetries_of
+from solvers.lattices.symmetries import Matrix, symmetries_of
+from solvers.programs.linear_loss import LinearLoss, expected_loss
 from solvers.solution import Solution, relative_gap
 from solvers.status import Status
 
@@ -43,55 +44,6 @@ class NoSolution(ArithmeticError):
     """The linear solver gave up; the message is its own."""
 
 
-@dataclass(frozen=True, eq=False)
-class LinearLoss:
-    """`sum_k w_k (r_k . z)^2`, `sum_k w_k |r_k . z|`, or the largest `w_k E (r_k . z)^2`; rows r (K, s), w (K,), positive."""
-
-    rows: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    kind: Literal["squared", "absolute", "max"]
-
-    @property
-    def power(self) -> int:
-        """1 for absolute values, 2 for squares."""
-        return 1 if self.kind == "absolute" else 2
-
-    def each(self, points: Points) -> NDArray[np.float64]:
-        """The weighted loss of each row at doubled points, (n, s) -> (n, K)."""
-        return np.asarray(np.abs(points @ (self.rows.T / 2)) ** self.power * self.weights)
-
-    def parts(self, points: Points) -> NDArray[np.float64]:
-        """The losses of which the expectations count, the largest one alone: (n, J), J = 1 for sums."""
-        each = self.each(points)
-        return each if self.kind == "max" else each.sum(axis=1, keepdims=True)
-
-    def growth(self, widths: tuple[int, ...]) -> NDArray[np.float64]:
-        """`parts <= growth k^power` in shell k, (J,)."""
-        reach = (np.abs(self.rows) @ np.array(widths, dtype=np.float64)) ** self.power * self.weights
-        return reach if self.kind == "max" else reach.sum(keepdims=True)
-
-    def keeps(self, g: Matrix) -> bool:
-        """Whether the loss of `z g` is that of z, exactly."""
-        rows = [tuple(map(Fraction, row)) for row in self.rows.tolist()]
-        weights = [Fraction(w) for w in self.weights.tolist()]
-        if self.kind != "squared":
-            return keeps_rows(g, rows, weights)
-        exact = np.array(rows, dtype=object)
-        return keeps_form(g, exact.T @ (np.array(weights, dtype=object)[:, None] * exact))
-
-    def least_beyond(self, k: int, widths: tuple[int, ...], shares: NDArray[np.float64]) -> float:
-        """A lower bound of `shares . parts`, shares (J,), beyond shell k, by the least eigenvalue of a form."""
-        weights = self.weights * shares if self.kind == "max" else self.weights
-        scaled = self.rows * (weights[:, None] if self.kind == "absolute" else np.sqrt(weights)[:, None])
-        least = max(0.0, float(np.linalg.eigvalsh(scaled.T @ scaled)[0]) * (1 - 1e-9))
-        return float((math.sqrt(least) * k * min(widths)) ** self.power)
-
-
-def expected_loss(law: PeakedLaw, loss: LinearLoss) -> float:
-    """The loss of a law, the bound of its far tail included."""
-    return float(law.expectation(loss.parts, loss.growth(law.walks.shells.widths), loss.power).high.max())
-
-
 def least_law(
     walks: Walks, unit: Fraction, loss: LinearLoss, tolerance: float = 1e-4, ample: Fraction = Fraction(1)
 ) -> Solution[PeakedLaw]:
@@ -105,25 +57,54 @@ def least_law(
     if walks.steps.dimension > 3 and len(group) < 8:
         raise TooFewSymmetries(f"{walks.steps.dimension} dimensions with {len(group)} symmetries, fewer than 8")
     program = _Program(walks, unit, loss, group, float_above(ample))
-    best, least, bound, rounds = program.start, math.inf, 0.0, 0
+    search = _Search(program, tolerance, program.start)
     for orbits, faint, worth, seconds in DOMAINS:
-        if rounds and (relative_gap(least, bound) <= worth or time_left() < seconds):
+        if search.rounds and (search.gap <= worth or time_left() < seconds):
             break
-        domain, law = program.domain(orbits, faint, program.value(best)), best
-        counted = program.counted(domain, law)
-        for further in range(ROUNDS):
-            if further:  # a chain for half of what is counted keeps rounds from cycling
-                counted = (counted + program.counted(domain, law)) / 2
+        likely = program.domain(orbits, faint)
+        search.go(likely, ROUNDS)
+        if not search.over:  # likely points serve the law, cheap ones its bound
+            cheap = program.domain(orbits, faint, program.value(search.best))
+            search.go(cheap, 1 if len(cheap.places) != len(likely.places) else 0)
+        if search.over:
+            break
+    return _reached(search.best, loss, search.bound, search.rounds, tolerance)
+
+
+@dataclass(eq=False)
+class _Search:
+    """The best law so far, its loss, and a bound for all. over: within the tolerance, out of time, or without a solution."""
+
+    program: _Program
+    tolerance: float
+    best: PeakedLaw
+    least: float = math.inf
+    bound: float = 0.0
+    rounds: int = 0
+    over: bool = False
+
+    @property
+    def gap(self) -> float:
+        """How far the loss may be above the least."""
+        return relative_gap(self.least, self.bound)
+
+    def go(self, domain: _Domain, rounds: int) -> None:
+        """So many programs on a domain, the first with the tails of the best law, each next one with those of its own."""
+        law, counted = self.best, None
+        for _ in range(rounds):
+            here = self.program.counted(domain, law)
+            counted = here if counted is None else (counted + here) / 2  # half of what was counted keeps rounds from cycling
             try:
-                law, lower = program.solved(domain, counted)
-            except NoSolution:
-                return _reached(best, loss, bound, rounds, tolerance)  # what is known is a law with its bound
-            bound, value, rounds = max(bound, lower), program.value(law), rounds + 1
-            if value < least:
-                best, least = law, value
-            if is_over() or relative_gap(least, bound) <= tolerance:
-                return _reached(best, loss, bound, rounds, tolerance)
-    return _reached(best, loss, bound, rounds, tolerance)
+                law, lower = self.program.solved(domain, counted)
+            except NoSolution:  # what is known is a law with its bound
+                self.over = True
+                return
+            value, self.bound, self.rounds = self.program.value(law), max(self.bound, lower), self.rounds + 1
+            if value < self.least:
+                self.best, self.least = law, value
+            if is_over() or self.gap <= self.tolerance:
+                self.over = True
+                return
 
 
 def _reached(law: PeakedLaw, loss: LinearLoss, bound: float, rounds: int, tolerance: float) -> Solution[PeakedLaw]:
@@ -193,9 +174,9 @@ class _Program:
         sums, mass = law.sums(self.shells, self.loss.parts, self.parts.shape[1])
         return float(sums.max()) / mass
 
-    def domain(self, orbits: int, faint: int, value: float) -> _Domain:
-        """The points of least height with about so many orbits; all of a height, or none. And, where they are few enough, all
-        points of a loss up to `value`: no bound is above the least loss outside."""
+    def domain(self, orbits: int, faint: int, value: float = 0.0) -> _Domain:
+        """The points of least height with about so many orbits; all of a height, or none. Where they are few enough, all points
+        of a loss up to `value` are among them: no bound is above the least loss outside."""
         # Whatever is lower than this lies in the box; what is less likely than this, the program cannot tell from nothing.
         told = max(math.floor(faint / self.unit), int(self.walks.steps.costs.max()))
         edge = min(math.ceil(self.start.height_beyond(self.shells + 1)) - 1, told)

@@ -166,6 +166,26 @@ def test_tables_that_disagree_are_refused_without_a_number():
     assert not any(character.isdigit() for character in str(refusal.value))
 
 
+@pytest.mark.parametrize("family", [family for family, _ in FAMILIES])
+def test_a_histogram_made_by_hand_whose_tables_disagree_is_refused_at_release(family):
+    """What the tables share is published without noise, so a difference would be published as it is."""
+    linked = invariants.linked(SMALL, {**TABLES, "both": ["sex", "county"]}, [["age"]])
+    notion = NOTIONS["gaussian" in family]
+    made = design(Problem(linked.workload(), linked.protect(0.5, 2), notion=notion), family).mechanism
+    whole = linked.stack(counted(linked, np.random.default_rng(3).integers(0, [2, 2, 3], (500, 3)))).astype(int)
+    made.release(whole)
+    texts = set()
+    for cells, amounts in [([0], [1]), ([0, 3], [1, -1]), ([0, 1, 9], [17, -17, 900])]:
+        wrong = whole.copy()
+        wrong[cells] += amounts
+        for given in (wrong, wrong.tolist(), dict(zip(linked.elements, wrong.tolist(), strict=True))):
+            with pytest.raises(InvalidProblem, match="disagree on a margin that they share") as refusal:
+                made.release(given)
+            assert refusal.value.__cause__ is None and refusal.value.__context__ is None
+            texts.add(str(refusal.value))
+    assert len(texts) == 1 and not any(character.isdigit() for character in texts.pop())
+
+
 def test_every_attribute_of_every_table_may_be_public_or_none():
     for published in ([], [["age"]], [["sex"], ["county"]], list(map(list, itertools.combinations(SMALL.attributes, 2)))):
         relation = invariants.linked(SMALL, TABLES, published).protect(1.0, 2)

@@ -206,6 +206,9 @@ def length(norm: Core, u: Matrix) -> float:
         own = [length(bundle["gauge"], u[bundle["places"]]) for bundle in norm["bundles"]]
         silent = np.setdiff1d(np.arange(norm["size"]), [k for bundle in norm["bundles"] for k in bundle["places"]])
         return INF if u[silent].any() else {"sum": sum, "max": max}[norm["combine"]](own)
+    if norm["order"] == "capped_l1":
+        own = [length({"order": order, "map": norm["map"]}, u) for order in ("linf", "l1")]
+        return max(own[0], own[1] / norm["cap"])
     factor = np.array([[number(w) for w in np.atleast_1d(row)] for row in norm["map"]])
     diagonal = not isinstance(norm["map"][0], list)
     silent = np.isinf(factor.ravel() if diagonal else factor.max(axis=0))

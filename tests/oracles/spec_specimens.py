@@ -164,8 +164,11 @@ def additive() -> dict[str, Specified]:
     cells = [[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 1, 0, 2], [0, 1, 0, 1, 0]]
     crowd = Problem(Workload(cells), metrics.euclidean([0.0, 1.0, 2.5, 3.0, 5.0], 0.3))
     bundled = {f"bundles {way}": design(crowd, "bundles", largest=2, combine=way).mechanism for way in ("sum", "max")}
+    capped = {"capped_l1": design(crowd, "capped_l1").mechanism}
     others = {"with delta": told, "great_circle": globe, "row_groups": sums, "invariant": kept, "metric_and_invariant": costs}
-    return made | bundled | {f"laplace {name}": design(problem, "laplace").mechanism for name, problem in others.items()}
+    return (
+        made | bundled | capped | {f"laplace {name}": design(problem, "laplace").mechanism for name, problem in others.items()}
+    )
 
 
 @cache

@@ -30,7 +30,7 @@ from designer.values.checks import count, shown
 from solvers.deadline import go_on
 from solvers.exact.points import unit_exponents
 from solvers.exact.rational import float_below
-from solvers.polytopes.extremes import Push, extreme_rows, hull_directions
+from solvers.polytopes.extremes import Push, extreme_rows, hull_directions, on_an_ellipsoid, without_twins
 from solvers.polytopes.facets import BACKENDS, Backend, HullFailed, require_backend
 
 LARGEST_DIMENSION = 12
@@ -118,12 +118,13 @@ def spanning_pairs(sensitivity: SensitivitySet, limit: int, backend: Backend) ->
         return _rounded_down(sensitivity, _grown_pairs(sensitivity, limit))
     pairs = sensitivity.all_pairs(PAIRS)
     vectors = np.ldexp(pairs.normalised, -unit_exponents(np.abs(pairs.normalised).max(axis=0)))
-    keep, found = (
-        extreme_rows(vectors, Push.generic(len(vectors), backend), limit, backend, announce)
-        if vectors.shape[1] > 1
-        else (_longest(vectors), None)
-    )
-    _announce_proof(0 if found is None else 2 * len(found.simplices), vectors.shape[1])
+    if vectors.shape[1] == 1:
+        keep = _longest(vectors)
+    elif limit >= MAX_SIMPLICES and on_an_ellipsoid(vectors):  # beyond which the gauge refuses
+        keep = without_twins(vectors, np.arange(len(vectors)))
+    else:
+        keep, found = extreme_rows(vectors, Push.generic(len(vectors), backend), limit, backend, announce)
+        _announce_proof(2 * len(found.simplices), vectors.shape[1])
     return _rounded_down(sensitivity, _chosen(pairs, np.sort(keep)))  # in one order, whoever proposed
 
 
@@ -193,9 +194,9 @@ def _rounded_down(sensitivity: SensitivitySet, pairs: Pairs) -> tuple[Floats, Fl
     return pairs.differences, np.array([float_below(b) for b in budgets if b is not None])
 
 
-def _longest(vectors: Floats) -> Floats:
+def _longest(vectors: Floats) -> NDArray[np.intp]:
     """On a line the hull is an interval."""
-    return np.array([int(np.abs(vectors[:, 0]).argmax())])
+    return np.array([int(np.abs(vectors[:, 0]).argmax())], dtype=np.intp)
 
 
 def hull_work(dimension: int, pairs: int) -> float:
@@ -203,7 +204,7 @@ def hull_work(dimension: int, pairs: int) -> float:
     what has too many dimensions is refused at once."""
     if not 1 < dimension <= LARGEST_DIMENSION:
         return 0.0
-    return float(min(LONGEST_HULL, 5.5 ** (dimension - 9) * 0.75 * pairs**0.5))
+    return float(min(LONGEST_HULL, 5.5 ** (dimension - 9) * 0.6 * pairs**0.5))
 
 
 def _work(sizes: Sizes) -> float:

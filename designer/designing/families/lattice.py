@@ -167,7 +167,7 @@ def _shaped(problem: Problem, shape: str, backend: Backend) -> tuple[tuple[int, 
 def _work(sizes: Sizes, shape: str = "l2") -> float:
     """Seconds: mostly of simulating the loss; for a hull of proving it, as a norm and on the lattice."""
     drawn = 0.0015 * sizes.elements**2 if shape == "l1" else 0.02 * sizes.elements
-    return drawn + 2.2 * hull_work(sizes.freedom, sizes.pairs) if shape == "hull" else drawn
+    return drawn + 1.3 * hull_work(sizes.freedom, sizes.pairs) if shape == "hull" else drawn
 
 
 LATTICE_LAPLACE = Family(

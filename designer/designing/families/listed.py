@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from designer.designing.families.box import BOX
 from designer.designing.families.bundles import BUNDLES
+from designer.designing.families.capped_l1 import CAPPED_L1
 from designer.designing.families.ellipsoid import DIAGONAL_GAUSSIAN, ELLIPSOID, GAUSSIAN, ISOTROPIC_GAUSSIAN, L2_BALL
 from designer.designing.families.group_privacy import GROUP_BOX, GROUP_GAUSSIAN, GROUP_L2_BALL, GROUP_LAPLACE
 from designer.designing.families.k_norm import K_NORM
@@ -20,7 +21,7 @@ from designer.errors import InvalidProblem
 from designer.values.checks import shown
 
 FAMILIES: tuple[Family, ...] = (
-    *(LAPLACE, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, BUNDLES),
+    *(LAPLACE, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, CAPPED_L1, BUNDLES),
     *(GAUSSIAN, DIAGONAL_GAUSSIAN),  # before what may use up the time, where a notion is served by both kinds
     *(STRATEGY_LAPLACE, STRATEGY_GAUSSIAN, LAPLACE_JOINT),
     *(LATTICE_LAPLACE, LATTICE_ROWS, LATTICE_GAUSSIAN, STAIRCASE),

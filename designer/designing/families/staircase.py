@@ -30,7 +30,8 @@ from designer.values.checks import positive, shown
 from solvers.exact.rational import float_below
 from solvers.lattices.kernel import Lattice
 from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
-from solvers.programs.lattice_law import LinearLoss, TooFewSymmetries, least_law
+from solvers.programs.lattice_law import TooFewSymmetries, least_law
+from solvers.programs.linear_loss import LinearLoss
 from solvers.solution import Solution
 
 OFFSETS = ("whole", "best")

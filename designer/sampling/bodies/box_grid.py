@@ -41,6 +41,7 @@ class BoxGrid:
     spread: Floats = field(init=False, repr=False, compare=False)
     _floats: Floats = field(init=False, repr=False, compare=False)
     falloff = NormLaw.EXPONENTIAL
+    share = 1.0
 
     def __post_init__(self) -> None:
         weights = tuple(Fraction(weight) for weight in self.weights)

@@ -51,6 +51,7 @@ class BundleGrid:
     spread: Floats = field(init=False, repr=False, compare=False)
     _normals: tuple[Floats, ...] = field(init=False, repr=False, compare=False)
     falloff = NormLaw.EXPONENTIAL
+    share = 1.0
 
     def __post_init__(self) -> None:
         if [part.dimension for part in self.parts] != [len(bundle) for bundle in self.places]:

@@ -46,6 +46,7 @@ class EllipsoidGrid:
 
     factor: Sequence[Sequence[Fraction | float]]
     falloff: NormLaw = NormLaw.EXPONENTIAL
+    share = 1.0
     spread: Floats = field(init=False, repr=False, compare=False)
     _floats: Floats = field(init=False, repr=False, compare=False)
     _inverse: Floats = field(init=False, repr=False, compare=False)

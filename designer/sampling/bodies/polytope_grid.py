@@ -55,6 +55,7 @@ class PolytopeGrid:
     simplices: Sequence[Sequence[int]]
     facets: Rationals
     falloff: NormLaw = NormLaw.EXPONENTIAL
+    share = 1.0
     spread: Floats = field(init=False, repr=False, compare=False)
     log_volume: float = field(init=False, repr=False, compare=False)
     _corners: Floats = field(init=False, repr=False, compare=False)
@@ -69,13 +70,12 @@ class PolytopeGrid:
         if any(len(row) != s for row in (*vertices, *facets, *simplices)) or not simplices:
             raise InvalidProblem(f"simplices: rows of vertices, facets and simplices must all have length {s}.")
         corners, normals = (np.array([[float(x) for x in row] for row in rows]) for rows in (vertices, facets))
-        volumes = [abs(determinant) for determinant in certified_determinants(vertices, simplices, facets)]
-        scale = math.lcm(*(volume.denominator for volume in volumes))
-        cumulative = tuple(accumulate(int(volume * scale) for volume in volumes))
+        numbers, unit = certified_determinants(vertices, simplices, facets)
+        cumulative = tuple(accumulate(map(abs, numbers)))
         # The words below the j-th threshold belong to simplices up to j beyond doubt, those equal to it need further bits.
         thresholds = np.array([(value << 64) // cumulative[-1] for value in cumulative[:-1]], dtype=np.uint64)
         spread = np.abs(corners).max(axis=0) * ROUND_UP  # Hölder: the parts have l1 norm ||y||
-        log_volume = math.log(sum(volumes)) - math.lgamma(s + 1)
+        log_volume = math.log(cumulative[-1] * unit) - math.lgamma(s + 1)
         for name, value in (
             ("vertices", vertices),
             ("facets", facets),

@@ -52,6 +52,11 @@ class GridNorm(Protocol):
         """Which of the two laws."""
 
     @property
+    def share(self) -> float:
+        """1 where draws are those of this norm. Below 1: draws, and the norms and errors of `propose`, are those of a norm that
+        is nowhere larger, and its ball is that share of the other's volume."""
+
+    @property
     def word_count(self) -> int:
         """Uniforms of one continuous draw."""
 
@@ -138,14 +143,16 @@ class RoundAndReject:
         s = self.shape.dimension
         gaussian = self.shape.falloff is NormLaw.GAUSSIAN
         radial = s / 2 * math.log(2) + math.lgamma(s / 2 + 1) if gaussian else math.lgamma(s + 1)
-        return math.exp(-float(self.bound) - s * math.log(self.stretch) + max(0.0, -self.shape.log_volume - radial))
+        coarse = max(0.0, -self.shape.log_volume - radial)
+        return self.shape.share * math.exp(-float(self.bound) - s * math.log(self.stretch) + coarse)
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent vectors, shape (size, s)."""
         noise = np.empty((size, self.shape.dimension), dtype=np.int64)
         # Nearest plane goes through the coordinates one after the other: enough rows must share what numpy takes for each.
         most = max(1 if self.plane is None else PLANE_ROWS, BATCH // self.shape.dimension)
-        done, surplus = 0, 1.0 if self.plane is None else 1.0 / self.expected_acceptance
+        few = self.plane is not None or self.shape.share < 1.0
+        done, surplus = 0, 1.0 / self.expected_acceptance if few else 1.0
         while done < size:
             values, kept = self._propose(min(most, math.ceil(surplus * (size - done))), entropy)
             taken = values[kept][: size - done]
@@ -163,7 +170,9 @@ class RoundAndReject:
             block, doubtful = self.plane.round(y * scale, error, self.shape.spread * scale)
         open_: NDArray[np.bool_] = np.asarray(doubtful.any(axis=1))
         z = (block << self.shifts) + low - ((1 << self.shifts) >> 1)
-        kept = ~open_ & accepted(last, KEEP_BITS, *self._largest_exponent(norm, error))[0]
+        kept = np.zeros_like(open_)
+        if self.shape.share == 1.0:
+            kept = ~open_ & accepted(last, KEEP_BITS, *self._largest_exponent(norm, error))[0]
         rest = np.flatnonzero(~kept & ~open_)
         kept[rest], open_[rest] = accepted(last[rest], KEEP_BITS, *self._exponent(z[rest], norm[rest], error[rest]))
         for row in np.flatnonzero(open_):
@@ -192,7 +201,8 @@ class RoundAndReject:
         return largest, (largest + stretch**2 * widened**2) * 2.0**-48
 
     def _exponent(self, z: NDArray[np.int64], norm: Floats, error: Floats) -> tuple[Floats, Floats]:
-        """y rounded to z is accepted with chance exp(-this): `||z|| - ||y|| + bound` or `(||z||^2 - ||y||^2) / 2 + bound`."""
+        """y rounded to z is accepted with chance exp(-this): `||z|| - ||y|| + bound` or `(||z||^2 - ||y||^2) / 2 + bound`,
+        where ||y|| may be that of a smaller norm."""
         rounded, rounded_error = self.shape.norm(z)
         bound = float(self.bound)
         if self.shape.falloff is NormLaw.EXPONENTIAL:

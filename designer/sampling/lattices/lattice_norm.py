@@ -16,6 +16,7 @@ from designer.sampling.bodies.nearest_plane import NearestPlane
 from designer.sampling.bodies.polytope_grid import PolytopeGrid
 from designer.sampling.bodies.round_and_reject import RoundAndReject
 from designer.sampling.bodies.star_triangulation import Rationals
+from solvers.exact.points import Points
 from solvers.lattices.kernel import Lattice
 
 if TYPE_CHECKING:
@@ -62,9 +63,9 @@ class LatticeShape:
         """The gauge `max a_f . z` of a polytope in the span, with its star triangulation (see `PolytopeGrid`)
         in coordinates of R^d."""
         _refuse_origin(lattice)
-        basis = [[int(x) for x in row] for row in lattice.basis]
-        normals = [[sum((a * b for a, b in zip(facet, row, strict=True)), Fraction(0)) for row in basis] for facet in facets]
-        shape = PolytopeGrid(lattice.rational_coordinates(vertices), simplices, normals)
+        rows = Points.of(facets)
+        normals = Points.from_integers(rows.numerators @ lattice.basis.T.astype(object), rows.denominators)
+        shape = PolytopeGrid(lattice.rational_coordinates(vertices), simplices, normals.fractions())
         return cls(lattice, shape, NearestPlane(lattice.float_shear.T))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -89,6 +91,23 @@ def test_a_simplex_by_symmetry(size: int) -> None:
     check(solution, differences(size), 2.0 * (size - 1))
     assert np.allclose(solution.point.covariance, 2 * (np.eye(size) - 1 / size), atol=1e-4)
     assert minimise_maximum(Differences.of(np.eye(size))).value == pytest.approx(2 * (size - 1) / size, rel=1e-6)
+
+
+def test_equal_weights_on_the_longest_rows_are_tried_first_and_proven() -> None:
+    """Alternating signs around 4 or 6 cells of a table: its symmetries leave no direction of zero margins alone, so Sigma is 6
+    times the projection onto these 16 dimensions."""
+    cells = [(i, j) for i in range(5) for j in range(5)]
+    rows = [
+        [float(cell in zip(r, c, strict=True)) - float(cell in zip(r, (*c[1:], c[0]), strict=True)) for cell in cells]
+        for size in (2, 3)
+        for r in permutations(range(5), size)
+        for c in permutations(range(5), size)
+    ]
+    solution = minimise_trace(np.array(rows))
+    assert solution.method == "equal weights" and solution.value == pytest.approx(6 * 16)
+    check(solution, np.array(rows), 6.0 * 16)
+    uneven = minimise_trace(np.array(rows), np.linspace(1.0, 2.0, 25))
+    assert uneven.method != "equal weights" and uneven.gap <= 1e-6
 
 
 @pytest.mark.parametrize("size", [16, 256])

@@ -50,7 +50,7 @@ def test_newton_and_the_fixed_point_meet() -> None:
 def test_dependent_rows_and_flat_costs_are_left_to_the_general_program() -> None:
     assert follow(np.ones((3, 3)), 1e-6) is None
     flat = minimise_trace(np.eye(3), np.ones((3, 3)))
-    assert flat.method.startswith("interior point")
+    assert not flat.method.startswith("Newton") and flat.value == pytest.approx(1.0)
     dependent = minimise_trace(np.array([[1.0, 0.0], [2.0, 0.0]]))
     assert dependent.value == pytest.approx(4.0, rel=1e-5)
 

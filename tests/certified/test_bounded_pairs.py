@@ -1,0 +1,163 @@
+"""Worst ratios that are bounds, because nearly all pairs tie: never below a look at every pair, and little above it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from designer import NotPrivate, Problem, Workload, design, load, metrics
+from designer.certified.certificate import PrivacyCertificate, certify
+from designer.certified.norms import Norm
+from designer.certified.sensitivity import SensitivitySet
+from designer.certified.specified import seal, to_spec
+from designer.certified.steep import Hunt, RatioBounds
+from designer.errors import InvalidSpec
+from tests.certified.test_searched_pairs import NEAR, answers, norms, of_each_kind, searching
+
+STEEP = "designer.certified.steep"
+
+
+@contextmanager
+def bounding(tolerance: float) -> Iterator[None]:
+    """Every search gives way to a bound, whatever it saves."""
+    with searching(), patch(f"{STEEP}.HEAVY", 0.0), patch(f"{STEEP}.WORTH", np.inf), patch(f"{STEEP}.TOLERANCES", (tolerance,)):
+        yield
+
+
+def exact_ratio(sensitivity: SensitivitySet, norm: Norm, certificate: PrivacyCertificate) -> Fraction:
+    """That of the witness."""
+    assert certificate.witness is not None
+    u, budget = sensitivity.exact(certificate.witness.left, certificate.witness.right)
+    length = norm.exact(u)
+    assert length is not None and budget
+    return length / budget
+
+
+@pytest.mark.parametrize("kind", range(17))
+def test_a_bound_is_above_every_pair_and_within_the_tolerance(kind: int) -> None:
+    relation = of_each_kind(1)[kind]
+    for norm in norms(1, 3):
+        everything = SensitivitySet(relation, relation.points(answers(1, relation.size, 3)))
+        worst = everything.worst(norm)[0]
+        if worst == np.inf:
+            continue
+        wide = norm.divided(2 * worst)
+        truth = certify(everything, wide).worst_ratio
+        assert truth is not None
+        for tolerance in (0.01, 0.05, 0.3):
+            with bounding(tolerance):
+                searched = SensitivitySet(relation, everything.points)
+                found = certify(searched, wide)
+                seen = searched.worst(norm)[0]
+            assert found.holds and found.worst_ratio is not None
+            slack = Fraction(1, 1 << 40)
+            assert truth - slack <= found.worst_ratio <= truth * Fraction(1 + tolerance) + slack
+            assert worst / (1 + tolerance) * (1 - 1e-12) <= seen <= worst * (1 + 1e-12)
+            assert truth / Fraction(1 + tolerance) - slack <= exact_ratio(searched, wide, found) <= truth
+            assert found.pairs == relation.pair_count()
+
+
+def linear(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Places in the plane, and answers that are linear in them: along whole lines all pairs have one ratio."""
+    places = np.random.default_rng(seed).random((n, 2)) * np.sqrt(n)
+    return places, places @ [[1.0, 0.3], [0.2, 1.0]] / n
+
+
+def test_the_certificate_says_that_its_worst_ratio_is_a_bound() -> None:
+    places, values = linear(600)
+    told, norm = SensitivitySet(metrics.euclidean(places), values), Norm(np.ones(2), "l1")
+    wide = norm.divided(told.worst(norm)[0] * 1.2)
+    with bounding(0.05):
+        found = certify(SensitivitySet(told.relation, values), wide)
+    assert found.arithmetic.endswith("which for whole groups of pairs are up to 5 percent above the worst pair seen")
+    assert found.worst_ratio is not None
+    assert exact_ratio(told, wide, found) < found.worst_ratio
+    assert found.witness is not None and found.place == f"a bound; the worst pair seen is {found.witness.words}"
+    assert certify(told, wide).place.startswith("attained at ")
+
+
+@pytest.mark.parametrize("excess", [0.97, 0.9999999, 1.0000001])
+def test_where_a_bound_would_not_settle_the_verdict_the_worst_pair_does(excess: float) -> None:
+    places, values = linear(400)
+    told, norm = SensitivitySet(metrics.euclidean(places), values), Norm(np.ones(2), "l1")
+    tight = norm.divided(told.worst(norm)[0] / excess)
+    expected = certify(told, tight)
+    with bounding(0.05):
+        found = certify(SensitivitySet(told.relation, values), tight)
+    assert found.holds == expected.holds == (excess < 1)
+    assert expected.worst_ratio is not None and found.worst_ratio is not None
+    assert abs(found.worst_ratio - expected.worst_ratio) <= Fraction(1, 1 << 40)
+    assert "percent" not in found.arithmetic
+
+
+@pytest.mark.parametrize(("family", "notion"), [("laplace", "pure"), ("gaussian", "gaussian"), ("box", "pure")])
+def test_designs_by_a_bound_are_private_and_cost_the_tolerance_at_most(family: str, notion: str, tmp_path: Path) -> None:
+    places, values = linear(500)
+    expected = design(Problem(Workload(values.T), metrics.euclidean(places), notion=notion), family)  # type: ignore[arg-type]
+    with bounding(0.05):
+        found = design(Problem(Workload(values.T), metrics.euclidean(places), notion=notion), family)  # type: ignore[arg-type]
+        assert load(found.mechanism.save(tmp_path / "spec.json")) == found.mechanism
+    assert found.privacy.holds and "5 percent" in found.privacy.arithmetic
+    exhaustive = certify(found.mechanism.sensitivity(), found.mechanism.norm)
+    assert exhaustive.holds and exhaustive.worst_ratio is not None and found.privacy.worst_ratio is not None
+    assert exhaustive.worst_ratio <= found.privacy.worst_ratio <= 1
+    lost = (found.loss / expected.loss) ** 0.5 if notion == "gaussian" else found.loss / expected.loss
+    assert 1 - 1e-6 <= lost <= 1.05**2 * (1 + 1e-6)
+
+
+def test_a_file_whose_places_or_bound_lie_is_refused(tmp_path: Path) -> None:
+    places, values = linear(300)
+    with bounding(0.05):
+        made = design(Problem(Workload(values.T), metrics.euclidean(places)), "laplace").mechanism
+        honest = to_spec(made)
+        nearer, lower = (json.loads(json.dumps(honest)) for _ in range(2))
+        relation = nearer["mechanism"]["relation"]
+        relation["points"] = [[0.9 * each for each in row] for row in relation["points"]]
+        lower["certificate"]["worst_ratio"] = "9/10"
+        for spec, refusal in ((nearer, NotPrivate), (lower, InvalidSpec)):
+            spec["seal"] = seal(spec)
+            (tmp_path / "lie.json").write_text(json.dumps(spec))
+            with pytest.raises(refusal):
+                load(tmp_path / "lie.json")
+        (tmp_path / "lie.json").write_text(json.dumps(honest))
+        assert load(tmp_path / "lie.json") == made
+
+
+def leaf_pairs_looked_at(n: int, tolerance: float) -> int:
+    """How many pairs of leaves a search for linear answers looks at."""
+    places, values = linear(n)
+    told, taken, take = SensitivitySet(metrics.euclidean(places), values), [0], Hunt._take
+
+    def counting(hunt: Hunt, a: np.ndarray, b: np.ndarray) -> None:
+        taken[0] += len(a)
+        take(hunt, a, b)
+
+    with bounding(tolerance) if tolerance else searching(), patch.object(Hunt, "_take", counting):
+        hunt = told.hunt(Norm(np.ones(2), "l1"), 512, RatioBounds(1e-14, 2.0**-40))
+    assert hunt is not None and hunt.tolerance == tolerance
+    return taken[0]
+
+
+def test_a_bound_looks_at_a_number_of_pairs_that_grows_with_the_elements_where_a_search_looks_at_more() -> None:
+    exact, bounded = ([leaf_pairs_looked_at(n, tolerance) for n in (2000, 8000)] for tolerance in (0.0, 0.5))
+    assert bounded[1] < 5 * bounded[0] and exact[1] > 10 * exact[0]
+    assert bounded[1] < exact[1] / 7
+
+
+def test_where_a_look_at_every_pair_is_quickest_the_certificate_is_that_of_one() -> None:
+    places, values = linear(400)
+    told, norm = SensitivitySet(metrics.euclidean(places), values), Norm(np.ones(2) * 1000, "l1")
+    expected, worst = certify(told, norm), told.worst(norm)[0]
+    with patch(NEAR, 0), patch(f"{STEEP}.SCANNED_EACH", 0.0):
+        again = SensitivitySet(told.relation, values)
+        assert again.searches(norm)
+        assert again.hunt(norm, 512, RatioBounds(1e-14, 2.0**-40)) is None
+        assert certify(again, norm) == expected
+        assert again.worst(norm)[0] == worst
