@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.deadline import go_on
 from solvers.exact.points import PAIRS
 from solvers.polytopes.facets import Backend, FacetCandidates, HullFailed, candidate_simplices, float_normals
 from solvers.status import Status
 
 # cdd in doubles takes corners for one that lie as near to each other as a small push leaves those of tables.
 PUSHES: dict[Backend, float] = {"qhull": 2.0**-10, "cdd": 2.0**-4}
+STEP = 8.0  # a round may grow the hull so many times: small hulls settle most points before they meet many facets
+CERTAIN = 1.5  # a forecast of so many times the budget is refused, where a hull has left the steep beginning of its growth
 CLEAR = 1e-9  # a point this far inside the growing hull is given up; the exact check of all points would bring it back
 
 
@@ -56,32 +60,62 @@ def require_within(simplices: int, budget: int, pairs: int, dimension: int) -> N
 
 
 def extreme_rows(
-    vertices: NDArray[np.float64], push: Push, max_simplices: int, backend: Backend
+    vertices: NDArray[np.float64],
+    push: Push,
+    max_simplices: int,
+    backend: Backend,
+    tell: Callable[[str], None] | None = None,
 ) -> tuple[NDArray[np.intp], FacetCandidates]:
     """Rows whose hull holds all rows to within 1e-11, found by adding the points farthest beyond each facet;
     and its candidates.
 
-    A hull of m points has of order m^(s/2) simplices; a round adds as many points as that rule lets reach twice the budget,
-    so that a hull far beyond the budget is noticed before it is built.
-    vertices: (m, s) floats. Returns positions (n,) and the simplices that are proposed for their hull.
-    docs/theory/hull.md, "Candidates".
+    A hull of m points has of order m^(s/2) simplices; a round adds as many points as that rule lets reach `STEP` times as many
+    and at most twice the budget. What the points that are known to be missing bring is forecast before they are added.
+    vertices: (m, s) floats. tell: hears about every round. Returns positions (n,) and the simplices that are proposed for their
+    hull. `OutOfTime` at the `time_limit`. docs/theory/hull.md, "Candidates".
     """
     m, s = vertices.shape
     require_within(least_simplices(s, s), max_simplices, s, s)
     chosen, alive = _independent_rows(vertices), np.arange(m)
+    grown: list[tuple[int, int]] = []
     while True:
+        go_on()
         require_within(least_simplices(len(chosen), s), max_simplices, len(chosen), s)
         found = candidate_simplices(push.applied(vertices, chosen), backend)
         require_within(2 * len(found.simplices), max_simplices, len(chosen), s)
+        grown.append((len(chosen), 2 * len(found.simplices)))
         alive = alive[~np.isin(alive, chosen)]
         normals, _ = float_normals(vertices[chosen], found.simplices)
         gauges, farthest = _scan(normals, vertices[alive])
         beyond = np.unique(farthest[farthest >= 0])
+        if tell is not None:
+            tell(f"{grown[-1][0]:,} pairs of points span {grown[-1][1]:,} simplices, at least {len(beyond):,} lie outside")
         if len(beyond) == 0:
             return chosen, found
-        room = max(1, int(len(chosen) * ((max_simplices / len(found.simplices)) ** (2.0 / s) - 1.0)))
+        _refuse_forecast(grown, len(beyond), max_simplices, s)
+        times = min(STEP, max_simplices / len(found.simplices))
+        room = max(1, int(len(chosen) * (times ** (2.0 / s) - 1.0)))
         chosen = without_twins(vertices, np.append(chosen, alive[beyond[np.argsort(-gauges[beyond])[:room]]]))
         alive = alive[gauges > 1.0 - CLEAR]
+
+
+def foretold(grown: list[tuple[int, int]], missing: int) -> float:
+    """About how many simplices a hull has once `missing` further pairs of points, all of them vertices, have joined: as many
+    for each as the last ones brought.
+
+    grown: numbers of pairs of points and of simplices, round by round.
+
+    >>> foretold([(10, 1_000), (20, 9_000)], 5)
+    13000.0
+    """
+    (before, few), (now, many) = grown[-2:]
+    return many + missing * max(0, many - few) / max(1, now - before)
+
+
+def _refuse_forecast(grown: list[tuple[int, int]], missing: int, budget: int, dimension: int) -> None:
+    """Refuses what is forecast far above the budget, once the hull has a tenth of it."""
+    if len(grown) > 1 and 10 * grown[-1][1] > budget and (forecast := foretold(grown, missing)) > CERTAIN * budget:
+        require_within(round(forecast), budget, grown[-1][0] + missing, dimension)
 
 
 def hull_directions(vertices: NDArray[np.float64], max_simplices: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -8,6 +8,7 @@ No optimality is claimed.
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.progress import announce
 from designer.values.arrays import Floats
 from designer.values.checks import count, shown
+from solvers.deadline import go_on
 from solvers.exact.points import unit_exponents
 from solvers.exact.rational import float_below
 from solvers.polytopes.extremes import Push, extreme_rows, hull_directions, on_an_ellipsoid, without_twins
@@ -39,6 +41,7 @@ CDD_SIMPLICES = (
 ROUNDS = 60
 START = 20_000  # pairs that a scan finds, of which for each facet the farthest joins
 OUTSIDE = 1e-6  # of themselves, differences may lie outside of the hull of a set that is not written out: the repair covers it
+PROOF = 1e-6  # seconds for each simplex and cube of the dimension, measured from 5 to 8 dimensions
 LONGEST_HULL = 45.0  # seconds, after which more than `MAX_SIMPLICES` simplices are refused
 
 
@@ -120,8 +123,16 @@ def spanning_pairs(sensitivity: SensitivitySet, limit: int, backend: Backend) ->
     elif limit >= MAX_SIMPLICES and on_an_ellipsoid(vectors):  # beyond which the gauge refuses
         keep = without_twins(vectors, np.arange(len(vectors)))
     else:
-        keep, _ = extreme_rows(vectors, Push.generic(len(vectors), backend), limit, backend)
+        keep, found = extreme_rows(vectors, Push.generic(len(vectors), backend), limit, backend, announce)
+        _announce_proof(2 * len(found.simplices), vectors.shape[1])
     return _rounded_down(sensitivity, _chosen(pairs, np.sort(keep)))  # in one order, whoever proposed
+
+
+def _announce_proof(simplices: int, dimension: int) -> None:
+    """Says how long the exact proof takes, where that is long: each simplex is solved and its determinant taken in integers."""
+    seconds = simplices * dimension**3 * PROOF
+    if seconds > 2:
+        announce(f"{simplices:,} simplices are proven in exact integers, about {seconds:.0f} s")
 
 
 def _grown_pairs(sensitivity: SensitivitySet, limit: int) -> Pairs:
@@ -129,11 +140,17 @@ def _grown_pairs(sensitivity: SensitivitySet, limit: int) -> Pairs:
     spread = np.ptp(sensitivity.points, axis=0)
     found = [sensitivity.worst(weighted_l1(ways), START)[1] for ways in (1 / spread, *_ways(spread))]
     held = _together(sensitivity, found)
-    for _ in range(ROUNDS):
+    for round_ in range(ROUNDS):
+        go_on()
         vectors = held.normalised
         units = np.ldexp(1.0, unit_exponents(np.abs(vectors).max(axis=0)))
         keep, normals = hull_directions(vectors / units, limit)
+        started = perf_counter()
         worst, further = sensitivity.worst(Norm(normals / units, "linf"), START)
+        announce(
+            f"round {round_ + 1} of at most {ROUNDS}, often 5 to 10 and 4 alike ones for the proof: {len(normals):,} facets, "
+            f"differences lie up to {max(worst - 1, 0.0):.2g} outside, a search took {perf_counter() - started:.2g} s"
+        )
         if worst <= 1 + OUTSIDE:
             return _chosen(held, keep)
         held = _together(sensitivity, [_chosen(held, keep), _chosen(further, _farthest(normals, further.normalised / units))])

@@ -18,12 +18,17 @@ from designer.designing.family import Family
 from designer.designing.measured import measurable
 from designer.designing.problem import Problem
 from designer.designing.repair import Bound, freeze
+from designer.designing.sizes import Sizes
 from designer.designing.whole import in_units
 from designer.errors import DesignFailed
+from designer.progress import announce
 from designer.values.arrays import Floats
 from designer.values.checks import positive
 from solvers.programs.scales import equalise_costs, minimise_scales
 from solvers.solution import Solution
+
+LISTED = 50_000_000  # numbers, of the pairs that are written out
+SPLIT = 3e-8  # seconds for each of them and each round of a split
 
 OBJECTIVES = {
     "squared": "sum_k v_k Var_k, the weighted squared error of independent Laplace noise on the multiples of each query's step",
@@ -92,9 +97,16 @@ def starting_weights(sensitivity: SensitivitySet) -> Floats:
     return rows
 
 
+def _announce_searches(family: str, sensitivity: SensitivitySet, searches: int) -> None:
+    """Says how many searches among the pairs a baseline makes, where these are many; each shows its own progress."""
+    if sensitivity.searched is not None:
+        announce(f"{family}: {searches} searches among {sensitivity.relation.pair_count():.2g} pairs, and those of the proof")
+
+
 def strategy_1(problem: Problem) -> AdditiveMechanism:
     """Equal shares: each query gets the budget d / K for itself (DX section 4.2, Strategy 1)."""
     sensitivity = measurable(problem)
+    _announce_searches("strategy_1", sensitivity, sensitivity.dimension + 1)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     alone = sensitivity.worst_coordinates()
     with np.errstate(divide="ignore"):
@@ -104,6 +116,7 @@ def strategy_1(problem: Problem) -> AdditiveMechanism:
 def strategy_2(problem: Problem) -> AdditiveMechanism:
     """Equal scales: c = max ||u||_1 / d for every query (DX section 4.2, Strategy 2)."""
     sensitivity = measurable(problem)
+    _announce_searches("strategy_2", sensitivity, 1)
     scale = refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     return mechanism(problem, "strategy_2", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf))
 
@@ -116,14 +129,38 @@ def strategy_3(problem: Problem) -> AdditiveMechanism:
     the loop ends when no query gains more than 1e-12 of its weight.
     """
     sensitivity = measurable(problem)
+    _require_listing(sensitivity)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
-    pairs = sensitivity.all_pairs(limit=max(1, 50_000_000 // sensitivity.dimension))
+    pairs = sensitivity.all_pairs(limit=max(1, LISTED // sensitivity.dimension))
     moves = np.abs(pairs.differences)
     heard = np.asarray(moves.any(axis=0))
     weights = np.full(sensitivity.dimension, np.inf)
     if heard.any():
         weights[heard] = _proportional_weights(moves[:, heard], pairs.budgets)
     return mechanism(problem, "strategy_3", weights)
+
+
+def _require_listing(sensitivity: SensitivitySet) -> None:
+    """Refuses more pairs than are written out, before any is; says how long the others take."""
+    pairs, queries = sensitivity.relation.pair_count(), sensitivity.dimension
+    if pairs * queries > LISTED:
+        raise DesignFailed(
+            f"strategy_3: {pairs:,} pairs with {queries} answers each would be written out, {pairs * queries * 8e-9:.2g} GB "
+            f"and more than {LISTED:,} numbers; use laplace, which searches the pairs and whose loss is never larger."
+        )
+    if (seconds := listing_work(pairs, queries)) > 2:
+        announce(f"strategy_3: {pairs:,} pairs with {queries} answers each are written out and split, up to {seconds:.0f} s")
+
+
+def listing_work(pairs: int, queries: int) -> float:
+    """About how many seconds `strategy_3` takes at most: a round for each query, each of which looks at every number; 0 where
+    it is refused at once."""
+    numbers = pairs * queries
+    return 0.0 if numbers > LISTED else numbers * (1 + queries) * SPLIT
+
+
+def _split_work(sizes: Sizes) -> float:
+    return listing_work(sizes.pairs, sizes.queries)
 
 
 def _proportional_weights(moves: Floats, budgets: Floats, gain: float = 1e-12) -> Floats:
@@ -154,6 +191,7 @@ def _proportional_weights(moves: Floats, budgets: Floats, gain: float = 1e-12) -
 def uniform_budget(problem: Problem) -> AdditiveMechanism:
     """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
     sensitivity = measurable(problem)
+    _announce_searches("uniform_budget", sensitivity, 2)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     scale = unit_sensitivity(sensitivity) / smallest_budget(problem)
     refuse_extreme(np.array([scale] if scale else []))
@@ -198,5 +236,5 @@ LAPLACE = Family(
 )
 STRATEGY_1 = Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", strategy_1, baseline=True)
 STRATEGY_2 = Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", strategy_2, baseline=True)
-STRATEGY_3 = Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", strategy_3, baseline=True)
+STRATEGY_3 = Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", strategy_3, baseline=True, work=_split_work)
 UNIFORM_BUDGET = Family("uniform_budget", "Laplace, one budget for all pairs", "pure", uniform_budget, baseline=True)

@@ -23,6 +23,8 @@ from designer.designing.repair import Bound, freeze
 from designer.designing.sizes import Sizes
 from designer.errors import DesignFailed, InvalidProblem
 from designer.metrics import AddRemove
+from designer.progress import announce
+from designer.question.relation import Relation
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import count
 from solvers.programs.changes import Changes
@@ -33,6 +35,7 @@ from solvers.status import Status
 
 PAIRS = 40_000
 ELEMENTS = 512
+UNIT_ELEMENTS = 1024  # where records appear or vanish: 16 s of processor; 2,048 take minutes and 1.5 GB
 
 
 def design_strategy(
@@ -42,11 +45,13 @@ def design_strategy(
     wavelets and p-identity; or the caller's `strategy`, (p, N), in any units: measured as it is, with the least noise that is
     private."""
     steps, starts = count(iterations, "options.iterations"), count(keep, "options.keep")
-    universe, changes = universe_of(problem)
+    universe, changes = universe_of(problem, most_elements(problem.relation))
     if strategy is not None:
         rows = brought(strategy, universe, changes, "strategy_laplace")
         found = evaluated(problem, universe, changes, fit_to_budgets(rows, changes, "rows of the caller"))
     else:
+        if (seconds := _work(Sizes(problem))) > 2:
+            announce(f"a strategy for {len(universe)} elements, about {seconds:.0f} s")
         found = searched(problem, universe, changes, steps, starts)
     bound = None
     if problem.loss == "squared":
@@ -54,11 +59,11 @@ def design_strategy(
     return frozen_strategy(problem, universe, changes, found.point, bound)
 
 
-def universe_of(problem: Problem) -> tuple[Classes, Changes]:
+def universe_of(problem: Problem, most: int = ELEMENTS) -> tuple[Classes, Changes]:
     """The elements that budgets let anybody tell apart, and their protected changes; `DesignFailed` where there is nothing to
-    measure, or too much."""
-    if (elements := problem.relation.size) > ELEMENTS:
-        raise DesignFailed(f"strategy_laplace: {elements} elements, more than {ELEMENTS}; use ellipsoid or laplace.")
+    measure, or more than `most` elements."""
+    if (elements := problem.relation.size) > most:
+        raise DesignFailed(f"strategy_laplace: {elements} elements, more than {most}; use ellipsoid or laplace.")
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     universe = classes(problem)
@@ -68,6 +73,12 @@ def universe_of(problem: Problem) -> tuple[Classes, Changes]:
             "strategy_laplace: no protected change moves an answer, so there is nothing to measure; use laplace."
         )
     return universe, changes
+
+
+def most_elements(relation: Relation) -> int:
+    """How many elements are begun with: more where every change is a record that appears, so that strategies of unit columns
+    are searched, not all rows."""
+    return UNIT_ELEMENTS if isinstance(relation, AddRemove) else ELEMENTS
 
 
 def brought(strategy: object, universe: Classes, changes: Changes, family: str) -> Floats:
@@ -156,7 +167,7 @@ def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coor
 def _work(sizes: Sizes) -> float:
     """Seconds, of a few p-identity searches where records appear, of some fifty descents over all changes elsewhere, whose
     iterations are cut where these are many."""
-    if sizes.elements > ELEMENTS:
+    if sizes.elements > most_elements(sizes.problem.relation):
         return 0.0
     if isinstance(sizes.problem.relation, AddRemove) and sizes.dimension > RANDOM_DIMENSION:
         return 0.1 + 2e-5 * sizes.elements**2

@@ -1,0 +1,71 @@
+"""What a design costs is said, or refused, before the work is begun."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from designer import DesignFailed, Problem, Workload, design, metrics
+from designer.certified.sensitivity import SensitivitySet
+from designer.progress import showing_progress
+
+
+def places(elements: int, queries: int) -> Problem:
+    at = np.random.default_rng(0).random((elements, 2))
+    return Problem(Workload.random(queries, elements, seed=1), metrics.euclidean(at))
+
+
+def test_the_greedy_split_refuses_before_it_writes_pairs_out() -> None:
+    with (
+        patch.object(SensitivitySet, "all_pairs", side_effect=AssertionError("pairs were written out")),
+        pytest.raises(DesignFailed, match=r"199,990,000 pairs with 4 answers each .* 6\.4 GB .* use laplace"),
+    ):
+        design(places(20_000, 4), "strategy_3")
+
+
+def test_the_greedy_split_says_how_long_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    with patch("designer.designing.families.laplace.SPLIT", 1e-3), showing_progress():
+        made = design(places(60, 3), "strategy_3")
+    assert "strategy_3: 1,770 pairs with 3 answers each are written out and split, up to 21 s" in capsys.readouterr().err
+    assert made.loss >= design(places(60, 3), "laplace").loss
+
+
+@pytest.mark.parametrize(("family", "searches"), [("strategy_1", 4), ("strategy_2", 1), ("uniform_budget", 2)])
+def test_baselines_say_how_many_searches_they_make(family: str, searches: int, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = design(places(60, 3), family).loss
+    with patch("designer.question.nearness.SCANNED", 0), showing_progress():
+        assert design(places(60, 3), family).loss == pytest.approx(expected, rel=1e-12)
+    assert f"{family}: {searches} searches among 1.8e+03 pairs" in capsys.readouterr().err
+
+
+def test_a_hull_says_how_it_grows_and_how_long_its_proof_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    with patch("designer.designing.families.k_norm.PROOF", 1.0), showing_progress():
+        made = design(places(60, 3), "k_norm")
+    told = capsys.readouterr().err
+    assert "simplices are proven in exact integers, about" in told
+    assert "at least 0 lie outside" in told
+    assert made.privacy.holds
+
+
+def test_a_hull_that_grows_from_searches_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with patch("designer.designing.families.k_norm.PAIRS", 100), showing_progress():
+        design(places(60, 3), "k_norm")
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("round ")]
+    assert told[0].startswith("round 1 of at most 60") and "a search took" in told[0]
+    assert "up to 0 outside" in told[-1] or "e-" in told[-1]
+
+
+def test_strategies_of_records_that_appear_reach_further_than_others(capsys: pytest.CaptureFixture[str]) -> None:
+    sums, changing = Workload.prefix(16), metrics.uniform(16, 1.0)
+    expected = design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace").loss
+    with patch("designer.designing.families.strategy_laplace.ELEMENTS", 10):
+        assert design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace").loss == expected
+        with pytest.raises(DesignFailed, match="16 elements, more than 10"):
+            design(Problem(sums, changing), "strategy_laplace")
+    with patch("designer.designing.families.strategy_laplace.UNIT_ELEMENTS", 10), pytest.raises(DesignFailed, match="than 10"):
+        design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace")
+    with patch("designer.designing.families.strategy_laplace._work", lambda sizes: 33.0), showing_progress():
+        design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace")
+    assert "a strategy for 16 elements, about 33 s" in capsys.readouterr().err
