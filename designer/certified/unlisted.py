@@ -98,8 +98,8 @@ class UnlistedSet(SensitivitySet):
         return (np.count_nonzero(apart, axis=1) == 1) & (np.frexp(entries)[0] == 0.5), columns, entries
 
     def _cell_weights(self, norm: Norm) -> Floats | None:
-        """The weight of each element, (N,), whose products are exact, where the rows that a weighted norm hears count one element
-        each, and none twice; None elsewhere."""
+        """The weight of each element, (N,), whose products are exact, where the rows that a weighted norm hears count one
+        element each, and none twice; None elsewhere."""
         if norm.map.ndim != 1:
             return None
         heard = ~norm.silent
