@@ -2,8 +2,8 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.growth [--small] [words of names ...] [--json FILE]
 
-Every file of this folder that has ``CASES`` takes part. The figures of the last full run are in ``benchmarks/growth.json``;
-cases that are measured anew replace theirs there.
+Every file of this folder that has ``CASES`` takes part. With ``--json`` the figures are kept in a file, where cases that are
+measured anew replace theirs.
 """
 
 from __future__ import annotations

@@ -274,7 +274,7 @@ def best_of_all(
             continue
         start = time.perf_counter()
         try:
-            with deadline.running(best is not None):
+            with deadline.running(way, best is not None):
                 candidate = own(way)
                 tried[way.name] = f"loss {_measured(candidate)} in {time.perf_counter() - start:.2f} s"
         except Exception as failure:

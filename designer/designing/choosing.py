@@ -18,7 +18,7 @@ from designer.designing.least_noise import Limit, limit
 from designer.designing.problem import Problem
 from designer.designing.sizes import Sizes
 from designer.errors import Refusal
-from solvers.deadline import time_limit
+from solvers.deadline import OutOfTime, time_limit
 
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
 AUTO_ELEMENTS = 5000
@@ -136,11 +136,12 @@ class Deadline:
             return f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
         if best is None:
             return ""
-        if way.seconds > CHEAP and self.gap and not way.family.biased and (why := self._no_room(best)):
-            return f"not started: {why}"
         left = self.left
         if left <= 0:
             return f"not started: {self.seconds:g} s were over"
+        if way.seconds > CHEAP and self.gap and not way.family.biased and (why := self._no_room(best)):
+            return f"not started: {why}"
+        left = self.left
         if way.seconds > max(left, CHEAP):
             return f"not started: {way.about}, and {left:.2g} s of {self.seconds:g} s were left"
         return ""
@@ -149,8 +150,9 @@ class Deadline:
         """Why no noise can lose much less than `best`, or an empty text."""
         if not self._limit:
             try:
-                self._limit.append(limit(self.problem))
-            except (Refusal, ArithmeticError, ValueError):
+                with time_limit(max(self.left / 3, CHEAP)):
+                    self._limit.append(limit(self.problem))
+            except (Refusal, ArithmeticError, ValueError, OutOfTime):
                 self._limit.append(None)
         (known,) = self._limit
         if known is None or best > known.value * (1 + ROOM):
@@ -158,12 +160,14 @@ class Deadline:
         return f"no additive noise loses less than {known.value:.6g} ({known.theorem}), and {best:.6g} is reached"
 
     @contextmanager
-    def running(self, ends: bool) -> Iterator[None]:
-        """Searches within this block end when the time is over, if there is a mechanism already."""
+    def running(self, way: Way, ends: bool) -> Iterator[None]:
+        """Searches within this block end when the time is over, if there is a mechanism already: a third of all the time where
+        the way was thought to take a moment."""
         if not ends:
             yield
             return
-        with time_limit(max(self.left, CHEAP)):
+        own = self.left if way.seconds > CHEAP else min(self.left, self.seconds / 3)
+        with time_limit(max(own, CHEAP)):
             yield
 
 

@@ -113,7 +113,7 @@ def compare(problem: Problem, families: Sequence[str] | None = None, *, seconds:
             rows.append(_empty_row(way.name, why))
             continue
         try:
-            with deadline.running(families is None and bool(designs)):
+            with deadline.running(way, families is None and bool(designs)):
                 made = design(problem, way.family.name, **way.options)
                 rows.append(_row(way.name, made, reference, least) | {"note": "; ".join(notes)})
         except Exception as failure:

@@ -195,7 +195,7 @@ def _by_family(
             continue
         make = maker(way.family.name, way.options)
         try:
-            with deadline.running(bool(found)):
+            with deadline.running(way, bool(found)):
                 found.append((factor_of_family(problem, targets, way.family.name, make, step), make))
             rows.append(_found(found[-1][0], way.name))
         except InvalidProblem:

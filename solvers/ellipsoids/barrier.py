@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from solvers.deadline import is_over
 from solvers.ellipsoids.dual import DualPoint
 from solvers.ellipsoids.rows import Array, Rows, VectorRows
 
@@ -33,12 +34,13 @@ def centre_start(rows: Rows, queries: VectorRows) -> DualPoint:
 
 
 def follow_path(rows: Rows, queries: VectorRows, tolerance: float, max_iterations: int) -> tuple[DualPoint, DualPoint, int]:
-    """The iterate of smallest value, the iterate of largest bound, and the number of Newton steps."""
+    """The iterate of smallest value, the iterate of largest bound, and the number of Newton steps; at a time limit,
+    those so far."""
     point = centre_start(rows, queries)
     slack = 1.0 - point.slope
     best, prover, step = point, point, 0
     for step in range(1, max_iterations + 1):
-        if best.value - prover.bound <= tolerance * best.value:
+        if best.value - prover.bound <= tolerance * best.value or is_over():
             return best, prover, step - 1
         try:
             point, slack = newton_step(point, slack, rows, queries)

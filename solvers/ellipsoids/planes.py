@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from solvers.deadline import is_over
 from solvers.ellipsoids.barrier import DIRECT_ROWS, follow_path, is_direct
 from solvers.ellipsoids.dual import DualPoint
 from solvers.ellipsoids.rows import Rows, VectorRows
@@ -91,7 +92,7 @@ def cut(rows: Rows, queries: VectorRows, scan: Scan, tolerance: float, max_itera
         candidate = Found(found.point, found.worst * max(worst, 1.0), prover, steps, method)
         best = candidate if best is None or candidate.value <= best.value else best
         solved = best.value - prover.bound <= tolerance * best.value
-        if solved or (not more.count and found.value - found.bound <= tolerance * found.value):
+        if solved or is_over() or (not more.count and found.value - found.bound <= tolerance * found.value):
             break
         # Rows at half their length do not bind and hardly ever come back; without them the Newton systems stay small.
         # A cost that all but ignores a direction may leave no such row along it: then all rows stay, because they must span.
