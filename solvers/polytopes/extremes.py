@@ -169,7 +169,8 @@ def on_an_ellipsoid(vertices: NDArray[np.float64]) -> bool:
 
 
 def without_twins(vertices: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """One of each group of rows that are equal up to sign; blocked products may round equal rows differently."""
+    """One of each group of `rows` (M,) of `vertices` (V, s) that are equal up to sign; blocked products may round equal rows
+    differently."""
     lead = vertices[rows, np.argmax(vertices[rows] != 0.0, axis=1)]
     _, first = np.unique(vertices[rows] * np.sign(lead)[:, None] + 0.0, axis=0, return_index=True)
     return rows[np.sort(first)]
