@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from designer.additive.interface import CONFIDENCE, Falloff, Mechanism
 from designer.additive.margins import answer_margins
 from designer.additive.noise import Noise, noise_for, require_sampler, require_weights
 from designer.additive.projection import IMPLIED, PROJECTED, asks_for_projection, projected_counts
-from designer.additive.release import Release, nearest_float
+from designer.additive.release import Release, answers_of, determines, kept_rows
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
@@ -275,21 +275,25 @@ class AdditiveMechanism(Mechanism):
         """
         exact = exact_answers(self.integers, counts(histogram, self.universe))
         noise = self.noise.draw(1, SystemEntropy())[0]
-        noisy = [int(a) + int(z) for a, z in zip(exact, noise, strict=True)]
-        answers = np.array([nearest_float(v * self.grid.step(k)) for k, v in enumerate(noisy)])
-        if self.reconstruction is not None:
-            answers = self.reconstruction @ answers
-        return Release(frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, kept=self._kept())
+        return self.released([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])
 
-    def _kept(self) -> Floats | None:
-        """The rows of the public statistics that no noise enters, (q, N),
-        where every element is counted under an invariant; None elsewhere."""
-        if self.relation.single_records or not self.workload.is_identity:
-            return None
-        public, heard = self.relation.public_rows(), ~self.norm.silent
-        rebuilt = np.eye(len(heard)) if self.reconstruction is None else self.reconstruction
-        noise = np.abs(public @ rebuilt[:, heard]).max(axis=1, initial=0.0)
-        return frozen(public[noise <= 1e-9 * np.abs(public).max() * np.abs(rebuilt).max()])
+    def released(self, multiples: Sequence[int]) -> Release:
+        """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
+        answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
+        told = tuple(multiples) if self.tells_multiples else None
+        counted = not self.relation.single_records and self.workload.is_identity
+        kept = kept_rows(self.relation.public_rows(), self.heard, self.reconstruction) if counted else None
+        return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, kept=kept, multiples=told)
+
+    @property
+    def heard(self) -> NDArray[np.bool_]:
+        """The measured coordinates that carry noise, (R,)."""
+        return np.asarray(~self.norm.silent)
+
+    @cached_property
+    def tells_multiples(self) -> bool:
+        """Whether a release holds the multiples: it tells nothing exactly that its answers do not."""
+        return self.projected or determines(self.reconstruction, self.heard)
 
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
         """`size` draws of the noise in the K answers, (size, K)."""

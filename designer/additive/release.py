@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from designer.additive.grid import Grid
 from designer.additive.nearest_tables import NearestTable, nearest_table
 from designer.certified.guarantee import Guarantee
+from designer.engines.row_unit import RowUnit
 from designer.invariants.statistics import Statistics
-from designer.values.arrays import Floats
+from designer.values.arrays import Floats, frozen
 
 
 def nearest_float(value: Fraction) -> float:
@@ -23,11 +27,42 @@ def nearest_float(value: Fraction) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def answers_of(multiples: Sequence[int], grid: Grid, reconstruction: Floats | None) -> Floats:
+    """The answers, (K,), that follow from noisy multiples of the steps, (R,). reconstruction: (K, R); None for the identity."""
+    measured = np.array([nearest_float(number * grid.step(k)) for k, number in enumerate(multiples)])
+    return measured if reconstruction is None else np.asarray(reconstruction @ measured)
+
+
+def determines(reconstruction: Floats | None, heard: NDArray[np.bool_]) -> bool:
+    """Whether the answers determine every measured number that carries no noise, once those with noise are known.
+
+    reconstruction: (K, R); None for the identity. heard: (R,), which carry noise. False above 2^22 entries, unseen.
+    """
+    if reconstruction is None or heard.all():
+        return True
+    if reconstruction.size > 2**22:
+        return False
+    noisy = np.linalg.matrix_rank(reconstruction[:, heard]) if heard.any() else 0
+    return bool(np.linalg.matrix_rank(reconstruction) == noisy + int((~heard).sum()))
+
+
+def kept_rows(public: Floats, heard: NDArray[np.bool_], reconstruction: Floats | None) -> Floats:
+    """Those of the public statistics that no noise enters where every element is counted, (q, N).
+
+    public: (p, N), statistics that no protected change moves. heard: (R,). reconstruction: (N, R); None for the identity.
+    """
+    rebuilt = np.eye(len(heard)) if reconstruction is None else reconstruction
+    noise = np.abs(public @ rebuilt[:, heard]).max(axis=1, initial=0.0)
+    return frozen(public[noise <= 1e-9 * np.abs(public).max() * np.abs(rebuilt).max()])
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     """Noisy answers, (K,), with the guarantee they carry and the fingerprint of the mechanism that made them.
 
     kept: statistics of the answers, (q, K), that carry no noise: those of the true counts; None where none are known.
+    multiples: the noisy whole multiples of the steps themselves, (R,), which the answers follow from; None where the answers
+    do not determine all of them, and for mechanisms without steps. row: what one row was, of releases from a table.
     """
 
     answers: Floats
@@ -35,6 +70,8 @@ class Release:
     guarantee: Guarantee
     fingerprint: str
     kept: Floats | None = field(default=None, kw_only=True)
+    multiples: tuple[int, ...] | None = field(default=None, kw_only=True)
+    row: RowUnit | None = field(default=None, kw_only=True)
 
     def consistent(self, invariant: Statistics, totals: object, **options: Any) -> NearestTable:
         """The nearest table with published statistics, nonnegative and integer as asked: see
