@@ -138,8 +138,8 @@ def test_json_is_complete(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert released["guarantee"] == saved["guarantee"]
     verified = data("verify", spec)
     assert verified == {**saved["certificate"], "fingerprint": saved["fingerprint"]} and verified["holds"]
-    compared = data("compare", problem, "--seconds", 15)
-    automatic = data("design", problem, "--family", "auto", "--seconds", 5)
+    compared = data("compare", problem, "--seconds", 4)
+    automatic = data("design", problem, "--family", "auto", "--seconds", 4)
     losses = {row["family"]: row["loss"] for row in compared["rows"] if row["loss"] is not None}
     assert 0 < compared["limit"]["value"] <= min(losses.values()) and compared["limit"]["reason"].startswith("T")
     tried = automatic["provenance"]["tried"]
