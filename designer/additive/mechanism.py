@@ -279,8 +279,10 @@ class AdditiveMechanism(Mechanism):
 
     def released(self, multiples: Sequence[int]) -> Release:
         """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
-        answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
-        told = tuple(multiples) if self.tells_multiples else None
+        answers, told = (
+            answers_of(multiples, self.grid, self.reconstruction),
+            tuple(multiples) if self.tells_multiples else None,
+        )
         counted = not self.relation.single_records and self.workload.is_identity
         kept = kept_rows(self.relation.public_rows(), self.heard, self.reconstruction) if counted else None
         return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, kept=kept, multiples=told)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.additive.grid import Grid
 from designer.additive.release import Release
-from designer.certified.release_form import BY_NAME, RESTORE, ReleaseForm, told, whole_numbers
+from designer.certified.release_form import BY_NAME, RESTORE, ReleaseForm, ReleaseKeys, told, whole_numbers
 from designer.errors import InvalidSpec
 from designer.question.relation import Relation
 from designer.question.workload import Workload
@@ -52,7 +52,7 @@ class OnAGrid(Protocol):
 class GridForm(ReleaseForm[OnAGrid, Release]):
     """Answers by the names of their queries."""
 
-    schema = {"answers": BY_NAME, "standard_errors": BY_NAME, "measured": MEASURED}
+    schema: ClassVar[ReleaseKeys] = {"answers": BY_NAME, "standard_errors": BY_NAME, "measured": MEASURED}
     checked = (
         "Every measured number is a whole multiple of its step, and on the coset that the noise can reach.",
         "Every answer, standard error and exactly published statistic is the one that follows from these multiples.",

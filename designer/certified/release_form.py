@@ -16,8 +16,21 @@ from numpy.typing import NDArray
 
 from designer.errors import InvalidSpec
 from designer.values.checks import shown
-from designer.values.schema import SIGNED_RATIONAL, Fragment, Named, Schema, either, list_of, number, one_of, record, text, whole
+from designer.values.schema import (
+    SIGNED_RATIONAL,
+    Fragment,
+    Named,
+    Schema,
+    either,
+    list_of,
+    number,
+    one_of,
+    record,
+    text,
+    whole,
+)
 
+ReleaseKeys = Mapping[str, Fragment]
 M = TypeVar("M")
 R = TypeVar("R")
 
@@ -43,7 +56,7 @@ class ReleaseForm(ABC, Generic[M, R]):
     that follows it settle, and what they leave open, in sentences.
     """
 
-    schema: ClassVar[Mapping[str, Fragment]]
+    schema: ClassVar[ReleaseKeys]
     checked: ClassVar[tuple[str, ...]]
 
     @abstractmethod

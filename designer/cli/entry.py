@@ -1,4 +1,4 @@
-"""The command line: design, compare, budget, release, sample, verify, report, show.
+"""The command line: design, compare, budget, release, sample, verify, report, show, keys, sign.
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 130 interrupted.
@@ -19,6 +19,7 @@ from designer import progress
 from designer.cli.design_commands import add_design_commands
 from designer.cli.options import Commands
 from designer.cli.release_commands import add_release_commands
+from designer.cli.signing_commands import add_signing_commands
 from designer.cli.spec_commands import add_spec_commands
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.values.checks import shown
@@ -110,4 +111,5 @@ def parser() -> argparse.ArgumentParser:
     add_design_commands(commands)
     add_release_commands(commands)
     add_spec_commands(commands)
+    add_signing_commands(commands)
     return top

@@ -5,20 +5,21 @@ from __future__ import annotations
 import argparse
 import glob
 import io
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from designer.certified.specified import Released, Specified
-from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
+from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
+from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
 from designer.errors import InvalidProblem
 from designer.files.data_files import read_histogram
+from designer.files.releases import release_document
 from designer.report import cautions
 from designer.tables.csv_rows import Marks
 from designer.tables.opening import open_table
-from designer.values.json_text import plain
+from designer.values.json_text import readable_text
 from designer.values.output import write_whole
 from designer.values.printing import printed
 
@@ -32,6 +33,7 @@ def add_release_commands(commands: Commands) -> None:
     made.set_defaults(confidential=True)
     _add_data_options(made)
     add_output(made, "-o", "also save the release (JSON)")
+    add_sign_options(made)
     made = commands.add("sample", _sample, "draw noise for simulation; never a release", SPEC)
     made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
     made.add_argument("--seed", type=int, help="make the simulation repeatable")
@@ -55,14 +57,13 @@ def _add_data_options(made: argparse.ArgumentParser) -> None:
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
     tables = [Path(name) for name in glob.glob(str(options.table))] if options.table else []
     check_output(options, [path for path in (options.file, options.histogram, options.table, *tables) if path])
-    mechanism = loaded(options)
+    mechanism, key = loaded(options), signing_key(options)
     released = _released(mechanism, options)
-    data = {**released.to_dict(), **caution_data(mechanism)}
+    data = release_document(mechanism, released)
     if options.output:
-        text = json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n"
-        write_whole(options.output, text, replace=options.force)
-    answers = mechanism.answer_lines(released)
-    return "\n".join([*cautions(mechanism), *answers, "", released.guarantee.to_text()]), data
+        write_whole(options.output, readable_text(data), replace=options.force)
+    answers = [*mechanism.answer_lines(released), "", released.guarantee.to_text()]
+    return "\n".join([*cautions(mechanism), *answers, *signed_line(options, key)]), data
 
 
 def _released(mechanism: Specified, options: argparse.Namespace) -> Released:

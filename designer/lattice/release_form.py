@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from designer.additive.release_form import known_statistics
-from designer.certified.release_form import BY_NAME, RESTORE, ReleaseForm, named_whole_numbers, told
-from designer.errors import InvalidSpec
+from designer.certified.release_form import BY_NAME, RESTORE, ReleaseForm, ReleaseKeys, named_whole_numbers, told
+from designer.errors import DesignFailed, InvalidSpec
 from designer.lattice.mechanism import LatticeMechanism
 from designer.lattice.release import LatticeRelease
+from designer.values.schema import noted, or_null, whole
 
 
 class LatticeForm(ReleaseForm[LatticeMechanism, LatticeRelease]):
     """A table by the names of its elements, and the answers from it."""
 
-    schema = {"answers": BY_NAME, "standard_errors": BY_NAME, "table": {"type": "object", "additionalProperties": {"type": "integer"}}}
+    schema: ClassVar[ReleaseKeys] = {
+        "answers": BY_NAME,
+        "standard_errors": noted("Null where no bound of the noise in an answer is proven.", or_null(BY_NAME)),
+        "table": {"type": "object", "additionalProperties": whole()},
+    }
     checked = (
         "The table is one of whole numbers with the published statistics that the file states, so it is on the lattice of the "
         "noise around any table with these; elements that no record can have count 0, and no statistic is below what counts "
@@ -24,10 +29,9 @@ class LatticeForm(ReleaseForm[LatticeMechanism, LatticeRelease]):
     )
 
     def content(self, mechanism: LatticeMechanism, released: LatticeRelease) -> dict[str, Any]:
-        errors = mechanism.standard_errors().tolist()
         return {
             "answers": dict(zip(released.queries, released.answers.tolist(), strict=True)),
-            "standard_errors": dict(zip(released.queries, errors, strict=True)),
+            "standard_errors": _errors(mechanism),
             "table": dict(zip(released.elements, released.table, strict=True)),
         }
 
@@ -50,6 +54,14 @@ class LatticeForm(ReleaseForm[LatticeMechanism, LatticeRelease]):
 
     def unchecked(self, mechanism: LatticeMechanism) -> tuple[str, ...]:
         return ("Whether the published statistics are those of the data: compare them with what was published elsewhere.",)
+
+
+def _errors(mechanism: LatticeMechanism) -> dict[str, float] | None:
+    """Standard errors by the names of the queries; None where a chain, or a norm, has no proven bound."""
+    try:
+        return dict(zip(mechanism.workload.queries, mechanism.standard_errors().tolist(), strict=True))
+    except DesignFailed:
+        return None
 
 
 def _total(row: Any, table: Any) -> int:

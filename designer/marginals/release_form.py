@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from designer.certified.release_form import RESTORE, ReleaseForm, told, whole_table
+from designer.certified.release_form import RESTORE, ReleaseForm, ReleaseKeys, told, whole_table
 from designer.errors import InvalidSpec
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.release import MarginalRelease
@@ -24,10 +24,10 @@ CATEGORIES = noted("The values of each attribute, in order.", {"type": "object",
 class MarginalForm(ReleaseForm[MarginalMechanism, MarginalRelease]):
     """Tables by the names of their attributes, and the contrasts that they come from."""
 
-    schema = {
+    schema: ClassVar[ReleaseKeys] = {
         "categories": CATEGORIES,
         "tables": list_of(
-            record({"attributes": ATTRIBUTES, **{key: NESTED for key in ("counts", "variances", "standard_errors")}})
+            record({"attributes": ATTRIBUTES, **dict.fromkeys(("counts", "variances", "standard_errors"), NESTED)})
         ),
         "residuals": list_of(record({"attributes": ATTRIBUTES, "values": NESTED})),
     }
@@ -53,7 +53,7 @@ class MarginalForm(ReleaseForm[MarginalMechanism, MarginalRelease]):
         found = []
         for subset, table in _exact_tables(mechanism, released).items():
             names = " x ".join(mechanism.workload.names(subset)) or "number of records"
-            found.append(told(names, np.rint(table).astype(object).tolist() if subset else round(float(table))))
+            found.append(told(names, np.rint(table).astype(np.int64).tolist()))
         return found
 
     def rebuilt(self, mechanism: MarginalMechanism, content: Mapping[str, Any]) -> MarginalRelease:

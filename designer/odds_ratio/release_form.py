@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
-from designer.certified.release_form import RESTORE, ReleaseForm, told
+from designer.certified.release_form import RESTORE, ReleaseForm, ReleaseKeys, told
 from designer.errors import InvalidSpec
 from designer.odds_ratio.odds_ratio_test import OddsRatioRelease, OddsRatioTest
 from designer.values.schema import SIGNED_RATIONAL, either, list_of, number, one_of, or_null
@@ -19,7 +19,7 @@ P_VALUE = number(least=0, most=1)
 class OddsRatioForm(ReleaseForm[OddsRatioTest, OddsRatioRelease]):
     """The noisy count with its standard error where the law has one in closed form, p-values and limits."""
 
-    schema = {
+    schema: ClassVar[ReleaseKeys] = {
         "statistic": SIGNED_RATIONAL,
         "standard_error": or_null(number(least=0)),
         "p_greater": P_VALUE,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from designer.certified.release_form import RESTORE, ReleaseForm
+from designer.certified.release_form import RESTORE, ReleaseForm, ReleaseKeys
 from designer.errors import InvalidSpec
 from designer.selection.mechanism import Choice, Selection
 from designer.values.schema import PLACE, text
@@ -14,7 +14,7 @@ from designer.values.schema import PLACE, text
 class ChoiceForm(ReleaseForm[Selection, Choice]):
     """The name of the candidate and its place among the candidates."""
 
-    schema = {"choice": text(), "index": PLACE}
+    schema: ClassVar[ReleaseKeys] = {"choice": text(), "index": PLACE}
     checked = ("The choice is one of the candidates, at its place.",)
 
     def content(self, mechanism: Selection, released: Choice) -> dict[str, Any]:

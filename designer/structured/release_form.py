@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from designer.certified.release_form import RESTORE, ReleaseForm, whole_table
+from designer.certified.release_form import RESTORE, ReleaseForm, ReleaseKeys, whole_table
 from designer.errors import InvalidSpec
 from designer.structured.mechanism import StructuredMechanism
 from designer.structured.release import StructuredRelease
@@ -16,7 +16,7 @@ from designer.values.schema import NAMES, list_of, noted, number, record, text
 class StructuredForm(ReleaseForm[StructuredMechanism, StructuredRelease]):
     """The noisy products by the names of their attributes, with the standard error of each of their numbers."""
 
-    schema = {
+    schema: ClassVar[ReleaseKeys] = {
         "categories": noted("The values of each attribute, in order.", {"type": "object", "additionalProperties": NAMES}),
         "blocks": list_of(
             record(

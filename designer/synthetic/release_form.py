@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from designer.certified.release_form import BY_NAME, RESTORE, ReleaseForm, told, whole_numbers
+from designer.certified.release_form import BY_NAME, RESTORE, ReleaseForm, ReleaseKeys, told, whole_numbers
 from designer.errors import InvalidSpec
 from designer.synthetic.multiplicative import MWEM
 from designer.synthetic.releases import Round, SyntheticRelease
 from designer.synthetic.small_databases import SmallDB
 from designer.values.schema import NAMES, PLACE, list_of, number, record, text, whole
 
-HISTOGRAM = {"elements": NAMES, "histogram": list_of(number()), "answers": BY_NAME}
+HISTOGRAM: ReleaseKeys = {"elements": NAMES, "histogram": list_of(number()), "answers": BY_NAME}
 ROUNDS = list_of(
     record(
         {
@@ -34,7 +34,7 @@ NO_ERRORS = "How far the answers are off: it depends on the data, so that no sta
 class MultiplicativeForm(ReleaseForm[MWEM, SyntheticRelease]):
     """A synthetic histogram with the transcript it was learnt from; standard errors are those of the measurements."""
 
-    schema = {**HISTOGRAM, "rounds": ROUNDS}
+    schema: ClassVar[ReleaseKeys] = {**HISTOGRAM, "rounds": ROUNDS}
     checked = (
         "Every round measured a query of the mechanism, in whole steps of the grid, with the noise of its share; a query "
         "without noise is within what counts can give.",
@@ -78,7 +78,7 @@ class MultiplicativeForm(ReleaseForm[MWEM, SyntheticRelease]):
 class SmallDatabaseForm(ReleaseForm[SmallDB, SyntheticRelease]):
     """A histogram that was chosen among those of a few records, scaled to all records."""
 
-    schema = {**HISTOGRAM, "rounds": ROUNDS, "candidate": PLACE}
+    schema: ClassVar[ReleaseKeys] = {**HISTOGRAM, "rounds": ROUNDS, "candidate": PLACE}
     checked = ("The histogram is one of the candidates, and its answers follow from it.",)
 
     def content(self, mechanism: SmallDB, released: SyntheticRelease) -> dict[str, Any]:

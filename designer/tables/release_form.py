@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from designer.certified.release_form import NUMBER, RESTORE, ReleaseForm, whole_numbers
+from designer.certified.release_form import NUMBER, RESTORE, ReleaseForm, ReleaseKeys, whole_numbers
 from designer.errors import InvalidSpec
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.groups import Groups, Labels
@@ -36,7 +36,9 @@ ANSWER = record(
 class TableForm(ReleaseForm[TablePlan, TableRelease]):
     """The answers of every query, a row for each group."""
 
-    schema = {"answers": noted("By the names of the queries.", {"type": "object", "additionalProperties": ANSWER})}
+    schema: ClassVar[ReleaseKeys] = {
+        "answers": noted("By the names of the queries.", {"type": "object", "additionalProperties": ANSWER})
+    }
     checked = (
         "Every query and every public group of the plan is answered, and no other; groups that were found have as many "
         "labels as the plan has columns, are in order, and are the same in every query of their level.",
@@ -63,7 +65,9 @@ class TableForm(ReleaseForm[TablePlan, TableRelease]):
         return TableRelease(made, mechanism.guarantee, mechanism.fingerprint)
 
     def unchecked(self, mechanism: TablePlan) -> tuple[str, ...]:
-        errors = "Standard errors of quantiles, of averages and of sums whose noise depends on the sum: none follow from the law."
+        errors = (
+            "Standard errors of quantiles, of averages and of sums whose noise depends on the sum: none follow from the law."
+        )
         sought = "Whether every group that is there was found: the noise decides."
         return (errors, sought) if any(level.selection for level in mechanism.levels) else (errors,)
 
@@ -83,7 +87,9 @@ def _keys_of(query: Aggregated, given: Any) -> tuple[Labels, ...]:
     )
     keys = tuple(map(tuple, given)) if listed else ()
     if not listed or list(keys) != sorted(set(keys)):
-        raise InvalidSpec(f"answers.{shown(query.name)}.keys: are no groups in order, each once, of the plan's columns; {RESTORE}")
+        raise InvalidSpec(
+            f"answers.{shown(query.name)}.keys: are no groups in order, each once, of the plan's columns; {RESTORE}"
+        )
     return keys
 
 
