@@ -243,13 +243,6 @@ class AdditiveMechanism(Mechanism):
     def ball_words(self) -> str:
         return self.norm.proof_words
 
-    @property
-    def noise_words(self) -> str:
-        """The law of the noise in words."""
-        law = promise.LAWS[self.falloff].format(norm=self.norm.sentence)
-        after = "" if self.reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
-        return f"{law}{after}"
-
     def rounding(self) -> Floats:
         """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
         return np.asarray(np.abs(self.effective - self.workload.dense()).max(axis=1))
@@ -279,12 +272,9 @@ class AdditiveMechanism(Mechanism):
 
     def released(self, multiples: Sequence[int]) -> Release:
         """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
-        answers, told = (
-            answers_of(multiples, self.grid, self.reconstruction),
-            tuple(multiples) if self.tells_multiples else None,
-        )
-        counted = not self.relation.single_records and self.workload.is_identity
-        kept = kept_rows(self.relation.public_rows(), self.heard, self.reconstruction) if counted else None
+        answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
+        told = tuple(multiples) if self.tells_multiples else None
+        kept = kept_rows(self.relation, self.workload, self.heard, self.reconstruction)
         return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, kept=kept, multiples=told)
 
     @property
@@ -366,13 +356,14 @@ class AdditiveMechanism(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
+        law = promise.law_words(self.falloff, self.norm, self.reconstruction)
         return Guarantee(
             unit=promise.protected_unit(self.relation, self.delta),
             relation=self.relation.sentence(),
             unprotected=self._unprotected(),
             notion=promise.notion_words(self.falloff, self.delta),
             parameters=self._parameters(),
-            mechanism=f"Family {self.family}: integer noise on a grid, {self.noise_words}.",
+            mechanism=f"Family {self.family}: integer noise on a grid, {law}.",
             sampling=promise.SAMPLING[self.falloff],
             floating_point=FLOATING_POINT,
             timing=TIMING,

@@ -16,6 +16,8 @@ from designer.additive.nearest_tables import NearestTable, nearest_table
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.invariants.statistics import Statistics
+from designer.question.relation import Relation
+from designer.question.workload import Workload
 from designer.values.arrays import Floats, frozen
 
 
@@ -46,12 +48,12 @@ def determines(reconstruction: Floats | None, heard: NDArray[np.bool_]) -> bool:
     return bool(np.linalg.matrix_rank(reconstruction) == noisy + int((~heard).sum()))
 
 
-def kept_rows(public: Floats, heard: NDArray[np.bool_], reconstruction: Floats | None) -> Floats:
-    """Those of the public statistics that no noise enters where every element is counted, (q, N).
-
-    public: (p, N), statistics that no protected change moves. heard: (R,). reconstruction: (N, R); None for the identity.
-    """
-    rebuilt = np.eye(len(heard)) if reconstruction is None else reconstruction
+def kept_rows(relation: Relation, workload: Workload, heard: NDArray[np.bool_], reconstruction: Floats | None) -> Floats | None:
+    """The rows of the public statistics that no noise enters, (q, N), where every element is counted under an invariant;
+    None elsewhere. heard: (R,), which carry noise. reconstruction: (N, R); None for the identity."""
+    if relation.single_records or not workload.is_identity:
+        return None
+    public, rebuilt = relation.public_rows(), np.eye(len(heard)) if reconstruction is None else reconstruction
     noise = np.abs(public @ rebuilt[:, heard]).max(axis=1, initial=0.0)
     return frozen(public[noise <= 1e-9 * np.abs(public).max() * np.abs(rebuilt).max()])
 

@@ -94,7 +94,7 @@ def _passphrase(options: argparse.Namespace) -> str | None:
 
 
 def _keys(options: argparse.Namespace) -> tuple[str, Any]:
-    """Keys for signatures: `keys new KEYFILE` writes a private key that its owner alone can read, and KEYFILE.pub for others."""
+    """Keys for signatures: `keys new KEYFILE` writes a private key that only its owner can read, and KEYFILE.pub for all."""
     if options.action == "show":
         public = PublicKey.read(options.file)
         return f"{printed(options.file)}: {public.fingerprint}", {"key": public.digits, "key_fingerprint": public.fingerprint}

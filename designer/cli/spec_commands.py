@@ -39,9 +39,7 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
         return _verify_release(options)
     spec = read_json(options.file)
     if is_release(spec):
-        raise InvalidSpec(
-            f"file: {printed(options.file)} is a release; give the spec before it: verify SPEC {options.file.name}."
-        )
+        raise InvalidSpec(f"file: {printed(options.file)} is a release; give its spec before it: verify SPEC RELEASE.")
     mechanism = from_spec(spec, allow_vacuous=options.allow_vacuous)
     signer = asked_signer(options, options.file, spec)
     data = {**asdict(mechanism.privacy), **_deltas(mechanism), "fingerprint": mechanism.fingerprint, **caution_data(mechanism)}
