@@ -18,7 +18,7 @@ from designer.additive.interface import CONFIDENCE, Falloff, Mechanism
 from designer.additive.margins import answer_margins
 from designer.additive.noise import Noise, noise_for, require_sampler, require_weights
 from designer.additive.projection import IMPLIED, PROJECTED, asks_for_projection, projected_counts
-from designer.additive.release import Release, answers_of, determines, kept_rows
+from designer.additive.release import Release, answers_of, kept_rows, tells
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
@@ -209,7 +209,7 @@ class AdditiveMechanism(Mechanism):
         the least b for which the change is (b, delta).
 
         change: (N,) or (M, N), such as +1 for the element that a record leaves for that with -1. answers: a difference of the
-        answers instead, (K,) or (M, K), where it determines u; exact up to the grid.
+        answers instead, (K,) or (M, K), where it tells u; exact up to the grid.
         Infinite where the change moves what is published exactly.
         """
         given = changes_given(change, answers, self.workload, self.relation, self.target)
@@ -284,8 +284,8 @@ class AdditiveMechanism(Mechanism):
 
     @cached_property
     def tells_multiples(self) -> bool:
-        """Whether a release holds the multiples: it tells nothing exactly that its answers do not."""
-        return self.projected or determines(self.reconstruction, self.heard)
+        """Whether a release holds the multiples; see `designer.additive.release.tells`."""
+        return self.projected or tells(self.reconstruction, self.heard, self.integers, self.relation)
 
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
         """`size` draws of the noise in the K answers, (size, K)."""

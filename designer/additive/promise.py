@@ -88,7 +88,7 @@ def theorem(falloff: Falloff, delta: float | None) -> str:
 
 
 def law_words(falloff: Falloff, norm: Norm, reconstruction: Floats | None) -> str:
-    """The law of the noise in words."""
+    """The law of the noise in words. reconstruction: (K, R), or None."""
     after = "" if reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
     return f"{LAWS[falloff].format(norm=norm.sentence)}{after}"
 

@@ -16,9 +16,11 @@ from designer.additive.nearest_tables import NearestTable, nearest_table
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.invariants.statistics import Statistics
-from designer.question.relation import Relation
+from designer.question.relation import RECORDS_PUBLIC, Relation
 from designer.question.workload import Workload
 from designer.values.arrays import Floats, frozen
+
+LARGEST_RANKED = 2**22  # entries of a reconstruction whose rank takes seconds
 
 
 def nearest_float(value: Fraction) -> float:
@@ -32,18 +34,27 @@ def nearest_float(value: Fraction) -> float:
 def answers_of(multiples: Sequence[int], grid: Grid, reconstruction: Floats | None) -> Floats:
     """The answers, (K,), that follow from noisy multiples of the steps, (R,). reconstruction: (K, R); None for the identity."""
     measured = np.array([nearest_float(number * grid.step(k)) for k, number in enumerate(multiples)])
-    return measured if reconstruction is None else np.asarray(reconstruction @ measured)
+    with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest float
+        return measured if reconstruction is None else np.asarray(reconstruction @ measured)
 
 
-def determines(reconstruction: Floats | None, heard: NDArray[np.bool_]) -> bool:
-    """Whether the answers determine every measured number that carries no noise, once those with noise are known.
+def tells(reconstruction: Floats | None, heard: NDArray[np.bool_], integers: NDArray[np.int64], relation: Relation) -> bool:
+    """Whether a release may hold every measured number, so that nothing is told exactly that was not told before: what carries
+    no noise is determined by the answers, or is a multiple of the number of records, which the guarantee says is public.
 
-    reconstruction: (K, R); None for the identity. heard: (R,), which carry noise. False above 2^22 entries, unseen.
+    reconstruction: (K, R); None for the identity. heard: (R,), which carry noise. integers: (R, N), the measured matrix.
     """
     if reconstruction is None or heard.all():
         return True
-    if reconstruction.size > 2**22:
-        return False
+    counts = bool((integers[~heard] == integers[~heard][:, :1]).all()) and RECORDS_PUBLIC in relation.unprotected()
+    return counts or (reconstruction.size <= LARGEST_RANKED and determines(reconstruction, heard))
+
+
+def determines(reconstruction: Floats, heard: NDArray[np.bool_]) -> bool:
+    """Whether the answers determine every measured number without noise, once those with noise are known.
+
+    reconstruction: (K, R). heard: (R,), which carry noise.
+    """
     noisy = np.linalg.matrix_rank(reconstruction[:, heard]) if heard.any() else 0
     return bool(np.linalg.matrix_rank(reconstruction) == noisy + int((~heard).sum()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -75,7 +76,11 @@ class GridForm(ReleaseForm[OnAGrid, Release]):
         return ("Whether the answers are on the grid: they do not determine what was measured, so that is not in the file.",)
 
     def published(self, mechanism: OnAGrid, released: Release) -> list[dict[str, Any]]:
-        return [*_exact_answers(mechanism, released), *_kept_statistics(mechanism, released)]
+        return [
+            *_exact_answers(mechanism, released),
+            *_number_of_records(mechanism, released),
+            *_kept_statistics(mechanism, released),
+        ]
 
     def rebuilt(self, mechanism: OnAGrid, content: Mapping[str, Any]) -> Release:
         if not mechanism.tells_multiples:
@@ -132,6 +137,15 @@ def _exact_answers(mechanism: OnAGrid, released: Release) -> list[dict[str, Any]
         else:
             found.append(told(name, float(released.answers[k])))
     return found
+
+
+def _number_of_records(mechanism: OnAGrid, released: Release) -> list[dict[str, Any]]:
+    """What measured numbers without noise tell of it, where every record counts alike in one of them."""
+    if mechanism.reconstruction is None or released.multiples is None:
+        return []
+    units = {k: {*mechanism.integers[k].tolist()} for k in np.flatnonzero(~mechanism.heard)}
+    alike = [Fraction(released.multiples[k], unit.pop()) for k, unit in units.items() if len(unit) == 1 and unit != {0}]
+    return [told("number of records", alike[0])] if alike else []
 
 
 def _kept_statistics(mechanism: OnAGrid, released: Release) -> list[dict[str, Any]]:

@@ -30,6 +30,7 @@ from designer.values.schema import (
     whole,
 )
 
+RELEASE_FORMAT = "dp-designer/release"
 ReleaseKeys = Mapping[str, Fragment]
 M = TypeVar("M")
 R = TypeVar("R")

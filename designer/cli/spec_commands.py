@@ -12,11 +12,10 @@ from designer.certified.specified import Specified, to_spec
 from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
 from designer.cli.signing_commands import add_signer_options, asked_signer
 from designer.designing.relation_picture import save_relation_picture
-from designer.errors import InvalidProblem, InvalidSpec
+from designer.errors import InvalidProblem
 from designer.files.problem_file import ProblemFile, read_problem
-from designer.files.releases import is_release, verify_release
+from designer.files.releases import verify_release
 from designer.files.signatures import SignedBy
-from designer.files.spec import from_spec
 from designer.report import cautions, page, summary
 from designer.values.json_text import read_json
 from designer.values.output import write_whole
@@ -37,11 +36,8 @@ def add_spec_commands(commands: Commands) -> None:
 def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     if options.release is not None:
         return _verify_release(options)
-    spec = read_json(options.file)
-    if is_release(spec):
-        raise InvalidSpec(f"file: {printed(options.file)} is a release; give its spec before it: verify SPEC RELEASE.")
-    mechanism = from_spec(spec, allow_vacuous=options.allow_vacuous)
-    signer = asked_signer(options, options.file, spec)
+    mechanism = loaded(options)
+    signer = asked_signer(options, options.file, read_json(options.file))
     data = {**asdict(mechanism.privacy), **_deltas(mechanism), "fingerprint": mechanism.fingerprint, **caution_data(mechanism)}
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
     lines = [*cautions(mechanism), f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"]

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from designer.certified.guarantee import Guarantee
-from designer.certified.release_form import PUBLISHED, RESTORE, ReleaseForm, ReleaseKeys
+from designer.certified.release_form import PUBLISHED, RELEASE_FORMAT, RESTORE, ReleaseForm, ReleaseKeys
 from designer.certified.specified import FORMAT_VERSION, Released, Specified, seal
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.files.spec import FORMATS, load, proven_statement, reading
 from designer.values.checks import shown
-from designer.values.json_text import SIZE_LIMIT, canonical_text, plain, read_json, readable_text, require_keys
+from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, readable_text, require_keys
 from designer.values.output import write_whole
 from designer.values.printing import printed
 from designer.values.schema import (
@@ -45,7 +45,6 @@ from designer.values.schema import (
 )
 from designer.values.times import UTC_TIME, is_utc_text, utc_text
 
-RELEASE_FORMAT = "dp-designer/release"
 RELEASE_VERSION = 1
 # How releases of each format of specs are written: the module and the class.
 FORMS = {
@@ -197,11 +196,6 @@ def verify_release(
     )
 
 
-def is_release(data: Mapping[str, Any]) -> bool:
-    """Whether plain data that were read from a file say that they are a release."""
-    return data.get("format") == RELEASE_FORMAT
-
-
 def _content(mechanism: Specified, released: Any) -> dict[str, Any]:
     """What depends on the format of the spec, and what readers must not miss."""
     form = form_of(mechanism.format)
@@ -221,7 +215,8 @@ def _require_frame(given: Mapping[str, Any]) -> None:
     if given["seal"] != seal(given):
         raise InvalidSpec(f"seal: does not match the contents; the file was altered or damaged: {RESTORE}")
     require_keys(given["spec"], keys(SPEC), "spec")
-    if given["spec"]["format"] not in list(FORMS) or canonical_text(given["spec"]["version"]) != canonical_text(FORMAT_VERSION):
+    version = given["spec"]["version"]
+    if given["spec"]["format"] not in list(FORMS) or type(version) is not int or version != FORMAT_VERSION:
         raise InvalidSpec(f"spec: {shown(given['spec'])} is no format and version of a spec that this program reads.")
     if not is_utc_text(given["time"]):
         raise InvalidSpec(f"time: {shown(given['time'])} is no time in UTC such as 2026-01-31T12:00:00Z; {RESTORE}")
@@ -280,7 +275,7 @@ def _difference(one: Any, other: Any, place: str) -> str | None:
     elif isinstance(one, list):
         if len(one) != len(other):
             return place
-        if canonical_text(one) == canonical_text(other):
+        if canonical(one) == canonical(other):
             return None
         pairs = ((f"{place}[{k}]", a, b) for k, (a, b) in enumerate(zip(one, other, strict=True)))
     else:

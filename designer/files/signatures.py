@@ -68,8 +68,9 @@ class PublicKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
+        content = _read(Path(path))
         try:
-            key = load_pem_public_key(_read(Path(path)))
+            key = load_pem_public_key(content)
         except ValueError:
             key = None
         if not isinstance(key, Ed25519PublicKey):

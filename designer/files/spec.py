@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast, overload
 
 from designer.certified.guarantee import SOFTWARE, Guarantee
 from designer.certified.optimality import Optimality
+from designer.certified.release_form import RELEASE_FORMAT
 from designer.certified.specified import FORMAT_VERSION, Specified, seal
 from designer.errors import InvalidSpec, NotPrivate
 from designer.values.checks import shown
@@ -111,6 +112,8 @@ def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified
 
 
 def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
+    if spec.get("format") == RELEASE_FORMAT:
+        raise InvalidSpec("spec: is a release; give its spec, and the release behind it: dp-designer verify SPEC RELEASE.")
     require_keys(spec, keys(FRAME), "spec")
     if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] != FORMAT_VERSION:
         raise InvalidSpec(

@@ -244,7 +244,7 @@ class MarginalMechanism(Specified):
         return self.released({subset: exact[subset] + noise for subset, noise in self._drawn(SystemEntropy()).items()})
 
     def released(self, noisy: Mapping[tuple[int, ...], NDArray[Any]]) -> MarginalRelease:
-        """The release of noisy contrasts, an array for every measured subset."""
+        """The release of noisy contrasts, an array (n_1 - 1, ..., n_r - 1) for every measured subset."""
         return MarginalRelease(self, {subset: stored(own) for subset, own in noisy.items()}, self.guarantee, self.fingerprint)
 
     def _drawn(self, entropy: Entropy) -> dict[tuple[int, ...], NDArray[np.int64]]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from designer.additive import report_lines
 from designer.additive.grid import Grid
 from designer.additive.interface import Falloff, Mechanism
-from designer.additive.release import Release, answers_of, determines
+from designer.additive.release import Release, answers_of, tells
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, describe_pair
 from designer.certified.family_names import STAIRCASE_FAMILIES, require_family
 from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, NOTIONS, TIMING, Guarantee, budget_range
@@ -193,7 +193,7 @@ class StaircaseMechanism(Mechanism):
         """The budget that a change of the histogram spends, `unit c(u)`, c(u) the cost of its difference u of the measured
         answers in units of the law.
 
-        change: (N,) or (M, N). answers: a difference of the answers instead, (K,) or (M, K), where it determines u.
+        change: (N,) or (M, N). answers: a difference of the answers instead, (K,) or (M, K), where it tells u.
         Infinite where the change moves what is published exactly, or leads off the lattice of the noise.
         """
         given = changes_given(change, answers, self.workload, self.relation, self.target)
@@ -264,8 +264,8 @@ class StaircaseMechanism(Mechanism):
 
     @cached_property
     def tells_multiples(self) -> bool:
-        """Whether a release holds the multiples: it tells nothing exactly that its answers do not."""
-        return determines(self.reconstruction, self.heard)
+        """Whether a release holds the multiples; see `designer.additive.release.tells`."""
+        return tells(self.reconstruction, self.heard, self.integers, self.relation)
 
     def certificate_words(self) -> str:
         return report_lines.certificate_words(self)

@@ -275,7 +275,7 @@ class StructuredMechanism(Specified):
         return self.released([exact + noise for exact, noise in zip(true, drawn, strict=True)])
 
     def released(self, noisy: Sequence[NDArray[Any]]) -> StructuredRelease:
-        """The release of noisy products, an array for every block."""
+        """The release of noisy products, an array (p_1, ..., p_r) for every block."""
         return StructuredRelease(self, tuple(map(stored, noisy)), self.guarantee, self.fingerprint)
 
     def _measured_of(self, tables: Tables) -> list[NDArray[Any]]:
