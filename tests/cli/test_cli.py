@@ -138,8 +138,8 @@ def test_json_is_complete(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert released["guarantee"] == saved["guarantee"]
     verified = data("verify", spec)
     assert verified == {**saved["certificate"], "fingerprint": saved["fingerprint"]} and verified["holds"]
-    compared = data("compare", problem, "--seconds", 15)
-    automatic = data("design", problem, "--family", "auto", "--seconds", 5)
+    compared = data("compare", problem, "--seconds", 4)
+    automatic = data("design", problem, "--family", "auto", "--seconds", 4)
     losses = {row["family"]: row["loss"] for row in compared["rows"] if row["loss"] is not None}
     assert 0 < compared["limit"]["value"] <= min(losses.values()) and compared["limit"]["reason"].startswith("T")
     tried = automatic["provenance"]["tried"]
@@ -388,7 +388,7 @@ def test_output_survives_an_encoding_without_the_names(folder: Path) -> None:
         ["verify", "none-東.json"],
     ):
         done = subprocess.run(
-            [sys.executable, "-m", "designer.cli", *command],
+            [sys.executable, "-m", "designer", *command],
             cwd=folder,
             env=environment,
             capture_output=True,
@@ -402,7 +402,7 @@ def test_output_survives_an_encoding_without_the_names(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_reader_that_has_enough_is_no_error(folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = f"{sys.executable} -m designer.cli show spec.json --json | head -c 10"
+    command = f"{sys.executable} -m designer show spec.json --json | head -c 10"
     done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert (len(done.stdout), done.stderr) == (10, "")
 
