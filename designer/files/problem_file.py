@@ -8,8 +8,9 @@
             | predicates = {..} | marginals = [[..]]
 [relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01; or beside an invariant
             epsilon alone, or epsilon and per_distance = "l1" | "l2"
-[invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv";
-            adjacency (optional)
+[invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv"
+            | linked = {sexes = ["age", "sex"], places = ["age", "place"]} with published = [["age"]]: tables of the same
+            records, whose cells are the elements; adjacency (optional)
 [problem]   loss, notion, delta, records, weights                     (optional)
 [design]    family and its options; solver = "SCS", solver_options = {..}, a solver of CVXPY (optional)
 [targets]   standard_error, margin (95 %), relative_error with reference: each a number for all queries, or a table by
@@ -89,7 +90,7 @@ class _Reader(RelationReader):
         section = self.data.get("problem", {})
         self.get("problem", "allow_vacuous", bool, False)
         try:
-            self.require_one_order()
+            self.require_one_universe()
             problem = Problem(self.workload(), self.relation(), **section)
         except InvalidProblem as error:
             raise error if str(error).startswith(str(self.path)) else InvalidProblem(f"{self.path}: {error}") from None
@@ -162,6 +163,7 @@ class _Reader(RelationReader):
 
     def workload(self) -> Workload:
         kind = self.workload_kind()
+        self.require_over_cells(kind, self.data["workload"].get(kind))
         build: Callable[[], Workload] = getattr(self, f"_workload_{'builder' if kind == 'random' else kind}")
         made = build()
         names = self.get("workload", "names", list, None)
@@ -172,6 +174,8 @@ class _Reader(RelationReader):
 
     def universe_size(self) -> Any:
         """Number of elements of the table or the domain; the mark of a missing value where there is neither."""
+        if self.linked is not None:
+            return self.linked.size
         if "elements" in self.data:
             return len(next(iter(self.table.values()), []))
         return self.domain.size if "domain" in self.data else ...

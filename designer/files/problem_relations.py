@@ -12,7 +12,7 @@ from designer import invariants, metrics
 from designer.errors import InvalidProblem
 from designer.files.data_files import read_matrix
 from designer.files.problem_forms import BUDGETED, INVARIANT_FORMS, RELATION_FORMS, allowed
-from designer.files.problem_sections import Sections
+from designer.files.problem_linked import LinkedSections
 from designer.invariants import Invariant
 from designer.metrics.metric import Metric
 from designer.question.relation import Relation
@@ -23,7 +23,7 @@ RELATION_KEYS: Mapping[str, set[str]] = {name: allowed(form) for name, form in R
 INVARIANT_KEYS: Mapping[str, set[str]] = {kind: allowed(form) for kind, form in INVARIANT_FORMS.items()}
 
 
-class RelationReader(Sections, ABC):
+class RelationReader(LinkedSections, ABC):
     """Relations of a problem file; the workload, and with it the number of elements, is read elsewhere."""
 
     @cached_property
@@ -35,6 +35,8 @@ class RelationReader(Sections, ABC):
         """The relation of the file: a metric or its like, an invariant, or a metric under an invariant."""
         if "invariant" not in self.data:
             return self.metric()
+        if self.invariant_kind() == "linked" and self.linked is not None:
+            return self.linked_changes(self.linked)
         invariant = self.invariant()
         if "metric" not in self.data["relation"]:
             self.refuse_keys("relation", allowed(BUDGETED), "an invariant without a metric")
@@ -46,15 +48,19 @@ class RelationReader(Sections, ABC):
             )
         return metric & invariant
 
-    def invariant(self) -> Invariant:
-        """The statistics that are published beside the answers."""
+    def invariant_kind(self) -> str:
+        """Which statistics are published."""
         kinds = [kind for kind in INVARIANT_KEYS if kind in self.data["invariant"]]
         if len(kinds) != 1:
             raise InvalidProblem(
                 f"{self.path}: [invariant] has {kinds or 'no statistics'}; give exactly one of {list(INVARIANT_KEYS)}."
             )
         self.refuse_keys("invariant", INVARIANT_KEYS[kinds[0]], kinds[0])
-        build: Callable[[], Invariant] = getattr(self, f"_invariant_{kinds[0]}")
+        return kinds[0]
+
+    def invariant(self) -> Invariant:
+        """The statistics that are published beside the answers."""
+        build: Callable[[], Invariant] = getattr(self, f"_invariant_{self.invariant_kind()}")
         made, adjacency = build().without(self._impossible()), self.get("invariant", "adjacency", int, None)
         return made if adjacency is None else made.at(adjacency)
 
