@@ -31,7 +31,7 @@ class InvalidSpec(Refusal):
 
 
 class OverTotal(Refusal):
-    """The release would spend more of a data set than the total that its ledger states, or leave unprotected what it must not."""
+    """The release would spend more of a data set than its ledger allows, or leave unprotected what must not be."""
 
 
 class InvalidLedger(Refusal):

@@ -16,10 +16,10 @@ from designer.certified.specified import Released, Specified
 from designer.cli.ledger_commands import add_recording_options, recorded, recorded_lines
 from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
 from designer.errors import InvalidProblem
-from designer.files.data_files import read_histogram
+from designer.files.data_files import read_histogram, require_readable_histogram
 from designer.report import cautions
 from designer.tables.csv_rows import Marks
-from designer.tables.opening import open_table
+from designer.tables.opening import open_table, require_openable
 from designer.values.json_text import plain
 from designer.values.output import write_whole
 from designer.values.printing import printed
@@ -88,7 +88,9 @@ def _releasing(mechanism: Specified, options: argparse.Namespace) -> Callable[[]
     if from_counts and (options.entity is not None or options.rows_per_entity is not None):
         raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; this spec releases from counts.")
     if options.histogram:
+        require_readable_histogram(options.histogram, options.column, options.delimiter)
         return lambda: mechanism.release_counts(read_histogram(options.histogram, options.column, options.delimiter))
+    require_openable(options.table, mechanism.numbers, whole=mechanism.counted_keys, delimiter=options.delimiter)
     return lambda: _released_from_records(mechanism, options)
 
 

@@ -20,7 +20,7 @@ def content_hash(files: Sequence[Path], ledger: str) -> str:
 
     Who has the ledger and a guess of the whole content can tell whether it is right, so a ledger that states it is confidential.
     """
-    found = hashlib.sha256(ledger.encode())  # two ledgers do not tell that they are about the same data
+    found = hashlib.sha256(ledger.encode())
     for path in sorted(files):
         try:
             with path.open("rb") as file:

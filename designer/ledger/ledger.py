@@ -238,7 +238,7 @@ class DataSet:
         with self.reserve(mechanism, row) as reservation:
             made = release()
             document = reservation.record(made.to_dict())
-        return Recorded(made, document["ledger"])
+        return Recorded(made, document)
 
 
 class Reservation:
@@ -308,10 +308,16 @@ class Reservation:
 
 @dataclass(frozen=True, eq=False)
 class Recorded(Immutable, Generic[AnyRelease]):
-    """A release that its ledger has recorded. ledger: where, as the release carries it."""
+    """A release that its ledger has recorded. document: its plain data, with where that is."""
 
     released: AnyRelease
-    ledger: Mapping[str, Any]
+    document: Mapping[str, Any]
+
+    @property
+    def ledger(self) -> Mapping[str, Any]:
+        """Where it is recorded: the ledger, the data set, the numbers of the two entries, and the head."""
+        where: Mapping[str, Any] = self.document["ledger"]
+        return where
 
     @property
     def guarantee(self) -> Guarantee:
@@ -325,7 +331,7 @@ class Recorded(Immutable, Generic[AnyRelease]):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data of the release, with where it is recorded."""
-        return {**self.released.to_dict(), "ledger": dict(self.ledger)}
+        return dict(self.document)
 
 
 def _expense(mechanism: Specified, row: RowUnit) -> Expense:
