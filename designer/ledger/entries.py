@@ -79,7 +79,7 @@ def login_name() -> str:
         return "unknown"
 
 
-def opened(ledger: str) -> dict[str, Any]:
+def entry_opened(ledger: str) -> dict[str, Any]:
     """The first entry of a file with this identifier."""
     return {
         "kind": "opened",
@@ -90,17 +90,17 @@ def opened(ledger: str) -> dict[str, Any]:
     }
 
 
-def stated(dataset: str, terms: Terms) -> dict[str, Any]:
+def entry_stated(dataset: str, terms: Terms) -> dict[str, Any]:
     """The entry of a new data set."""
     return {"kind": "stated", "dataset": dataset, **terms.to_dict(), "content": terms.content}
 
 
-def raised(dataset: str, terms: Terms, reason: str) -> dict[str, Any]:
+def entry_raised(dataset: str, terms: Terms, reason: str) -> dict[str, Any]:
     """The entry of new terms."""
     return {"kind": "raised", "dataset": dataset, **terms.to_dict(), "reason": reason}
 
 
-def reserved(dataset: str, expense: Expense, guarantee: Guarantee, row: RowUnit) -> dict[str, Any]:
+def entry_reserved(dataset: str, expense: Expense, guarantee: Guarantee, row: RowUnit) -> dict[str, Any]:
     """The entry of an expense: what it is, with the sentences of its guarantee, and what one row is said to be."""
     rows = None if row == RowUnit() else asdict(row)
     return {
@@ -112,12 +112,12 @@ def reserved(dataset: str, expense: Expense, guarantee: Guarantee, row: RowUnit)
     }
 
 
-def released(dataset: str, reservation: int, output: str) -> dict[str, Any]:
+def entry_released(dataset: str, reservation: int, output: str) -> dict[str, Any]:
     """The entry of an output of this hash."""
     return {"kind": "released", "dataset": dataset, "reservation": reservation, "output": output}
 
 
-def abandoned(dataset: str, reservation: int) -> dict[str, Any]:
+def entry_abandoned(dataset: str, reservation: int) -> dict[str, Any]:
     """The entry of a release that failed before anything came out."""
     return {"kind": "abandoned", "dataset": dataset, "reservation": reservation}
 

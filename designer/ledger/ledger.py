@@ -26,15 +26,15 @@ from designer.ledger.chain import RESTORE, Entry, next_entry, output_hash
 from designer.ledger.content import require_content
 from designer.ledger.entries import (
     Terms,
-    abandoned,
+    entry_abandoned,
     login_name,
     noted_by,
-    opened,
-    raised,
-    released,
+    entry_opened,
+    entry_raised,
+    entry_released,
     require_known,
-    reserved,
-    stated,
+    entry_reserved,
+    entry_stated,
     stated_text,
 )
 from designer.ledger.place import place_of
@@ -84,7 +84,7 @@ class Ledger:
         """The ledger of a file, which is made if it is not there."""
         name = login_name() if who is None else stated_text(who, "who")
         identifier = os.urandom(16).hex()
-        Store.create(path, lambda: _chained((), [opened(identifier)], name, signer), positive(wait, "wait"))
+        Store.create(path, lambda: _chained((), [entry_opened(identifier)], name, signer), positive(wait, "wait"))
         return cls(path, who=who, wait=wait, signer=signer)
 
     def entries(self) -> tuple[Entry, ...]:
@@ -115,7 +115,7 @@ class Ledger:
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
             if name in datasets(entries):
                 raise InvalidProblem(f"dataset: {shown(name)} is stated; raise its total with a reason, or take another name.")
-            return [stated(name, terms)]
+            return [entry_stated(name, terms)]
 
         self.append(build)
         return self.dataset(name)
@@ -184,7 +184,7 @@ class DataSet:
             account = Account.of(entries, self.name)
             if account.reserves and not total.covers(account.spent.total):
                 raise OverTotal(f"total: {total.to_text()} does not cover what is spent of {shown(self.name)}; state more.")
-            return [raised(self.name, _joined(account.terms, total, publishes), reason)]
+            return [entry_raised(self.name, _joined(account.terms, total, publishes), reason)]
 
         self.ledger.append(build)
         return self.account()
@@ -266,7 +266,7 @@ class Reservation:
             account = Account.of(entries, self.dataset.name)
             if (account.history, account.expenses) != (known.history, known.expenses):
                 account.require_room(self.expense, self.row)
-            return [reserved(self.dataset.name, self.expense, self.guarantee, self.row)]
+            return [entry_reserved(self.dataset.name, self.expense, self.guarantee, self.row)]
 
         (self.entry,) = self.dataset.ledger.append(build)
         return self
@@ -274,7 +274,7 @@ class Reservation:
     def record(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """The document of a release, its hash recorded, with where: the identifier of the ledger, the numbers of the
         reservation and of this entry, and the head, which is the hash of this entry."""
-        made = self._ended(lambda place: released(self.dataset.name, place, output_hash(document)))
+        made = self._ended(lambda place: entry_released(self.dataset.name, place, output_hash(document)))
         self.recorded = True
         where = {"id": self.dataset.ledger.id, "dataset": self.dataset.name, "reservation": self._place.number}
         return {**document, "ledger": {**where, "entry": made.number, "head": made.hash}}
@@ -284,7 +284,7 @@ class Reservation:
             return
         # Best effort: without this entry the reservation stays open, and is spent just so.
         with suppress(InvalidLedger, InvalidProblem):
-            self._ended(lambda place: abandoned(self.dataset.name, place))
+            self._ended(lambda place: entry_abandoned(self.dataset.name, place))
 
     @property
     def _place(self) -> Entry:
