@@ -177,7 +177,7 @@ class Account:
                 if wanted <= bits:
                     break
                 bits = wanted
-            still = not proven and before - high <= CLOSE * high < math.inf
+            still = (self.rho or not proven) and before - high <= CLOSE * high < math.inf
             finer = 2 if high - low <= FINER * CLOSE * high < math.inf else FINER
             if still or low >= high - CLOSE * high or _rungs(self._spans, step / finer) > MOST_RUNGS:
                 break
