@@ -28,18 +28,20 @@ class Cost(Immutable):
     """What one change costs in one release: everything that is stated here is promised.
 
     epsilon: with `delta`, (epsilon, delta)-privacy; pure where delta is 0. rho: zCDP. mu_squared: mu-GDP. Where there is no
-    epsilon, `delta` belongs to rho: delta-approximate rho-zCDP (Bun and Steinke 2016, Definition 8.1).
+    epsilon, `delta` belongs to rho: delta-approximate rho-zCDP (Bun and Steinke 2016, Definition 8.1). shape: a tradeoff
+    function that says more than these numbers; None where they say all.
     """
 
     epsilon: Fraction | None = None
     rho: Fraction | None = None
     delta: Fraction = NOTHING
     mu_squared: Fraction | None = None
+    shape: Tradeoff | None = None
 
     @classmethod
     def pure(cls, epsilon: Fraction) -> Cost:
         """epsilon, which is `epsilon tanh(epsilon / 2)`-zCDP."""
-        return cls(epsilon=epsilon, rho=rho_of_pure(epsilon))
+        return cls(epsilon=epsilon, rho=rho_of_pure(epsilon), mu_squared=None if epsilon else NOTHING)
 
     @classmethod
     def concentrated(cls, rho: Fraction, delta: Fraction = NOTHING) -> Cost:
@@ -53,8 +55,28 @@ class Cost(Immutable):
 
     @property
     def is_pure(self) -> bool:
-        """Is it a pure promise?"""
+        """Is its epsilon that of a pure promise?"""
         return self.epsilon is not None and not self.delta
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        """The epsilon of its pure promise; None where it has none."""
+        if self.is_pure:
+            return self.epsilon
+        base, size = (self.shape.base, self.shape.size) if isinstance(self.shape, Group) else (self.shape, 1)
+        return base.epsilon * size if isinstance(base, EpsilonDelta) and not base.delta else None
+
+    def as_pure(self) -> Cost:
+        """Its pure promise alone, where it has one: all else follows from that."""
+        epsilon = self.pure_epsilon
+        return self if self.is_pure or epsilon is None else Cost.pure(epsilon)
+
+    @property
+    def function(self) -> Tradeoff | None:
+        """A tradeoff function that is promised; None where zCDP is all that is known."""
+        if self.shape is not None or self.mu_squared:
+            return self.shape or Gaussian(self.mu_squared)  # type: ignore[arg-type]  # one of them is there
+        return None if self.epsilon is None else EpsilonDelta(self.epsilon, self.delta)
 
     @property
     def strict_rho(self) -> Fraction | None:
@@ -76,10 +98,14 @@ class Cost(Immutable):
             )
         rho = None if self.rho is None else self.rho * size**2
         if self.is_pure and self.epsilon is not None:
-            return Cost.pure(self.epsilon * size)
+            return replace(Cost.pure(self.epsilon * size), shape=self._shape_of_group(size))
         mu_squared = None if self.mu_squared is None else self.mu_squared * size**2
         epsilon = None if self.epsilon is None else self.epsilon * size
-        return replace(self, epsilon=epsilon, rho=rho, delta=_delta_of_group(self, size), mu_squared=mu_squared)
+        delta, shape = _delta_of_group(self, size), self._shape_of_group(size)
+        return replace(self, epsilon=epsilon, rho=rho, delta=delta, mu_squared=mu_squared, shape=shape)
+
+    def _shape_of_group(self, size: Fraction | int) -> Tradeoff | None:
+        return None if self.shape is None or int(size) != size else self.shape.group(int(size))
 
 
 def cost_of_tradeoff(function: Tradeoff) -> Cost:
@@ -87,7 +113,8 @@ def cost_of_tradeoff(function: Tradeoff) -> Cost:
     if isinstance(function, Gaussian):
         return Cost.normal(function.mu_squared)
     epsilon, delta = _slope_and_gap(function)
-    return Cost(epsilon=epsilon, delta=delta) if delta else Cost.pure(epsilon)
+    shape = None if isinstance(function, EpsilonDelta) else function
+    return replace(Cost(epsilon=epsilon, delta=delta) if delta else Cost.pure(epsilon), shape=shape)
 
 
 def _slope_and_gap(function: Tradeoff) -> tuple[Fraction, Fraction]:
@@ -136,7 +163,7 @@ class TotalCost(Immutable):
     @property
     def epsilon(self) -> Fraction | None:
         """Pure: the sum; None where one of them has no pure promise."""
-        return _sum(cost.epsilon if cost.is_pure else None for cost in self.costs)
+        return _sum(cost.pure_epsilon for cost in self.costs)
 
     @property
     def rho(self) -> Fraction | None:
@@ -153,6 +180,15 @@ class TotalCost(Immutable):
     def mu_squared(self) -> Fraction | None:
         """Gaussian differential privacy: the sum of mu^2; None where one of them has none."""
         return _sum(cost.mu_squared for cost in self.costs)
+
+    @property
+    def tradeoff(self) -> Tradeoff | None:
+        """A function proven to be at most the product of the promised ones; None where one release has none."""
+        functions = [cost.function for cost in self.costs]
+        known = [function for function in functions if function is not None and not function.trivial]
+        if len([f for f in functions if f is not None]) < len(functions):
+            return None
+        return _product(known) if known else EpsilonDelta(NOTHING)
 
     @property
     def plain(self) -> tuple[Fraction, Fraction] | None:
@@ -191,6 +227,15 @@ def _sum(values: Iterator[Fraction | None]) -> Fraction | None:
     listed = list(values)
     known = [value for value in listed if value is not None]
     return sum(known, NOTHING) if len(known) == len(listed) else None
+
+
+def _product(functions: list[Tradeoff]) -> Tradeoff:
+    """Exact of a single one and of normal ones, a piecewise linear bound otherwise."""
+    if len(functions) == 1:
+        return functions[0]
+    if all(isinstance(function, Gaussian) for function in functions):
+        return Gaussian(sum((f.mu_squared for f in functions if isinstance(f, Gaussian)), NOTHING))
+    return Account.of(functions).tradeoff_below()
 
 
 def _loose(cost: Cost) -> Fraction:
