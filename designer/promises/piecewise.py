@@ -124,6 +124,20 @@ class PiecewiseLinear(Tradeoff):
     def delta_ball(self, slope: arb) -> arb:
         return largest_gap(self.kinks(), slope)
 
+    piecewise = True
+
+    def largest_loss(self) -> Fraction:
+        """Rounded up to 2^-60."""
+        ratios = [q / p for p, q in self.segments() if q]
+        steepest = max(max(ratios, default=ONE), 1 / min(ratios, default=ONE))
+        return fraction_above(lambda: rational_ball(steepest).log(), bits=60)
+
+    def loss_unit(self) -> Fraction:
+        return self.largest_loss()
+
+    def unseen_ball(self) -> arb:
+        return rational_ball(1 - next(alpha for alpha, beta in self.points if beta == 0))
+
     def exact_delta(self, slope: Fraction) -> Fraction:
         """`max over alpha of 1 - beta(alpha) - slope alpha`, exactly: delta at epsilon = log(slope)."""
         # The gap rises while a segment falls faster than the slope: the last such segment ends at the maximum.

@@ -77,6 +77,28 @@ class Tradeoff(Immutable, ABC):
         """(alpha, beta) of the corners from alpha = 0 to 1 where the function is piecewise linear, None where it is not."""
         return None
 
+    @property
+    def piecewise(self) -> bool:
+        """Is it piecewise linear?"""
+        return False
+
+    def largest_loss(self) -> Fraction | None:
+        """A number that no finite `|log(Q / P)|` of the two distributions exceeds; None where there is none."""
+        return None
+
+    def loss_unit(self) -> Fraction | None:
+        """A number of which the losses are whole multiples, or the largest is; None where there is none."""
+        return None
+
+    def certain_ball(self) -> arb:
+        """The mass of the alternative where the null has none: `1 - beta(0)`."""
+        one = rational_ball(Fraction(1))
+        return 1 - self.ball(one * 0, one)
+
+    def unseen_ball(self) -> arb:
+        """The mass of the null where the alternative has none; the same as `certain_ball` for symmetric functions."""
+        return self.certain_ball()
+
     def type_two(self, alpha: ArrayLike) -> Floats:
         """beta(alpha): least type II error at type I error alpha, of any shape (...,)."""
         given = np.asarray(alpha, dtype=np.float64)
@@ -154,6 +176,14 @@ class EpsilonDelta(Tradeoff):
 
     def delta_ball(self, slope: arb) -> arb:
         return largest_gap(self.kinks(), slope)
+
+    piecewise = True
+
+    def largest_loss(self) -> Fraction:
+        return self.epsilon
+
+    def loss_unit(self) -> Fraction:
+        return self.epsilon
 
     @property
     def trivial(self) -> bool:
@@ -325,6 +355,15 @@ class Group(Tradeoff):
 
     def delta_ball(self, slope: arb) -> arb:
         return largest_gap(self.kinks(), slope)
+
+    piecewise = True
+
+    def largest_loss(self) -> Fraction | None:
+        most = self.base.largest_loss()
+        return None if most is None else most * self.size
+
+    def loss_unit(self) -> Fraction | None:
+        return self.base.loss_unit()
 
     @property
     def trivial(self) -> bool:
