@@ -9,8 +9,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from designer.errors import InvalidProblem
+from designer.promises.account import Account
 from designer.promises.accounting import least_float, pure_rho, zcdp_delta, zcdp_epsilon
 from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
@@ -155,7 +157,8 @@ class TotalCost(Immutable):
     """What one change costs in several releases, each chosen after the last.
 
     Every number is an upper bound, the least of what several ways of adding up prove: plain addition of (epsilon, delta), zCDP,
-    Gaussian differential privacy, and mixtures in which some releases are added plainly.
+    Gaussian differential privacy, mixtures in which some releases are added plainly, and the product of all tradeoff functions
+    (`designer.promises.account`).
     """
 
     costs: tuple[Cost, ...]
@@ -196,21 +199,39 @@ class TotalCost(Immutable):
         total = _sum(cost.epsilon for cost in self.costs)
         return None if total is None else (total, min(Fraction(1), sum((cost.delta for cost in self.costs), NOTHING)))
 
-    def epsilon_at(self, delta: object) -> float | None:
+    def epsilon_at(self, delta: object, *, precise: bool = True) -> float | None:
         """The least epsilon proven at delta, rounded up; None where no epsilon has so small a delta.
 
-        delta: from 0 to 1, a float, a Fraction or a text.
+        delta: from 0 to 1, a float, a Fraction or a text. precise: with the product of all promises, which takes up to some
+        seconds where there are many different ones; the other ways take a moment.
         """
         allowed = rational_from(delta, "delta", 0, 1)
         if allowed == 1:
             return 0.0
-        found = [epsilon for way in self._ways() if (epsilon := way.epsilon_at(allowed)) is not None]
-        return float_above(min(found)) if found else None
+        found = [float_above(epsilon) for way in self._ways() if (epsilon := way.epsilon_at(allowed)) is not None]
+        if precise and allowed >= self._set_aside:
+            found.append(self._account.epsilon_at(allowed - self._set_aside))
+        return least if (least := min(found, default=math.inf)) < math.inf else None
 
-    def delta_at(self, epsilon: object) -> float:
-        """The least delta proven at epsilon >= 0, rounded up; 1 where nothing is promised."""
+    def delta_at(self, epsilon: object, *, precise: bool = True) -> float:
+        """The least delta proven at epsilon >= 0, rounded up; 1 where nothing is promised. precise: as in `epsilon_at`."""
         allowed = rational_from(epsilon, "epsilon", 0)
-        return float_above(min((way.delta_at(allowed) for way in self._ways()), default=Fraction(1)))
+        least = min((way.delta_at(allowed) for way in self._ways()), default=Fraction(1))
+        if precise and least > 0:
+            least = min(least, Fraction(self._account.delta_at(allowed)) + self._set_aside)
+        return float_above(least) + 0.0  # no -0.0
+
+    @cached_property
+    def _account(self) -> Account:
+        """The product of what is promised, each release by its tradeoff function where it has one and by its rho where not."""
+        functions = [(cost, cost.function) for cost in self.costs]
+        rho = sum((cost.rho or NOTHING for cost, function in functions if function is None), NOTHING)
+        return Account.of([function for _, function in functions if function is not None], rho)
+
+    @property
+    def _set_aside(self) -> Fraction:
+        """The deltas that go with a rho."""
+        return sum(map(_loose, self.costs), NOTHING)
 
     def _ways(self) -> Iterator[_Way]:
         """The ways of adding up: each release plainly, or by its rho or mu where it has one."""

@@ -31,6 +31,7 @@ from designer.composition.expense import expense_of, spent
 from designer.composition.statement import statement_of
 from designer.composition.terms import cost_of_budget, require_proven
 from designer.composition.universes import invariants_of, on_one_universe, require_one_unit
+from designer.composition.worst import bound_of, undominated
 from designer.errors import InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.invariants.impossible import proven_adjacency
@@ -46,6 +47,7 @@ from designer.values.arrays import Immutable, frozen
 from designer.values.checks import shown
 from solvers.exact.rational import float_above
 
+PRECISE = 12  # changes of which each has its own product of promises
 NOTHING_LEFT = (
     "mechanisms: no change is protected by all of them, so together they hide nothing: what is unprotected in one, or moves "
     "what one of them publishes exactly, is told by the whole. Design them for relations that have changes in common."
@@ -89,13 +91,20 @@ class Composed(Immutable, ABC):
     def epsilon(self, delta: object = 0, *, change: object = None) -> float | None:
         """The least epsilon proven such that every protected change, or `change` alone, is (epsilon, delta)-private, rounded
         up; None where none is. delta: from 0 to 1."""
-        found = [total.epsilon_at(delta) for total in self._asked(change)]
+        asked = self._asked(change)
+        found = [total.epsilon_at(delta, precise=len(asked) <= PRECISE) for total in asked]
         known = [epsilon for epsilon in found if epsilon is not None]
-        return max(known) if len(known) == len(found) else None
+        most = max(known) if len(known) == len(found) else None
+        if len(found) <= PRECISE or most == 0:
+            return most
+        joint = bound_of(asked).epsilon_at(delta)
+        return most if joint is None else joint if most is None else min(most, joint)
 
     def delta(self, epsilon: object, *, change: object = None) -> float:
         """The least delta proven at epsilon >= 0 for every protected change, or for `change` alone, rounded up."""
-        return max(total.delta_at(epsilon) for total in self._asked(change))
+        asked = self._asked(change)
+        most = max(total.delta_at(epsilon, precise=len(asked) <= PRECISE) for total in asked)
+        return most if len(asked) <= PRECISE or not most else min(most, bound_of(asked).delta_at(epsilon))
 
     @property
     def rho(self) -> Fraction | None:
@@ -106,8 +115,7 @@ class Composed(Immutable, ABC):
 
     def tradeoff(self, *, change: object = None) -> Tradeoff | None:
         """A tradeoff function that every protected change has, or `change` alone; None where some release has none."""
-        asked = self._asked(change)
-        return asked[0].tradeoff if len(asked) == 1 else None
+        return bound_of(self._asked(change)).tradeoff
 
     def _asked(self, change: object) -> tuple[TotalCost, ...]:
         if change is None:
@@ -345,27 +353,3 @@ class ComposedElements(Composed):
 
 def _key(invariant: Statistics) -> str:
     return str(invariant.to_spec())
-
-
-def undominated(costs: Iterable[TotalCost | None]) -> tuple[TotalCost, ...]:
-    """Those of some costs that no other one exceeds, or equals, in every release; None, of unprotected changes, is left out."""
-    distinct = list(dict.fromkeys(cost for cost in costs if cost is not None))
-    kept: list[TotalCost] = []
-    for cost in sorted(distinct, key=_size, reverse=True):
-        if not any(_exceeds(other, cost) for other in kept):
-            kept.append(cost)
-    return tuple(kept)
-
-
-def _size(total: TotalCost) -> Fraction:
-    return sum((cost.epsilon if cost.epsilon is not None else cost.rho or Fraction(0) for cost in total.costs), Fraction(0))
-
-
-def _exceeds(one: TotalCost, other: TotalCost) -> bool:
-    return all(_at_least(a, b) for a, b in zip(one.costs, other.costs, strict=True))
-
-
-def _at_least(one: Cost, other: Cost) -> bool:
-    """Does the first promise no more than the second, in any notion?"""
-    pairs = ((one.epsilon, other.epsilon), (one.rho, other.rho), (one.mu_squared, other.mu_squared))
-    return one.delta >= other.delta and all(a is None or (b is not None and a >= b) for a, b in pairs)
