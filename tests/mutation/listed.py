@@ -1,0 +1,8 @@
+"""All mutants, room by room."""
+
+from __future__ import annotations
+
+from tests.mutation import certified, lattices, mechanisms, promises, relations, released, sampling, solvers, tables
+
+ROOMS = (sampling, certified, released, promises, relations, lattices, tables, mechanisms, solvers)
+MUTANTS = tuple(mutant for room in ROOMS for mutant in room.MUTANTS)
