@@ -80,10 +80,7 @@ MUTANTS = (
         "if not budget or length is None or abs(length / budget - ratio) > Fraction(1, 1 << 40):",
         "if not budget or length is None:",
         "any pair of a file passes for the worst",
-        (
-            "tests/files/test_spec.py",
-            "tests/files/test_spec_formats.py",
-        ),
+        ("tests/files/test_spec.py::test_a_pair_that_spends_less_is_no_witness_of_the_worst_ratio",),
     ),
     Mutant(
         "designer/certified/sensitivity.py",
@@ -160,7 +157,7 @@ MUTANTS = (
         "self.covered = max(self.covered, float(self.bounds[rest[0]]))",
         "self.covered = self.covered",
         "pairs that are too many to hold are forgotten",
-        ("tests/certified/test_searched_pairs.py",),
+        ("tests/certified/test_searched_pairs.py::test_pairs_that_are_too_many_to_hold_are_covered_by_a_bound",),
     ),
     Mutant(
         "designer/certified/norms.py",
@@ -222,27 +219,21 @@ MUTANTS = (
         "if not single.all() or len(np.unique(columns)) < len(columns):",
         "if not single.all():",
         "cells that are measured twice count once",
-        ("tests/invariants/test_lengths.py",),
+        ("tests/invariants/test_lengths.py::test_a_cell_that_is_measured_twice_counts_twice",),
     ),
     Mutant(
         "designer/certified/claims.py",
         'near = abs(Fraction(ratio) - Fraction(proven["worst_ratio"])) <= Fraction(1, 1 << 40)',
         'near = Fraction(ratio) <= Fraction(proven["worst_ratio"])',
         "a smaller worst ratio than the proven one is believed",
-        (
-            "tests/files/test_spec.py",
-            "tests/files/test_spec_formats.py",
-        ),
+        ("tests/files/test_spec.py::test_a_worst_ratio_below_or_above_the_proven_one_is_refused",),
     ),
     Mutant(
         "designer/certified/specified.py",
         'body = {key: value for key, value in spec.items() if key != "seal"}',
         'body = {key: value for key, value in spec.items() if key not in ("seal", "provenance")}',
         "the seal leaves out the notes",
-        (
-            "tests/files/test_spec.py",
-            "tests/files/test_spec_formats.py",
-        ),
+        ("tests/files/test_spec.py::test_every_altered_field_is_refused_under_the_old_seal",),
     ),
     Mutant(
         "designer/certified/specified.py",
@@ -256,20 +247,14 @@ MUTANTS = (
         '    if spec["seal"] != seal(spec):\n',
         '    if len(spec["seal"]) != len(seal(spec)):\n',
         "the seal is not compared",
-        (
-            "tests/files/test_spec.py",
-            "tests/files/test_spec_formats.py",
-        ),
+        ("tests/files/test_spec.py::test_every_altered_field_is_refused_under_the_old_seal",),
     ),
     Mutant(
         "designer/files/spec.py",
         '        "fingerprint": mechanism.fingerprint,\n        "guarantee"',
         '        "guarantee"',
         "the claimed fingerprint is not compared",
-        (
-            "tests/files/test_spec.py",
-            "tests/files/test_spec_formats.py",
-        ),
+        ("tests/files/test_spec.py::test_a_fingerprint_that_belongs_to_another_mechanism_is_refused",),
     ),
     Mutant(
         "designer/files/spec.py",
@@ -280,30 +265,21 @@ MUTANTS = (
         ),
         'result["parameters"] = {\n            key: proven["parameters"].get(key)',
         "the parameters of a guarantee are not compared",
-        (
-            "tests/files/test_spec.py",
-            "tests/files/test_spec_formats.py",
-        ),
+        ("tests/files/test_spec.py::test_parameters_may_differ_in_their_last_digits_only",),
     ),
     Mutant(
         "designer/files/spec.py",
         "abs(one - other) <= 1e-9 * abs(other)",
         "abs(one - other) <= 1e-2 * abs(other)",
         "parameters may be a hundredth off",
-        (
-            "tests/files/test_spec.py",
-            "tests/files/test_spec_formats.py",
-        ),
+        ("tests/files/test_spec.py::test_parameters_may_differ_in_their_last_digits_only",),
     ),
     Mutant(
         "designer/files/spec.py",
         "claimed = mechanism.settled_claim(claimed, value)",
         "claimed = value",
         "the claimed certificate is not compared",
-        (
-            "tests/files/test_spec.py",
-            "tests/files/test_spec_formats.py",
-        ),
+        ("tests/files/test_spec.py::test_a_worst_ratio_below_or_above_the_proven_one_is_refused",),
     ),
     Mutant(
         "designer/files/spec.py",
@@ -318,8 +294,8 @@ MUTANTS = (
         "if len(mechanism.fingerprint) != 64:",
         "a core may hold more than its object",
         (
-            "tests/files/test_spec.py",
-            "tests/files/test_spec_formats.py",
+            "tests/files/test_spec.py::test_wrong_values_give_one_clear_refusal",
+            "tests/files/test_spec.py::test_an_attacker_with_a_fresh_seal_gets_nothing_but_what_is_proven",
         ),
     ),
     Mutant(
@@ -328,18 +304,8 @@ MUTANTS = (
         'type(spec["version"]) is not int',
         "files of any version are read as this one",
         (
-            "tests/files/test_spec.py",
-            "tests/files/test_spec_formats.py",
-        ),
-    ),
-    Mutant(
-        "designer/files/spec.py",
-        "module, name = FORMATS[format]",
-        'module, name = FORMATS.get(format) or tuple(format.split(":"))',
-        "a file may name the class that reads it",
-        (
-            "tests/files/test_spec.py",
-            "tests/files/test_spec_formats.py",
+            "tests/files/test_spec.py::test_wrong_values_give_one_clear_refusal",
+            "tests/files/test_spec.py::test_broken_files_are_refused",
         ),
     ),
 )

@@ -325,10 +325,7 @@ MUTANTS = (
         "if not (moved.overlaps(here) and (noise.ball(-x) + here).overlaps(rational_ball(Fraction(1)))):",
         "if not (noise.ball(-x) + here).overlaps(rational_ball(Fraction(1))):",
         "any symmetric noise passes for canonical",
-        (
-            "tests/odds_ratio/test_umpu.py",
-            "tests/odds_ratio/test_canonical_noise.py",
-        ),
+        ("tests/odds_ratio/test_canonical_noise.py::test_symmetric_noise_that_is_too_narrow_is_not_canonical",),
     ),
     Mutant(
         "designer/staircase/noise.py",

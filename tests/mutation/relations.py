@@ -150,8 +150,8 @@ MUTANTS = (
         "    if False:\n",
         "a relation need not be written as it is",
         (
-            "tests/files/test_spec.py",
-            "tests/files/test_spec_formats.py",
+            "tests/files/test_spec.py::test_an_attacker_with_a_fresh_seal_gets_nothing_but_what_is_proven",
+            "tests/files/test_spec_formats.py::test_unknown_and_missing_keys_are_refused_by_schema_and_loader",
         ),
     ),
     Mutant(

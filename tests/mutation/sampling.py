@@ -10,7 +10,7 @@ MUTANTS = (
         "return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)",
         "return np.repeat(np.frombuffer(os.urandom(8), dtype=np.uint64), count)",
         "one word of the operating system serves for a whole draw",
-        ("tests/sampling/test_discrete_laplace.py",),
+        ("tests/sampling/test_entropy.py",),
     ),
     Mutant(
         "designer/sampling/entropy.py",

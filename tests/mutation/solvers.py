@@ -73,14 +73,14 @@ MUTANTS = (
         ),
         ("left = (2 * a[:, None] + np.array([0, 0, 1])).ravel()\n    right = (2 * b[:, None] + np.array([0, 1, 1])).ravel()"),
         "of the pairs of children one is never opened",
-        ("tests/certified/test_searched_pairs.py",),
+        ("tests/solvers/pairs/test_walk.py",),
     ),
     Mutant(
         "solvers/pairs/walk.py",
         ("            waiting += [(level + 1, a[i : i + PIECE], b[i : i + PIECE]) for i in range(0, len(a), PIECE)]"),
         "            waiting += [(level + 1, a[:PIECE], b[:PIECE])]",
         "what is beyond a piece is left out",
-        ("tests/certified/test_searched_pairs.py",),
+        ("tests/solvers/pairs/test_walk.py",),
     ),
     Mutant(
         "solvers/pairs/tree.py",

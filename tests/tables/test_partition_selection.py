@@ -43,6 +43,18 @@ def test_tail_bound_is_above_the_exact_tail_and_close(variance: Fraction) -> Non
     assert tail_above(0, variance) == 1.0 == tail_above(-5, variance)
 
 
+def test_found_groups_come_in_order_whatever_the_engine_says() -> None:
+    """The order in which an engine finds groups is that of records: groups are sorted, each with its own numbers."""
+    level = Groups(["state"], selection=PartitionSelection("1/100", 2))
+    names = [f"{k * 7919 % 997:03d}" for k in range(60)]
+    plan = TablePlan((Count("n", level, variance="1/100"),))
+    rows = [{"id": i, "state": name, "county": 1, "naics": "11", "emp": 1, "pay": 1.0} for i, name in enumerate(5 * names)]
+    for given in (rows, rows[::-1]):
+        answer = plan.release(on_duckdb(given)).answers["n"]
+        assert [key[0] for key in answer.keys] == sorted(names)  # noise of variance 1/100 is 0 but with probability e^-50
+        assert answer.values.tolist() == [5.0] * len(names)
+
+
 @pytest.mark.parametrize("at_most", [None, 1, 6])
 @pytest.mark.parametrize("delta", [0.01, 1e-6, 1e-12])
 def test_the_threshold_keeps_delta_and_none_much_lower_does(delta: float, at_most: int | None) -> None:
