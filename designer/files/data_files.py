@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.question.histogram import UNUSABLE, Columns, Labelled
 from designer.values.arrays import Floats, real_array
+from designer.values.checks import meant
 from designer.values.confidential import withholding
 
 Table = dict[str, list[str]]
@@ -59,7 +60,7 @@ def numeric_column(table: Table, name: str, path: Path) -> Floats:
     """One column of a public table as floats; empty and non-numeric cells are refused with their row number,
     not their content."""
     if name not in table:
-        raise InvalidProblem(f"{path}: has no column {name!r}; it has {list(table)}.")
+        raise InvalidProblem(f"{path}: has no column {name!r}; {meant(name, table)}it has {list(table)}.")
     values = np.empty(len(table[name]))
     for row, text in enumerate(table[name]):
         if (found := number_in_file(text)) is None:

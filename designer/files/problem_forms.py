@@ -95,6 +95,10 @@ INVARIANT_FORMS: Mapping[str, Schema] = {
     "partition": record({"partition": either(text(), SCALARS)}, BESIDE),
     "total": record({"total": exactly(True)}, BESIDE),
     "matrix": record({"matrix": FILE}, {"names": NAMES, "records_public": BOOLEAN, **BESIDE}),
+    "linked": record(
+        {"linked": {"type": "object", "minProperties": 2, "additionalProperties": list_of(text())}},
+        {"published": list_of(list_of(text()), least=0), "adjacency": COUNT},
+    ),
 }
 
 BUILDERS = ("identity", "prefix", "all_ranges")

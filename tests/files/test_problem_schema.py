@@ -31,6 +31,9 @@ GOOD |= {
     "margins": INVARIANT + 'margins = [["sex"], ["age"]]\nadjacency = 2\n[relation]\nepsilon = 1\n',
     "impossible elements": INVARIANT + 'total = true\nimpossible = ["sex=F, age=0", 1]\n[relation]\nepsilon = 1\n',
     "total, a budget per distance": INVARIANT + 'total = true\n[relation]\nepsilon = 1\nper_distance = "l2"\n',
+    "linked tables": INVARIANT.replace("size = 4\n", "").replace("age = 2", "age = 2\nplace = 3")
+    + 'linked = {sexes = ["age", "sex"], places = ["age", "place"]}\npublished = [["age"]]\nadjacency = 2\n'
+    + "[relation]\nepsilon = 1\n",
     "partition of a list": INVARIANT + 'partition = ["a", "b", "a", "b"]\n[relation]\nmetric = "uniform"\nepsilon = 1\n',
 }
 NEEDED = {"metric", "epsilon", "per_unit", "per_km", "points", "period", "builder", "workload", "relation", "table"}

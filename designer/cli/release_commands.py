@@ -1,0 +1,107 @@
+"""From a spec to what is published, or simulated: release, sample."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designer.certified.specified import Released, Specified
+from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
+from designer.errors import InvalidProblem
+from designer.files.data_files import read_histogram
+from designer.report import cautions
+from designer.tables.csv_rows import Marks
+from designer.tables.opening import open_table
+from designer.values.json_text import plain
+from designer.values.output import write_whole
+from designer.values.printing import printed
+
+FLAGS = {"histogram": "histogram", "records": "table"}  # the option that gives what a mechanism takes
+COUNTED = "counts of the universe elements"
+
+
+def add_release_commands(commands: Commands) -> None:
+    """release, sample."""
+    made = commands.add("release", _release, "release noisy answers for confidential data; spends the budget once", SPEC)
+    made.set_defaults(confidential=True)
+    _add_data_options(made)
+    add_output(made, "-o", "also save the release (JSON)")
+    made = commands.add("sample", _sample, "draw noise for simulation; never a release", SPEC)
+    made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
+    made.add_argument("--seed", type=int, help="make the simulation repeatable")
+    add_output(made, "-o", "save the draws (NPY)")
+
+
+def _add_data_options(made: argparse.ArgumentParser) -> None:
+    """Where confidential data come from: counts or records, and how their file is written."""
+    made.add_argument(
+        "--histogram", type=Path, help="counts with the columns that name their elements (CSV, Parquet), or in order (NPY)"
+    )
+    made.add_argument("--column", help="the column of the histogram file that holds the counts")
+    made.add_argument("--table", type=Path, help="records instead of counts (CSV, Parquet; needs DuckDB)")
+    made.add_argument("--entity", help="protect whole entities: the column of the records that tells whose they are")
+    made.add_argument("--rows-per-entity", type=int, help="how many records of each entity count")
+    made.add_argument("--delimiter", default=",", help="what separates the fields of a CSV file (default ,)")
+    made.add_argument("--decimal", default=".", help="the decimal mark in the numbers of --table (default .)")
+    made.add_argument("--thousands", default="", help="the mark between groups of three digits there (default none)")
+
+
+def _release(options: argparse.Namespace) -> tuple[str, Any]:
+    tables = [Path(name) for name in glob.glob(str(options.table))] if options.table else []
+    check_output(options, [path for path in (options.file, options.histogram, options.table, *tables) if path])
+    mechanism = loaded(options)
+    released = _released(mechanism, options)
+    data = {**released.to_dict(), **caution_data(mechanism)}
+    if options.output:
+        text = json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n"
+        write_whole(options.output, text, replace=options.force)
+    answers = mechanism.answer_lines(released)
+    return "\n".join([*cautions(mechanism), *answers, "", released.guarantee.to_text()]), data
+
+
+def _released(mechanism: Specified, options: argparse.Namespace) -> Released:
+    """What the spec releases from the file that it needs: records or counts."""
+    needed, from_counts, from_either = mechanism.takes[0], "histogram" in mechanism.takes, len(mechanism.takes) > 1
+    if not any(getattr(options, FLAGS[kind]) for kind in mechanism.takes):
+        words, other = (COUNTED, "table") if from_counts else ("records, one row each", "histogram")
+        raise InvalidProblem(
+            f"--{FLAGS[needed]}: is missing; this spec releases from "
+            f"{words}{', or from records (--table)' if from_either else f', not from --{other}'}."
+        )
+    if options.table and options.histogram:
+        raise InvalidProblem("--table, --histogram: both are given; a release is from records or from counts, not from both.")
+    Marks(options.delimiter, options.decimal, options.thousands)
+    if from_counts and (options.entity is not None or options.rows_per_entity is not None):
+        raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; this spec releases from counts.")
+    if options.histogram:
+        return mechanism.release_counts(read_histogram(options.histogram, options.column, options.delimiter))
+    return _released_from_records(mechanism, options)
+
+
+def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Released:
+    marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
+    table = open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, **marks)
+    return mechanism.release_records(table, entity=options.entity, rows_per_entity=options.rows_per_entity)
+
+
+def _sample(options: argparse.Namespace) -> tuple[str, Any]:
+    check_output(options, [options.file])
+    mechanism = loaded(options)
+    drawn = mechanism.simulated(options.size, options.seed)
+    if options.output:
+        content = io.BytesIO()
+        np.save(content, drawn.draws)
+        write_whole(options.output, content.getvalue(), replace=options.force)
+    seen = drawn.draws.std(axis=0)
+    lines = [
+        f"{printed(name)}: standard deviation {e:.6g} expected, {s:.6g} in the draws"
+        for name, e, s in zip(drawn.queries, drawn.expected, seen, strict=True)
+    ]
+    data = {"stamp": drawn.stamp, "expected": drawn.expected, "drawn": seen, "queries": list(drawn.queries)}
+    return "\n".join([drawn.stamp, *lines]), data
