@@ -310,6 +310,14 @@ def test_a_worst_ratio_below_or_above_the_proven_one_is_refused(tmp_path: Path) 
             read(tmp_path, resealed(spec))
 
 
+def test_a_core_that_means_the_same_and_is_written_otherwise_is_refused(tmp_path: Path) -> None:
+    """One object, one fingerprint: what a file holds is what its fingerprint is of."""
+    spec = to_spec(design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "laplace").mechanism)
+    spec["mechanism"]["workload"]["matrix"] = [[int(x) for x in row] for row in spec["mechanism"]["workload"]["matrix"]]
+    with pytest.raises(InvalidSpec, match="is not written as this program writes it"):
+        read(tmp_path, {**spec, "seal": seal(spec)})
+
+
 def test_a_larger_epsilon_under_the_old_words_is_refused(tmp_path: Path) -> None:
     spec = to_spec(mechanisms()["uniform"])
     spec["mechanism"]["relation"]["epsilon"] *= 1000

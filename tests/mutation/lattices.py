@@ -68,20 +68,14 @@ MUTANTS = (
         '        if self.norm.order == "l1" and relation.distance == "l2":\n',
         "        if False:\n",
         "an l1 norm passes for an l2 distance",
-        (
-            "tests/lattice/test_lattice_mechanism.py",
-            "tests/lattice/test_smooth_privacy.py",
-        ),
+        ("tests/lattice/test_smooth_privacy.py::test_a_norm_that_is_longer_than_the_distance_is_refused",),
     ),
     Mutant(
         "designer/lattice/mechanism.py",
         "return PrivacyCertificate(ratio <= 1, ratio, witness, 0, arithmetic, THEOREMS[self.falloff])",
         "return PrivacyCertificate(True, ratio, witness, 0, arithmetic, THEOREMS[self.falloff])",
         "any weight keeps a budget per distance",
-        (
-            "tests/lattice/test_lattice_mechanism.py",
-            "tests/lattice/test_smooth_privacy.py",
-        ),
+        ("tests/lattice/test_smooth_privacy.py::test_a_norm_above_the_budget_for_a_unit_of_distance_is_not_private",),
     ),
     Mutant(
         "designer/lattice/mechanism.py",

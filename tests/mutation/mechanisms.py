@@ -353,6 +353,6 @@ MUTANTS = (
         "if budget is not None and (kind not in found or budget < found[kind].budget):",
         "if budget is not None and (kind not in found or budget > found[kind].budget):",
         "of equal differences the larger exact budget is taken",
-        ("tests/staircase/test_least_noise.py",),
+        ("tests/staircase/test_least_noise.py::test_of_equal_differences_the_least_budget_counts_to_the_last_bit",),
     ),
 )

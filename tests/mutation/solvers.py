@@ -50,10 +50,7 @@ MUTANTS = (
         "return None if lower is None or upper is None or int(upper) - int(lower) > 1 else int(lower)",
         "return None if lower is None or upper is None else int(upper)",
         "fractions below a real number are above it",
-        (
-            "tests/promises/test_accounting.py",
-            "tests/solvers/exact",
-        ),
+        ("tests/solvers/exact/test_balls.py",),
     ),
     Mutant(
         "solvers/exact/bits.py",

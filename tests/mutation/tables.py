@@ -156,14 +156,14 @@ MUTANTS = (
         "return [column] if bound < 2 ** (LIMB_BITS + 1) else [column & (2**LIMB_BITS - 1), column >> LIMB_BITS]",
         "return [column]",
         "large amounts are summed in 64 bits",
-        ("tests/tables/test_table_plan.py::test_negative_sums_are_put_together_from_limbs",),
+        ("tests/tables/test_table_scale.py::test_limbs_of_large_amounts_add_up_and_stay_small",),
     ),
     Mutant(
         "designer/tables/exact_sums.py",
         "(int(value or 0) << (LIMB_BITS * place))",
         "(int(value or 0) << (LIMB_BITS * place - 1))",
         "the high limb of a sum counts half",
-        ("tests/tables/test_table_plan.py::test_negative_sums_are_put_together_from_limbs",),
+        ("tests/tables/test_table_scale.py::test_limbs_of_large_amounts_add_up_and_stay_small",),
     ),
     Mutant(
         "designer/tables/exact_sums.py",
@@ -232,10 +232,7 @@ MUTANTS = (
         "return result if len(result) == len(exact) else _added(kept.labels, exact)",
         "return result",
         "records of two labels that agree as texts are lost",
-        (
-            "tests/tables/test_table_collations.py",
-            "tests/tables/test_table_plan.py",
-        ),
+        ("tests/tables/test_table_scale.py::test_groups_whose_labels_agree_as_texts_are_one_group",),
     ),
     Mutant(
         "designer/tables/aggregates.py",
