@@ -14,7 +14,7 @@ from tests.mutation.forks import Ran
 from tests.mutation.listed import MUTANTS, ROOMS
 from tests.mutation.mutant import Misfit, Mutant
 from tests.mutation.report import lines, markdown
-from tests.mutation.runner import ROOT, Verdict, killer_of, run
+from tests.mutation.runner import ROOT, Verdict, killer_of, run, taken_over
 
 JSON_TEXT = "designer/values/json_text.py"
 READING = ("tests/values/test_json_text.py::test_numbers_within_the_floats_are_read_as_they_are",)
@@ -93,6 +93,9 @@ def test_a_break_is_seen_and_what_breaks_nothing_survives(tmp_path: Path, monkey
     assert seen["killer"] == READING[0] and unseen["killer"] is None
     assert "**none**" in (tmp_path / "page.md").read_text()
     assert (ROOT / JSON_TEXT).read_text().count(SEEN.old) == 1
+    told = json.loads(table.read_text())
+    assert [verdict.mutant for verdict in taken_over((SEEN, UNSEEN), told)] == [SEEN]
+    assert taken_over((replace(SEEN, tests=("tests/values/test_output.py",)), replace(SEEN, new="number = 3.0\n")), told) == []
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
-"""`python -m tests.mutation [WORDS] [--sample N --seed S] [--wider none|room|all] [--json FILE] [--markdown FILE]`.
+"""`python -m tests.mutation [WORDS] [--sample N --seed S] [--wider none|room|all] [--since FILE] [--json FILE]
+[--markdown FILE]`: which test sees which break.
 
 Ends with 1 when a mutant survives or does not fit the source, with 0 when tests see every one.
 """
@@ -16,7 +17,7 @@ from designer.progress import showing_progress
 from tests.mutation.listed import MUTANTS
 from tests.mutation.mutant import Misfit, Mutant
 from tests.mutation.report import lines, markdown
-from tests.mutation.runner import run
+from tests.mutation.runner import run, taken_over
 
 WIDER = {"none": (), "room": ("room",), "all": ("room", "default")}
 
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--wider", choices=WIDER, default="room", help="where to look when the named tests pass: all takes long"
     )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="copies of the project that are tested at a time")
+    parser.add_argument("--since", type=Path, metavar="FILE", help="what --json wrote: only what changed since is run again")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what became of each, with seconds")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table of docs/mutants.md")
     wanted = parser.parse_args(arguments)
@@ -46,8 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not mutants:
         parser.error(f"no mutant has one of {wanted.words} in its file or description; there are {len(MUTANTS)}.")
     try:
+        earlier = taken_over(mutants, [] if wanted.since is None else json.loads(wanted.since.read_text()))
+        seen = {verdict.mutant for verdict in earlier}
         with showing_progress(sys.stderr.isatty()):
-            verdicts = run(mutants, WIDER[wanted.wider], wanted.workers)
+            rest = [mutant for mutant in mutants if mutant not in seen]
+            verdicts = [*earlier, *(run(rest, WIDER[wanted.wider], wanted.workers) if rest else [])]
     except Misfit as misfit:
         print(misfit, file=sys.stderr)
         return 1

@@ -10,7 +10,7 @@ MUTANTS = (
         "return 2 * a, 6 if a == 3 else (a - 1) ** 2, largest",
         "return 2 * a, 4 if a == 3 else (a - 1) ** 2, largest",
         "the hexagon of three records is shorter than it is",
-        ("tests/invariants/test_lengths.py",),
+        ("tests/invariants/test_lengths.py::test_lengths_in_closed_form_are_those_of_the_list_of_all_changes",),
     ),
     Mutant(
         "designer/invariants/lengths.py",
@@ -24,24 +24,21 @@ MUTANTS = (
         "largest = a * (axes - 1) // axes",
         "largest = a // axes",
         "the largest cell of a change is that of its other side",
-        ("tests/invariants/test_lengths.py",),
+        ("tests/invariants/test_lengths.py::test_lengths_in_closed_form_are_those_of_the_list_of_all_changes",),
     ),
     Mutant(
         "designer/invariants/lengths.py",
         "total = 2 * a if 4 * a >= 3 * corners and sorted(place.shape)[-2] > 2 else corners * times",
         "total = corners * times",
         "changes with hexagons along lines are left out of a bound",
-        ("tests/invariants/test_lengths.py",),
+        ("tests/invariants/test_lengths.py::test_lengths_in_closed_form_are_those_of_the_list_of_all_changes",),
     ),
     Mutant(
         "designer/invariants/one_budget.py",
         "return self.adjacency * columns",
         "return columns",
         "an exchange moves one record, whatever the adjacency",
-        (
-            "tests/invariants/test_lengths.py",
-            "tests/invariants/test_invariants.py",
-        ),
+        ("tests/invariants/test_lengths.py::test_under_classes_any_answers_in_any_norm_are_certified_as_by_the_list",),
     ),
     Mutant(
         "designer/invariants/one_budget.py",
@@ -58,10 +55,7 @@ MUTANTS = (
         'object.__setattr__(self, "privacy", self.verify().require())',
         'object.__setattr__(self, "privacy", self.verify())',
         "a lattice mechanism above its budgets is built",
-        (
-            "tests/lattice/test_lattice_mechanism.py",
-            "tests/lattice/test_lattice_chain.py",
-        ),
+        ("tests/lattice/test_lattice_mechanism.py::test_too_little_noise_is_no_mechanism",),
     ),
     Mutant(
         "designer/lattice/mechanism.py",
@@ -116,10 +110,7 @@ MUTANTS = (
         'return 2.0 if relation.distance == "l1" else 2**0.5',
         'return 4.0 if relation.distance == "l1" else 2.0',
         "the delta of a chain is told for changes longer than the shortest",
-        (
-            "tests/lattice/test_lattice_chain.py",
-            "tests/lattice/test_smooth_privacy.py",
-        ),
+        ("tests/lattice/test_lattice_chain.py::test_the_guarantee_states_the_estimate_as_one_and_absorbs_it",),
     ),
     Mutant(
         "designer/lattice/smoothing.py",
@@ -175,14 +166,14 @@ MUTANTS = (
         "            exponent += added\n",
         "            exponent += 0 * added\n",
         "Klein's proposal is accepted as it is",
-        ("tests/sampling/test_lattice_samplers.py",),
+        ("tests/sampling/test_lattice_samplers.py::test_gaussians_follow_the_enumerated_law_and_wrong_variances_do_not",),
     ),
     Mutant(
         "designer/sampling/lattices/lattice_gaussian.py",
         "return -(column @ later), (np.abs(column)",
         "return 0 * (column @ later), (np.abs(column)",
         "coefficients forget the later ones",
-        ("tests/sampling/test_lattice_samplers.py",),
+        ("tests/sampling/test_lattice_samplers.py::test_gaussians_follow_the_enumerated_law_and_wrong_variances_do_not",),
     ),
     Mutant(
         "designer/sampling/lattices/lattice_chain.py",
@@ -196,7 +187,7 @@ MUTANTS = (
         "return (1 + math.exp(budget)) * self.high if budget",
         "return self.high if budget",
         "the delta of a chain is its distance alone",
-        ("tests/lattice/test_lattice_chain.py",),
+        ("tests/lattice/test_lattice_chain.py::test_what_a_distance_between_laws_adds_holds_and_cannot_be_less",),
     ),
     Mutant(
         "designer/sampling/lattices/lattice_chain.py",
@@ -245,7 +236,7 @@ MUTANTS = (
         "thresholds = np.array([(value << 64) // cumulative[-1] for value in cumulative[:-1]], dtype=np.uint64)",
         ("thresholds = np.array([((j + 1) << 64) // len(cumulative) for j in range(len(cumulative) - 1)], dtype=np.uint64)"),
         "simplices are chosen evenly, not by volume",
-        ("tests/sampling/test_round_and_reject.py",),
+        ("tests/sampling/test_round_and_reject.py::test_coarse_grids_follow_the_enumerated_law_and_wrong_scales_do_not",),
     ),
     Mutant(
         "designer/sampling/bodies/star_triangulation.py",
@@ -262,7 +253,7 @@ MUTANTS = (
         "normals, norm = [x * radius / norm for x in normals], radius",
         "normals, norm = [x * radius / norm for x in normals], norm",
         "ball arithmetic takes the wrong length of an ellipsoidal draw",
-        ("tests/sampling/test_round_and_reject.py",),
+        ("tests/sampling/test_round_and_reject.py::test_ball_arithmetic_decides_as_the_filter_does",),
     ),
     Mutant(
         "designer/sampling/bodies/capped_grid.py",
@@ -283,7 +274,7 @@ MUTANTS = (
         "return Lattice(_reduced(saturated(vectors // np.gcd.reduce(vectors, axis=1)[:, None])))",
         "return Lattice(_reduced(vectors // np.gcd.reduce(vectors, axis=1)[:, None]))",
         "the kernel is a sublattice of finite index",
-        ("tests/solvers/lattices",),
+        ("tests/solvers/lattices/test_lattice.py::test_kernel_holds_exactly_the_integer_solutions",),
     ),
     Mutant(
         "solvers/lattices/kernel.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import os
 import time
 from collections.abc import Iterator
@@ -48,6 +49,10 @@ class Mutant:
         if not changed:
             raise Misfit(f"{self.file}: {self.new!r} means the same as {self.old!r}.")
         return broken
+
+    def becomes(self, tree: Path) -> str:
+        """SHA-256 of the whole file with the break in it: the same as long as the file is."""
+        return hashlib.sha256(self.applied((tree / self.file).read_text()).encode()).hexdigest()
 
     @contextmanager
     def within(self, tree: Path) -> Iterator[None]:

@@ -24,14 +24,14 @@ MUTANTS = (
         '* count(size, "size") ** 2',
         '* count(size, "size")',
         "zCDP of groups grows with their size, not its square",
-        ("tests/promises/test_accounting.py",),
+        ("tests/promises/test_accounting.py::test_census",),
     ),
     Mutant(
         "designer/promises/accounting.py",
         "exp_ball(-((power - budget) ** 2) / (4 * budget))",
         "exp_ball(-((power - budget) ** 2) / (2 * budget))",
         "the delta of zCDP is squared",
-        ("tests/promises/test_accounting.py",),
+        ("tests/promises/test_accounting.py::test_bun_steinke_directions_agree",),
     ),
     Mutant(
         "designer/promises/accounting.py",
@@ -45,7 +45,7 @@ MUTANTS = (
         "variation = rational_ball(rho / 2).sqrt().min((1 - exp_ball(-rho)).sqrt())",
         "variation = rational_ball(rho / 4).sqrt()",
         "total variation is too small by a root of 2",
-        ("tests/promises/test_accounting.py",),
+        ("tests/promises/test_accounting.py::test_zcdp_covers_every_single_bit",),
     ),
     Mutant(
         "designer/promises/accounting.py",
@@ -87,7 +87,7 @@ MUTANTS = (
         "    if target >= power:\n        return float_above_real(lambda: rational_ball(promise.delta))\n",
         "    if target >= power:\n        return 0.0\n",
         "the delta is lost at a larger epsilon",
-        ("tests/promises/test_accounting.py",),
+        ("tests/promises/test_accounting.py::test_pure_to_others",),
     ),
     Mutant(
         "designer/promises/approximate.py",
@@ -108,14 +108,14 @@ MUTANTS = (
         "result[positive] = right[at] + share * (right[at + 1] - right[at])",
         "result[positive] = right[at + 1]",
         "lengths between two nodes are those of the upper one",
-        ("tests/promises/test_approximate.py",),
+        ("tests/promises/test_approximate.py::test_float_lengths_are_within_their_error",),
     ),
     Mutant(
         "designer/promises/approximate.py",
         "rational_ball(m) + (1 - rational_ball(delta) * (1 + exp_ball(-m))).log()",
         "rational_ball(m) + 2 * (1 - rational_ball(delta) * (1 + exp_ball(-m))).log()",
         "a change spends less than it does under a delta",
-        ("tests/promises/test_approximate.py",),
+        ("tests/promises/test_approximate.py::test_randomised_response_spends_the_whole_delta_of_its_length",),
     ),
     Mutant(
         "designer/promises/analytic_gaussian.py",
@@ -142,14 +142,14 @@ MUTANTS = (
         'return Gaussian(self.mu_squared * count(size, "size") ** 2)',
         'return Gaussian(self.mu_squared * count(size, "size"))',
         "Gaussian groups grow with the root of their size",
-        ("tests/promises/test_tradeoff.py",),
+        ("tests/promises/test_tradeoff.py::test_group_chains_and_refusals",),
     ),
     Mutant(
         "designer/promises/tradeoff.py",
         "        for _ in range(self.size - 1):\n            value = self.base.ball(1 - value, value)",
         "        for _ in range(self.size - 2):\n            value = self.base.ball(1 - value, value)",
         "group privacy is off by one record",
-        ("tests/promises/test_tradeoff.py",),
+        ("tests/promises/test_tradeoff.py::test_conventions_balls_and_axioms",),
     ),
     Mutant(
         "designer/promises/tradeoff.py",
@@ -169,9 +169,6 @@ MUTANTS = (
         ),
         "        return ((c, c), (most, zero))",
         "a corner of (epsilon, delta) is left out",
-        (
-            "tests/promises/test_tradeoff.py",
-            "tests/promises/test_accounting.py",
-        ),
+        ("tests/promises/test_tradeoff.py::test_delta_is_the_largest_gap",),
     ),
 )

@@ -13,7 +13,7 @@ MUTANTS = (
             "dtype=bool)] = np.inf"
         ),
         "neighbouring elements are not listed",
-        ("tests/metrics/test_metrics.py",),
+        ("tests/metrics/test_metrics.py::test_float_budgets_are_within_the_stated_error_of_the_exact_ones",),
     ),
     Mutant(
         "designer/metrics/metric.py",
@@ -50,10 +50,7 @@ MUTANTS = (
         "        return max(budgets)\n",
         "        return sum(budgets, Fraction(0))\n",
         "the maximum of metrics is their sum",
-        (
-            "tests/metrics/test_metrics.py",
-            "tests/metrics/test_metric_kinds.py",
-        ),
+        ("tests/metrics/test_metric_kinds.py::test_any",),
     ),
     Mutant(
         "designer/metrics/algebra.py",
@@ -90,10 +87,7 @@ MUTANTS = (
         "            yield Block(block.left, block.right, budgets)\n        yield from self.beside()\n",
         "            yield Block(block.left, block.right, budgets)\n",
         "records that appear are not among the pairs",
-        (
-            "tests/metrics/test_metrics.py",
-            "tests/metrics/test_metric_kinds.py",
-        ),
+        ("tests/metrics/test_metric_kinds.py::test_any",),
     ),
     Mutant(
         "designer/metrics/presence.py",
@@ -127,7 +121,7 @@ MUTANTS = (
         "closed = np.where(lowered, closed * (1 + 2.0**-50 * len(d)), d)",
         "closed = np.where(lowered, closed * (1 - 2.0**-50 * len(d)), d)",
         "the closure of a matrix is rounded down: it claims what is not implied",
-        ("tests/metrics/test_metrics.py",),
+        ("tests/metrics/test_metrics.py::test_blocks_imply_every_protected_pair",),
     ),
     Mutant(
         "designer/metrics/triangle.py",
@@ -171,27 +165,21 @@ MUTANTS = (
         "            yield from (moved_by(start, block) for block in part.blocks())\n\n    def drawn",
         "            yield from (moved_by(0, block) for block in part.blocks())\n\n    def drawn",
         "changes of every group are those of the first",
-        (
-            "tests/statistical_queries/test_statistical_queries.py",
-            "tests/statistical_queries/test_joint_averages.py",
-        ),
+        ("tests/statistical_queries/test_statistical_queries.py::test_the_optimum_is_that_of_the_full_domain",),
     ),
     Mutant(
         "designer/relations/row_groups.py",
         "return math.fsum(part.largest_budget() for part in self.parts)",
         "return max(part.largest_budget() for part in self.parts)",
         "the largest budget of a record is that of one group",
-        (
-            "tests/statistical_queries/test_statistical_queries.py",
-            "tests/statistical_queries/test_joint_averages.py",
-        ),
+        ("tests/statistical_queries/test_statistical_queries.py::test_relation_of_groups",),
     ),
     Mutant(
         "designer/relations/allowed.py",
         "return None if budget is None else self.allowance.most(budget)",
         "return None if budget is None else self.allowance.most(2 * budget)",
         "under a delta the budget of a pair is doubled",
-        ("tests/designing/test_approximate_notion.py",),
+        ("tests/designing/test_approximate_notion.py::test_pairs_that_others_imply_are_not_implied_here",),
     ),
     Mutant(
         "designer/relations/allowed.py",
@@ -215,17 +203,14 @@ MUTANTS = (
         'change = root_sum_squares(*changes) if notion == "gaussian" else sum_of(*changes)',
         "change = root_sum_squares(*changes)",
         "pure budgets are combined in squares",
-        ("tests/relations/test_composition.py",),
+        ("tests/relations/test_composition.py::test_pure_budgets_add_and_gaussian_ones_in_squares",),
     ),
     Mutant(
         "designer/relations/joint_promises.py",
         'return scaled(count(records, "records"), relation)',
         'return scaled(max(count(records, "records") - 1, 1), relation)',
         "group privacy counts one record too few",
-        (
-            "tests/relations/test_composition.py",
-            "tests/records/test_group_privacy.py",
-        ),
+        ("tests/relations/test_composition.py::test_groups",),
     ),
     Mutant(
         "designer/relations/joint_promises.py",
@@ -239,10 +224,7 @@ MUTANTS = (
         "together = float_above(sum((Fraction(delta) for delta in deltas if delta is not None), Fraction(0)))",
         "together = float_above(max(Fraction(delta) for delta in deltas if delta is not None))",
         "the deltas of several releases do not add up",
-        (
-            "tests/relations/test_composition.py",
-            "tests/designing/test_approximate_notion.py",
-        ),
+        ("tests/designing/test_approximate_notion.py::test_several_releases_add_budgets_and_deltas_pair_by_pair",),
     ),
     Mutant(
         "designer/relations/joint_promises.py",
@@ -266,14 +248,14 @@ MUTANTS = (
         "return 2 * self.adjacency if self.invariant.records_public else self.adjacency",
         "return self.adjacency",
         "changes of half as many records are listed",
-        ("tests/invariants/test_invariants.py",),
+        ("tests/invariants/test_invariants.py::test_the_changes_are_those_of_all_pairs_of_small_databases",),
     ),
     Mutant(
         "designer/invariants/changes.py",
         "return min(finite, default=None)\n\n    def largest_budget",
         "return max(finite, default=None)\n\n    def largest_budget",
         "the transport of records takes the longest way",
-        ("tests/invariants/test_invariants.py",),
+        ("tests/invariants/test_invariants.py::test_a_metric_under_an_invariant_costs_what_moving_the_records_costs",),
     ),
     Mutant(
         "designer/invariants/changes.py",

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Queue
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from designer.progress import track
 from tests.mutation.forks import Forks, Ran
@@ -30,16 +31,20 @@ FAILED, INTERRUPTED = 1, 2
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: the test that saw it, None of a survivor; how far was searched; the seconds that it took."""
+    """What became of a mutant: the test that saw it, None of a survivor; how far was searched; the seconds that it took.
+
+    becomes: what tells whether the file is still the same.
+    """
 
     mutant: Mutant
     killer: str | None
     looked: str
     seconds: float
+    becomes: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""
-        return {**asdict(self.mutant), "killer": self.killer, "looked": self.looked, "seconds": round(self.seconds, 2)}
+        return {**asdict(self), "mutant": asdict(self.mutant), "seconds": round(self.seconds, 2)}
 
 
 def killer_of(ran: Ran, limit: float) -> str | None:
@@ -58,7 +63,7 @@ def killer_of(ran: Ran, limit: float) -> str | None:
 
 def judge(forks: Forks, mutant: Mutant, wider: Sequence[str]) -> Verdict:
     """One mutant in one copy: its named tests, then each of `wider` ("room", "default") until one sees it."""
-    started, tree = time.monotonic(), forks.tree
+    started, tree, becomes = time.monotonic(), forks.tree, mutant.becomes(forks.tree)
     places = {"named": list(mutant.tests), "room": [mutant.room], "default": []}
     with mutant.within(tree):
         for looked in ("named", *(place for place in wider if place != "room" or (tree / mutant.room).is_dir())):
@@ -66,7 +71,7 @@ def judge(forks: Forks, mutant: Mutant, wider: Sequence[str]) -> Verdict:
             killer = killer_of(forks.run(places[looked], allowed), allowed)
             if killer is not None:
                 break
-    return Verdict(mutant, killer, looked, time.monotonic() - started)
+    return Verdict(mutant, killer, looked, time.monotonic() - started, becomes)
 
 
 def copied(target: Path) -> Path:
@@ -94,6 +99,18 @@ def run(mutants: Sequence[Mutant], wider: Sequence[str] = ("room",), workers: in
         finally:
             for forks in copies:
                 forks.close()
+
+
+def taken_over(mutants: Sequence[Mutant], told: Sequence[Mapping[str, Any]]) -> list[Verdict]:
+    """The verdicts of an earlier run that still hold: the broken file is the same, and the test that saw it is named."""
+    known = {(one["becomes"], one["mutant"]["old"], one["mutant"]["new"]): one for one in told if one["killer"]}
+    found = []
+    for mutant in mutants:
+        becomes = mutant.becomes(ROOT)
+        one = known.get((becomes, mutant.old, mutant.new))
+        if one and any(one["killer"].startswith(test) for test in mutant.tests):
+            found.append(Verdict(mutant, one["killer"], one["looked"], one["seconds"], becomes))
+    return found
 
 
 def _judged(copies: list[Forks], pool: ThreadPoolExecutor, mutants: Sequence[Mutant], wider: Sequence[str]) -> list[Verdict]:

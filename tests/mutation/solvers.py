@@ -10,20 +10,14 @@ MUTANTS = (
         "return low if low * low == square else low * (1 + Fraction(1, 1 << 79))",
         "return low",
         "roots are rounded down on both sides",
-        (
-            "tests/certified/test_certificate.py",
-            "tests/certified/test_norms.py",
-        ),
+        ("tests/certified/test_norms.py::test_exact_and_float_agree",),
     ),
     Mutant(
         "solvers/exact/rational.py",
         "return nearest if Fraction(nearest) <= value else nextafter(nearest, -inf)",
         "return nearest",
         "floats below a number are the nearest ones",
-        (
-            "tests/certified/test_certificate.py",
-            "tests/promises/test_accounting.py",
-        ),
+        ("tests/certified/test_certificate.py::test_ratios_within_2_to_the_minus_60_of_1_are_told_apart",),
     ),
     Mutant(
         "solvers/exact/rational.py",
@@ -40,10 +34,7 @@ MUTANTS = (
         "    while not arb(value) >= ball:\n        value = math.nextafter(value, math.inf)\n    return value",
         "    return value",
         "floats above a real number are the nearest ones",
-        (
-            "tests/promises/test_accounting.py",
-            "tests/promises/test_approximate.py",
-        ),
+        ("tests/promises/test_accounting.py::test_gaussian_delta_far_out",),
     ),
     Mutant(
         "solvers/exact/balls.py",
@@ -57,10 +48,7 @@ MUTANTS = (
         "with _held, ctx.workprec(bits):",
         "with _held:",
         "the precision stays as it is, and more bits change nothing",
-        (
-            "tests/solvers/exact/test_precision.py",
-            "tests/sampling/test_continuous.py",
-        ),
+        ("tests/solvers/exact/test_precision.py::test_threads_compute_what_one_thread_computes",),
     ),
     Mutant(
         "solvers/pairs/walk.py",
@@ -77,7 +65,7 @@ MUTANTS = (
         ("            waiting += [(level + 1, a[i : i + PIECE], b[i : i + PIECE]) for i in range(0, len(a), PIECE)]"),
         "            waiting += [(level + 1, a[:PIECE], b[:PIECE])]",
         "what is beyond a piece is left out",
-        ("tests/solvers/pairs/test_walk.py",),
+        ("tests/solvers/pairs/test_walk.py::test_every_pair_of_leaves_is_met_once",),
     ),
     Mutant(
         "solvers/pairs/tree.py",
@@ -91,7 +79,7 @@ MUTANTS = (
         "return np.asarray(np.maximum(np.maximum(lows[:, a] - highs[:, b], lows[:, b] - highs[:, a]), 0.0))",
         "return np.asarray(np.maximum(np.abs(lows[:, a] - lows[:, b]), 0.0))",
         "groups are taken for farther apart than they are",
-        ("tests/certified/test_searched_pairs.py",),
+        ("tests/certified/test_searched_pairs.py::test_a_search_finds_the_certificate_of_a_look_at_every_pair",),
     ),
     Mutant(
         "designer/question/nearness.py",
@@ -119,6 +107,6 @@ MUTANTS = (
         "gap = self._coefficients(first[0] - second[0], chosen)",
         "gap = self._coefficients(second[0] - first[0], chosen)",
         "coupled chains jump apart",
-        ("tests/solvers/lattices/test_chain.py",),
+        ("tests/solvers/lattices/test_chain.py::test_variation_bound_holds_for_the_exact_distance",),
     ),
 )
