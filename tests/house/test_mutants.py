@@ -19,7 +19,8 @@ from tests.mutation.runner import ROOT, Verdict, killer_of, run, taken_over
 JSON_TEXT = "designer/values/json_text.py"
 READING = ("tests/values/test_json_text.py::test_numbers_within_the_floats_are_read_as_they_are",)
 # Few and cheap: they stand for the run of all, which takes half an hour.
-SEEN = Mutant(JSON_TEXT, "number = float(text)\n", "number = 2 * float(text)\n", "numbers of a file are doubled", READING)
+SEEN = Mutant(JSON_TEXT, "number = float(text)\n", "number = 2 * float(text)\n", "floats of a file are doubled", READING)
+CHEAP = ("fractions below a real number are above it", "of the pairs of children one is never opened")
 UNSEEN = Mutant(JSON_TEXT, '"""A JSON object from a file of limited size."""', '"""Reads."""', "nothing", READING)
 
 
@@ -85,12 +86,15 @@ def test_what_pytest_says_is_told_apart() -> None:
 
 @pytest.mark.slow
 def test_a_break_is_seen_and_what_breaks_nothing_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """End to end, by the command: a survivor ends it with 1, and is named in what it writes."""
-    monkeypatch.setattr(command, "MUTANTS", (SEEN, UNSEEN))
+    """End to end, by the command: a survivor ends it with 1, and is named in what it writes; without one it ends with 0."""
+    listed = tuple(mutant for mutant in MUTANTS if mutant.breaks in CHEAP)
+    monkeypatch.setattr(command, "MUTANTS", (SEEN, UNSEEN, *listed))
     table = tmp_path / "table.json"
     assert command.main(["--wider", "none", "--json", str(table), "--markdown", str(tmp_path / "page.md")]) == 1
-    seen, unseen = json.loads(table.read_text())
+    seen, unseen, *others = json.loads(table.read_text())
     assert seen["killer"] == READING[0] and unseen["killer"] is None
+    assert len(others) == len(CHEAP) and all(other["killer"].startswith(tuple(other["mutant"]["tests"])) for other in others)
+    assert command.main(["float", "--wider", "none", "--since", str(table)]) == 0
     assert "**none**" in (tmp_path / "page.md").read_text()
     assert (ROOT / JSON_TEXT).read_text().count(SEEN.old) == 1
     told = json.loads(table.read_text())

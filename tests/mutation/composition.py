@@ -122,7 +122,7 @@ MUTANTS = (
         "sum((a + b for a, b in mechanism.shares), Fraction(0))))",
         "max(a + b for a, b in mechanism.shares)))",
         "of the rounds of MWEM one is counted",
-        ("tests/composition",),
+        ("tests/composition/test_rounds.py",),
     ),
     Mutant(
         "designer/composition/terms.py",

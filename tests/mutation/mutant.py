@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -43,7 +44,7 @@ class Mutant:
             raise Misfit(f"{self.file}: says {self.old!r} {found} times, not once; the list of mutants must follow the code.")
         broken = source.replace(self.old, self.new)
         try:
-            changed = ast.dump(ast.parse(broken)) != ast.dump(ast.parse(source))
+            changed = ast.dump(ast.parse(broken)) != _meaning(source)
         except SyntaxError as error:
             raise Misfit(f"{self.file}: is no Python with {self.new!r} in it: {error}.") from None
         if not changed:
@@ -64,6 +65,12 @@ class Mutant:
             yield
         finally:
             _write(path, source)
+
+
+@lru_cache(maxsize=1024)
+def _meaning(source: str) -> str:
+    """A text without its comments and layout."""
+    return ast.dump(ast.parse(source))
 
 
 def _write(path: Path, text: str) -> None:

@@ -133,9 +133,7 @@ MUTANTS = (
         "min(thresholds[place] for thresholds in _applicable(splitting, part.groups, key)) ** 2",
         "the smallest of several thresholds bounds a record",
         (
-            "tests/tables/test_unit_splitting.py",
-            "tests/tables/test_table_losses.py",
-            "tests/tables/test_policy_of_plans.py",
+            "tests/tables/test_policy_of_plans.py::test_the_rate_of_split_rows_covers_the_largest_threshold_that_a_record_may_have",
         ),
     ),
     Mutant(
