@@ -124,10 +124,7 @@ MUTANTS = (
         "return SensitivitySet.of(values, self._told)",
         "return SensitivitySet.of(self.target, self._told)",
         "the certificate speaks of the matrix before it was rounded to the grid",
-        (
-            "tests/throughout/test_trust.py",
-            "tests/throughout/test_release_attacks.py",
-        ),
+        ("tests/certified/test_certificate.py::test_what_is_certified_is_the_matrix_that_is_released_from",),
     ),
     Mutant(
         "designer/additive/mechanism.py",
@@ -199,10 +196,7 @@ MUTANTS = (
         "if (np.abs(multiples) > LARGEST).any():\n            k",
         "if False:\n            k",
         "entries beyond 2^52 steps are rounded",
-        (
-            "tests/additive/test_release.py",
-            "tests/throughout/test_bad_input.py",
-        ),
+        ("tests/certified/test_certificate.py::test_ill_fitting_parts_are_refused",),
     ),
     Mutant(
         "designer/additive/noise.py",

@@ -273,10 +273,7 @@ MUTANTS = (
         'above = ibis.greatest(units - first + (apart - 1), ibis.literal(0, "int64"))',
         "above = units - first + (apart - 1)",
         "values below all candidates are clipped to no cell",
-        (
-            "tests/tables/test_partition_selection.py",
-            "tests/tables/test_table_plan.py",
-        ),
+        ("tests/tables/test_partition_selection.py::test_cells_of_a_quantile_count_values_beyond_all_candidates_too",),
     ),
     Mutant(
         "designer/engines/row_unit.py",

@@ -229,3 +229,14 @@ def test_refusals_of_quantiles(change: dict[str, object], message: str) -> None:
     given = {"name": "q", "groups": Groups(), "measure": EMP, "q": 0.5, "candidates": GRID, "rho": 1, **change}
     with pytest.raises(InvalidProblem, match=message):
         Quantile(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("candidates", [(0, 10, 20), (-30, -10, 10, 30), (0, 10, 25)], ids=["even", "about 0", "uneven"])
+def test_cells_of_a_quantile_count_values_beyond_all_candidates_too(candidates: tuple[int, ...]) -> None:
+    """A cell is how many candidates are below the value, by brute force: values far below the first lie in the first."""
+    values = [-100, -51, -50, -31, -30, -29, -10, -9, -1, 0, 1, 9, 10, 11, 20, 21, 25, 26, 30, 31, 99, 100]
+    measure = Measure("emp", lower=-100, upper=100)
+    asked = Quantile("middle", Groups(), (), measure, 0.5, candidates, "1/4")
+    rows = [{"id": i, "state": "DE", "county": 1, "naics": "11", "emp": value, "pay": 1.0} for i, value in enumerate(values)]
+    cells = [sum(candidate < value for candidate in candidates) for value in values]
+    assert cell_counts(asked, on_duckdb(rows))[()].tolist() == [cells.count(k) for k in range(len(candidates) + 1)]
