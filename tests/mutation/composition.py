@@ -150,7 +150,7 @@ MUTANTS = (
         "return sum(map(largest_budget, protected.parts), Fraction(0))",
         "return max(map(largest_budget, protected.parts))",
         "a record that changes in all groups costs the largest one",
-        ("tests/composition",),
+        ("tests/composition/test_rounds.py",),
     ),
     Mutant(
         "designer/composition/terms.py",
