@@ -39,7 +39,7 @@ CDD_SIMPLICES = (
     20_000  # double description takes time in the square of them: seconds here, 2 min for the 68,000 of 4 x 4 tables
 )
 ROUNDS = 60
-START = 20_000  # pairs that a scan finds, of which for each facet the farthest joins
+START, NEXT = 20_000, 5_000  # pairs that a scan finds, of which for each facet the farthest joins; and at least, later ones
 OUTSIDE = 1e-6  # of themselves, differences may lie outside of the hull of a set that is not written out: the repair covers it
 PROOF = 1e-6  # seconds for each simplex and cube of the dimension, measured from 5 to 8 dimensions
 LONGEST_HULL = 45.0  # seconds, after which more than `MAX_SIMPLICES` simplices are refused
@@ -146,7 +146,7 @@ def _grown_pairs(sensitivity: SensitivitySet, limit: int) -> Pairs:
         units = np.ldexp(1.0, unit_exponents(np.abs(vectors).max(axis=0)))
         keep, normals = hull_directions(vectors / units, limit)
         started = perf_counter()
-        worst, further = sensitivity.worst(Norm(normals / units, "linf"), START)
+        worst, further = sensitivity.worst(Norm(normals / units, "linf"), max(NEXT, 4 * len(normals)), least=1.0)
         announce(
             f"round {round_ + 1} of at most {ROUNDS}, often 5 to 10 and 4 alike ones for the proof: {len(normals):,} facets, "
             f"differences lie up to {max(worst - 1, 0.0):.2g} outside, a search took {perf_counter() - started:.2g} s"
