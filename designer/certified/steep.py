@@ -276,23 +276,34 @@ class Hunt:
     def _search(self) -> None:
         """By the shortest way: counts decide, never clocks, so that whoever repeats it decides the same."""
         scan = self.groups.near.pairs * SCANNED_EACH if self.groups.mapped else np.inf
-        exact = self._walk(0.0, min(scan, HEAVY))
-        shortest = min(scan, exact)
-        for tolerance in TOLERANCES if shortest > HEAVY else ():
-            limit = HEAVY if tolerance < TOLERANCES[-1] else max(HEAVY, WORTH * shortest)
-            if self.floor * (1 + tolerance) <= self.below and not self._walk(tolerance, limit):
-                return
+        if not self._walk(0.0, min(scan, HEAVY)):
+            return
+        if scan > HEAVY and any(self._allows(t) and not self._walk(t, HEAVY) for t in TOLERANCES):
+            return
+        exact = self._walk(0.0, 0.0, whole=True)
+        shortest, largest = min(scan, exact), TOLERANCES[-1]
+        if scan > HEAVY and self._allows(largest) and not self._walk(largest, max(HEAVY, WORTH * shortest)):
+            return
         self.tolerance = 0.0
         if exact > scan:
             self._allow(self.groups.near.pairs)
             self.in_vain = True
-        elif exact:
+        else:
             self._walk(0.0, np.inf)
 
-    def _walk(self, tolerance: float, limit: float) -> float:
-        """0 after the walk; where that would be more work than the limit, that work."""
+    def _allows(self, tolerance: float) -> bool:
+        """Whether what the tolerance lets pass stays below what it has to."""
+        return self.floor * (1 + tolerance) <= self.below
+
+    def _walk(self, tolerance: float, limit: float, *, whole: bool = False) -> float:
+        """0 after the walk; where that would be more work than the limit, about that work: where it is known to be above the
+        limit, or, if asked for, from the whole of the sample."""
         self.tolerance = tolerance
-        walk = PairWalk(self.groups.tree.depth, self._opens, lambda pairs, asked: self._foretell(pairs, asked, limit))
+        walk = PairWalk(
+            self.groups.tree.depth,
+            self._opens,
+            lambda pairs, asked, ended: self._foretell(pairs, asked, limit, ended) if ended or not whole else None,
+        )
         try:
             for a, b in track(self._pieces(iter(walk)), "searching pairs"):
                 self._take(a, b)
@@ -310,12 +321,13 @@ class Hunt:
         bound = self.groups.bound(level, a, b)
         return np.asarray((bound >= self.floor) & (bound > self._enough))
 
-    def _foretell(self, leaf_pairs: float, asked: float, limit: float) -> None:
+    def _foretell(self, leaf_pairs: float, asked: float, limit: float, ended: bool) -> None:
         """Give up what is above the limit."""
         looked_at = leaf_pairs * self.groups.tree.leaves.shape[1] ** 2
-        if looked_at + BOUNDED * asked > limit:
-            raise _Foretold(looked_at + BOUNDED * asked)
-        self._allow(looked_at)
+        if (work := looked_at + BOUNDED * asked) > limit:
+            raise _Foretold(work)
+        if ended:
+            self._allow(looked_at)
 
     def _allow(self, looked_at: float) -> None:
         """Refuse what would take days, announce what takes minutes."""

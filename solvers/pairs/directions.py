@@ -1,8 +1,8 @@
 """Gauges of many facets from above, at the price of a few numbers each: read from a table of directions.
 
-A gauge is convex and grows with its argument, so between the nodes of a grid of directions it lies below the mean of the nodes
-around, with the weights that make the direction of them. For a vector u whose largest coordinate is the k-th, `u / u_k` lies on
-face k of a cube, where the mean is multilinear: its weights are a law with mean `u / u_k`, and Jensen's inequality is the proof.
+A gauge is convex and grows with its argument, so between the nodes of a grid of directions it lies below the mean of the
+nodes around, with the weights that make the direction of them. For a vector u whose largest coordinate is the k-th, `u / u_k`
+lies on face k of a cube, where the mean is multilinear: its weights are a law with that mean, and Jensen is the proof.
 """
 
 from __future__ import annotations
