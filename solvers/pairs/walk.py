@@ -23,8 +23,8 @@ class PairWalk:
     """The walk: `opens(level, a, b)` says which pairs of nodes of a level must be opened.
 
     It is asked when a pair is reached, and may have become stricter since. foretell(leaf pairs, asked, whole) is called with
-    estimates of how many pairs of leaves will be yielded and of how many pairs `opens` will be asked, while the sample is walked
-    with what is known to be exceeded, and once with the whole of it; it may raise.
+    estimates of how many pairs of leaves will be yielded and of how many pairs `opens` will be asked: while the sample is
+    walked, with what is known to be exceeded, and once with the whole of it. It may raise.
     """
 
     depth: int
@@ -43,8 +43,8 @@ class PairWalk:
         order = np.random.default_rng(0).permutation(len(a))
         for part, piece in enumerate(np.array_split(order, SAMPLE)):
             for found in self._below(level, a[piece], b[piece]):
-                yield found
                 self._foretell(part, False)
+                yield found
             self._foretell(part, True)
 
     def _foretell(self, part: int, whole: bool) -> None:
