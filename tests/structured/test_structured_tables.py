@@ -165,14 +165,14 @@ def test_a_product_is_released_from_a_database(tmp_path: Path) -> None:
 def test_refusals_name_the_room_that_serves() -> None:
     relation = metrics.add_remove(DOMAIN.size, 1.0)
     for asked in (ASKED, MARGINALS):
-        with pytest.raises(InvalidProblem, match=r"`design_structured` designs a StructuredWorkload .*`design_marginals`"):
+        with pytest.raises(InvalidProblem, match=r"A StructuredWorkload goes into a StructuredProblem .*`design_marginals`"):
             Problem(asked, relation)  # type: ignore[arg-type]
     with pytest.raises(InvalidProblem, match="`design_structured`"):
         design_marginals(ASKED, Presence(1.0))  # type: ignore[arg-type]
     with pytest.raises(InvalidProblem, match="no MarginalWorkload"):
         StructuredWorkload.of_marginals(ASKED)  # type: ignore[arg-type]
     large = StructuredWorkload.of(Domain.of({"a": 64, "b": 64, "c": 64}), [{"a": "ranges"}])
-    with pytest.raises(InvalidProblem, match="`design_structured` designs them"):
+    with pytest.raises(InvalidProblem, match="a StructuredProblem is designed"):
         large.written_out()
     domain = Domain.of({f"a{i}": 64 for i in range(5)})
     made = design_structured(StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "prefix")]), Presence(1.0))
