@@ -5,7 +5,7 @@ docs/theory/structured.md, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from designer.certified.guarantee import Guarantee
 from designer.errors import InvalidProblem
-from designer.structured.blocks import MeasuredProduct, StrategyMatrix
+from designer.structured.blocks import MeasuredProduct
+from designer.structured.described import Described
 from designer.structured.reconstruction import sides
-from designer.structured.workload import StructuredWorkload
 from designer.values.arrays import Floats
 from designer.values.printing import printed
 
@@ -25,17 +25,9 @@ LISTED = 1000  # answers that a release lists by name
 WORKING = 2**22  # numbers that are held while single answers are put together
 
 
-class Structured(Protocol):
+class Structured(Described, Protocol):
     """What answers are put together by."""
 
-    @property
-    def workload(self) -> StructuredWorkload: ...
-    @property
-    def matrices(self) -> Mapping[int, tuple[StrategyMatrix, ...]]: ...
-    @property
-    def blocks(self) -> tuple[MeasuredProduct, ...]: ...
-    @property
-    def serves(self) -> tuple[int, ...] | None: ...
     def parts(self, term: int) -> tuple[MeasuredProduct, ...]: ...
     def workload_places(self, term: int, places: object) -> NDArray[np.intp]: ...
     def variances(self, term: int | Sequence[str], places: object) -> Floats: ...
