@@ -27,14 +27,14 @@ from designer.ledger.content import require_content
 from designer.ledger.entries import (
     Terms,
     entry_abandoned,
-    login_name,
-    noted_by,
     entry_opened,
     entry_raised,
     entry_released,
-    require_known,
     entry_reserved,
     entry_stated,
+    login_name,
+    noted_by,
+    require_known,
     stated_text,
 )
 from designer.ledger.place import place_of
