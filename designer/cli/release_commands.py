@@ -26,6 +26,7 @@ from designer.values.printing import printed
 
 FLAGS = {"histogram": "histogram", "records": "table"}  # the option that gives what a mechanism takes
 COUNTED = "counts of the universe elements"
+RECORDED = "records, one row each"
 
 
 def add_release_commands(commands: Commands) -> None:
@@ -75,17 +76,15 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
 
 def _releasing(mechanism: Specified, options: argparse.Namespace) -> Callable[[], Released]:
     """How the spec releases from the file that it needs, records or counts; refused here where the options do not fit."""
-    needed, from_counts, from_either = mechanism.takes[0], "histogram" in mechanism.takes, len(mechanism.takes) > 1
+    needed, from_counts = mechanism.takes[0], mechanism.takes[0] == "histogram"
     if not any(getattr(options, FLAGS[kind]) for kind in mechanism.takes):
-        words, other = (COUNTED, "table") if from_counts else ("records, one row each", "histogram")
-        raise InvalidProblem(
-            f"--{FLAGS[needed]}: is missing; this spec releases from "
-            f"{words}{', or from records (--table)' if from_either else f', not from --{other}'}."
-        )
+        words, name, flag = (COUNTED, "records", "table") if from_counts else (RECORDED, "counts", "histogram")
+        others = f"or from {name} (--{flag})" if len(mechanism.takes) > 1 else f"not from --{flag}"
+        raise InvalidProblem(f"--{FLAGS[needed]}: is missing; this spec releases from {words}, {others}.")
     if options.table and options.histogram:
         raise InvalidProblem("--table, --histogram: both are given; a release is from records or from counts, not from both.")
     Marks(options.delimiter, options.decimal, options.thousands)
-    if from_counts and (options.entity is not None or options.rows_per_entity is not None):
+    if (from_counts or options.histogram) and (options.entity is not None or options.rows_per_entity is not None):
         raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; this spec releases from counts.")
     if options.histogram:
         require_readable_histogram(options.histogram, options.column, options.delimiter)

@@ -84,5 +84,5 @@ def _drawn(file: ProblemFile, options: argparse.Namespace) -> Path | None:
     if not options.output:
         return None
     check_output(options, file.files)
-    names = file.problem.workload.elements
-    return save_relation_picture(file.problem.relation, options.output, names, replace=options.force)
+    problem = file.matrix_problem
+    return save_relation_picture(problem.relation, options.output, problem.workload.elements, replace=options.force)
