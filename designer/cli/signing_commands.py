@@ -41,8 +41,19 @@ def add_signing_commands(commands: Commands) -> None:
 
 def add_sign_options(made: argparse.ArgumentParser) -> None:
     """Sign what -o saves."""
-    made.add_argument("--sign", type=Path, metavar="KEYFILE", help="also sign what -o saves, into a file with .sig behind")
-    _add_name(made)
+    made.add_argument("--name", default="", help="whom the signature says to be from")
+    add_key_options(made, "also sign what -o saves, into a file with .sig behind")
+
+
+def add_key_options(made: argparse.ArgumentParser, help_text: str) -> None:
+    """Sign with a key file."""
+    made.add_argument("--sign", type=Path, metavar="KEYFILE", help=help_text)
+    _add_passphrase(made)
+
+
+def given_key(options: argparse.Namespace) -> SigningKey | None:
+    """The key to sign with; None where none is asked for."""
+    return None if options.sign is None else SigningKey.read(options.sign, _passphrase(options))
 
 
 def add_signer_options(made: argparse.ArgumentParser) -> None:
@@ -58,7 +69,7 @@ def signing_key(options: argparse.Namespace) -> SigningKey | None:
     if options.output is None:
         raise InvalidProblem("--sign: signs the file that is saved; give -o, too.")
     checked_target(signature_path(options.output), inputs=[options.sign], replace=options.force)
-    return SigningKey.read(options.sign, _passphrase(options))
+    return given_key(options)
 
 
 def signed_line(options: argparse.Namespace, key: SigningKey | None) -> list[str]:

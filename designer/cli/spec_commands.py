@@ -9,6 +9,7 @@ from typing import Any
 
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified, to_spec
+from designer.cli.ledger_commands import add_check_options, check_ledger
 from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
 from designer.cli.signing_commands import add_signer_options, asked_signer
 from designer.designing.relation_picture import save_relation_picture
@@ -16,6 +17,7 @@ from designer.errors import InvalidProblem
 from designer.files.problem_file import ProblemFile, read_problem
 from designer.files.releases import verify_release
 from designer.files.signatures import SignedBy
+from designer.ledger.store import is_ledger
 from designer.report import cautions, page, summary
 from designer.values.json_text import read_json
 from designer.values.output import write_whole
@@ -24,9 +26,15 @@ from designer.values.printing import printed
 
 def add_spec_commands(commands: Commands) -> None:
     """verify, report, show."""
-    made = commands.add("verify", _verify, "recompute the guarantee of a spec from its numbers, or check a release", SPEC)
-    made.add_argument("release", type=Path, nargs="?", help="a release of that spec (JSON), to be checked against it")
+    made = commands.add(
+        "verify",
+        _verify,
+        "recompute the guarantee of a spec from its numbers, check a release, or follow a ledger",
+        "spec (JSON) or ledger (SQLite)",
+    )
+    made.add_argument("release", type=Path, nargs="?", help="a release (JSON), to be checked against the spec, or the ledger")
     add_signer_options(made)
+    add_check_options(made)
     made = commands.add("report", _report, "write a spec as a page to read (Markdown)", SPEC)
     add_output(made, "-o", "save the page instead of printing it")
     made = commands.add("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
@@ -34,6 +42,8 @@ def add_spec_commands(commands: Commands) -> None:
 
 
 def _verify(options: argparse.Namespace) -> tuple[str, Any]:
+    if is_ledger(options.file):
+        return check_ledger(options, [] if options.release is None else [options.release])
     if options.release is not None:
         return _verify_release(options)
     mechanism = loaded(options)
@@ -104,5 +114,5 @@ def _drawn(file: ProblemFile, options: argparse.Namespace) -> Path | None:
     if not options.output:
         return None
     check_output(options, file.files)
-    names = file.problem.workload.elements
-    return save_relation_picture(file.problem.relation, options.output, names, replace=options.force)
+    problem = file.matrix_problem
+    return save_relation_picture(problem.relation, options.output, problem.workload.elements, replace=options.force)
