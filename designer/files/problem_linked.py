@@ -47,7 +47,9 @@ class LinkedSections(Sections):
             raise self.refuse("invariant", key, given, LISTS)
         for name in given:
             if name not in self.domain.attributes:
-                known = f"has no attribute {shown(name)}; {meant(name, self.domain.attributes)}[domain] has {shown(list(self.domain.attributes))}"
+                attributes = self.domain.attributes
+                near = meant(name, attributes)
+                known = f"has no attribute {shown(name)}; {near}[domain] has {shown(list(attributes))}"
                 raise self.refuse("invariant", key, given, known)
 
     def linked_changes(self, linked: LinkedTables) -> Relation:
