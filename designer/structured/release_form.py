@@ -34,7 +34,7 @@ class StructuredForm(ReleaseForm[StructuredMechanism, StructuredRelease]):
     }
     checked = (
         "Every noisy product is a table of whole numbers of the shape that the mechanism measures.",
-        "Every standard error is the one of the noise of its product, and listed answers are those that follow from the products.",
+        "Every standard error is the one of the noise of its product; listed answers are those that follow from the products.",
     )
 
     def content(self, mechanism: StructuredMechanism, released: StructuredRelease) -> dict[str, Any]:

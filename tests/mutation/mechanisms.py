@@ -14,15 +14,15 @@ MUTANTS = (
     ),
     Mutant(
         "designer/marginals/mechanism.py",
-        ("noisy = {subset: stored(exact[subset] + noise) for subset, noise in self._drawn(SystemEntropy()).items()}"),
-        ("noisy = {subset: stored(exact[subset] + 0 * noise) for subset, noise in self._drawn(SystemEntropy()).items()}"),
+        "{subset: exact[subset] + noise for subset, noise in self._drawn(SystemEntropy()).items()}",
+        "{subset: exact[subset] + 0 * noise for subset, noise in self._drawn(SystemEntropy()).items()}",
         "contrasts are released as they are",
         ("tests/marginals/test_marginals.py::test_released_tables_agree_with_each_other_and_publish_the_total",),
     ),
     Mutant(
         "designer/marginals/mechanism.py",
-        "budget = float_above(unit.rows_per_entity * Fraction(protection.epsilon))",
-        "budget = float_above(Fraction(protection.epsilon))",
+        "budget = float_above(unit.rows_per_entity * Fraction(self.protection.epsilon))",
+        "budget = float_above(Fraction(self.protection.epsilon))",
         "an entity of several rows has the budget of one",
         ("tests/engines/test_row_unit.py::test_the_guarantee_of_an_entity_states_its_loss",),
     ),
@@ -260,8 +260,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/odds_ratio/odds_ratio_test.py",
-        "cell = first * 2**self.exponent + int(self.law.draw(1, self.exponent, SystemEntropy())[0])",
-        "cell = first * 2**self.exponent + int(self.law.draw(1, self.exponent - 1, SystemEntropy())[0])",
+        "first * 2**self.exponent + int(self.law.draw(1, self.exponent, SystemEntropy())[0])",
+        "first * 2**self.exponent + int(self.law.draw(1, self.exponent - 1, SystemEntropy())[0])",
         "the noise of a test has half its scale",
         (
             "tests/odds_ratio/test_umpu.py",
