@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast, overload
 
 from designer.certified.guarantee import SOFTWARE, Guarantee
 from designer.certified.optimality import Optimality
+from designer.certified.release_form import RELEASE_FORMAT
 from designer.certified.specified import FORMAT_VERSION, Specified, seal
 from designer.errors import InvalidSpec, NotPrivate
 from designer.values.checks import shown
@@ -96,10 +97,7 @@ def load(
     does not prove; `NotPrivate` when the mechanism in it breaks its own relation, or hides nothing.
     """
     spec = read_json(Path(path), size_limit)
-    try:
-        made = from_spec(spec, allow_vacuous=allow_vacuous)
-    except RecursionError:
-        raise InvalidSpec("spec: is nested far deeper than a spec is.") from None
+    made = from_spec(spec, allow_vacuous=allow_vacuous)
     if not isinstance(made, cast(type, kind)):
         raise InvalidSpec(f"spec: holds a {type(made).__name__}, not a {kind.__name__}; name the kind that it is, or none.")
     return made
@@ -107,6 +105,15 @@ def load(
 
 def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified:
     """The mechanism of a spec that was read; see `load`."""
+    try:
+        return _certified(spec, allow_vacuous)
+    except RecursionError:
+        raise InvalidSpec("spec: is nested far deeper than a spec is.") from None
+
+
+def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
+    if spec.get("format") == RELEASE_FORMAT:
+        raise InvalidSpec("spec: is a release; give its spec, and the release behind it: dp-designer verify SPEC RELEASE.")
     require_keys(spec, keys(FRAME), "spec")
     if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] != FORMAT_VERSION:
         raise InvalidSpec(
@@ -119,7 +126,7 @@ def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified
             "seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the "
             "file."
         )
-    mechanism: Specified = _reading("mechanism", lambda: _mechanism(spec))
+    mechanism: Specified = reading("mechanism", lambda: _mechanism(spec))
     if mechanism.fingerprint != hashlib.sha256(canonical(spec["mechanism"])).hexdigest():
         raise InvalidSpec("mechanism: is not written as this program writes it; design the mechanism again.")
     _compare_claims(mechanism, spec)
@@ -164,7 +171,7 @@ def _mechanism(spec: Mapping[str, Any]) -> Specified:
     return kind.from_core(spec["mechanism"]).annotated(provenance, optimality)
 
 
-def _reading(field: str, build: Callable[[], Any]) -> Any:
+def reading(field: str, build: Callable[[], Any]) -> Any:
     """Turn whatever goes wrong while rebuilding into one clear refusal."""
     try:
         return build()
@@ -205,7 +212,7 @@ def _compare_claims(mechanism: Specified, spec: Mapping[str, Any]) -> None:
     for name, value in proven.items():
         claimed = spec[name]
         if name == "guarantee" and isinstance(claimed, dict):
-            claimed = _proven_statement(_as_printed(claimed), value)
+            claimed = proven_statement(_as_printed(claimed), value)
         if name == "certificate" and isinstance(claimed, dict):
             claimed = mechanism.settled_claim(claimed, value)
         if canonical(claimed) != canonical(value):
@@ -221,7 +228,7 @@ def _as_printed(claimed: Any) -> Any:
     return [_as_printed(value) for value in claimed] if isinstance(claimed, list) else claimed
 
 
-def _proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+def proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
     """The version that designed may be another one, and budgets rounded to floats may differ
     between machines in the last digits."""
     result = dict(claimed)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from designer.errors import InvalidLedger, InvalidProblem
+from designer.errors import InvalidLedger, InvalidProblem, InvalidSpec
 from designer.ledger.accounts import Account, datasets
 from designer.ledger.chain import RESTORE, Entry, output_hash, require_canonical
 from designer.ledger.ledger import Ledger
@@ -109,9 +109,16 @@ def _signed(entries: Sequence[Entry], trusted: Trusted | None) -> dict[str, int]
             )
         if key is not None and entry.signature is not None:
             if trusted is not None:
-                trusted(key, entry.hash.encode(), entry.signature)
+                _require_signed(entry, trusted)
             found[key] = found.get(key, 0) + 1
     return found
+
+
+def _require_signed(entry: Entry, trusted: Trusted) -> None:
+    try:
+        trusted(str(entry.content["signer"]), entry.hash.encode(), str(entry.signature))
+    except (InvalidSpec, InvalidProblem) as error:
+        raise InvalidLedger(f"ledger: the signature of entry {entry.number} does not hold: {error}") from None
 
 
 def _notes(entries: Sequence[Entry]) -> tuple[str, ...]:

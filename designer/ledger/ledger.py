@@ -21,6 +21,7 @@ from designer.certified.specified import Released, Specified
 from designer.composition.expense import Expense, Spent, expense_of, spent
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidLedger, InvalidProblem, OverTotal
+from designer.files.releases import release_document, sealed
 from designer.ledger.accounts import Account, datasets
 from designer.ledger.chain import RESTORE, Entry, next_entry, output_hash
 from designer.ledger.content import require_content
@@ -237,7 +238,7 @@ class DataSet:
     def _recorded(self, mechanism: Any, row: RowUnit, release: Callable[[], AnyRelease]) -> Recorded[AnyRelease]:
         with self.reserve(mechanism, row) as reservation:
             made = release()
-            document = reservation.record(made.to_dict())
+            document = reservation.record(release_document(mechanism, made))
         return Recorded(made, document)
 
 
@@ -273,11 +274,15 @@ class Reservation:
 
     def record(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """The document of a release, its hash recorded, with where: the identifier of the ledger, the numbers of the
-        reservation and of this entry, and the head, which is the hash of this entry."""
+        reservation and of this entry, and the head, which is the hash of this entry. A seal is made anew.
+
+        document: of `designer.files.releases.release_document`, or any plain data that stand for what will be shown.
+        """
         made = self._ended(lambda place: entry_released(self.dataset.name, place, output_hash(document)))
         self.recorded = True
         where = {"id": self.dataset.ledger.id, "dataset": self.dataset.name, "reservation": self._place.number}
-        return {**document, "ledger": {**where, "entry": made.number, "head": made.hash}}
+        told = {**document, "ledger": {**where, "entry": made.number, "head": made.hash}}
+        return sealed(told) if "seal" in document else told
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.recorded:
