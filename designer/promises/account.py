@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Literal
 from designer.errors import InvalidProblem
 from designer.progress import track
 from designer.promises.accounting import pure_rho, zcdp_delta, zcdp_epsilon
-from designer.promises.losses import FARTHEST, Curve, Laddered, curve_of, laddered, laddered_atoms, reach, zcdp_curve
+from designer.promises.losses import FARTHEST, Curve, Laddered, Rungs, curve_of, farthest, laddered, laddered_atoms, zcdp_curve
 from designer.promises.piecewise import PiecewiseLinear, below_tangents, ladder
 from designer.promises.tails import Tails
 from designer.promises.tradeoff import Gaussian, Tradeoff
 from designer.values.checks import LARGEST, count, rational_from, shown
 from solvers.exact.balls import exp_ball, float_above_real, float_below_real, rational_ball
-from solvers.exact.bits import working_precision
 
 if TYPE_CHECKING:
     from flint import arb
@@ -169,7 +168,7 @@ class Account:
         low, high, bits, finer = 0.0, math.inf, BITS[0], 1
         step = self._first_step()
         for _ in track(range(LEVELS), "refining the ladder of losses"):
-            step, before = step / finer, high
+            step, before, lower = step / finer, high, low
             while True:
                 low = max(low, *(getattr(tails, what)(at) for tails in self._tails(step, bits, above=False)))
                 high = min(high, max(getattr(tails, what)(at) for tails in self._tails(step, bits, above=True)))
@@ -177,9 +176,9 @@ class Account:
                 if wanted <= bits:
                     break
                 bits = wanted
-            still = (self.rho or not proven) and before - high <= CLOSE * high < math.inf
+            still = (not proven and before - high <= CLOSE * high < math.inf) or (self.rho and low - lower <= CLOSE * low)
             finer = 2 if high - low <= FINER * CLOSE * high < math.inf else FINER
-            if still or low >= high - CLOSE * high or _rungs(self._spans, step / finer) > MOST_RUNGS:
+            if still or low >= high - CLOSE * high or finer * self._cost(step, bits) > MOST_RUNGS:
                 break
         return low, high
 
@@ -188,6 +187,11 @@ class Account:
         parts = self._sides[above]
         both = (False, True) if any(isinstance(p, Tradeoff) and not p.symmetric for p, _ in parts) else (False,)
         return [_tails(parts, step, bits, above, backwards) for backwards in both]
+
+    def _cost(self, step: Fraction, bits: int) -> float:
+        """The rungs of the product, or sixteen times those of a factor, whose every rung is computed."""
+        widest = max(span for span, _ in self._spans)
+        return max(32 * widest / step, *(tails.masses.units.length() for tails in self._tails(step, bits, above=True)))
 
     @cached_property
     def _spans(self) -> list[tuple[Fraction, int]]:
@@ -221,10 +225,10 @@ def _zcdp(factor: Tradeoff) -> Fraction | None:
 
 
 def _rungs(spans: Sequence[tuple[Fraction, int]], step: Fraction) -> float:
-    """About how many rungs a product has before its tails are below 2^-100 (Hoeffding), or a factor, times 8."""
+    """No fewer rungs than a product has before its tails are below 2^-100 (Hoeffding)."""
     sure = float(sum(span * times for span, times in spans))
     likely = 12.5 * math.sqrt(sum(float(span) ** 2 * times for span, times in spans))
-    return max(2 * min(sure, likely), 8 * max(float(span) for span, _ in spans)) / float(step)
+    return 2 * min(sure, likely) / float(step)
 
 
 def _common(units: Sequence[Fraction]) -> Fraction | None:
@@ -244,19 +248,19 @@ def _curve(part: Part) -> Curve:
 @lru_cache(maxsize=256)
 def _span(part: Part) -> Fraction:
     """About the largest loss that matters."""
-    curve = _curve(part)
-    if curve.largest is not None:
-        return min(curve.largest, FARTHEST)
-    with working_precision(2 * BITS[0]):
-        return max(reach(curve, BITS[0]), reach(curve.reversed(), BITS[0]))
+    return farthest(_curve(part), BITS[0])
+
+
+@lru_cache(maxsize=16)
+def _rungs_of(part: Part, step: Fraction, bits: int) -> Rungs:
+    return Rungs.of(_curve(part), step, bits)
 
 
 @lru_cache(maxsize=128)
 def _laddered(part: Part, step: Fraction, bits: int, above: bool, backwards: bool) -> Laddered:
     if isinstance(part, Tradeoff) and part.piecewise:
         return laddered_atoms(part, step, bits, above=above, backwards=backwards)
-    curve = _curve(part)
-    return laddered(curve.reversed() if backwards else curve, step, bits, above=above)
+    return laddered(_curve(part), _rungs_of(part, step, bits), above=above, backwards=backwards)
 
 
 @lru_cache(maxsize=32)

@@ -51,16 +51,6 @@ class Curve:
     symmetric: bool = True
     convex: bool = True
 
-    def reversed(self) -> Curve:
-        """The same with null and alternative exchanged: `delta'(s) = 1 - s + s delta(1 / s)`."""
-        if self.symmetric:
-            return self
-
-        def gaps(slopes: Sequence[arb]) -> list[arb]:
-            return [1 - s + s * gap for s, gap in zip(slopes, self.gaps([1 / s for s in slopes]), strict=True)]
-
-        return Curve(gaps, self.unseen, self.certain, self.largest, False, self.convex)
-
 
 def curve_of(tradeoff: Tradeoff) -> Curve:
     """The curve of a tradeoff function in its own direction."""
@@ -95,27 +85,46 @@ class Laddered:
     slack: Fraction = ZERO
 
 
-def laddered(curve: Curve, step: Fraction, bits: int, *, above: bool) -> Laddered:
+@dataclass(frozen=True)
+class Rungs:
+    """delta of a curve on the rungs `e^(step j)`, j from `-far` to `far`, at a precision for masses of so many bits."""
+
+    slopes: Points
+    heights: Points
+    bits: int
+    precision: int
+
+    @classmethod
+    def of(cls, curve: Curve, step: Fraction, bits: int) -> Rungs:
+        """All losses, or all but tails of about 2^-bits at either end."""
+        far = max(1, ceil(farthest(curve, bits) / step))
+        # Differences over a short step lose bits, and so does the reverse of a curve.
+        precision = bits + GUARD + _lost_bits(step) + (0 if curve.symmetric else ceil(2 * step * far))
+        with working_precision(precision):
+            slopes = [exp_ball(step * j) for j in range(-far, far + 1)]
+            right = curve.gaps(slopes[far:])
+            left = _reversed(slopes[far:], right)[:0:-1] if curve.symmetric else curve.gaps(slopes[:far])
+        return cls(slopes, left + right, bits, precision)
+
+
+def _reversed(slopes: Points, heights: Points) -> list[arb]:
+    """With null and alternative exchanged: `delta'(1 / s) = 1 - 1 / s + delta(s) / s`."""
+    return [1 - 1 / s + height / s for s, height in zip(slopes, heights, strict=True)]
+
+
+def laddered(curve: Curve, rungs: Rungs, *, above: bool, backwards: bool) -> Laddered:
     """Masses whose delta is proven to be at least (above) or, but for the slack, at most that of the curve, at every slope."""
-    low, high = _span(curve, step, bits)
-    # Differences over a short step lose bits, and so does the reverse of a curve.
-    with working_precision(bits + GUARD + _lost_bits(step) + (0 if curve.symmetric else ceil(2 * step * max(high, -low)))):
-        slopes = [exp_ball(step * j) for j in range(low, high + 1)]
-        heights = _mirrored(curve, slopes) if curve.symmetric else curve.gaps(slopes)
+    with working_precision(rungs.precision):
+        slopes, heights = rungs.slopes, rungs.heights
+        if backwards:
+            heights = _reversed(slopes, heights)[::-1]
+        first = -(len(slopes) // 2)
         if above and curve.convex:
-            return _rounded(low, _bends(slopes, heights), heights[-1], bits, above=True)
+            return _rounded(first, _bends(slopes, heights), heights[-1], rungs.bits, above=True)
         if above:
-            return _on_hull(low, slopes, heights, ZERO, bits, above=True)
-        heights, slack = _lowered(slopes, heights, curve.certain())
-        return _on_hull(low, slopes, heights, slack, bits, above=False)
-
-
-def _mirrored(curve: Curve, slopes: Points) -> list[arb]:
-    """The gaps of a symmetric promise, of which half are asked for: `delta(1 / s) = 1 - 1 / s + delta(s) / s`."""
-    middle = len(slopes) // 2
-    right = curve.gaps(slopes[middle:])
-    left = [1 - s + s * gap for s, gap in zip(slopes[middle - 1 :: -1], right[1:], strict=True)]
-    return left[::-1] + right
+            return _on_hull(first, slopes, heights, ZERO, rungs.bits, above=True)
+        lowered, slack = _lowered(slopes, heights, (curve.unseen if backwards else curve.certain)())
+        return _on_hull(first, slopes, lowered, slack, rungs.bits, above=False)
 
 
 def _lost_bits(step: Fraction) -> int:
@@ -178,22 +187,22 @@ def _on_hull(first: int, slopes: Points, heights: Points, slack: Fraction, bits:
     return _rounded(first, spread, heights[-1], bits, over, above=above)
 
 
-def _span(curve: Curve, step: Fraction, bits: int) -> tuple[int, int]:
-    """The first and the last rung: all losses, or all but tails of about 2^-bits at either end."""
+def farthest(curve: Curve, bits: int) -> Fraction:
+    """The largest loss that matters: beyond it, delta is about 2^-bits more than its least, in both directions."""
     if curve.largest is not None:
-        far = max(1, ceil(min(curve.largest, FARTHEST) / step))
-        return -far, far
-    with working_precision(bits + GUARD):
-        top = reach(curve, bits)
-        bottom = top if curve.symmetric else reach(curve.reversed(), bits)
-    return -ceil(bottom / step), ceil(top / step)
+        return min(curve.largest, FARTHEST)
+    with working_precision(bits + GUARD + 64):
+        return max(_reach(curve, bits, backwards) for backwards in ((False,) if curve.symmetric else (False, True)))
 
 
-def reach(curve: Curve, bits: int) -> Fraction:
-    """A loss beyond which delta is about 2^-bits more than its least; in steps of a sixteenth of a power of two."""
-    rest = curve.certain() + rational_ball(Fraction(1, 1 << bits))
+def _reach(curve: Curve, bits: int, backwards: bool) -> Fraction:
+    """Of one direction, in steps of a sixteenth of a power of two."""
+    rest = (curve.unseen if backwards else curve.certain)() + rational_ball(Fraction(1, 1 << bits))
 
     def enough(power: Fraction) -> bool:
+        if backwards:
+            slope = exp_ball(-power)
+            return bool(_reversed([slope], curve.gaps([slope]))[0] < rest)
         return bool(curve.gaps([exp_ball(power)])[0] < rest)
 
     power = Fraction(1, 1 << 20)

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designer.errors import InvalidProblem
-from designer.promises.tradeoff import Tradeoff, largest_gap
+from designer.promises.kinks import Kinks, largest_gap
+from designer.promises.tradeoff import Tradeoff
 from designer.values.arrays import Floats
 from designer.values.checks import count, rational_from, shown
 from designer.values.schema import RATIONAL, list_of, of_kind
@@ -118,7 +119,7 @@ class PiecewiseLinear(Tradeoff):
         from_right: arb = rational_ball(low - slope * (1 - right)) + rational_ball(slope) * complement
         return from_right
 
-    def kinks(self) -> tuple[tuple[arb, arb], ...]:
+    def kinks(self) -> Kinks:
         return tuple((rational_ball(alpha), rational_ball(beta)) for alpha, beta in self.points)
 
     def delta_ball(self, slope: arb) -> arb:

@@ -9,7 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, Problem, Workload, design, invariants
+from designer import InvalidProblem, NotPrivate, Problem, Workload, design, invariants
+from designer.certified.norms import Norm
 from designer.composition import composed
 from designer.lattice.mechanism import LatticeMechanism
 from designer.lattice.smoothing import (
@@ -27,6 +28,24 @@ def mechanism(invariant, family="lattice_laplace", order="l2", epsilon=0.3) -> L
     notion = "gaussian" if family == "lattice_gaussian" else "pure"
     problem = Problem(Workload.identity(invariant.size), invariant.protect(epsilon, per_distance=order), notion=notion)
     return design(problem, family, shape=order).mechanism
+
+
+@pytest.mark.parametrize(("weight", "holds"), [(0.25, True), (0.5, True), (0.5000001, False), (2.0, False)])
+@pytest.mark.parametrize(("order", "distance"), [("l1", "l1"), ("l2", "l2"), ("l2", "l1")])
+def test_a_norm_above_the_budget_for_a_unit_of_distance_is_not_private(order, distance, weight, holds):
+    relation = invariants.margins((2, 2)).protect(0.5, per_distance=distance)
+    if holds:
+        assert LatticeMechanism("custom", Workload.identity(4), relation, Norm(np.full(4, weight), order)).privacy.holds
+        return
+    with pytest.raises(NotPrivate):
+        LatticeMechanism("custom", Workload.identity(4), relation, Norm(np.full(4, weight), order))
+
+
+def test_a_norm_that_is_longer_than_the_distance_is_refused():
+    """Four cells that change by one each are 4 in l1 and 2 in l2: no l1 norm is within a budget for l2 units."""
+    relation = invariants.margins((2, 2)).protect(0.5, per_distance="l2")
+    with pytest.raises(InvalidProblem, match="exceeds an l2 distance"):
+        LatticeMechanism("custom", Workload.identity(4), relation, Norm(np.full(4, 0.25), "l1"))
 
 
 def hockey_stick(made, shift, epsilon):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, metrics
+from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, composed, design, metrics
 from designer.question.relation import Relation
 from designer.relations.joint_promises import composition, for_groups, group_budget, group_privacy, post_processing
 from tests.oracles.metric_kinds import every_metric, with_origin
@@ -202,3 +202,12 @@ def test_sums_with_something_else_are_type_errors() -> None:
             wrong()
     assert (np.float64(2.0) * LINE).exact_budget(0, 1) == 1
     assert len((LINE + OWN + LINE).parts) == 3
+
+
+def test_what_any_of_several_releases_publishes_exactly_is_said_of_the_whole() -> None:
+    apart = metrics.from_matrix([[0, 1, math.inf], [1, 0, math.inf], [math.inf, math.inf, 0]])
+    noisy = design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "laplace").mechanism
+    exact = design(Problem(Workload([[1, 1, 0], [1, 0, 0]], ["those two", "one"]), apart), "laplace").mechanism
+    assert any("those two" in line for line in exact.guarantee.unprotected)
+    for order in ((noisy, exact), (exact, noisy)):
+        assert set(exact.guarantee.unprotected) <= set(composed(*order).unprotected)
