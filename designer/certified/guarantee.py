@@ -19,12 +19,12 @@ POST_PROCESSING = (
     "pair by pair (pure) or in squares (gaussian)."
 )
 ESTIMATED = (
-    "Anything computed from a release alone keeps the guarantee. Of several releases nothing is claimed here, because how far the "
-    "law of the noise is from the one stated is an estimate."
+    "Anything computed from a release alone keeps the guarantee. Of several releases nothing is claimed here, because how far "
+    "the law of the noise is from the one stated is an estimate."
 )
 TRADEOFFS_MULTIPLY = (
-    "Anything computed from a release alone keeps the guarantee. Several releases about the same records keep the tensor product "
-    "of their tradeoff functions, change by change."
+    "Anything computed from a release alone keeps the guarantee. Several releases about the same records keep the tensor "
+    "product of their tradeoff functions, change by change."
 )
 # What is said now, and what earlier versions said in its place: a file may still say that, and claims no more by it.
 SAID_BEFORE: Mapping[str, tuple[str, ...]] = {ESTIMATED: (POST_PROCESSING,), TRADEOFFS_MULTIPLY: (POST_PROCESSING,)}

@@ -130,11 +130,21 @@ def _slope_and_gap(function: Tradeoff) -> tuple[Fraction, Fraction]:
         epsilon = function.base.epsilon * function.size
         return epsilon, Fraction(function.delta_at(epsilon)) if function.base.delta else NOTHING
     if not isinstance(function, PiecewiseLinear):
-        raise InvalidProblem(f"tradeoff: {function.sentence()} has no rule of composition.")
+        return _largest_loss(function)
     both = (function, function.inverse())
     steepest = max((fall / length for one in both for length, fall in one.segments() if fall), default=Fraction(1))
     epsilon = Fraction(float_above_real(lambda: rational_ball(max(steepest, Fraction(1))).log()))
     return epsilon, max(1 - one.betas[0] for one in both)
+
+
+def _largest_loss(function: Tradeoff) -> tuple[Fraction, Fraction]:
+    """(epsilon, delta) of any function whose finite losses are bounded: the largest, and what is certain to be told."""
+    most = function.largest_loss()
+    if most is None:
+        raise InvalidProblem(
+            f"tradeoff: {function.sentence()} has no largest loss, and no zCDP, so it has no rule of composition."
+        )
+    return most, Fraction(float_above_real(lambda: function.certain_ball().max(function.unseen_ball())))
 
 
 def rho_of_pure(epsilon: Fraction) -> Fraction:

@@ -19,8 +19,8 @@ from designer.composition.common import (
     MOST_PAIRS,
     CommonChanges,
     CommonPairs,
-    Term,
-    Terms,
+    ReleaseTerm,
+    ReleaseTerms,
     as_change,
     budget_of,
     is_listed,
@@ -149,7 +149,7 @@ class ComposedElements(Composed):
     """
 
     mechanisms: tuple[Specified, ...]
-    terms: Terms
+    terms: ReleaseTerms
     elements: tuple[str, ...] | None
 
     @classmethod
@@ -159,8 +159,8 @@ class ComposedElements(Composed):
             require_proven(mechanism)
         relations, elements = on_one_universe(mechanisms)
         require_one_unit(relations)
-        listed = tuple(Term(mechanism, relation) for mechanism, relation in zip(mechanisms, relations, strict=True))
-        made = cls(tuple(mechanisms), Terms(listed, relations[0].size), elements)
+        listed = tuple(ReleaseTerm(mechanism, relation) for mechanism, relation in zip(mechanisms, relations, strict=True))
+        made = cls(tuple(mechanisms), ReleaseTerms(listed, relations[0].size), elements)
         made._require_something()
         return made
 
