@@ -296,6 +296,7 @@ def _rounded(first: int, bends: Points, certain: arb, bits: int, slack: Fraction
 
 
 def _units(scaled: arb, *, up: bool) -> int:
+    """Not finite: what is not known at this precision, and at most everything."""
     whole = scaled.upper().ceil().unique_fmpz() if up else scaled.lower().floor().unique_fmpz()
     assert whole is not None, "the ends of a ball are exact"
     return max(0, int(whole))

@@ -125,7 +125,7 @@ def poisson_subsampled(
     """The promise of a release that sees a Poisson sample, for records that appear or disappear.
 
     promise: of the release about its sample. rate: the probability of each record, in [0, 1]. Refused (`InvalidProblem`):
-    records that are replaced by others, whose samples differ in two independent choices: no such simple pair is proven for them.
+    records that are replaced by others: no such simple pair is proven for them.
     """
     if relation != "add_remove":
         raise InvalidProblem(
