@@ -88,15 +88,14 @@ class Account:
     def delta_below(self, epsilon: object) -> float:
         """A delta below which these promises do not prove (epsilon, delta). Where a budget of zCDP is among them it is that of
         normal noise, which spends the whole of it."""
-        power = rational_from(epsilon, "epsilon", 0)
+        power, exact = rational_from(epsilon, "epsilon", 0), self._exact
+        if self.rho:
+            return self._normal.delta_below(power)
         if power >= self._farthest:
             return float_below_real(self._certain)
-        least = Gaussian(2 * self.rho) if not self.factors else self._exact
-        return (
-            self._enclosed("delta", power, proven=True)[0]
-            if least is None
-            else float_below_real(lambda: least.delta_ball(exp_ball(power)))
-        )
+        if exact is not None:
+            return float_below_real(lambda: exact.delta_ball(exp_ball(min(power, FARTHEST))))
+        return self._enclosed("delta", power, proven=True)[0]
 
     def epsilon_at(self, delta: object) -> float:
         """An epsilon >= 0 proven to be enough at delta in [0, 1]; infinite where none is."""
@@ -114,7 +113,9 @@ class Account:
     def epsilon_below(self, delta: object) -> float:
         """An epsilon below which these promises do not prove (epsilon, delta); of zCDP as in `delta_below`."""
         least = max(rational_from(delta, "delta", 0, 1), Fraction(5e-324))
-        if least == 1 or not (self.factors or self.rho):
+        if self.rho:
+            return self._normal.epsilon_below(least)
+        if least == 1 or not self.factors:
             return 0.0
         return math.inf if float_below_real(self._certain) > least else self._enclosed("epsilon", least, proven=True)[0]
 
@@ -187,11 +188,15 @@ class Account:
         known = all(budget is not None for budget, _ in budgets)
         return self.rho + sum(b * times for b, times in budgets if b is not None) if known else LARGEST
 
+    @property
+    def _normal(self) -> Account:
+        """The same, with normal noise in the place of zCDP."""
+        return Account.of([*self.factors, Gaussian(2 * self.rho)])
+
     @cached_property
     def _sides(self) -> dict[bool, tuple[tuple[Part, int], ...]]:
         """The factors of a bound from below (False) and from above (True): zCDP is a factor of its own, or normal noise."""
-        normal = _joined(Counter({**dict(self.factors), Gaussian(2 * self.rho): 1})) if self.rho else self.factors
-        return {False: normal, True: (*self.factors, *([(self.rho, 1)] if self.rho else []))}
+        return {False: self._normal.factors, True: (*self.factors, *([(self.rho, 1)] if self.rho else []))}
 
     def _enclosed(self, what: Literal["delta", "epsilon"], at: Fraction, *, proven: bool = False) -> tuple[float, float]:
         """Bounds from below and above, on finer and finer ladders, until they are close or, unless that is to be proven, the
@@ -201,7 +206,7 @@ class Account:
             return low, high
         step = self._first_step()
         for _ in track(range(LEVELS), "refining the ladder of losses"):
-            step, before, lower = step / finer, high, low
+            step, before = step / finer, high
             while True:
                 low = max(low, *(getattr(tails, what)(at) for tails in self._tails(step, bits, above=False)))
                 high = min(high, max(getattr(tails, what)(at) for tails in self._tails(step, bits, above=True)))
@@ -209,7 +214,8 @@ class Account:
                 if wanted <= bits:
                     break
                 bits = wanted
-            still = (not proven and before - high <= CLOSE * high < math.inf) or (self.rho and low - lower <= CLOSE * low)
+            # So far from its limit, and half as far again, is what falls with the square.
+            still = not proven and 2 * (before - high) <= (finer**2 - 1) * CLOSE * high < math.inf
             finer = 2 if high - low <= FINER * CLOSE * high < math.inf else FINER
             if still or low >= high - CLOSE * high or finer * self._cost(step, bits) > MOST_RUNGS:
                 break

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FAR = 1 << 20  # numbers beyond are converted by what they come down to
 MOST_RHO = 1024
 FARTHEST = Fraction(1 << 12)  # deviations
+ROUNDS = 80
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -234,14 +235,14 @@ def least_float(holds: Callable[[float], bool], field: str) -> float:
     return high
 
 
-def zcdp_delta_ball(rho: Fraction, epsilon: Fraction) -> arb:
-    """`zcdp_delta` as a ball, for a positive budget."""
-    best: arb = _log_moments(rho, epsilon).exp().min(_variation(rho))
+def zcdp_delta_ball(rho: Fraction, epsilon: Fraction, rounds: int = ROUNDS) -> arb:
+    """`zcdp_delta` as a ball, for a positive budget; of fewer rounds in search of the order, a little more."""
+    best: arb = _log_moments(rho, epsilon, rounds).exp().min(_variation(rho))
     return best
 
 
-def _log_moments(rho: Fraction, epsilon: Fraction) -> arb:
-    order = Fraction(_best_order(float(rho), float(epsilon))) if epsilon < FAR * rho else (epsilon + rho) / (2 * rho)
+def _log_moments(rho: Fraction, epsilon: Fraction, rounds: int = ROUNDS) -> arb:
+    order = Fraction(_best_order(float(rho), float(epsilon), rounds)) if epsilon < FAR * rho else (epsilon + rho) / (2 * rho)
     a = rational_ball(order)
     log: arb = rational_ball((order - 1) * (order * rho - epsilon)) + a * (-1 / a).log1p() - (a - 1).log()
     return log
@@ -252,7 +253,7 @@ def _variation(rho: Fraction) -> arb:
     return least
 
 
-def _best_order(rho: float, epsilon: float) -> float:
+def _best_order(rho: float, epsilon: float, rounds: int) -> float:
     """The order a > 1 that minimises the logarithm of the bound, by golden section on log(a - 1), where it has one minimum."""
 
     def bound(t: float) -> float:
@@ -262,7 +263,7 @@ def _best_order(rho: float, epsilon: float) -> float:
     # Orders beyond e^700 are no floats; of extreme rho and epsilon a worse order proves a worse bound.
     widest = -math.log(rho) if rho > 0 else 700.0
     low, high = -20.0, min(700.0, max(math.log(max(epsilon, 1.0)) + widest, widest / 2, math.log(2)) + 5)
-    for _ in range(80):
+    for _ in range(rounds):
         left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
         low, high = (low, right) if bound(left) < bound(right) else (left, high)
     return 1 + math.exp(low)

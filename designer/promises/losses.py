@@ -66,7 +66,7 @@ def zcdp_curve(rho: Fraction) -> Curve:
 
     def gap(slope: arb) -> arb:
         # delta falls in epsilon, so an epsilon rounded down has one that is large enough.
-        return zcdp_delta_ball(rho, max(ZERO, _lower(slope.log())))
+        return zcdp_delta_ball(rho, max(ZERO, _lower(slope.log())), rounds=25)
 
     def gaps(slopes: Points) -> list[arb]:
         return [gap(s) if s > 1 else 1 - s + s * gap(1 / s) for s in slopes]

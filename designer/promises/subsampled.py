@@ -68,11 +68,12 @@ class Subsampled(Tradeoff):
         plain: arb = (1 - slope).nonnegative_part()
         if self.rate == 0:
             return plain
-        inner = (slope - rational_ball(self._missed)) / rational_ball(self.rate)
+        rate = rational_ball(self.rate)
+        inner = (slope - 1) / rate + 1
         if inner > 0:
-            gap: arb = rational_ball(self.rate) * self.base.delta_ball(inner)
+            gap: arb = rate * self.base.delta_ball(inner)
             return gap
-        return plain if inner <= 0 else plain.union(rational_ball(self.rate))
+        return plain if inner <= 0 else plain.union(rate)
 
     @property
     def symmetric(self) -> bool:
