@@ -210,7 +210,7 @@ def test_refusals() -> None:
     ):
         with pytest.raises(InvalidProblem, match=message):
             Account.of(given)  # type: ignore[arg-type]
-    with pytest.raises(InvalidProblem, match="delta: 2.0 must be at least 0 and at most 1"):
+    with pytest.raises(InvalidProblem, match=r"delta: 2\.0 must be at least 0 and at most 1"):
         Account.of([EpsilonDelta(1)]).epsilon_at(2)
-    with pytest.raises(InvalidProblem, match="rho: -1.0 must be at least 0"):
+    with pytest.raises(InvalidProblem, match=r"rho: -1\.0 must be at least 0"):
         Account.of([], -1)

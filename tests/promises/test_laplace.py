@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_discrete_noise_is_that_of_its_law(steps: int) -> None:
 
 def test_more_steps_are_a_stronger_promise_up_to_the_continuous_one() -> None:
     rising: list[Tradeoff] = [*(discrete_laplace(1, steps) for steps in (1, 2, 4, 64)), LaplaceTradeoff(1)]
-    for weaker, stronger in zip(rising, rising[1:], strict=False):
+    for weaker, stronger in pairwise(rising):
         assert compare_tradeoffs(stronger, weaker).order is Strength.STRONGER
     # Beyond 4096 the largest divisor up to it stands in: below, and of the same epsilon.
     many = discrete_laplace(1, 3 * 4097)
@@ -102,7 +103,7 @@ def test_bounds_by_lines_and_the_round_trip() -> None:
     assert (below.type_two(ALPHAS) <= f.type_two(ALPHAS) + 1e-15).all()
     assert (above.type_two(ALPHAS) >= f.type_two(ALPHAS) - 1e-15).all()
     assert tradeoff_from_spec(f.to_spec()) == f and LaplaceTradeoff(0).trivial
-    with pytest.raises(InvalidProblem, match="epsilon: -1.0 must be at least 0"):
+    with pytest.raises(InvalidProblem, match=r"epsilon: -1\.0 must be at least 0"):
         LaplaceTradeoff(-1)
     with pytest.raises(InvalidProblem, match="steps: 0 is not a whole number"):
         discrete_laplace(1, 0)
