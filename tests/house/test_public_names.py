@@ -56,6 +56,9 @@ DEEPER = {
     "designer.odds_ratio.odds_ratio_test": "OddsRatioTest",
     "designer.pictures": "figure register_picture",
     "designer.promises.tradeoff": "EpsilonDelta Gaussian",
+    "designer.promises.account": "Account",
+    "designer.promises.laplace": "LaplaceTradeoff discrete_laplace",
+    "designer.promises.subsampled": "poisson_subsampled sampled_epsilon",
 }
 MEMBERS: dict[Any, str] = {
     Workload: "identity prefix all_ranges marginals random",
