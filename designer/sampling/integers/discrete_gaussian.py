@@ -127,11 +127,11 @@ def _columns_of(variances: Sequence[Fraction], centres: Sequence[Fraction]) -> N
     """The numbers of every law, (K,) of COLUMNS: of many at once where they are centred and of ordinary size."""
     ordinary = [not c and v.numerator < ORDINARY and v.denominator < ORDINARY for v, c in zip(variances, centres, strict=True)]
     columns = np.empty(len(variances), dtype=COLUMNS)
-    for k in np.flatnonzero(~np.array(ordinary)):
+    for k in np.flatnonzero(~np.array(ordinary)).tolist():
         variance, centre = variances[k], centres[k]
         columns[k] = Plan.of(variance, centre).floats() if centre else centred_floats(variance)
     places = np.flatnonzero(ordinary)
-    columns[places] = _ordinary_floats([variances[k] for k in places])
+    columns[places] = _ordinary_floats([variances[k] for k in places.tolist()])
     return columns
 
 
