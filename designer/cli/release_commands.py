@@ -6,18 +6,20 @@ import argparse
 import glob
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from designer.certified.specified import Released, Specified
+from designer.cli.ledger_commands import add_recording_options, recorded, recorded_lines
 from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
 from designer.errors import InvalidProblem
-from designer.files.data_files import read_histogram
+from designer.files.data_files import read_histogram, require_readable_histogram
 from designer.report import cautions
 from designer.tables.csv_rows import Marks
-from designer.tables.opening import open_table
+from designer.tables.opening import open_table, require_openable
 from designer.values.json_text import plain
 from designer.values.output import write_whole
 from designer.values.printing import printed
@@ -32,6 +34,7 @@ def add_release_commands(commands: Commands) -> None:
     made = commands.add("release", _release, "release noisy answers for confidential data; spends the budget once", SPEC)
     made.set_defaults(confidential=True)
     _add_data_options(made)
+    add_recording_options(made)
     add_output(made, "-o", "also save the release (JSON)")
     made = commands.add("sample", _sample, "draw noise for simulation; never a release", SPEC)
     made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
@@ -54,20 +57,25 @@ def _add_data_options(made: argparse.ArgumentParser) -> None:
 
 
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
-    tables = [Path(name) for name in glob.glob(str(options.table))] if options.table else []
-    check_output(options, [path for path in (options.file, options.histogram, options.table, *tables) if path])
+    tables = [Path(name) for name in sorted(glob.glob(str(options.table)))] if options.table else []
+    check_output(options, [path for path in (options.file, options.histogram, options.table, options.ledger, *tables) if path])
     mechanism = loaded(options)
-    released = _released(mechanism, options)
-    data = {**released.to_dict(), **caution_data(mechanism)}
+    release = _releasing(mechanism, options)
+
+    def make() -> tuple[Released, dict[str, Any]]:
+        released = release()
+        return released, {**released.to_dict(), **caution_data(mechanism)}
+
+    released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, make)
     if options.output:
         text = json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n"
         write_whole(options.output, text, replace=options.force)
     answers = mechanism.answer_lines(released)
-    return "\n".join([*cautions(mechanism), *answers, "", released.guarantee.to_text()]), data
+    return "\n".join([*cautions(mechanism), *answers, "", released.guarantee.to_text(), *recorded_lines(data)]), data
 
 
-def _released(mechanism: Specified, options: argparse.Namespace) -> Released:
-    """What the spec releases from the file that it needs: records or counts."""
+def _releasing(mechanism: Specified, options: argparse.Namespace) -> Callable[[], Released]:
+    """How the spec releases from the file that it needs, records or counts; refused here where the options do not fit."""
     needed, from_counts = mechanism.takes[0], mechanism.takes[0] == "histogram"
     if not any(getattr(options, FLAGS[kind]) for kind in mechanism.takes):
         words, name, flag = (COUNTED, "records", "table") if from_counts else (RECORDED, "counts", "histogram")
@@ -79,8 +87,10 @@ def _released(mechanism: Specified, options: argparse.Namespace) -> Released:
     if (from_counts or options.histogram) and (options.entity is not None or options.rows_per_entity is not None):
         raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; this spec releases from counts.")
     if options.histogram:
-        return mechanism.release_counts(read_histogram(options.histogram, options.column, options.delimiter))
-    return _released_from_records(mechanism, options)
+        require_readable_histogram(options.histogram, options.column, options.delimiter)
+        return lambda: mechanism.release_counts(read_histogram(options.histogram, options.column, options.delimiter))
+    require_openable(options.table, mechanism.numbers, whole=mechanism.counted_keys, delimiter=options.delimiter)
+    return lambda: _released_from_records(mechanism, options)
 
 
 def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Released:

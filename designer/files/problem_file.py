@@ -29,10 +29,21 @@ from typing import Any
 from designer.designing.problem import Problem
 from designer.designing.structured_problem import StructuredProblem
 from designer.errors import InvalidProblem
-from designer.files.problem_forms import ELEMENTS, PROBLEM, TARGETS, WORKLOAD_FORMS, allowed
+from designer.files.problem_forms import (
+    BUDGETED,
+    BUILDERS,
+    ELEMENTS,
+    INVARIANT_FORMS,
+    PROBLEM,
+    RELATION_FORMS,
+    TARGETS,
+    WORKLOAD_FORMS,
+    allowed,
+)
 from designer.files.problem_structured import STRUCTURED, StructuredReader
 from designer.question.targets import Targets
 from designer.question.workload import Workload
+from designer.values.checks import meant, shown
 
 SECTIONS: dict[str, set[str] | None] = {
     "elements": allowed(ELEMENTS),
@@ -45,6 +56,14 @@ SECTIONS: dict[str, set[str] | None] = {
     "targets": allowed(TARGETS),
 }
 WORKLOAD_KEYS: dict[str, set[str]] = {kind: allowed(form) for kind, form in WORKLOAD_FORMS.items()}
+WORKLOAD_KINDS = ("matrix", "columns", "builder", "predicates", "marginals", *STRUCTURED)
+KEYS: dict[str, set[str]] = {  # of each section, whatever kind it is of
+    **{name: known for name, known in SECTIONS.items() if known},
+    "workload": set().union(*WORKLOAD_KEYS.values()),
+    "relation": {"metric"}.union(*map(allowed, (*RELATION_FORMS.values(), BUDGETED))),
+    "invariant": set().union(*map(allowed, INVARIANT_FORMS.values())),
+    "design": {"family", "solver", "solver_options"},
+}
 
 
 @dataclass(frozen=True)
@@ -113,9 +132,7 @@ class _Reader(StructuredReader):
             if name == "title":
                 continue
             if name not in SECTIONS:
-                raise InvalidProblem(
-                    f"{self.path}: [{name}] is unknown; the sections are {list(SECTIONS)}, and `title` before them."
-                )
+                raise self.unknown(name, section)
             if not isinstance(section, dict):
                 raise InvalidProblem(
                     f"{self.path}: {name} = {section!r} should be a section: write [{name}] and its keys below."
@@ -123,21 +140,37 @@ class _Reader(StructuredReader):
             known = WORKLOAD_KEYS[self.workload_kind()] if name == "workload" else SECTIONS[name]
             for key in section:
                 if known is not None and key not in known:
-                    raise self.refuse(name, key, section[key], f"unknown key; [{name}] takes {sorted(known)}")
+                    raise self.refuse(
+                        name, key, section[key], f"unknown key; {meant(key, known)}[{name}] takes {sorted(known)}"
+                    )
         for name in ("workload", "relation"):
             if name not in self.data:
                 raise InvalidProblem(f"{self.path}: section [{name}] is missing; a problem needs a workload and a relation.")
+
+    def unknown(self, name: str, value: object) -> InvalidProblem:
+        """The refusal of a section that there is not, or of a key that stands before all sections."""
+        if isinstance(value, dict):
+            return InvalidProblem(
+                f"{self.path}: section [{name}] is unknown; {meant(name, SECTIONS)}the sections are {list(SECTIONS)}, and "
+                "`title` before them."
+            )
+        homes = [f"[{section}]" for section, known in KEYS.items() if name in known]
+        remedy = f"write it below {' or '.join(homes)}" if homes else f"{meant(name, ['title'])}only `title` stands there"
+        return InvalidProblem(f"{self.path}: the key {name} = {shown(value)} stands before the first section; {remedy}.")
 
     @cached_property
     def size(self) -> int:
         return self.domain.size if self.is_structured else self.workload().shape[1]
 
     def workload_kind(self) -> str:
-        known = ("matrix", "columns", "builder", "predicates", "marginals", *STRUCTURED)
-        kinds = [k for k in known if k in self.data["workload"]]
+        given = self.data["workload"]
+        kinds = [kind for kind in WORKLOAD_KINDS if kind in given]
         if len(kinds) != 1:
+            named = [key for key in given if key in BUILDERS or given[key] in BUILDERS]
+            remedy = f'write builder = "{next(b for b in BUILDERS if b in (named[0], given[named[0]]))}"; ' if named else ""
             raise InvalidProblem(
-                f"{self.path}: [workload] has {kinds or 'no queries'}; give exactly one of {', '.join(known)}."
+                f"{self.path}: [workload] has {kinds or list(given) or 'no keys'}; {remedy}give exactly one of "
+                f"{', '.join(WORKLOAD_KINDS)}."
             )
         if kinds == ["builder"] and self.data["workload"]["builder"] == "random":
             return "random"
@@ -194,7 +227,9 @@ class _Reader(StructuredReader):
             "all_ranges": Workload.all_ranges,
         }
         if name not in builders:
-            raise self.refuse("workload", "builder", name, f"unknown; use one of {[*builders, 'random']}")
+            raise self.refuse(
+                "workload", "builder", name, f"unknown; {meant(name, [*builders, 'random'])}use one of {[*builders, 'random']}"
+            )
         made = builders[name](size)
         # Every element's own count is best called what the element is called.
         named = self.element_names if name == "identity" and size == self.universe_size() else None

@@ -44,6 +44,7 @@ NAMES = {
     "designer.structured": "AttributeQueries StructuredMechanism StructuredRelease StructuredWorkload design_structured",
     "designer.selection": "Choice Selection largest_rate",
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
+    "designer.ledger": "Account Checked DataSet Forecast Ledger Recorded Reservation Signer Total checked",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
 }
 # Rooms that the README sends its readers to, whose names are not gathered in one place.
