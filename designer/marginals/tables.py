@@ -67,10 +67,10 @@ def tables_of_database(workload: MarginalWorkload, table: Any) -> Tables:
     if len(subsets) > MOST_SCANS and _bytes_of_codes(workload, table) <= MOST_CODES:
         codes = dict(zip(workload.used, _codes_of_rows(workload, table), strict=True))
         return {subset: _counted(workload, subset, [codes[k] for k in subset]) for subset in track(subsets, "counting tables")}
-    return {subset: _grouped(workload, subset, table) for subset in track(subsets, "counting tables")}
+    return {subset: engine_counts(workload, subset, table) for subset in track(subsets, "counting tables")}
 
 
-def _grouped(workload: MarginalWorkload, subset: tuple[int, ...], table: Any) -> NDArray[np.int64]:
+def engine_counts(workload: MarginalWorkload, subset: tuple[int, ...], table: Any) -> NDArray[np.int64]:
     """One table by its engine."""
     names, label = workload.names(subset), "records"
     while label in table.columns:

@@ -40,10 +40,7 @@ def records() -> dict[str, list[Any]]:
 
 @pytest.mark.quick
 def test_tables_of_one_scan_are_those_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    import pyarrow
-
-    connection = ibis.duckdb.connect()
-    table = connection.create_table("t", pyarrow.table(records()))
+    table = ibis.memtable(records())
     one_by_one = tables.tables_of_database(PAIRS, table)
     monkeypatch.setattr(tables, "MOST_SCANS", 3)
     at_once = tables.tables_of_database(PAIRS, table)
