@@ -214,7 +214,7 @@ class AdditiveMechanism(Mechanism):
         """
         given = changes_given(change, answers, self.workload, self.relation, self.target)
         rows = self.grid.values(self.integers) if answers is None else self.target
-        return promise.spent(self.norm(moved(given, rows, self.norm.silent)), self.falloff, self.delta)
+        return promise.budgets_spent(self.norm(moved(given, rows, self.norm.silent)), self.falloff, self.delta)
 
     def spent_delta(self) -> float | None:
         if self.delta is None or self.privacy.witness is None:

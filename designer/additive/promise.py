@@ -108,7 +108,7 @@ def with_lengths(relation: Relation, falloff: Falloff, delta: float | None) -> R
     return relation if delta is None else Allowed(relation, WITH_DELTA[falloff](Fraction(delta)))
 
 
-def spent(lengths: Floats, falloff: Falloff, delta: float | None) -> Floats:
+def budgets_spent(lengths: Floats, falloff: Falloff, delta: float | None) -> Floats:
     """The budgets that changes of these lengths spend, (M,) or (): the lengths, under a delta the least b with (b, delta)."""
     if delta is None:
         return lengths

@@ -62,7 +62,10 @@ class TakesCounts(Specified):
 
 def tabulated(table: Any, universe: Universe, row: RowUnit | None = None) -> NDArray[np.int64]:
     """How many records there are of each element; a record outside the universe is refused without being shown.
-    row: of an Ibis table."""
+    row: of an Ibis table. Of several tables each counts all records."""
+    if universe.tables:
+        parts = (Universe(keys.assignments, keys) for keys in universe.tables)
+        return np.concatenate([tabulated(table, part, row) for part in parts])
     if universe.keys is None:
         raise InvalidProblem(
             "records: nothing says which columns name the elements of this mechanism; name them in [elements] or [domain], "

@@ -25,7 +25,7 @@ from designer.files.problem_forms import (
     design_forms,
 )
 from designer.files.spec import FORMATS, FRAME, class_of
-from designer.values.schema import Named, Schema, bundle, either, exactly, record, text
+from designer.values.schema import POSITIVE, Named, Schema, bundle, either, exactly, record, text
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NOTE = (
@@ -83,7 +83,7 @@ def problem_schema() -> dict[str, Any]:
     }
     rules: dict[str, Any] = {
         "if": {"required": ["invariant"]},
-        "then": {"properties": {"relation": either(BUDGETED, metric)}, "not": TWO_SIZES},
+        "then": {"properties": {"relation": either(BUDGETED, metric)}, "not": TWO_SIZES, **LINKED},
         "else": {"properties": {"relation": without}},
     }
     return bundle({**head, **record(needed, sections), **rules})
@@ -93,6 +93,16 @@ def problem_schema() -> dict[str, Any]:
 TWO_SIZES: Schema = {
     "properties": {"relation": {"required": ["per_distance"]}, "invariant": {"required": ["adjacency"]}},
     "required": ["relation", "invariant"],
+}
+
+# The cells of linked tables are the elements, and their changes have one budget.
+LINKED: Schema = {
+    "if": {"properties": {"invariant": {"required": ["linked"]}}},
+    "then": {
+        "properties": {"relation": record({"epsilon": POSITIVE})},
+        "required": ["domain"],
+        "not": {"required": ["elements"]},
+    },
 }
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.graph_view import networkx_graph, point_names
+from designer.question.histogram import Keys
 from designer.question.nearness import Nearness
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.schema import Named
@@ -86,6 +87,12 @@ class Relation(Immutable, ABC):
         """Rows, (q, N), whose answers are 0 whatever the data are, such as what two tables of the same records count in common:
         data that have others are refused. None where there are none."""
         return None
+
+    @property
+    def counted_tables(self) -> tuple[Keys, ...]:
+        """The columns that name the cells of each table, where the elements are the cells of several tables of the same
+        records; none otherwise."""
+        return ()
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
