@@ -9,8 +9,10 @@ import pytest
 
 from designer import Problem, Workload, design, metrics
 from designer.composition import expense_of
+from designer.composition.costs import Cost, TotalCost
 from designer.relations.row_groups import RowGroups
 from designer.synthetic.multiplicative import MWEM
+from solvers.exact.rational import float_above
 from tests.oracles.spec_specimens import specimens
 
 
@@ -28,3 +30,10 @@ def test_a_record_that_may_change_in_several_groups_costs_the_sum_of_their_budge
     groups = RowGroups((metrics.uniform(2, 0.5), metrics.euclidean([0.0, 1.0, 2.5], 0.25)), ("sex", "age"))
     sums = Problem(Workload([[1, 0, 1, 0, 0], [0, 2, 0, 1, 3]]), groups)
     assert expense_of(design(sums, "laplace").mechanism).epsilon == Fraction(1, 2) + Fraction(5, 2) / 4
+
+
+def test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release() -> None:
+    """Without zCDP or GDP there is nothing but plain addition: two deltas of 1/1000 leave none below 1/500."""
+    total = TotalCost((Cost(epsilon=Fraction(1), delta=Fraction(1, 1000)),) * 2)
+    assert total.epsilon_at("1/500") == 2.0 and total.epsilon_at("1/501") is None
+    assert total.delta_at(2) == float_above(Fraction(1, 500)) and total.delta_at("1.999") == 1.0

@@ -66,7 +66,7 @@ MUTANTS = (
         "return own if spent <= delta else None",
         "return own",
         "an epsilon is stated at a smaller delta than there is",
-        ("tests/composition",),
+        ("tests/composition/test_rounds.py",),
     ),
     Mutant(
         "designer/composition/costs.py",

@@ -178,9 +178,9 @@ MUTANTS = (
     Mutant(
         "designer/sampling/lattices/lattice_chain.py",
         "both = np.concatenate([basis, found.vectors]) if found.status.usable else basis",
-        "both = np.concatenate([basis[1:], found.vectors]) if found.status.usable else basis[1:]",
-        "the moves of a chain miss a vector of the basis",
-        ("tests/lattice/test_lattice_chain.py",),
+        "both = found.vectors if found.status.usable else basis",
+        "a chain moves along the shortest vectors alone",
+        ("tests/lattice/test_lattice_chain.py::test_moves_of_a_chain_reach_the_whole_lattice",),
     ),
     Mutant(
         "designer/sampling/lattices/lattice_chain.py",

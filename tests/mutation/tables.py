@@ -180,18 +180,14 @@ MUTANTS = (
         "if len({measure for measure in self.measures if measure.column == column}) > 1:",
         "if False:",
         "one column may be clipped in two ways",
-        (
-            "tests/tables/test_table_losses.py",
-            "tests/tables/test_table_spec.py",
-            "tests/tables/test_policy_of_plans.py",
-        ),
+        ("tests/tables/test_table_spec.py",),
     ),
     Mutant(
         "designer/tables/plan.py",
         "        if len(set(names)) != len(names):\n",
         "        if False:\n",
         "two queries of one name overwrite each other",
-        ("tests/tables/test_table_plan.py",),
+        ("tests/tables/test_table_spec.py",),
     ),
     Mutant(
         "designer/tables/plan.py",
