@@ -37,3 +37,9 @@ def test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release() -> None:
     total = TotalCost((Cost(epsilon=Fraction(1), delta=Fraction(1, 1000)),) * 2)
     assert total.epsilon_at("1/500") == 2.0 and total.epsilon_at("1/501") is None
     assert total.delta_at(2) == float_above(Fraction(1, 500)) and total.delta_at("1.999") == 1.0
+
+
+@pytest.mark.parametrize("name", ["marginals presence", "structured presence"])
+def test_gaussian_noise_for_the_presence_of_a_record_costs_half_its_squared_budget(name: str) -> None:
+    told = expense_of(specimens()[name])
+    assert told.rho == Fraction(1, 8) and told.epsilon is None and not told.delta

@@ -129,7 +129,7 @@ MUTANTS = (
         "    if isinstance(mechanism, MarginalMechanism):\n        return Cost.concentrated(budget**2 / 2)",
         "    if isinstance(mechanism, MarginalMechanism):\n        return Cost.concentrated(budget**2 / 4)",
         "the rho of marginals is halved",
-        ("tests/composition",),
+        ("tests/composition/test_rounds.py",),
     ),
     Mutant(
         "designer/composition/terms.py",

@@ -229,7 +229,10 @@ MUTANTS = (
         "_, radius, radius_error = continuous.exponential_vectors(words[:, : s + 1])",
         "_, radius, radius_error = continuous.exponential_vectors(words[:, :s])",
         "the radius of a box has one exponential too few",
-        ("tests/sampling/test_round_and_reject.py",),
+        (
+            "tests/additive/test_noise.py",
+            "tests/throughout/test_release_laws.py::test_additive_noise",
+        ),
     ),
     Mutant(
         "designer/sampling/bodies/polytope_grid.py",

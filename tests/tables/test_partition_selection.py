@@ -240,3 +240,14 @@ def test_cells_of_a_quantile_count_values_beyond_all_candidates_too(candidates: 
     rows = [{"id": i, "state": "DE", "county": 1, "naics": "11", "emp": value, "pay": 1.0} for i, value in enumerate(values)]
     cells = [sum(candidate < value for candidate in candidates) for value in values]
     assert cell_counts(asked, on_duckdb(rows))[()].tolist() == [cells.count(k) for k in range(len(candidates) + 1)]
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9, 0.25])
+def test_scores_of_candidates_are_how_far_their_ranks_are_from_the_quantile(q: float) -> None:
+    """`-|(1 - q) #{x <= g} - q #{x > g}|` by counting values, those that equal a candidate among them."""
+    values = [0, 0, 3, 10, 10, 11, 20, 49, 50, 51, 60]
+    cells = [sum(candidate < value for candidate in GRID) for value in values]
+    scores, step = quantile(q, "1").choice.score.exact(np.bincount(cells, minlength=len(GRID) + 1))
+    for candidate, score in zip(GRID, scores, strict=True):
+        below = sum(value <= candidate for value in values)
+        assert float(score * step) == pytest.approx(-abs((1 - q) * below - q * (len(values) - below)), abs=1e-12)
