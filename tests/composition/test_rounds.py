@@ -43,3 +43,10 @@ def test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release() -> None:
 def test_gaussian_noise_for_the_presence_of_a_record_costs_half_its_squared_budget(name: str) -> None:
     told = expense_of(specimens()[name])
     assert told.rho == Fraction(1, 8) and told.epsilon is None and not told.delta
+
+
+def test_a_release_with_a_delta_leaves_no_pure_promise() -> None:
+    pure, other = Cost.pure(Fraction(1)), Cost(epsilon=Fraction(1), delta=Fraction(1, 1000))
+    assert TotalCost((pure, pure)).epsilon == 2
+    assert TotalCost((pure, other)).epsilon is None and TotalCost((pure, other)).plain == (2, Fraction(1, 1000))
+    assert TotalCost((other, other, pure)).plain == (3, Fraction(1, 500))

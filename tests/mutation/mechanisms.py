@@ -157,10 +157,7 @@ MUTANTS = (
         "error = (forms.shape[1] + 4) * 2.0**-52 * sizes",
         "error = 0.0 * sizes",
         "floats of scores count as exact",
-        (
-            "tests/selection/test_selection.py",
-            "tests/tables/test_table_plan.py",
-        ),
+        ("tests/selection/test_selection.py::test_floats_of_scores_are_within_their_error_of_the_exact_ones",),
     ),
     Mutant(
         "designer/selection/norms.py",

@@ -45,7 +45,7 @@ MUTANTS = (
         "return row if direct and named is None else (None,) * width",
         "return row if direct else (None,) * width",
         "a text that names two elements is given to one of them",
-        ("tests/question/test_labels.py",),
+        ("tests/question/test_labels.py::test_a_text_that_is_the_name_of_one_element_and_the_key_of_another_names_none",),
     ),
     Mutant(
         "designer/question/histogram.py",

@@ -97,7 +97,7 @@ MUTANTS = (
         'counted = rows if self.at_most is None else ibis.least(rows, ibis.literal(self.at_most, "int64"))',
         "counted = rows",
         "the engine counts more rows of a record than the cap",
-        ("tests/tables/test_partition_selection.py",),
+        ("tests/tables/test_partition_selection.py::test_the_engine_counts_the_split_rows_that_records_contribute",),
     ),
     Mutant(
         "designer/tables/unit_splitting.py",
