@@ -52,7 +52,7 @@ MUTANTS = (
         "        if own > epsilon:\n            return Fraction(1)\n",
         "",
         "a delta is stated below what is spent plainly",
-        ("tests/composition",),
+        ("tests/composition/test_rounds.py",),
     ),
     Mutant(
         "designer/composition/costs.py",
