@@ -13,10 +13,11 @@ from designer.designing.best import design
 from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
+from designer.designing.structured_problem import StructuredDesign
 from designer.errors import InvalidProblem
 from designer.files.problem_file import read_problem
 from designer.pictures import check_picture
-from designer.report import budget_summary, design_summary
+from designer.report import budget_summary, design_summary, structured_summary
 from designer.values.output import checked_target
 from designer.values.printing import printed
 
@@ -61,11 +62,11 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
         chosen = {**chosen, "solver": options.solver, "solver_options": {}}
     if options.solver_option:
         chosen["solver_options"] = {**chosen.get("solver_options", {}), **dict(options.solver_option)}
-    made = design(file.problem, options.family or file.family, targets=file.targets, **{**chosen, **given_seconds(options)})
+    family: str = options.family or file.family
+    made = design(file.problem, family, targets=file.targets, **{**chosen, **given_seconds(options)})
     saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
-    text = design_summary(file.title, made) + (
-        f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it."
-    )
+    summary = structured_summary(file.title, made) if isinstance(made, StructuredDesign) else design_summary(file.title, made)
+    text = summary + (f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it.")
     return text, to_spec(made.mechanism)
 
 
@@ -89,7 +90,7 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
         checked_target(options.plot, inputs=file.files, replace=options.force)
         check_picture(options.plot)
     family, chosen = (options.family, {}) if options.family else (file.family, file.options)
-    result = least_budget(file.problem, file.targets, family, step=options.step, **{**chosen, **given_seconds(options)})
+    result = least_budget(file.matrix_problem, file.targets, family, step=options.step, **{**chosen, **given_seconds(options)})
     saved = save(result.design.mechanism, options.output, replace=options.force) if options.output else None
     text = budget_summary(file.title, result)
     text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
@@ -103,7 +104,7 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     check_output(options, file.files)
     if options.output:
         check_picture(options.output)
-    result = compare(file.problem, options.family, **given_seconds(options))
+    result = compare(file.matrix_problem, options.family, **given_seconds(options))
     text = f"{printed(file.title)}\n\n{result.to_markdown()}"
     if options.output:
         text += f"\nDrawn to {printed(result.plot(options.output, replace=options.force))}.\n"

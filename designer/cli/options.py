@@ -33,6 +33,11 @@ class Commands:
             made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
         return made
 
+    def group(self, name: str, help_text: str) -> Commands:
+        """Commands of their own behind a word."""
+        made = self.parsers.add_parser(name, help=help_text, description=help_text)
+        return Commands(made.add_subparsers(title="commands", required=True, metavar="COMMAND"))
+
 
 def add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:
     """Where a result is saved, and leave to replace what is there."""

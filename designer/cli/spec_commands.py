@@ -9,10 +9,12 @@ from typing import Any
 
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified, to_spec
+from designer.cli.ledger_commands import add_check_options, check_ledger
 from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
 from designer.designing.relation_picture import save_relation_picture
 from designer.errors import InvalidProblem
 from designer.files.problem_file import ProblemFile, read_problem
+from designer.ledger.store import is_ledger
 from designer.report import cautions, page, summary
 from designer.values.output import write_whole
 from designer.values.printing import printed
@@ -20,7 +22,10 @@ from designer.values.printing import printed
 
 def add_spec_commands(commands: Commands) -> None:
     """verify, report, show."""
-    commands.add("verify", _verify, "recompute the guarantee of a spec from its numbers", SPEC)
+    made = commands.add(
+        "verify", _verify, "recompute the guarantee of a spec, or follow a ledger", "spec (JSON) or ledger (SQLite)"
+    )
+    add_check_options(made)
     made = commands.add("report", _report, "write a spec as a page to read (Markdown)", SPEC)
     add_output(made, "-o", "save the page instead of printing it")
     made = commands.add("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
@@ -28,6 +33,8 @@ def add_spec_commands(commands: Commands) -> None:
 
 
 def _verify(options: argparse.Namespace) -> tuple[str, Any]:
+    if is_ledger(options.file):
+        return check_ledger(options)
     mechanism = loaded(options)
     data = {**asdict(mechanism.privacy), **_deltas(mechanism), "fingerprint": mechanism.fingerprint, **caution_data(mechanism)}
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
@@ -77,5 +84,5 @@ def _drawn(file: ProblemFile, options: argparse.Namespace) -> Path | None:
     if not options.output:
         return None
     check_output(options, file.files)
-    names = file.problem.workload.elements
-    return save_relation_picture(file.problem.relation, options.output, names, replace=options.force)
+    problem = file.matrix_problem
+    return save_relation_picture(problem.relation, options.output, problem.workload.elements, replace=options.force)

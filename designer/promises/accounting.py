@@ -96,13 +96,13 @@ def zcdp_delta(rho: object, epsilon: object) -> float:
     (Pinsker) and `sqrt(1 - exp(-rho))` (Bretagnolle and Huber), both from the Kullback-Leibler divergence of at most rho.
     """
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
-    return min(1.0, float_above_real(lambda: _zcdp_delta_ball(budget, power))) if budget else 0.0
+    return min(1.0, float_above_real(lambda: zcdp_delta_ball(budget, power))) if budget else 0.0
 
 
 def zcdp_log_delta(rho: object, epsilon: object) -> float:
     """The natural logarithm of `zcdp_delta`, rounded up."""
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
-    return min(0.0, float_above_real(lambda: _zcdp_delta_ball(budget, power).log())) if budget else -math.inf
+    return min(0.0, float_above_real(lambda: zcdp_delta_ball(budget, power).log())) if budget else -math.inf
 
 
 def zcdp_epsilon(rho: object, delta: object) -> float:
@@ -110,7 +110,7 @@ def zcdp_epsilon(rho: object, delta: object) -> float:
     budget, most = rational_from(rho, "rho", 0), _delta(delta)
     if not budget:
         return 0.0
-    return least_float(lambda epsilon: _at_most(lambda: _zcdp_delta_ball(budget, Fraction(epsilon)), most), "epsilon")
+    return least_float(lambda epsilon: _at_most(lambda: zcdp_delta_ball(budget, Fraction(epsilon)), most), "epsilon")
 
 
 def zcdp_tradeoff_below(rho: object, steps: int = 60) -> PiecewiseLinear:
@@ -199,7 +199,8 @@ def least_float(holds: Callable[[float], bool], field: str) -> float:
     return high
 
 
-def _zcdp_delta_ball(rho: Fraction, epsilon: Fraction) -> arb:
+def zcdp_delta_ball(rho: Fraction, epsilon: Fraction) -> arb:
+    """`zcdp_delta` as a ball, for a positive budget."""
     order = Fraction(_best_order(float(rho), float(epsilon)))
     a = rational_ball(order)
     moments = exp_ball((order - 1) * (order * rho - epsilon)) / (a - 1) * (a * (1 - 1 / a).log()).exp()
@@ -230,7 +231,7 @@ def zcdp_rho_below(epsilon: object, delta: object) -> float:
     power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
 
     def too_large(rho: float) -> bool:
-        return rho > 0 and not _at_most(lambda: _zcdp_delta_ball(Fraction(rho), power), most)
+        return rho > 0 and not _at_most(lambda: zcdp_delta_ball(Fraction(rho), power), most)
 
     return math.nextafter(least_float(too_large, "rho"), 0.0)
 

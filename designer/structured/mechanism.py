@@ -24,7 +24,7 @@ from designer.errors import InvalidProblem
 from designer.marginals import MarginalWorkload, Presence
 from designer.marginals.draws import stored
 from designer.marginals.subsets import Subsets
-from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database
+from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database, tables_of_histogram
 from designer.progress import announce, track
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
@@ -40,7 +40,7 @@ from designer.structured.blocks import (
 )
 from designer.structured.exact_products import exact_product
 from designer.structured.reconstruction import sides, summed_square
-from designer.structured.release import SimulatedAnswers, StructuredRelease
+from designer.structured.release import LISTED, SimulatedAnswers, StructuredRelease, listed_answers
 from designer.structured.spec import CORE, core_of, parts_of_core
 from designer.structured.workload import StructuredWorkload
 from designer.values.checks import count
@@ -82,7 +82,7 @@ class StructuredMechanism(Specified):
     format = "dp-designer/structured-mechanism"
     schema = CORE
     parameters_schema = Named("parameters_of_structured", record(BUDGET_RANGE))
-    takes = ("records",)
+    takes = ("records", "histogram")
 
     workload: StructuredWorkload
     protection: Protection
@@ -257,6 +257,11 @@ class StructuredMechanism(Specified):
         """See `release_database`."""
         return self.release_database(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
 
+    def release_counts(self, histogram: object) -> StructuredRelease:
+        """The same of counts of all combinations of values, of domains that are small enough to list them: an array in the
+        order of `Domain.elements`, or counts by name."""
+        return self._released(lambda: tables_of_histogram(self.counted, histogram))
+
     def release_tables(self, tables: Mapping[Sequence[str], Any]) -> StructuredRelease:
         """The same of true tables of counts, `{names of the axes: counts}`, over the attributes of every largest block."""
         return self._released(lambda: tables_of_counts(self.counted, tables))
@@ -305,6 +310,9 @@ class StructuredMechanism(Specified):
         entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
         stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
         return SimulatedAnswers(self, tuple(self._drawn(entropy)), stamp)
+
+    def answer_lines(self, released: Any) -> list[str]:
+        return listed_answers(released) if self.workload.count <= LISTED else super().answer_lines(released)
 
     def core(self) -> dict[str, Any]:
         return {**core_of(self), **self.flag}

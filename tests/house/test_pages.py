@@ -10,7 +10,7 @@ import pytest
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 DOCS = ROOT / "docs"
-PAGES = [DOCS / name for name in ("architecture.md", "adding.md", "programs.md", "auditing.md", "mutants.md")]
+PAGES = [DOCS / name for name in ("architecture.md", "adding.md", "programs.md", "ledger.md", "auditing.md", "mutants.md")]
 PAGES += sorted((DOCS / "decisions").glob("*.md"))
 PAGES += [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 SOURCE = "\n".join(
