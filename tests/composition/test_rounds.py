@@ -12,6 +12,7 @@ from designer.composition import expense_of
 from designer.composition.costs import Cost, TotalCost
 from designer.relations.row_groups import RowGroups
 from designer.synthetic.multiplicative import MWEM
+from designer.tables import Count, Groups, Measure, PartitionSelection, TablePlan, UnitSplitting
 from solvers.exact.rational import float_above
 from tests.oracles.spec_specimens import specimens
 
@@ -50,3 +51,12 @@ def test_a_release_with_a_delta_leaves_no_pure_promise() -> None:
     assert TotalCost((pure, pure)).epsilon == 2
     assert TotalCost((pure, other)).epsilon is None and TotalCost((pure, other)).plain == (2, Fraction(1, 1000))
     assert TotalCost((other, other, pure)).plain == (3, Fraction(1, 500))
+
+
+@pytest.mark.parametrize("at_most", [1, 3])
+def test_a_plan_that_finds_groups_costs_the_delta_of_its_largest_record(at_most: int) -> None:
+    """A record of `at_most` split rows makes its group appear more often than one of a single row."""
+    emp = Measure("emp", upper=1000)
+    selection = PartitionSelection.design("1/8", 1e-6, UnitSplitting([emp], [50]), at_most)
+    found = expense_of(TablePlan((Count("n", Groups(["state"], selection=selection), variance=4),)))
+    assert found.delta == Fraction(selection.delta_of(at_most)) and (at_most == 1 or selection.delta_of(1) < found.delta)

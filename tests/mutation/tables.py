@@ -10,14 +10,14 @@ MUTANTS = (
         "noise = _draws(DiscreteGaussian([selection.variance]), len(labels), entropy)",
         "noise = [0] * len(labels)",
         "groups are found by their true counts",
-        ("tests/tables/test_partition_selection.py",),
+        ("tests/tables/test_partition_selection.py::test_groups_are_found_as_often_as_the_law_says",),
     ),
     Mutant(
         "designer/tables/run.py",
         "if exact[key][-1] + z >= selection.threshold)",
         "if exact[key][-1] >= 1)",
         "every group with a record is found",
-        ("tests/tables/test_partition_selection.py",),
+        ("tests/tables/test_partition_selection.py::test_groups_are_found_as_often_as_the_law_says",),
     ),
     Mutant(
         "designer/tables/run.py",
@@ -31,28 +31,28 @@ MUTANTS = (
         "integers = tuple(map(operator.add, exact, noise))",
         "integers = tuple(exact)",
         "sums and counts get no noise",
-        ("tests/tables/test_table_plan.py",),
+        ("tests/tables/test_table_plan.py::test_release_answers_listed_groups_and_found_ones",),
     ),
     Mutant(
         "designer/tables/run.py",
         "return law.draw(size if len(law.variances) == 1 else 1, entropy).ravel().tolist()",
         "return law.draw(1, entropy).ravel().tolist() * (size if len(law.variances) == 1 else 1)",
         "all groups get one draw",
-        ("tests/tables/test_table_plan.py",),
+        ("tests/tables/test_table_plan.py::test_noise_has_the_law_that_is_stated",),
     ),
     Mutant(
         "designer/tables/run.py",
         "numbers = zip(*(exact.get(key, empty)[: len(empty)] for key in keys), strict=True)",
         ("numbers = zip(*(own[: len(empty)] for own in [*exact.values(), *[empty] * len(keys)][: len(keys)]), strict=True)"),
         "groups are answered by place, not by label",
-        ("tests/tables/test_table_plan.py",),
+        ("tests/tables/test_table_plan.py::test_noise_has_the_law_that_is_stated",),
     ),
     Mutant(
         "designer/tables/partition_selection.py",
         "return tail_above(self.threshold - contribution, self.variance)",
         "return tail_above(self.threshold, self.variance)",
         "the delta forgets what the record itself adds",
-        ("tests/tables/test_partition_selection.py",),
+        ("tests/tables/test_partition_selection.py::test_the_threshold_keeps_delta_and_none_much_lower_does",),
     ),
     Mutant(
         "designer/tables/partition_selection.py",
@@ -80,7 +80,7 @@ MUTANTS = (
         " + normal_cdf(-(t + TERMS - 1) / deviation)",
         "",
         "the tail beyond 64 terms is left out",
-        ("tests/tables/test_partition_selection.py",),
+        ("tests/tables/test_partition_selection.py::test_tail_bound_is_above_the_exact_tail_and_close",),
     ),
     Mutant(
         "designer/tables/partition_selection.py",
@@ -104,7 +104,7 @@ MUTANTS = (
         "return max(1, *(-(-abs(u) // T) for u, T in self._sizes(record)))",
         "return max(1, *(abs(u) // T for u, T in self._sizes(record)))",
         "the last part of a record is not counted",
-        ("tests/tables/test_unit_splitting.py",),
+        ("tests/tables/test_unit_splitting.py::test_rows_add_up_are_bounded_and_as_few_as_possible",),
     ),
     Mutant(
         "designer/tables/unit_splitting.py",
@@ -162,11 +162,7 @@ MUTANTS = (
         "return sum((query.loss(record) for query in self.queries), sum(selections, Fraction(0)))",
         "return sum((query.loss(record) for query in self.queries), Fraction(0))",
         "the loss leaves out how groups are found",
-        (
-            "tests/tables/test_partition_selection.py",
-            "tests/tables/test_table_losses.py",
-            "tests/tables/test_policy_of_plans.py",
-        ),
+        ("tests/tables/test_partition_selection.py::test_the_whole_mechanism_is_approximately_zcdp_record_by_record",),
     ),
     Mutant(
         "designer/tables/plan.py",
@@ -180,7 +176,7 @@ MUTANTS = (
         "if len({measure for measure in self.measures if measure.column == column}) > 1:",
         "if False:",
         "one column may be clipped in two ways",
-        ("tests/tables/test_table_spec.py",),
+        ("tests/tables/test_table_spec.py::test_refusals_of_plans",),
     ),
     Mutant(
         "designer/tables/plan.py",
@@ -194,10 +190,7 @@ MUTANTS = (
         "answers = noisy_answers(self.queries, self.noisy, rows, SystemEntropy())\n        return TableRelease",
         "answers = noisy_answers(self.queries, self.noisy, rows, SeededEntropy(0))\n        return TableRelease",
         "table releases take the noise of a seed",
-        (
-            "tests/tables/test_table_plan.py",
-            "tests/throughout/test_release_attacks.py",
-        ),
+        ("tests/tables/test_table_plan.py::test_release_answers_listed_groups_and_found_ones",),
     ),
     Mutant(
         "designer/tables/plan.py",
@@ -218,7 +211,7 @@ MUTANTS = (
         "    rows = by_bytes(rows, [name for name in keys if rows[name].type().is_string()])\n    outputs",
         "    outputs",
         "texts are grouped by the engine's collation",
-        ("tests/tables/test_table_collations.py",),
+        ("tests/tables/test_table_collations.py::test_groups_are_told_apart_by_bytes",),
     ),
     Mutant(
         "designer/tables/measure.py",
@@ -242,7 +235,7 @@ MUTANTS = (
         "above = (column > high) & ~column.isnan()",
         "above = column > high",
         "NaN counts as the largest amount on some engines",
-        ("tests/tables/test_missing_values.py",),
+        ("tests/tables/test_missing_values.py::test_averages_divide_by_the_number_of_values",),
     ),
     Mutant(
         "designer/tables/quantile.py",
@@ -256,10 +249,7 @@ MUTANTS = (
         "relation = metrics.add_remove(cells, float_below(root_below(8 * self.rho)))",
         "relation = metrics.add_remove(cells, float_below(root_below(16 * self.rho)))",
         "quantiles spend twice the rho they state",
-        (
-            "tests/tables/test_partition_selection.py",
-            "tests/tables/test_table_plan.py",
-        ),
+        ("tests/tables/test_partition_selection.py::test_a_quantile_is_zcdp_on_all_small_neighbours",),
     ),
     Mutant(
         "designer/tables/quantile.py",
@@ -280,7 +270,7 @@ MUTANTS = (
         "if self.name is None and (found := broken_by(table)):",
         'if self.name is None and (found := ""):',
         "rows of a join pass for records",
-        ("tests/engines/test_row_unit.py",),
+        ("tests/engines/test_row_unit.py::test_other_expressions_are_refused_without_a_unit",),
     ),
     Mutant(
         "designer/engines/row_unit.py",
@@ -295,8 +285,7 @@ MUTANTS = (
         "        if False:\n",
         "a filter on protected values is let through",
         (
-            "tests/engines/test_row_unit.py",
-            "tests/marginals/test_marginals.py",
+            "tests/engines/test_row_unit.py::test_attributes_are_protected_where_a_row_is_sure_to_stay_and_each_has_columns_of_its_own",
         ),
     ),
     Mutant(
@@ -304,14 +293,14 @@ MUTANTS = (
         "return octets(column).isin([octets_of(text, column) for text in texts])",
         "return column.isin(list(texts))",
         "labels are compared under the collation",
-        ("tests/tables/test_table_collations.py",),
+        ("tests/tables/test_table_collations.py::test_conditions_compare_bytes",),
     ),
     Mutant(
         "designer/records/group_privacy.py",
         "return largest * roots * roots",
         "return largest * roots",
         "losses of a group add up without squares",
-        ("tests/records/test_group_privacy.py",),
+        ("tests/records/test_group_privacy.py::test_sharp_bound_is_below_both_lemmas",),
     ),
     Mutant(
         "designer/records/group_privacy.py",
@@ -325,7 +314,7 @@ MUTANTS = (
         "return root if root * root == square else root_above(square)",
         "return root",
         "roots of losses are rounded down",
-        ("tests/records/test_group_privacy.py",),
+        ("tests/records/test_group_privacy.py::test_sharp_bound_is_below_both_lemmas",),
     ),
     Mutant(
         "designer/records/policies.py",
