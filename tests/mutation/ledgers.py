@@ -1,4 +1,4 @@
-"""Breaks of ledgers: data that are touched before anything is recorded, totals that are exceeded, entries that may be altered."""
+"""Breaks of ledgers: data touched before anything is recorded, totals that are exceeded, entries that may be altered."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MUTANTS = (
         "            if len(entries) < place.number or entries[place.number - 1].hash != place.hash:\n",
         "            if len(entries) < place.number:\n",
         "a ledger that was exchanged during a release records it",
-        ("tests/ledger/test_ledger.py",),
+        ("tests/ledger/test_totals.py",),
     ),
     Mutant(
         "designer/ledger/ledger.py",
@@ -97,10 +97,7 @@ MUTANTS = (
         "            if end and not terms.total.covers(spent(self.expenses[:end]).total):\n",
         "            if end and not terms.total.covers(spent(self.expenses[:1]).total):\n",
         "a check looks at the first expense alone",
-        (
-            "tests/ledger/test_ledger.py",
-            "tests/ledger/test_chain.py",
-        ),
+        ("tests/ledger/test_totals.py",),
     ),
     Mutant(
         "designer/ledger/chain.py",
@@ -152,7 +149,7 @@ MUTANTS = (
         "        if (key is None) != (entry.signature is None):\n",
         "        if False:\n",
         "an entry may lose its signature",
-        ("tests/ledger/test_ledger.py",),
+        ("tests/ledger/test_chain.py::test_an_alteration_of_any_field_is_found",),
     ),
     Mutant(
         "designer/ledger/check.py",
@@ -204,7 +201,7 @@ MUTANTS = (
         "            return spent.rho\n",
         "            return spent.approximate_rho[0] if spent.approximate_rho else None\n",
         "the delta beside a rho is forgotten",
-        ("tests/ledger/test_ledger.py",),
+        ("tests/ledger/test_totals.py",),
     ),
     Mutant(
         "designer/ledger/totals.py",

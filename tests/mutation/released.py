@@ -163,10 +163,7 @@ MUTANTS = (
         "        if not self.relation.exact_on(values.T):\n",
         "        if False:\n",
         "pairs whose points are no exact floats are certified",
-        (
-            "tests/throughout/test_bad_input.py::test_sums_that_floats_round_away_prove_nothing",
-            "tests/designing/test_semi_dp.py",
-        ),
+        ("tests/certified/test_certificate.py::test_sums_over_a_change_that_are_no_floats_prove_nothing",),
     ),
     Mutant(
         "designer/additive/mechanism.py",

@@ -225,10 +225,7 @@ MUTANTS = (
         "(column > high, high), else_=zero)",
         "(column > high, given), else_=zero)",
         "the engine does not clip whole numbers from above",
-        (
-            "tests/tables/test_table_plan.py",
-            "tests/tables/test_missing_values.py",
-        ),
+        ("tests/tables/test_missing_values.py::test_values_beyond_both_bounds_are_clipped_by_the_engine_as_by_the_rule",),
     ),
     Mutant(
         "designer/tables/measure.py",

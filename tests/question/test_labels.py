@@ -123,9 +123,10 @@ def test_a_text_that_is_the_name_of_one_element_and_the_key_of_another_names_non
     keys = Keys(("c",), (("a",), ("c=a",)))
     universe = Universe(keys.assignments, keys)
     assert universe.elements == ("c=a", "c=c=a")
-    with pytest.raises(InvalidProblem) as refusal:
-        counts({"c=a": 1, "c=c=a": 2}, universe)
-    assert str(refusal.value) == MISNAMED
+    for given in ({"c=a": 1, "c=c=a": 2}, {("a",): 1, "c=a": 2}, {"c=a": 1, ("c=a",): 2}):
+        with pytest.raises(InvalidProblem) as refusal:
+            counts(given, universe)
+        assert str(refusal.value) == MISNAMED
     assert counts({("a",): 1, ("c=a",): 2}, universe).tolist() == [1, 2]
 
 
