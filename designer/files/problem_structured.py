@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from designer.errors import InvalidProblem
 from designer.files.data_files import read_matrix
 from designer.files.problem_forms import ASKED_KINDS
 from designer.files.problem_relations import RelationReader
-from designer.values.checks import shown
+from designer.values.checks import meant, shown
 
 if TYPE_CHECKING:  # they bring solvers
     from designer.structured import StructuredWorkload
@@ -96,7 +95,7 @@ class StructuredReader(RelationReader):
 
     def _queries(self, key: str, given: Any) -> object:
         if isinstance(given, str) and given not in ASKED_KINDS:
-            raise self.refuse("workload", key, given, f"{_meant(given, ASKED_KINDS)}{QUERIES}")
+            raise self.refuse("workload", key, given, f"{meant(given, ASKED_KINDS)}{QUERIES}")
         if isinstance(given, dict):
             if set(given) == {"widths"}:
                 return ("widths", given["widths"])
@@ -113,11 +112,5 @@ class StructuredReader(RelationReader):
         """Refuse names that are no attributes."""
         for name in names:
             if name not in self.domain.attributes:
-                words = f"[domain] has no attribute {shown(name)}; {_meant(name, self.domain.attributes)}it has "
+                words = f"[domain] has no attribute {shown(name)}; {meant(name, self.domain.attributes)}it has "
                 raise self.refuse("workload", key, names, f"{words}{shown(list(self.domain.attributes))}")
-
-
-def _meant(name: Any, known: Any) -> str:
-    """The known name that is nearest, as a question; nothing where none is."""
-    near = get_close_matches(name, list(known), n=1) if isinstance(name, str) else []
-    return f"did you mean {near[0]!r}? " if near else ""

@@ -169,8 +169,8 @@ def test_counts_are_joined_by_name_and_those_of_large_domains_are_refused() -> N
 
 
 BAD = {
-    "a misspelt attribute": (GOOD.replace("age = \"prefix\"", 'agee = "prefix"'), ["terms[0]", "did you mean 'age'"]),
-    "a misspelt kind": (GOOD.replace('"prefix"', '"prefixes"'), ["terms[0].age = 'prefixes'", "did you mean 'prefix'"]),
+    "a misspelt attribute": (GOOD.replace("age = \"prefix\"", 'agee = "prefix"'), ["terms[0]", "perhaps 'age' is meant"]),
+    "a misspelt kind": (GOOD.replace('"prefix"', '"prefixes"'), ["terms[0].age = 'prefixes'", "perhaps 'prefix' is meant"]),
     "an unknown kind": (GOOD.replace('"prefix"', '"quantiles"'), ["terms[0].age", "'ranges'", "widths"]),
     "a table of widths": (GOOD.replace("{widths = 2}", "{width = 2}"), ["terms[1].pay", "widths = 7"]),
     "a number": (GOOD.replace('"prefix"', "3"), ["terms[0].age = 3", "rows of numbers"]),

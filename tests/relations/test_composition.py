@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, composed, design, metrics
+from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, metrics
+from designer.composition import composed
 from designer.question.relation import Relation
 from designer.relations.joint_promises import composition, for_groups, group_budget, group_privacy, post_processing
 from tests.oracles.metric_kinds import every_metric, with_origin
@@ -210,4 +211,4 @@ def test_what_any_of_several_releases_publishes_exactly_is_said_of_the_whole() -
     exact = design(Problem(Workload([[1, 1, 0], [1, 0, 0]], ["those two", "one"]), apart), "laplace").mechanism
     assert any("those two" in line for line in exact.guarantee.unprotected)
     for order in ((noisy, exact), (exact, noisy)):
-        assert set(exact.guarantee.unprotected) <= set(composed(*order).unprotected)
+        assert set(exact.guarantee.unprotected) <= set(composed(*order).guarantee.unprotected)
