@@ -24,7 +24,7 @@ MUTANTS = (
         "        if self.is_pure:\n            return self.epsilon\n",
         "        if self.epsilon is not None:\n            return self.epsilon\n",
         "releases with a delta add up to a pure promise",
-        ("tests/composition/test_rounds.py",),
+        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
     ),
     Mutant(
         "designer/composition/costs.py",
@@ -38,7 +38,7 @@ MUTANTS = (
         "sum((cost.delta for cost in self.costs), NOTHING)))",
         "max((cost.delta for cost in self.costs), default=NOTHING)))",
         "the deltas of several releases do not add up",
-        ("tests/composition/test_rounds.py",),
+        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
     ),
     Mutant(
         "designer/composition/costs.py",
@@ -52,21 +52,21 @@ MUTANTS = (
         "        if own > epsilon:\n            return Fraction(1)\n",
         "",
         "a delta is stated below what is spent plainly",
-        ("tests/composition/test_rounds.py",),
+        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
     ),
     Mutant(
         "designer/composition/costs.py",
         "return own + Fraction(self.epsilon_of(self.total, delta - spent))",
         "return own + Fraction(self.epsilon_of(self.total, delta))",
         "the delta is spent twice",
-        ("tests/composition",),
+        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
     ),
     Mutant(
         "designer/composition/costs.py",
         "return own if spent <= delta else None",
         "return own",
         "an epsilon is stated at a smaller delta than there is",
-        ("tests/composition/test_rounds.py",),
+        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
     ),
     Mutant(
         "designer/composition/costs.py",
@@ -124,14 +124,14 @@ MUTANTS = (
         "sum((a + b for a, b in mechanism.shares), Fraction(0))))",
         "max(a + b for a, b in mechanism.shares)))",
         "of the rounds of MWEM one is counted",
-        ("tests/composition/test_rounds.py",),
+        ("tests/composition/test_rounds.py::test_rounds_of_synthetic_data_cost_the_sum_of_their_shares",),
     ),
     Mutant(
         "designer/composition/terms.py",
         "    if isinstance(mechanism, MarginalMechanism):\n        return Cost.concentrated(budget**2 / 2)",
         "    if isinstance(mechanism, MarginalMechanism):\n        return Cost.concentrated(budget**2 / 4)",
         "the rho of marginals is halved",
-        ("tests/composition/test_rounds.py",),
+        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
     ),
     Mutant(
         "designer/composition/terms.py",
@@ -152,7 +152,7 @@ MUTANTS = (
         "return sum(map(largest_budget, protected.parts), Fraction(0))",
         "return max(map(largest_budget, protected.parts))",
         "a record that changes in all groups costs the largest one",
-        ("tests/composition/test_rounds.py",),
+        ("tests/composition/test_rounds.py::test_a_record_that_may_change_in_several_groups_costs_the_sum_of_their_budgets",),
     ),
     Mutant(
         "designer/composition/terms.py",
@@ -173,7 +173,7 @@ MUTANTS = (
         ("delta = sum((Fraction(s.delta_of(s.bound)) for level in plan.levels if (s := level.selection)), Fraction(0))"),
         "delta = sum((Fraction(s.delta_of(1)) for level in plan.levels if (s := level.selection)), Fraction(0))",
         "the delta of a plan is that of a record of one row",
-        ("tests/composition/test_rounds.py",),
+        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
     ),
     Mutant(
         "designer/composition/statement.py",

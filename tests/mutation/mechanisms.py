@@ -122,7 +122,7 @@ MUTANTS = (
         "return PrivacyCertificate(worst <= 1, ratio, witness, len(loads), arithmetic, theorem)",
         "return PrivacyCertificate(True, ratio, witness, len(loads), arithmetic, theorem)",
         "products above their budget are certified",
-        ("tests/structured/test_excess.py",),
+        ("tests/structured/test_excess.py::test_noise_that_is_a_hundredth_too_strong_is_not_private",),
     ),
     Mutant(
         "designer/structured/mechanism.py",
@@ -206,7 +206,7 @@ MUTANTS = (
         "DiscreteLaplace([self.shares[t][1] * Fraction(weight) * self.queries.step])",
         "DiscreteLaplace([2 * self.shares[t][1] * Fraction(weight) * self.queries.step])",
         "a measurement of MWEM spends twice its share",
-        ("tests/synthetic/test_mwem.py",),
+        ("tests/synthetic/test_mwem.py::test_every_transcript_of_one_round_and_every_pair_of_neighbours",),
     ),
     Mutant(
         "designer/synthetic/multiplicative.py",
@@ -241,10 +241,7 @@ MUTANTS = (
         "if self.adjacency > 3:\n",
         "if self.adjacency > 5:\n",
         "a test is promised for two basic moves",
-        (
-            "tests/odds_ratio/test_umpu.py",
-            "tests/odds_ratio/test_canonical_noise.py",
-        ),
+        ("tests/odds_ratio/test_umpu.py::test_refusals",),
     ),
     Mutant(
         "designer/odds_ratio/odds_ratio_test.py",
@@ -258,10 +255,7 @@ MUTANTS = (
         "return np.asarray(whole * 2**exponent + part - 2 ** (exponent - 1))",
         "return np.asarray(whole * 2**exponent + part)",
         "Tulap noise is shifted by half a step",
-        (
-            "tests/odds_ratio/test_umpu.py",
-            "tests/odds_ratio/test_canonical_noise.py",
-        ),
+        ("tests/odds_ratio/test_umpu.py::test_releases_follow_the_law",),
     ),
     Mutant(
         "designer/odds_ratio/canonical.py",

@@ -69,7 +69,7 @@ MUTANTS = (
         "levels.append(of_two(levels[-1][::2], levels[-1][1::2]))",
         "levels.append(levels[-1][::2])",
         "boxes of groups are those of their first half",
-        ("tests/certified/test_searched_pairs.py",),
+        ("tests/certified/test_searched_pairs.py::test_a_search_finds_the_certificate_of_a_look_at_every_pair",),
     ),
     Mutant(
         "solvers/pairs/tree.py",
