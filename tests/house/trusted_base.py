@@ -278,7 +278,7 @@ def table(found: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
         lines += [
             f"### {title}: {ran} lines",
             "",
-            f"{duty} Proven in {pages}.",
+            fill(f"{duty} Proven in {pages}.", WIDTH, break_on_hyphens=False),
             "",
             "| file | lines that run | of | what it does |",
         ]
@@ -286,7 +286,7 @@ def table(found: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
         lines += [f"| `{file}` | {counted[file]} | {len(code_lines(file))} | {first_sentence(file)} |" for file in own]
         lines += [""]
     passed = [f"`{file}` ({HARMLESS[file]})" for file in sorted(union) if file in HARMLESS]
-    return "\n".join([*lines, fill(f"Not counted, although they run: {', '.join(passed)}.", WIDTH), ""])
+    return "\n".join([*lines, fill(f"Not counted, although they run: {', '.join(passed)}.", WIDTH, break_on_hyphens=False), ""])
 
 
 def formats(found: Mapping[str, Mapping[str, Sequence[int]]], kinds: Mapping[str, str]) -> str:
