@@ -9,6 +9,7 @@ from typing import Any
 
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified, to_spec
+from designer.cli.deep_verification import add_deep_options, deep_lines
 from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
 from designer.designing.relation_picture import save_relation_picture
 from designer.errors import InvalidProblem
@@ -20,7 +21,7 @@ from designer.values.printing import printed
 
 def add_spec_commands(commands: Commands) -> None:
     """verify, report, show."""
-    commands.add("verify", _verify, "recompute the guarantee of a spec from its numbers", SPEC)
+    add_deep_options(commands.add("verify", _verify, "recompute the guarantee of a spec from its numbers", SPEC))
     made = commands.add("report", _report, "write a spec as a page to read (Markdown)", SPEC)
     add_output(made, "-o", "save the page instead of printing it")
     made = commands.add("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
@@ -31,7 +32,9 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism = loaded(options)
     data = {**asdict(mechanism.privacy), **_deltas(mechanism), "fingerprint": mechanism.fingerprint, **caution_data(mechanism)}
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
-    return "\n".join([*cautions(mechanism), f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"]), data
+    text = "\n".join([*cautions(mechanism), f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"])
+    deep_text, deep_data = deep_lines(mechanism, options)
+    return text + deep_text, {**data, **deep_data}
 
 
 def _deltas(mechanism: Specified) -> dict[str, float | None]:

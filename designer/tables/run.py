@@ -60,11 +60,25 @@ def _noisy(query: Aggregated, keys: tuple[Labels, ...], exact: Sequence[int], en
     if not keys:  # none was found
         return Answer(query.name, _columns(query), keys, frozen(np.zeros(0)), frozen(np.zeros(0)), (), query.step)
     law = DiscreteGaussian(query.grid_variances(keys))
-    noise = _draws(law, len(keys), entropy)
-    integers = tuple(map(operator.add, exact, noise))
+    integers = _noisy_integers(law, exact, entropy)
     values = amounts(integers, query.step)
     drawn = np.broadcast_to(law.variance() * float(query.step) ** 2, len(keys))
     return Answer(query.name, _columns(query), keys, frozen(values), frozen(drawn), integers, query.step)
+
+
+def noisy_answer(query: Aggregated, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
+    """The noisy integers of one query, in its own steps: the part of a run that draws, for numbers of groups that are given.
+
+    exact: one number for each of the keys; confidential where they come from records.
+    """
+    if isinstance(query, OtherNoise):
+        return query.noisy(exact, entropy)
+    assert isinstance(query, Additive)
+    return _noisy_integers(DiscreteGaussian(query.grid_variances(keys)), exact, entropy)
+
+
+def _noisy_integers(law: DiscreteGaussian, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
+    return tuple(map(operator.add, exact, _draws(law, len(exact), entropy)))
 
 
 def _of_another_law(query: OtherNoise, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> Answer:
