@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.growth.case import Case
-from designer import Problem, Workload, design, invariants, load
+from designer import Problem, Workload, design, invariants, load, metrics
 from designer.invariants import Invariant
 from designer.question.domain import Domain
 
@@ -71,6 +72,16 @@ def counties_in_integers(size: int) -> str:
     return counts(invariants.partition([str(i % STATES) for i in range(size)]), 2, "lattice_gaussian")
 
 
+def by_level(family: str, size: int) -> str:
+    """Counties in 51 states in 9 regions, which are published; changes cost by level, and two records may change."""
+    states = [i * STATES // size for i in range(size)]
+    regions = [state // 6 for state in states]
+    levels = metrics.taxonomy(list(zip(regions, states, strict=True)), [2.0, 1.0, 0.5])
+    notion = "gaussian" if "gaussian" in family else "pure"
+    relation = levels & invariants.partition(regions)
+    return whole(Problem(Workload.identity(size), relation, notion=notion), family, np.arange(size) % 7)  # type: ignore[arg-type]
+
+
 def linked(places: int) -> str:
     """Age x sex, age x county and sex x county of the same records, the ages published."""
     domain = Domain.of({"age": 5, "sex": 2, "county": places})
@@ -93,5 +104,8 @@ CASES = [
     Case("invariant: two-way margins of a cube, a = 6", "levels a side", (7, 8, 10, 12), lines),
     Case("invariant: counties within states, a = 2", "counties", (102, 400, 1600, 3143), counties),
     Case("invariant: counties within states, integers", "counties", (102, 400, 1600, 3143), counties_in_integers),
+    Case("invariant: budgets by level, Gaussian", "counties", (102, 400, 1600, 3143), partial(by_level, "gaussian")),
+    Case("invariant: budgets by level, Laplace", "counties", (102, 400, 1600, 3143), partial(by_level, "laplace")),
+    Case("invariant: budgets by level, integers", "counties", (102, 400, 1600, 3143), partial(by_level, "lattice_gaussian")),
     Case("invariant: three linked tables, a = 2", "counties", (30, 60, 120, 240), linked),
 ]

@@ -22,7 +22,8 @@ UNLISTED = (
 
 @dataclass(frozen=True)
 class Longest:
-    """What no change of a relation exceeds in a norm: `bound`, exact, and the longest change known, element by element.
+    """What no change of a relation exceeds in a norm: `bound`, exact, and the longest change known, element by element. Where
+    changes have budgets of their own, it is the longest for its budget, and none exceeds `bound` for that of this one.
 
     reached: the length of that change; the bound is exact where the two agree. proof: what the bound rests on.
     """
@@ -35,7 +36,7 @@ class Longest:
 
 class ByLength(ABC):
     """A relation that may have too many changes to be written out, and then knows how long they are
-    (docs/theory/invariants.md, 11). All of them have one budget."""
+    (docs/theory/invariants.md, 11). All of them have one budget, unless `cost` says otherwise."""
 
     @property
     @abstractmethod
@@ -51,6 +52,10 @@ class ByLength(ABC):
     @abstractmethod
     def budget(self) -> Fraction:
         """The budget of every change."""
+
+    def cost(self, change: tuple[tuple[int, int], ...]) -> Fraction:
+        """The budget of a change."""
+        return self.budget
 
     @abstractmethod
     def longest(self, weights: Floats, order: NormOrder) -> Longest:

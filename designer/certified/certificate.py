@@ -232,7 +232,7 @@ def _by_length(
     relation = sensitivity.relation
     assert isinstance(relation, ByLength)
     infinite = bool(norm.silent.any()) and not sensitivity.among(norm.silent).silent_coordinates().all()
-    ratio = None if infinite else longest.bound / relation.budget
+    ratio = None if infinite else longest.bound / relation.cost(longest.change)
     tight = longest.reached == longest.bound
     arithmetic = (
         f"exact rationals: {'the largest length of all' if tight else 'a bound for the length of all'} {longest.proof}"
@@ -241,7 +241,7 @@ def _by_length(
     witness = None
     if longest.change:
         named = elements or [str(i) for i in range(relation.size)]
-        witness = Witness(0, 1, relation.change_words(longest.change, list(named)), (), float(relation.budget))
+        witness = Witness(0, 1, relation.change_words(longest.change, list(named)), (), float(relation.cost(longest.change)))
     return PrivacyCertificate(ratio is not None and ratio <= 1, ratio, witness, 0, arithmetic, theorem)
 
 

@@ -73,7 +73,9 @@ class UnlistedSet(SensitivitySet):
         longest = self.longest(norm)
         if longest is None:
             return super().worst(norm, limit, least)
-        return float_above(longest.bound / self.relation.budget), self._written(self._long_changes(norm, longest, limit))
+        return float_above(longest.bound / self.relation.cost(longest.change)), self._written(
+            self._long_changes(norm, longest, limit)
+        )
 
     def _long_changes(self, norm: Norm, longest: Longest, limit: int) -> list[tuple[tuple[int, int], ...]]:
         """The longest change, or several where the relation finds those of any weights of the cells."""
@@ -87,7 +89,7 @@ class UnlistedSet(SensitivitySet):
         """Changes as pairs with the origin."""
         rows = [sum((n * self.matrix[:, i] for i, n in change), np.zeros(self.dimension)) for change in changes]
         here = np.zeros(len(rows), dtype=np.intp)
-        return Pairs(here, here + 1, np.array(rows), np.full(len(rows), float(self.relation.budget)))
+        return Pairs(here, here + 1, np.array(rows), np.array([float(self.relation.cost(change)) for change in changes]))
 
     @cached_property
     def _cells(self) -> tuple[NDArray[np.bool_], NDArray[np.intp], Floats]:

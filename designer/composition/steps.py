@@ -12,9 +12,10 @@ from itertools import permutations
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.invariants.changes import ChangeRelation, InvariantDistance, InvariantMetric
+from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.invariants.linked_tables import LinkedChanges
 from designer.invariants.statistics import Statistics
+from designer.invariants.transport import InvariantMetric
 from designer.metrics.metric import Metric
 from designer.metrics.presence import AddRemove, AppearOrChange
 from designer.question.relation import Relation

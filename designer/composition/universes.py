@@ -11,10 +11,11 @@ import numpy as np
 from designer.certified.specified import Specified
 from designer.composition.terms import Protected, protected_by
 from designer.errors import InvalidProblem
-from designer.invariants.changes import ChangeRelation, InvariantDistance, InvariantMetric
+from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.invariants.linked_tables import LinkedChanges
 from designer.invariants.one_budget import InvariantChanges
 from designer.invariants.statistics import Statistics
+from designer.invariants.transport import InvariantMetric
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.protection import Presence
 from designer.metrics.algebra import restriction
@@ -126,7 +127,7 @@ def reordered(relation: Relation, places: Sequence[int]) -> Relation:
     if isinstance(relation, AppearOrChange):
         return AppearOrChange(restriction(relation.change, order), frozen(relation.epsilons[order]), relation.closure)
     if isinstance(relation, InvariantMetric):
-        return InvariantMetric(restriction(relation.metric, order), _columns(relation.invariant, order), relation.adjacency)
+        return replace(relation, metric=restriction(relation.metric, order), invariant=_columns(relation.invariant, order))
     if isinstance(relation, (InvariantChanges, InvariantDistance)):
         return replace(relation, invariant=_columns(relation.invariant, order))
     raise InvalidProblem(

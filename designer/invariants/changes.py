@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -21,19 +20,14 @@ from numpy.typing import NDArray
 
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.statistics import Distance, Integers, Statistics
-from designer.metrics import Metric
-from designer.metrics.metric import METRIC
 from designer.question.relation import Block, Indices, Read, Relation
-from designer.values.arrays import Floats, frozen
-from designer.values.checks import count, positive, shown
-from designer.values.schema import COUNT, POSITIVE, of_kind, one_of
-from solvers.exact.rational import float_below, integer_rank, root_below
+from designer.values.arrays import Floats
+from designer.values.checks import positive, shown
+from designer.values.schema import POSITIVE, of_kind, one_of
+from solvers.exact.rational import integer_rank, root_below
 
 CHANGES = 400_000
 WRITTEN_OUT = 10**8  # numbers in all changes: 0.8 GB
-# A transport between two multisets of r records is the best of r! assignments, each added up in rationals.
-LARGEST_TRANSPORT = 6
-
 
 NO_GRAPH = (
     "to_networkx: changes under an invariant move several records at once, so they are no pairs of elements; list "
@@ -299,87 +293,3 @@ class InvariantDistance(Relation):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantDistance:
         return cls(Statistics.from_spec(spec["invariant"]), positive(spec["epsilon"], "epsilon"), spec["distance"])
-
-
-@dataclass(frozen=True, eq=False)
-class InvariantMetric(ChangeRelation):
-    """A metric and an invariant together: the budget of a change v is its optimal transport cost, the least `sum d(i, j)` over
-    the ways to move the records of v- to v+ one by one.
-    With one budget for all pairs it is epsilon times the number of moved records."""
-
-    metric: Metric
-    invariant: Statistics
-    adjacency: int
-    kind = "metric_and_invariant"
-    schema = of_kind(
-        "relation",
-        kind,
-        {"metric": METRIC, "invariant": Statistics.schema, "adjacency": COUNT},
-        "The same changes, with their transport cost under the metric as budget.",
-    )
-    budget_error = 1e-12
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.metric.size != self.invariant.size:
-            raise InvalidProblem(
-                f"metric & invariant: the metric speaks of {self.metric.size} elements, the invariant of {self.invariant.size}."
-            )
-        if not self.invariant.records_public:
-            raise InvalidProblem(
-                "metric & invariant: a metric speaks of replaced records; use an invariant with records_public=True."
-            )
-        if self.adjacency > LARGEST_TRANSPORT:
-            raise InvalidProblem(f"adjacency: {self.adjacency} records moved at once; at most {LARGEST_TRANSPORT} are costed.")
-
-    @cached_property
-    def budgets(self) -> Floats:
-        """Float transport costs, rounded down from the exact ones."""
-        return frozen(np.array([np.inf if cost is None else float_below(cost) for cost in self._costs]))
-
-    @cached_property
-    def _costs(self) -> tuple[Fraction | None, ...]:
-        return tuple(self.exact_budget(m, len(self.changes)) for m in range(len(self.changes)))
-
-    def largest_exact_budget(self) -> Fraction:
-        return max((cost for cost in self._costs if cost is not None), default=Fraction(0))
-
-    def is_vacuous(self) -> bool:
-        return all(self.exact_budget(m, len(self.changes)) is None for m in range(len(self.changes)))
-
-    def to_networkx(self, elements: Sequence[object] | None = None, *, implied: bool = True) -> Any:
-        """The graph of the metric, between whose elements several records move at once."""
-        return self.metric.to_networkx(elements, implied=implied)
-
-    def exact_budget(self, left: int, right: int) -> Fraction | None:
-        change = self.changes[min(left, right)]
-        origins = np.repeat(np.arange(self.size), np.maximum(-change, 0))
-        targets = np.repeat(np.arange(self.size), np.maximum(change, 0))
-        cost = [[self.metric.exact_budget(int(i), int(j)) for j in targets] for i in origins]
-        sums = ([cost[i][j] for i, j in enumerate(order)] for order in permutations(range(len(targets))))
-        finite = [sum((c for c in terms if c is not None), Fraction(0)) for terms in sums if None not in terms]
-        return min(finite, default=None)
-
-    def largest_budget(self) -> float:
-        return float(self.budgets[np.isfinite(self.budgets)].max(initial=0.0))
-
-    def sentence(self) -> str:
-        return (
-            f"{self._moved()} are told apart with the transport cost of the moved records as budget; for one record: "
-            f"{self.metric.sentence()}"
-        )
-
-    def to_spec(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "metric": self.metric.to_spec(),
-            "invariant": self.invariant.to_spec(),
-            "adjacency": self.adjacency,
-        }
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantMetric:
-        metric = read(spec["metric"])
-        if not isinstance(metric, Metric):
-            raise InvalidProblem(f"metric & invariant: {metric.kind!r} is no metric.")
-        return cls(metric, Statistics.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from designer.errors import InvalidProblem
-from designer.invariants.changes import InvariantDistance, InvariantMetric
+from designer.invariants.changes import InvariantDistance
 from designer.invariants.linked_tables import LinkedChanges
 from designer.invariants.one_budget import InvariantChanges
+from designer.invariants.transport import InvariantMetric
 from designer.metrics.metric import Metric, Scaled, scaled
 from designer.metrics.presence import AddRemove, AppearOrChange
 from designer.question.relation import Relation

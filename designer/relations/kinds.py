@@ -8,9 +8,10 @@ import numpy as np
 
 from designer import metrics
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.invariants.changes import InvariantDistance, InvariantMetric
+from designer.invariants.changes import InvariantDistance
 from designer.invariants.linked_tables import LinkedChanges
 from designer.invariants.one_budget import InvariantChanges
+from designer.invariants.transport import InvariantMetric
 from designer.metrics.metric import Metric
 from designer.question.relation import Relation
 from designer.relations.row_groups import RowGroups

@@ -15,8 +15,8 @@ from designer.certified.certificate import certify
 from designer.certified.norms import weighted_l1
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import DesignFailed, InvalidSpec, NotPrivate
-from designer.invariants.changes import LARGEST_TRANSPORT, InvariantMetric
 from designer.invariants.one_budget import InvariantChanges
+from designer.invariants.transport import LARGEST_TRANSPORT, InvariantMetric
 from designer.question.domain import Domain
 from designer.relations.kinds import relation_from_spec
 from designer.values.json_text import plain

@@ -25,12 +25,15 @@ from designer.invariants.known import Crossed, Exchanges, KnownChanges
 from designer.invariants.lengths import length_of
 from designer.invariants.linked_tables import LinkedChanges
 from designer.invariants.one_budget import InvariantChanges
+from designer.invariants.transport import InvariantMetric
 from designer.values.arrays import Floats
 from solvers.programs.noise_costs import NoiseCost
 from solvers.programs.scales import minimise_scales
 
 BY_SYMMETRY = "closed form: the cells are alike, and the loss is convex"
 LONG = 10_000  # changes; a list of so many is written out and scanned in seconds
+SHAPED = 100  # elements, of which exchanges are written out and programs solved in seconds
+LARGEST_BALL = 1_000  # counts; a ball in 800 takes ten seconds, which grow with the cube
 MOST_AXES = 5  # whose rectangles are all looked at
 BELOW = 1 - 1e-12  # for the floats that put a bound together
 
@@ -38,7 +41,9 @@ BELOW = 1 - 1e-12  # for the floats that put a bound together
 def asks_for_counts(problem: Problem) -> bool:
     """Whether the counts of all elements are asked for, of equal weights, under changes that nobody wrote out."""
     relation = problem.relation
-    unlisted = isinstance(relation, (InvariantChanges, LinkedChanges)) and not relation.listed
+    unlisted = isinstance(relation, (InvariantChanges, LinkedChanges, InvariantMetric)) and not relation.listed
+    if isinstance(relation, InvariantMetric) and relation.size <= SHAPED:
+        return False
     return unlisted and len(set(problem.costs.tolist())) == 1 and problem.workload.is_identity
 
 
@@ -68,15 +73,19 @@ def even_noise(
     """Independent noise of one scale in every count (of linked tables one for each table), projected onto what changes reach or
     not; optimality is claimed for an `objective` where it is proven."""
     relation = problem.relation
-    assert isinstance(relation, (InvariantChanges, LinkedChanges))
+    assert isinstance(relation, (InvariantChanges, LinkedChanges, InvariantMetric))
     size = relation.size
+    if isinstance(relation, InvariantMetric) and (order, falloff) == ("l2", "exponential") and size > LARGEST_BALL:
+        raise DesignFailed(
+            f"{family}: draws from a ball in {size} counts, of which more than {LARGEST_BALL} take minutes; use laplace, "
+            "projected_laplace, or lattice_laplace with the shape l1."
+        )
     still = relation.unmoved(np.eye(size))
     if still.all():
         raise DesignFailed(f"{family}: no protected change moves a count; publish them all.")
-    unit = _table_weights(relation, order, ~still) if isinstance(relation, LinkedChanges) else np.ones(size)
-    length = float(relation.longest(np.where(still, 0.0, unit), order).bound)
-    refuse_extreme(np.array([length / relation.epsilon]))
-    near = Norm(np.where(still, np.inf, unit * (relation.epsilon / length)), order)
+    weights = _weights(relation, order, still)
+    refuse_extreme(1 / weights[~still])
+    near = Norm(weights, order)
     norm = near.divided(scale_up_to_private(SensitivitySet.of(np.eye(size), relation), near))
     made = _frozen(problem, family, norm, falloff, projected)
     lower = None
@@ -87,6 +96,20 @@ def even_noise(
     if lower is None or objective is None:
         return made
     return claimed(problem, made, Bound(objective, lower * BELOW, BY_SYMMETRY, on_grid=order == "l1"))
+
+
+def _weights(
+    relation: InvariantChanges | LinkedChanges | InvariantMetric, order: NormOrder, still: NDArray[np.bool_]
+) -> Floats:
+    """Weights on the counts, (N,), that no change exceeds its budget in, up to rounding; infinite where the count stands still.
+
+    Under a taxonomy `|(w_i, w_j)|_p <= d(i, j)` holds where each weight is its share of the least cost of its element.
+    """
+    if isinstance(relation, InvariantMetric):
+        return relation.nearest() / {"l1": 2.0, "l2": 2.0**0.5, "linf": 1.0}[order]
+    unit = _table_weights(relation, order, ~still) if isinstance(relation, LinkedChanges) else np.ones(relation.size)
+    length = float(relation.longest(np.where(still, 0.0, unit), order).bound)
+    return np.where(still, np.inf, unit * (relation.epsilon / length))
 
 
 def _table_weights(relation: LinkedChanges, order: NormOrder, moving: NDArray[np.bool_]) -> Floats:

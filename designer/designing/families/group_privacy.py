@@ -22,7 +22,8 @@ from designer.designing.measured import Coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import freeze
 from designer.errors import DesignFailed
-from designer.invariants.changes import ChangeRelation, InvariantMetric
+from designer.invariants.changes import ChangeRelation
+from designer.invariants.transport import InvariantMetric
 from designer.question.relation import Relation
 from designer.values.arrays import Floats
 
