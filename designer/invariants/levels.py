@@ -1,5 +1,5 @@
-"""Exchanges within published classes under a taxonomy: what every change of any number of records is made of, where the cheapest
-transport never leaves a class (docs/theory/invariants.md, 14)."""
+"""Exchanges within published classes under a taxonomy: what every change of any number of records is made of, where the
+cheapest transport never leaves a class (docs/theory/invariants.md, 14)."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ def _heaviest(weights: Floats, level: Indices, among: NDArray[np.bool_]) -> Indi
 def levels_within(metric: Metric, invariant: Statistics) -> Levels | None:
     """The exchanges that imply every change of any number of records with its transport cost; None where that is not proven.
 
-    It is for a taxonomy, or multiples of one, and published sums over sets of elements that lie in each other or apart, each made
-    of whole branches of one group of the taxonomy.
+    It is for a taxonomy, or multiples of one, and published sums over sets of elements that lie in each other or apart, each
+    made of whole branches of one group of the taxonomy.
     """
     factor, tree, chosen = _tree_of(metric)
     structure = invariant.structure if tree is not None and invariant.records_public else None

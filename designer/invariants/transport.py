@@ -57,8 +57,8 @@ class InvariantMetric(ChangeRelation, ByLength):
         "relation",
         kind,
         {"metric": METRIC, "invariant": Statistics.schema, "adjacency": COUNT},
-        "The same changes, with their transport cost under the metric as budget. by_exchanges: exchanges of two elements, which "
-        "imply them, are looked at in their place.",
+        "The same changes, with their transport cost under the metric as budget. by_exchanges: exchanges of two elements, "
+        "which imply them, are looked at in their place.",
         {"by_exchanges": exactly(True)},
     )
     budget_error = 1e-12
@@ -75,8 +75,8 @@ class InvariantMetric(ChangeRelation, ByLength):
             )
         if self.by_exchanges and self.levels is None:
             raise InvalidProblem(
-                "relation.by_exchanges: is proven for a taxonomy and published sums of whole branches of it only; leave it out, "
-                "and the changes are listed."
+                "relation.by_exchanges: is proven for a taxonomy and published sums of whole branches of it only; leave it "
+                "out, and the changes are listed."
             )
         if self.adjacency > LARGEST_TRANSPORT and self.levels is None:
             raise InvalidProblem(f"adjacency: {self.adjacency} records moved at once; at most {LARGEST_TRANSPORT} are costed.")
@@ -170,8 +170,8 @@ class InvariantMetric(ChangeRelation, ByLength):
         """All changes of the list; exchanges where one record changes, since they are all changes then."""
         if not self.listed and self.adjacency > 1:
             raise InvalidProblem(
-                f"relation: (b, delta) has to hold for each change of {self.adjacency} records, which exchanges do not imply; use "
-                "the notion 'pure' or 'gaussian', or state that one record changes: invariant.at(1)."
+                f"relation: (b, delta) has to hold for each change of {self.adjacency} records, which exchanges do not "
+                "imply; use the notion 'pure' or 'gaussian', or state that one record changes: invariant.at(1)."
             )
         return self.blocks()
 
