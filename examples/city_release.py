@@ -29,8 +29,8 @@ def reproduce(full: bool = False) -> Result:
     people = residents.sum()
     released = loaded.release(residents).answers / people
     truth = file.problem.workload.answer(residents) / people
-    # Each |Laplace noise| exceeds 30 scales with probability e^-30, about 1e-13.
-    limits = 30 * loaded.scales / people
+    # Noise beyond an ellipsoid of radius r has probability e^-r (1 + r + r^2 / 2 + r^3 / 6): below 1e-19 at 30 standard errors.
+    limits = 30 * loaded.standard_errors() / people
     computed = {
         f"error of the mean {name}": abs(a - t)
         for name, a, t in zip(file.problem.workload.queries, released, truth, strict=True)

@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 # Two workers share two cores: a thread each for linear algebra, where nobody asked for more.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# How long an example takes depends on what else the machine does.
+settings.register_profile("house", deadline=None)
+settings.load_profile("house")
 
 pytest.register_assert_rewrite("tests.oracles")
 

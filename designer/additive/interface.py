@@ -103,7 +103,8 @@ class Mechanism(TakesCounts):
     @property
     def universe(self) -> Universe:
         """What counts are joined by."""
-        return replace(self.workload.universe, impossible=self.relation.impossible, agreeing=self.relation.agreeing)
+        made = self.relation
+        return replace(self.workload.universe, impossible=made.impossible, agreeing=made.agreeing, tables=made.counted_tables)
 
     def error(self, loss: str = "squared") -> float:
         """Expected error of the noise that is in fact drawn.

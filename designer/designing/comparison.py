@@ -83,9 +83,9 @@ class Comparison:
         return save_picture(kind, self, Path(path), replace=replace)
 
 
-def compare(problem: Problem, families: Sequence[str] | None = None, *, seconds: float = COMPARING) -> Comparison:
+def compare(problem: Problem, families: str | Sequence[str] | None = None, *, seconds: float = COMPARING) -> Comparison:
     """Design every applicable family and baseline for one problem, with every choice of options that "auto" would try; or the
-    named ones, as they are.
+    named ones, or the one, as they are.
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
     query; IF(Q) of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of
@@ -99,7 +99,7 @@ def compare(problem: Problem, families: Sequence[str] | None = None, *, seconds:
         asked = [family for family in chosen_families() if family.serves(problem) and family.concerns(problem)]
         ways = ways_of([family for family in asked if not family.on_request], problem)
     else:
-        ways = [Way(family, {}) for family in chosen_families(families)]
+        ways = [Way(family, {}) for family in chosen_families([families] if isinstance(families, str) else families)]
     if not ways:
         raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
     deadline = Deadline(problem, positive(seconds, "seconds"), gap=False, any_size=True)

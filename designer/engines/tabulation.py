@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.certified.guarantee import Guarantee
 from designer.certified.specified import Specified, Takes
 from designer.engines.row_unit import RowUnit
 from designer.engines.texts import octets, text_of
@@ -57,12 +58,19 @@ class TakesCounts(Specified):
             return self.release(tabulated(table, self.universe))
         row = RowUnit(unit)
         released = self.release(tabulated(table, self.universe, row))
-        return replace(released, guarantee=row.stated(released.guarantee))
+        return replace(released, guarantee=self.guarantee_for(row), row=row)
+
+    def guarantee_for(self, unit: RowUnit) -> Guarantee:
+        """The statement of a release from a table, for what one row is."""
+        return unit.stated(self.guarantee)
 
 
 def tabulated(table: Any, universe: Universe, row: RowUnit | None = None) -> NDArray[np.int64]:
     """How many records there are of each element; a record outside the universe is refused without being shown.
-    row: of an Ibis table."""
+    row: of an Ibis table. Of several tables each counts all records."""
+    if universe.tables:
+        parts = (Universe(keys.assignments, keys) for keys in universe.tables)
+        return np.concatenate([tabulated(table, part, row) for part in parts])
     if universe.keys is None:
         raise InvalidProblem(
             "records: nothing says which columns name the elements of this mechanism; name them in [elements] or [domain], "

@@ -5,11 +5,13 @@
 [domain]    sex = ["F", "M"], age = 3
             or a product of attributes (optional; beside a table, in the same order)
 [workload]  one of: matrix = "queries.csv" | columns = ["elevation"] | builder = "random"
-            | predicates = {..} | marginals = [[..]]
+            | predicates = {..} | marginals = [[..]]; or structured, over a domain of any size:
+            terms = [{age = "prefix", sex = "identity"}] | tables = [["age"], ["age", "sex"]], asked = {age = "ranges"}
 [relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01; or beside an invariant
             epsilon alone, or epsilon and per_distance = "l1" | "l2"
-[invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv";
-            adjacency (optional)
+[invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv"
+            | linked = {sexes = ["age", "sex"], places = ["age", "place"]} with published = [["age"]]: tables of the same
+            records, whose cells are the elements; adjacency (optional)
 [problem]   loss, notion, delta, records, weights                     (optional)
 [design]    family and its options; solver = "SCS", solver_options = {..}, a solver of CVXPY (optional)
 [targets]   standard_error, margin (95 %), relative_error with reference: each a number for all queries, or a table by
@@ -25,11 +27,23 @@ from pathlib import Path
 from typing import Any
 
 from designer.designing.problem import Problem
+from designer.designing.structured_problem import StructuredProblem
 from designer.errors import InvalidProblem
-from designer.files.problem_forms import ELEMENTS, PROBLEM, TARGETS, WORKLOAD_FORMS, allowed
-from designer.files.problem_relations import RelationReader
+from designer.files.problem_forms import (
+    BUDGETED,
+    BUILDERS,
+    ELEMENTS,
+    INVARIANT_FORMS,
+    PROBLEM,
+    RELATION_FORMS,
+    TARGETS,
+    WORKLOAD_FORMS,
+    allowed,
+)
+from designer.files.problem_structured import STRUCTURED, StructuredReader
 from designer.question.targets import Targets
 from designer.question.workload import Workload
+from designer.values.checks import meant, shown
 
 SECTIONS: dict[str, set[str] | None] = {
     "elements": allowed(ELEMENTS),
@@ -42,6 +56,14 @@ SECTIONS: dict[str, set[str] | None] = {
     "targets": allowed(TARGETS),
 }
 WORKLOAD_KEYS: dict[str, set[str]] = {kind: allowed(form) for kind, form in WORKLOAD_FORMS.items()}
+WORKLOAD_KINDS = ("matrix", "columns", "builder", "predicates", "marginals", *STRUCTURED)
+KEYS: dict[str, set[str]] = {  # of each section, whatever kind it is of
+    **{name: known for name, known in SECTIONS.items() if known},
+    "workload": set().union(*WORKLOAD_KEYS.values()),
+    "relation": {"metric"}.union(*map(allowed, (*RELATION_FORMS.values(), BUDGETED))),
+    "invariant": set().union(*map(allowed, INVARIANT_FORMS.values())),
+    "design": {"family", "solver", "solver_options"},
+}
 
 
 @dataclass(frozen=True)
@@ -50,11 +72,16 @@ class ProblemFile:
     the accuracy that is asked for."""
 
     title: str
-    problem: Problem
+    problem: Problem | StructuredProblem
     family: str
     options: dict[str, Any]
     files: tuple[Path, ...] = ()
     targets: Targets | None = None
+
+    @property
+    def matrix_problem(self) -> Problem:
+        """The problem with its queries as a matrix, which not every structured workload can be."""
+        return self.problem.written_out() if isinstance(self.problem, StructuredProblem) else self.problem
 
 
 def read_problem(path: str | Path) -> ProblemFile:
@@ -62,24 +89,32 @@ def read_problem(path: str | Path) -> ProblemFile:
     return _Reader(Path(path)).read()
 
 
-class _Reader(RelationReader):
+class _Reader(StructuredReader):
     """One whole problem file being read."""
 
     def read(self) -> ProblemFile:
         self.check_keys()
-        section = self.data.get("problem", {})
-        self.get("problem", "allow_vacuous", bool, False)
         try:
-            self.require_one_order()
-            problem = Problem(self.workload(), self.relation(), **section)
+            problem = self.structured_problem() if self.is_structured else self.plain_problem()
         except InvalidProblem as error:
             raise error if str(error).startswith(str(self.path)) else InvalidProblem(f"{self.path}: {error}") from None
-        targets = self.targets(problem)
+        targets = None if isinstance(problem, StructuredProblem) else self.targets(problem)
         options = dict(self.data.get("design", {}))
         family = options.pop("family", "auto")
         if not isinstance(family, str):
             raise self.refuse("design", "family", family, "name a family, or leave it out for the best that applies")
         return ProblemFile(str(self.data.get("title", self.path.stem)), problem, family, options, tuple(self.files), targets)
+
+    @property
+    def is_structured(self) -> bool:
+        """Has the file a workload whose queries nobody writes out?"""
+        return self.workload_kind() in STRUCTURED
+
+    def plain_problem(self) -> Problem:
+        """The problem of a workload that is a matrix."""
+        self.get("problem", "allow_vacuous", bool, False)
+        self.require_one_universe()
+        return Problem(self.workload(), self.relation(), **self.data.get("problem", {}))
 
     def targets(self, problem: Problem) -> Targets | None:
         """What [targets] asks for, of queries that there are."""
@@ -97,9 +132,7 @@ class _Reader(RelationReader):
             if name == "title":
                 continue
             if name not in SECTIONS:
-                raise InvalidProblem(
-                    f"{self.path}: [{name}] is unknown; the sections are {list(SECTIONS)}, and `title` before them."
-                )
+                raise self.unknown(name, section)
             if not isinstance(section, dict):
                 raise InvalidProblem(
                     f"{self.path}: {name} = {section!r} should be a section: write [{name}] and its keys below."
@@ -107,21 +140,37 @@ class _Reader(RelationReader):
             known = WORKLOAD_KEYS[self.workload_kind()] if name == "workload" else SECTIONS[name]
             for key in section:
                 if known is not None and key not in known:
-                    raise self.refuse(name, key, section[key], f"unknown key; [{name}] takes {sorted(known)}")
+                    raise self.refuse(
+                        name, key, section[key], f"unknown key; {meant(key, known)}[{name}] takes {sorted(known)}"
+                    )
         for name in ("workload", "relation"):
             if name not in self.data:
                 raise InvalidProblem(f"{self.path}: section [{name}] is missing; a problem needs a workload and a relation.")
 
+    def unknown(self, name: str, value: object) -> InvalidProblem:
+        """The refusal of a section that there is not, or of a key that stands before all sections."""
+        if isinstance(value, dict):
+            return InvalidProblem(
+                f"{self.path}: section [{name}] is unknown; {meant(name, SECTIONS)}the sections are {list(SECTIONS)}, and "
+                "`title` before them."
+            )
+        homes = [f"[{section}]" for section, known in KEYS.items() if name in known]
+        remedy = f"write it below {' or '.join(homes)}" if homes else f"{meant(name, ['title'])}only `title` stands there"
+        return InvalidProblem(f"{self.path}: the key {name} = {shown(value)} stands before the first section; {remedy}.")
+
     @cached_property
     def size(self) -> int:
-        return self.workload().shape[1]
+        return self.domain.size if self.is_structured else self.workload().shape[1]
 
     def workload_kind(self) -> str:
-        kinds = [k for k in ("matrix", "columns", "builder", "predicates", "marginals") if k in self.data["workload"]]
+        given = self.data["workload"]
+        kinds = [kind for kind in WORKLOAD_KINDS if kind in given]
         if len(kinds) != 1:
+            named = [key for key in given if key in BUILDERS or given[key] in BUILDERS]
+            remedy = f'write builder = "{next(b for b in BUILDERS if b in (named[0], given[named[0]]))}"; ' if named else ""
             raise InvalidProblem(
-                f"{self.path}: [workload] has {kinds or 'no queries'}; give exactly one of matrix, columns, builder, "
-                "predicates, marginals."
+                f"{self.path}: [workload] has {kinds or list(given) or 'no keys'}; {remedy}give exactly one of "
+                f"{', '.join(WORKLOAD_KINDS)}."
             )
         if kinds == ["builder"] and self.data["workload"]["builder"] == "random":
             return "random"
@@ -129,6 +178,7 @@ class _Reader(RelationReader):
 
     def workload(self) -> Workload:
         kind = self.workload_kind()
+        self.require_over_cells(kind, self.data["workload"].get(kind))
         build: Callable[[], Workload] = getattr(self, f"_workload_{'builder' if kind == 'random' else kind}")
         made = build()
         names = self.get("workload", "names", list, None)
@@ -139,6 +189,8 @@ class _Reader(RelationReader):
 
     def universe_size(self) -> Any:
         """Number of elements of the table or the domain; the mark of a missing value where there is neither."""
+        if self.linked is not None:
+            return self.linked.size
         if "elements" in self.data:
             return len(next(iter(self.table.values()), []))
         return self.domain.size if "domain" in self.data else ...
@@ -175,7 +227,9 @@ class _Reader(RelationReader):
             "all_ranges": Workload.all_ranges,
         }
         if name not in builders:
-            raise self.refuse("workload", "builder", name, f"unknown; use one of {[*builders, 'random']}")
+            raise self.refuse(
+                "workload", "builder", name, f"unknown; {meant(name, [*builders, 'random'])}use one of {[*builders, 'random']}"
+            )
         made = builders[name](size)
         # Every element's own count is best called what the element is called.
         named = self.element_names if name == "identity" and size == self.universe_size() else None

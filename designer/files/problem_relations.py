@@ -12,18 +12,18 @@ from designer import invariants, metrics
 from designer.errors import InvalidProblem
 from designer.files.data_files import read_matrix
 from designer.files.problem_forms import BUDGETED, INVARIANT_FORMS, RELATION_FORMS, allowed
-from designer.files.problem_sections import Sections
+from designer.files.problem_linked import LinkedSections
 from designer.invariants import Invariant
 from designer.metrics.metric import Metric
 from designer.question.relation import Relation
 from designer.values.arrays import Floats
-from designer.values.checks import count, positive, shown
+from designer.values.checks import count, meant, positive, shown
 
 RELATION_KEYS: Mapping[str, set[str]] = {name: allowed(form) for name, form in RELATION_FORMS.items()}
 INVARIANT_KEYS: Mapping[str, set[str]] = {kind: allowed(form) for kind, form in INVARIANT_FORMS.items()}
 
 
-class RelationReader(Sections, ABC):
+class RelationReader(LinkedSections, ABC):
     """Relations of a problem file; the workload, and with it the number of elements, is read elsewhere."""
 
     @cached_property
@@ -35,6 +35,8 @@ class RelationReader(Sections, ABC):
         """The relation of the file: a metric or its like, an invariant, or a metric under an invariant."""
         if "invariant" not in self.data:
             return self.metric()
+        if self.invariant_kind() == "linked" and self.linked is not None:
+            return self.linked_changes(self.linked)
         invariant = self.invariant()
         if "metric" not in self.data["relation"]:
             self.refuse_keys("relation", allowed(BUDGETED), "an invariant without a metric")
@@ -46,15 +48,19 @@ class RelationReader(Sections, ABC):
             )
         return metric & invariant
 
-    def invariant(self) -> Invariant:
-        """The statistics that are published beside the answers."""
+    def invariant_kind(self) -> str:
+        """Which statistics are published."""
         kinds = [kind for kind in INVARIANT_KEYS if kind in self.data["invariant"]]
         if len(kinds) != 1:
             raise InvalidProblem(
                 f"{self.path}: [invariant] has {kinds or 'no statistics'}; give exactly one of {list(INVARIANT_KEYS)}."
             )
         self.refuse_keys("invariant", INVARIANT_KEYS[kinds[0]], kinds[0])
-        build: Callable[[], Invariant] = getattr(self, f"_invariant_{kinds[0]}")
+        return kinds[0]
+
+    def invariant(self) -> Invariant:
+        """The statistics that are published beside the answers."""
+        build: Callable[[], Invariant] = getattr(self, f"_invariant_{self.invariant_kind()}")
         made, adjacency = build().without(self._impossible()), self.get("invariant", "adjacency", int, None)
         return made if adjacency is None else made.at(adjacency)
 
@@ -84,7 +90,8 @@ class RelationReader(Sections, ABC):
         """Refuse keys of a section that nothing reads."""
         for key, value in self.data[section].items():
             if key not in known:
-                raise self.refuse(section, key, value, f"does not go with {owner}, which takes {sorted(known)}")
+                remedy = f"does not go with {owner}; {meant(key, known)}it takes {sorted(known)}"
+                raise self.refuse(section, key, value, remedy)
 
     def _invariant_margins(self) -> Invariant:
         groups = self.get("invariant", "margins", list)
@@ -107,13 +114,30 @@ class RelationReader(Sections, ABC):
 
     def metric(self) -> Relation:
         """The relation named by `metric`."""
+        if "metric" not in self.data["relation"]:
+            raise self.without_a_metric()
         name = self.get("relation", "metric", str)
         known = RELATION_KEYS.get(name)
         if known is None:
-            raise self.refuse("relation", "metric", name, f"unknown; use one of {sorted(RELATION_KEYS)}")
+            raise self.refuse(
+                "relation", "metric", name, f"unknown; {meant(name, RELATION_KEYS)}use one of {sorted(RELATION_KEYS)}"
+            )
         self.refuse_keys("relation", {"metric", *known}, f"metric {name!r}")
         build: Callable[[], Relation] = getattr(self, f"_relation_{name}")
         return build()
+
+    def without_a_metric(self) -> InvalidProblem:
+        """The refusal of a [relation] that names no metric, where no invariant makes up for it."""
+        given = self.data["relation"]
+        if misspelt := next((key for key in given if meant(key, ["metric"])), ""):
+            return self.refuse(
+                "relation", misspelt, given[misspelt], f"unknown; {meant(misspelt, ['metric'])}metric is missing"
+            )
+        alone = "a budget alone does for what an [invariant] leaves open; without one, " if "epsilon" in given else ""
+        return InvalidProblem(
+            f'{self.path}: [relation] metric is missing; {alone}say metric = "uniform" (any element may become any other), '
+            'metric = "add_remove" (a record may come or go), or another metric.'
+        )
 
     def number(self, key: str) -> float:
         """A positive number of [relation]."""
@@ -179,14 +203,21 @@ class RelationReader(Sections, ABC):
     def texts_of(self, name: str) -> list[str]:
         """The cells of a column of the elements table, as texts."""
         if name not in self.table:
-            raise self.refuse("relation", "levels", name, f"the table has no column of that name, only {list(self.table)}")
+            raise self.refuse(
+                "relation",
+                "levels",
+                name,
+                f"the table has no column of that name; {meant(name, self.table)}it has {list(self.table)}",
+            )
         return list(self.table[name])
 
     def cells(self, section: str, key: str) -> list[Any]:
         """The cells of one named column of the elements table, as numbers where all of them are."""
         name = self.get(section, key, str)
         if name not in self.table:
-            raise self.refuse(section, key, name, f"the table has no column of that name, only {list(self.table)}")
+            raise self.refuse(
+                section, key, name, f"the table has no column of that name; {meant(name, self.table)}it has {list(self.table)}"
+            )
         cells = self.table[name]
         try:
             return [float(cell) for cell in cells]

@@ -4,6 +4,7 @@ refusals that name the place."""
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from functools import cached_property
 from itertools import product, zip_longest
 from pathlib import Path
@@ -16,7 +17,7 @@ from designer.files.data_files import Table, column_names, numeric_column, read_
 from designer.question.domain import Domain
 from designer.question.histogram import Keys
 from designer.values.arrays import Floats
-from designer.values.checks import shown
+from designer.values.checks import meant, shown
 
 
 class Sections:
@@ -85,8 +86,18 @@ class Sections:
             return self.domain.keys if "domain" in self.data else None
         for column in columns:
             if not isinstance(column, str) or column not in self.table:
-                raise self.refuse("elements", "names", columns, f"the table has no column {column!r}, only {list(self.table)}")
-        return Keys(tuple(columns), tuple(zip(*(self.table[c] for c in columns), strict=True)))
+                has = f"the table has no column {column!r}; {meant(column, self.table)}it has {list(self.table)}"
+                raise self.refuse("elements", "names", columns, has)
+        rows = tuple(zip(*(self.table[c] for c in columns), strict=True))
+        if len(set(rows)) < len(rows):
+            twice = next(row for row, times in Counter(rows).items() if times > 1)
+            raise self.refuse(
+                "elements", "names", columns,
+                f"{shown(', '.join(twice))} names two rows; list each element once. If the rows are records, they are "
+                "confidential data and no universe: list the values of their attributes in [domain], and give the records to "
+                "`release`",
+            )  # fmt: skip
+        return Keys(tuple(columns), rows)
 
     def require_one_order(self) -> None:
         """Where [elements] and [domain] both say what the elements are, they must say the same: queries follow one,

@@ -26,30 +26,28 @@ from designer.invariants.changes import ChangeRelation, change_words, points_of_
 from designer.invariants.invariant import Invariant, margins, total
 from designer.invariants.known import Booleans, KnownChanges, known_changes, measured
 from designer.invariants.lengths import Change
+from designer.invariants.linked_cells import LinkedCells
 from designer.invariants.statistics import Integers, Statistics
 from designer.question.domain import Domain
+from designer.question.histogram import Keys
 from designer.question.relation import Block, Indices, Read
-from designer.question.workload import Workload
-from designer.values.arrays import Floats, Immutable, real_array
+from designer.values.arrays import Floats
 from designer.values.checks import count, positive, shown
 from designer.values.json_text import require_keys
 from designer.values.schema import COUNT, NAMES, POSITIVE, Named, keys, list_of, of_kind, record
 from solvers.exact.rational import root_above
 
-MOST_CELLS = 6_000  # of all tables together
 MOST_GROUPS = 8  # of attributes that are swapped in every way
 
 
 @dataclass(frozen=True)
-class LinkedTables(Immutable):
+class LinkedTables(LinkedCells):
     """Tables over subsets of the attributes of `domain`, and the margins that are published of the records.
 
     tables: a name and attributes each. published: lists of attributes whose margin is public in every table, as far as it has
     them; that of no attributes, the number of records, always is.
     """
 
-    domain: Domain
-    tables: tuple[tuple[str, tuple[str, ...]], ...]
     published: tuple[tuple[str, ...], ...] = ()
     schema = Named(
         "linked_tables",
@@ -66,70 +64,9 @@ class LinkedTables(Immutable):
     )
 
     def __post_init__(self) -> None:
-        if len(self.tables) < 2 or len({name for name, _ in self.tables}) < len(self.tables):
-            raise InvalidProblem(f"tables: {shown([name for name, _ in self.tables])}; give two or more, each by its own name.")
-        for name, attributes in (*self.tables, *(("published", margin) for margin in self.published)):
-            if not attributes or len(set(attributes)) < len(attributes):
-                raise InvalidProblem(f"tables: {name!r} has the attributes {shown(list(attributes))}; name some, each once.")
-            for attribute in attributes:
-                self.domain.axis(attribute)
-        if self.size > MOST_CELLS:
-            raise InvalidProblem(f"tables: have {self.size} cells together, more than {MOST_CELLS}; merge levels.")
-
-    @cached_property
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """The levels of each table."""
-        return tuple(tuple(self.domain.shape[self.domain.axis(name)] for name in attributes) for _, attributes in self.tables)
-
-    @cached_property
-    def starts(self) -> tuple[int, ...]:
-        """Where each table begins in the histogram, and where the last one ends."""
-        return tuple(itertools.accumulate((int(np.prod(shape)) for shape in self.shapes), initial=0))
-
-    @property
-    def size(self) -> int:
-        """N, the cells of all tables."""
-        return self.starts[-1]
-
-    @cached_property
-    def elements(self) -> tuple[str, ...]:
-        """The names of the cells, after that of their table."""
-        parts = (self._subdomain(attributes).elements for _, attributes in self.tables)
-        return tuple(f"{name}: {cell}" for (name, _), cells in zip(self.tables, parts, strict=True) for cell in cells)
-
-    def _subdomain(self, attributes: tuple[str, ...]) -> Domain:
-        return Domain(attributes, tuple(self.domain.values[self.domain.axis(name)] for name in attributes))
-
-    def workload(self) -> Workload:
-        """The counts of all cells of all tables."""
-        return Workload(Workload.identity(self.size).matrix, self.elements, self.elements)
-
-    def stack(self, tables: Mapping[str, object]) -> Floats:
-        """One histogram of all tables, (N,), from an array of counts by the name of each.
-
-        Confidential: that tables disagree on what they share is said without numbers.
-        """
-        if set(tables) != {name for name, _ in self.tables}:
-            raise InvalidProblem(f"tables: {shown(sorted(tables))} are given; give {[name for name, _ in self.tables]}.")
-        arrays = [
-            real_array(tables[name], f"tables[{name}]", len(shape))
-            for (name, _), shape in zip(self.tables, self.shapes, strict=True)
-        ]
-        for (name, _), shape, array in zip(self.tables, self.shapes, arrays, strict=True):
-            if array.shape != shape:
-                raise InvalidProblem(f"tables[{name}]: has shape {array.shape}; {shape} is needed.")
-        whole = np.concatenate([array.ravel() for array in arrays])
-        if (self.links @ whole).any():
-            raise InvalidProblem("tables: disagree on a margin that they share; count all of them from the same records.")
-        return whole
-
-    def split(self, answers: Sequence[float] | Floats) -> dict[str, Floats]:
-        """The answers of all cells, (N,), as one array for each table, by name."""
-        flat = np.asarray(answers)
-        if flat.shape != (self.size,):
-            raise InvalidProblem(f"answers: has shape {flat.shape}; give one number for each of the {self.size} cells.")
-        parts = zip(self.tables, self.shapes, itertools.pairwise(self.starts), strict=True)
-        return {name: flat[start:end].reshape(shape) for (name, _), shape, (start, end) in parts}
+        for margin in self.published:
+            self.require_attributes("published", margin)
+        super().__post_init__()
 
     # What is public ---------------------------------------------------------------------------------------------------
 
@@ -142,7 +79,7 @@ class LinkedTables(Immutable):
     def invariant_of(self, table: int) -> Invariant:
         """What is public of one table by itself."""
         groups = self.published_in(table)
-        domain = self._subdomain(self.tables[table][1])
+        domain = self.subdomain(self.tables[table][1])
         return margins(domain, groups) if groups else total(domain.size)
 
     @cached_property
@@ -151,28 +88,9 @@ class LinkedTables(Immutable):
         rows, names = [self.links], [f"linked {k}" for k in range(len(self.links))]
         for table, (name, _) in enumerate(self.tables):
             invariant = self.invariant_of(table)
-            rows.append(self._placed(table, invariant.matrix))
+            rows.append(self.placed(table, invariant.matrix))
             names += [f"{name}: {row}" for row in invariant.names]
         return Statistics(np.vstack(rows), tuple(names))
-
-    @cached_property
-    def links(self) -> Integers:
-        """Differences of the margins that two tables share, (p, N): 0 whatever the records are."""
-        rows = []
-        for one, other in itertools.combinations(range(len(self.tables)), 2):
-            shared = tuple(name for name in self.tables[one][1] if name in self.tables[other][1])
-            rows.append(self._placed(one, self._margin(one, shared)) - self._placed(other, self._margin(other, shared)))
-        return np.vstack(rows)
-
-    def _margin(self, table: int, shared: tuple[str, ...]) -> Integers:
-        domain = self._subdomain(self.tables[table][1])
-        return np.asarray(margins(domain, [shared]).matrix if shared else total(domain.size).matrix)
-
-    def _placed(self, table: int, rows: Integers) -> Integers:
-        """Rows over the cells of one table as rows over all cells, (p, N)."""
-        full = np.zeros((len(rows), self.size), dtype=np.int64)
-        full[:, self.starts[table] : self.starts[table + 1]] = rows
-        return full
 
     # Changes ----------------------------------------------------------------------------------------------------------
 
@@ -264,6 +182,10 @@ class LinkedChanges(ChangeRelation, ByLength):
     @property
     def agreeing(self) -> Integers:
         return self.linked.links
+
+    @property
+    def counted_tables(self) -> tuple[Keys, ...]:
+        return self.linked.keys_of_tables
 
     @property
     def listed(self) -> bool:

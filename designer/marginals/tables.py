@@ -26,6 +26,7 @@ LABELLED = (
 )
 INCONSISTENT = "tables: two of them disagree about the same records; count them from one source. Nothing was released."
 
+HISTOGRAM_CELLS = 2**20  # combinations of values that are counted one by one
 Tables = dict[tuple[int, ...], NDArray[np.int64]]
 
 
@@ -93,6 +94,23 @@ def tables_of_counts(workload: MarginalWorkload, given: Mapping[Sequence[str], A
             if not np.array_equal(seen.setdefault(part, marginal), marginal):
                 raise InvalidProblem(INCONSISTENT)
     return {subset: checked[subset] for subset in workload.maximal.tuples()}
+
+
+def tables_of_histogram(workload: MarginalWorkload, histogram: object) -> Tables:
+    """The largest requested marginals of counts of all combinations of values, as an array in their order or by name."""
+    domain = workload.domain
+    if domain.size > HISTOGRAM_CELLS:
+        raise InvalidProblem(
+            f"histogram: the domain has {domain.size} combinations of values, more than {HISTOGRAM_CELLS}; give a table of "
+            "records, which are counted over the attributes that are asked about."
+        )
+    whole = counts(histogram, Universe(domain.elements, domain.keys)).reshape(domain.shape)
+    exact = whole if whole.astype(np.float64).sum() < 2.0**62 else whole.astype(object)
+    axes = range(len(domain.shape))
+    return {
+        subset: np.asarray(exact.sum(axis=tuple(axis for axis in axes if axis not in subset)))
+        for subset in workload.maximal.tuples()
+    }
 
 
 def _counts(table: Any, shape: tuple[int, ...], names: Sequence[str]) -> NDArray[np.int64]:

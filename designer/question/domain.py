@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.question.histogram import Keys
+from designer.question.histogram import Keys, columns_of, name_of
 from designer.question.relation import Indices
 from designer.values.checks import shown
 
@@ -77,18 +77,45 @@ class Domain:
             raise InvalidProblem(f"value: {shown(value)} is not a value of {attribute!r}; it has {list(values)[:8]}.")
         return values.index(str(value))
 
-    def histogram(self, records: Iterable[Mapping[str, object]]) -> NDArray[np.int64]:
-        """Counts of every combination among `records`; a record outside the domain is refused without being shown."""
+    def histogram(self, records: object) -> NDArray[np.int64]:
+        """Counts of every combination among `records`, (N,); a record outside the domain is refused without being shown.
+
+        records: mappings from attributes to values, one for each record; or a pandas, polars or Arrow table, a row for each,
+        with a column for each attribute. What else a record or a table holds is not looked at.
+        """
         counts = np.zeros(self.shape, dtype=np.int64)
         codes = [{value: i for i, value in enumerate(values)} for values in self.values]
-        for record in records:
-            try:
-                counts[tuple(table[str(record[name])] for name, table in zip(self.attributes, codes, strict=True))] += 1
-            except KeyError:
-                raise InvalidProblem(
-                    "records: a record lacks an attribute or has a value outside the domain; clean the records first."
-                ) from None
+        try:
+            for cell in self._rows(records):
+                counts[tuple(_code(value, table) for value, table in zip(cell, codes, strict=True))] += 1
+        except (KeyError, TypeError):
+            raise InvalidProblem(
+                "records: a record lacks an attribute or has a value outside the domain; clean the records first."
+            ) from None
         return counts.ravel()
+
+    def _rows(self, records: object) -> Iterable[tuple[object, ...]]:
+        """What each record holds for the attributes; which columns a table has is public."""
+        columns = columns_of(records)
+        if columns is None:
+            if isinstance(records, (Mapping, str)) or not isinstance(records, Iterable):
+                raise InvalidProblem(
+                    f"records: are of type {type(records).__name__}; give a list of mappings from attributes to values, or a "
+                    "pandas, polars or Arrow table."
+                )
+            return (tuple(record[name] for name in self.attributes) for record in records)
+        held = [[values for label, values in columns if label == name] for name in self.attributes]
+        if wrong := [name for name, found in zip(self.attributes, held, strict=True) if len(found) != 1]:
+            raise InvalidProblem(f"records: the table must have each of the columns {wrong} once; rename its columns.")
+        return zip(*(found[0] for found in held), strict=True)
+
+
+def _code(value: object, codes: Mapping[str, int]) -> int:
+    """The position of what a record holds among the values of an attribute; `KeyError` where it is none of them."""
+    name = name_of(value, codes.keys())
+    if name is None:
+        raise KeyError
+    return codes[name]
 
 
 def _values(name: str, given: Sequence[object] | int) -> tuple[str, ...]:

@@ -73,9 +73,19 @@ class Keys(Immutable):
         """The same with the names of the columns, as a domain writes them."""
         return tuple(", ".join(f"{column}={text}" for column, text in zip(self.columns, row, strict=True)) for row in self.rows)
 
+    def spell_cells(self, elements: tuple[str, ...]) -> bool:
+        """Are these the names of cells of several tables: the first column names the table, and one that it lacks is empty;
+        the attributes of a table are in an order of its own."""
+        return len(elements) == len(self.rows) and all(
+            name.startswith(f"{row[0]}: ")
+            and sorted(name.removeprefix(f"{row[0]}: ").split(", "))
+            == sorted(", ".join(f"{k}={text}" for k, text in zip(self.columns[1:], row[1:], strict=True) if text).split(", "))
+            for name, row in zip(elements, self.rows, strict=True)
+        )
+
     def require_spelled(self, elements: tuple[str, ...]) -> None:
         """Refuse keys that belong to elements of other names."""
-        if elements not in (self.names, self.assignments):
+        if elements not in (self.names, self.assignments) and not self.spell_cells(elements):
             raise InvalidProblem(
                 f"workload.keys: {len(self.rows)} rows over {list(self.columns)} do not spell the names of the "
                 f"{len(elements)} elements; give the keys alone, and the elements are called what they say."
@@ -89,12 +99,17 @@ class Keys(Immutable):
 @dataclass(frozen=True)
 class Universe:
     """The elements that counts speak of: their names, the columns of a table that hold them, where that is known, which of
-    them, by position, no record can have, and rows, (q, N), whose answers are 0 of all data that there can be."""
+    them, by position, no record can have, and rows, (q, N), whose answers are 0 of all data that there can be.
+
+    tables: where the elements are the cells of several tables of the same records, the columns that name those of each: a
+    record is in one cell of every table.
+    """
 
     elements: tuple[str, ...]
     keys: Keys | None = None
     impossible: tuple[int, ...] = ()
     agreeing: NDArray[np.int64] | None = field(default=None, compare=False)
+    tables: tuple[Keys, ...] = ()
 
     @classmethod
     def of_size(cls, size: int) -> Universe:
@@ -123,7 +138,8 @@ class Universe:
 
     def places(self, columns: Sequence[Sequence[object]]) -> list[int | None]:
         """The element of each row of some columns in the order of the keys; None where a row names none."""
-        texts = [_texts(column, known) for column, known in zip(columns, self._known, strict=True)]
+        missing = "" if self.tables else None  # of an attribute that a table does not have
+        texts = [_texts(column, known, missing) for column, known in zip(columns, self._known, strict=True)]
         return [self.position.get(row) for row in zip(*texts, strict=True)]  # None is in no row
 
     def chosen(self, columns: Columns) -> list[Sequence[object]]:
@@ -309,8 +325,14 @@ def _is(value: object, module: str, *names: str) -> bool:
     return library is not None and isinstance(value, tuple(getattr(library, name) for name in names))
 
 
-def _texts(values: Iterable[object], known: Collection[str]) -> list[str | None]:
-    return [name_of(value, known) for value in values]
+def _texts(values: Iterable[object], known: Collection[str], missing: str | None) -> list[str | None]:
+    return [missing if missing is not None and _is_missing(value) else name_of(value, known) for value in values]
+
+
+def _is_missing(value: object) -> bool:
+    """Is it what a table holds where it has nothing?"""
+    gap = isinstance(value, float) and np.isnan(value)
+    return gap or value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
 
 
 def name_of(value: object, known: Collection[str]) -> str | None:

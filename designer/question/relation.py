@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.graph_view import networkx_graph, point_names
+from designer.question.histogram import Keys
 from designer.question.nearness import Nearness
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.schema import Named
@@ -25,6 +26,7 @@ Read = Callable[[Any], "Relation"]
 
 # Pairs per block: 2^21 float64 distances fill 16 MB, which keeps a scan of 2e8 pairs in cache and far below 1 GB.
 BLOCK_PAIRS = 1 << 21
+RECORDS_PUBLIC = "The number of records is public."
 BUDGETS_ADD = "nothing is claimed for groups beyond adding budgets."
 
 
@@ -86,6 +88,12 @@ class Relation(Immutable, ABC):
         """Rows, (q, N), whose answers are 0 whatever the data are, such as what two tables of the same records count in common:
         data that have others are refused. None where there are none."""
         return None
+
+    @property
+    def counted_tables(self) -> tuple[Keys, ...]:
+        """The columns that name the cells of each table, where the elements are the cells of several tables of the same
+        records; none otherwise."""
+        return ()
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
@@ -168,7 +176,7 @@ class Relation(Immutable, ABC):
 
     def unprotected(self) -> tuple[str, ...]:
         """Sentences: what the relation leaves public."""
-        counted = () if len(self.components()) > self.size else ("The number of records is public.",)
+        counted = () if len(self.components()) > self.size else (RECORDS_PUBLIC,)
         apart = ("Changes between different connected components of the relation are not protected.",)
         return counted + (apart if self.components().any() else ())
 

@@ -108,29 +108,41 @@ class Workload(Immutable):
         return hash((self.queries, self.elements))
 
     @classmethod
-    def identity(cls, n: int) -> Workload:
-        """Every element's own count: K = N = n; kept in compressed rows above `DENSE_IDENTITY` elements."""
-        _refuse_huge(count(n, "n"), n)
+    def identity(cls, universe: int | Domain | Sequence[object]) -> Workload:
+        """Every element's own count, called as the element is: K = N; kept in compressed rows above `DENSE_IDENTITY` elements.
+
+        universe: the number of elements, their names, or a domain whose combinations they are.
+
+        >>> Workload.identity(["Ohio", "Utah"]).queries
+        ('Ohio', 'Utah')
+        """
+        n, elements, keys = _universe(universe)
+        _refuse_huge(n, n)
         if n <= DENSE_IDENTITY:
-            return cls(np.eye(n))
+            return cls(np.eye(n), elements, elements, keys)
         from scipy.sparse import eye_array
 
-        return cls(eye_array(n, format="csr"))
+        return cls(eye_array(n, format="csr"), elements, elements, keys)
 
     @classmethod
-    def prefix(cls, n: int) -> Workload:
-        """Cumulative counts: query k sums elements 0..k."""
-        _refuse_huge(count(n, "n"), n)
-        return cls(np.tril(np.ones((n, n))), queries=[f"<=e{k}" for k in range(n)])
+    def prefix(cls, universe: int | Domain | Sequence[object]) -> Workload:
+        """Cumulative counts: query k sums elements 0..k of a universe as `identity` takes it."""
+        n, elements, keys = _universe(universe)
+        _refuse_huge(n, n)
+        called = elements or [f"e{k}" for k in range(n)]
+        return cls(np.tril(np.ones((n, n))), [f"<={name}" for name in called], elements, keys)
 
     @classmethod
-    def all_ranges(cls, n: int) -> Workload:
-        """All n(n+1)/2 interval counts, ordered by left end and then right end."""
-        _refuse_huge(count(n, "n") * (n + 1) // 2, n)
+    def all_ranges(cls, universe: int | Domain | Sequence[object]) -> Workload:
+        """All n(n+1)/2 interval counts, ordered by left end and then right end; a universe as `identity` takes it."""
+        n, elements, keys = _universe(universe)
+        _refuse_huge(n * (n + 1) // 2, n)
         left, right = np.triu_indices(n)
         position = np.arange(n)
         rows = (position >= left[:, None]) & (position <= right[:, None])
-        return cls(rows.astype(float), queries=[f"e{a}..e{b}" for a, b in zip(left, right, strict=True)])
+        called = list(elements or (f"e{k}" for k in range(n)))
+        queries = [f"{called[a]}..{called[b]}" for a, b in zip(left, right, strict=True)]
+        return cls(rows.astype(float), queries, elements, keys)
 
     @classmethod
     def random(cls, queries: int, elements: int, kind: str = "real", seed: int | None = None) -> Workload:
@@ -178,6 +190,17 @@ class Workload(Immutable):
         _refuse_huge(len(predicates), domain.size)
         rows = [_mask(domain, predicate) for predicate in predicates.values()]
         return cls(np.array(rows, dtype=float), list(predicates), domain.elements, domain.keys)
+
+
+def _universe(given: int | Domain | Sequence[object]) -> tuple[int, Sequence[object] | None, Keys | None]:
+    """How many elements there are, their names where they have some, and the columns that hold them."""
+    if isinstance(given, Domain):
+        return given.size, given.elements, given.keys
+    if isinstance(given, Sequence) and not isinstance(given, (str, bytes)) and given:
+        return len(given), names(given, len(given), "universe", "e"), None
+    if isinstance(given, (Sequence, float)):
+        raise InvalidProblem(f"universe: {shown(given)} is no universe; give the number of elements, their names, or a domain.")
+    return count(given, "universe"), None, None
 
 
 def _refuse_huge(queries: int, elements: int) -> None:

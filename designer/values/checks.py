@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from difflib import get_close_matches
 from fractions import Fraction
 
 import numpy as np
@@ -41,6 +42,16 @@ def shown(value: object) -> str:
     """`repr` for messages, numpy's numbers as plain ones; long values are cut."""
     text = repr(value.item() if isinstance(value, np.generic) else value) if not isinstance(value, int) else _digits(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def meant(given: object, known: Iterable[str]) -> str:
+    """The known name that a mistyped one is nearest to, as a clause before what there is; empty where none is near.
+
+    >>> f"unknown; {meant('unifrom', ['uniform', 'graph'])}use one of ..."
+    "unknown; perhaps 'uniform' is meant; use one of ..."
+    """
+    near = get_close_matches(given, list(known), n=1) if isinstance(given, str) else []
+    return f"perhaps {near[0]!r} is meant; " if near else ""
 
 
 def _digits(value: int) -> str:

@@ -290,3 +290,16 @@ def test_a_certificate_says_what_it_covers() -> None:
     assert "exact rationals" in found.arithmetic
     assert "triangle inequality" in found.theorem
     assert 1 - Fraction(1, 2**30) < found.worst_ratio <= 1
+
+
+@pytest.mark.parametrize(("entry", "rounded"), [(0.6, 1), (2.7, 3), (7.3, 7)])
+def test_what_is_certified_is_the_matrix_that_is_released_from(entry: float, rounded: int) -> None:
+    """A grid of whole numbers moves entries: noise that hides them as they were need not hide them as they are."""
+    workload, relation, grid = Workload([[entry, 0.0]]), metrics.uniform(2, 1.0), Grid((0,))
+    for weight in (0.125 / rounded, 1 / entry):
+        if Fraction(weight) * rounded > 1:
+            with pytest.raises(NotPrivate):
+                AdditiveMechanism("custom", workload, relation, weighted_l1([weight]), grid)
+            continue
+        made = AdditiveMechanism("custom", workload, relation, weighted_l1([weight]), grid)
+        assert made.privacy.worst_ratio == Fraction(weight) * rounded

@@ -138,8 +138,8 @@ def test_json_is_complete(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert released["guarantee"] == saved["guarantee"]
     verified = data("verify", spec)
     assert verified == {**saved["certificate"], "fingerprint": saved["fingerprint"]} and verified["holds"]
-    compared = data("compare", problem, "--seconds", 15)
-    automatic = data("design", problem, "--family", "auto", "--seconds", 5)
+    compared = data("compare", problem, "--seconds", 4)
+    automatic = data("design", problem, "--family", "auto", "--seconds", 4)
     losses = {row["family"]: row["loss"] for row in compared["rows"] if row["loss"] is not None}
     assert 0 < compared["limit"]["value"] <= min(losses.values()) and compared["limit"]["reason"].startswith("T")
     tried = automatic["provenance"]["tried"]
@@ -300,16 +300,19 @@ def test_a_release_shows_and_saves_no_true_value(
     source: list[str], form: list[str], folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
+    # Noise of 10^9 and more in whole numbers is 0, and shows the truth by chance, once in 10^8 releases.
+    (folder / "problem.toml").write_text(PROBLEM.replace("0.1", "1e-9"))
+    assert run(capsys, "design", "problem.toml", "-o", "spec.json", "--force")[0] == 0
     made = load("spec.json")
     truth = [str(v) for v in (made.workload.dense() @ np.array(CANARIES)).tolist()]
     code, out, err = run(capsys, "release", "spec.json", "--histogram", *source, "-o", "release.json", *form)
     assert code == 0
     for text in (out, err, (folder / "release.json").read_text(), run(capsys, "report", "spec.json")[1]):
         for canary in [*map(str, CANARIES), *truth]:
-            assert not re.search(rf"(?<![\d.]){re.escape(canary)}(?!\d)", text)  # noise of 0.04 makes 12.0 to 12.04
+            assert not re.search(rf"(?<![\d.]){re.escape(canary)}(?!\d)", text)
     saved = json.loads((folder / "release.json").read_text())
     for answer, true, deviation in zip(saved["answers"].values(), truth, np.sqrt(made.query_variances()), strict=True):
-        assert 0 < abs(answer - float(true)) < 60 * deviation
+        assert 0 < abs(answer - float(true)) < 60 * deviation and deviation > 1e9
 
 
 BAD_COUNTS = {
@@ -388,7 +391,7 @@ def test_output_survives_an_encoding_without_the_names(folder: Path) -> None:
         ["verify", "none-東.json"],
     ):
         done = subprocess.run(
-            [sys.executable, "-m", "designer.cli", *command],
+            [sys.executable, "-m", "designer", *command],
             cwd=folder,
             env=environment,
             capture_output=True,
@@ -402,7 +405,7 @@ def test_output_survives_an_encoding_without_the_names(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_reader_that_has_enough_is_no_error(folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = f"{sys.executable} -m designer.cli show spec.json --json | head -c 10"
+    command = f"{sys.executable} -m designer show spec.json --json | head -c 10"
     done = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert (len(done.stdout), done.stderr) == (10, "")
 

@@ -118,7 +118,7 @@ def test_settings_of_the_engine_are_checked(settings: dict[str, Any], folder: Pa
 
 
 def test_missing_solvers_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("designer.cli.design", lambda *_, **__: __import__("no_such_solver"))
+    monkeypatch.setattr("designer.cli.design_commands.design", lambda *_, **__: __import__("no_such_solver"))
     code, err = told(capsys, "design", "problem.toml")
     assert code == 2 and "no_such_solver" in err and "dp-designer[all]" in err
 
@@ -131,7 +131,7 @@ def test_what_nobody_foresaw_is_exit_code_5_and_silent_about_data(
         raise error
 
     monkeypatch.setattr("designer.additive.mechanism.AdditiveMechanism.release", fails)
-    monkeypatch.setattr("designer.cli.design", fails)
+    monkeypatch.setattr("designer.cli.design_commands.design", fails)
     first = told(capsys, "release", "spec.json", "--histogram", "counts.csv")
     assert first[0] == 5 and CANARY not in first[1] and type(error).__name__ not in first[1]
     assert "nothing was released" in first[1]
@@ -143,7 +143,7 @@ def test_an_interruption_is_one_word(folder: Path, monkeypatch: pytest.MonkeyPat
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("designer.cli.load", interrupted)
+    monkeypatch.setattr("designer.cli.options.load", interrupted)
     assert told(capsys, "verify", "spec.json") == (130, "dp-designer: interrupted.\n")
 
 
@@ -152,7 +152,7 @@ def test_an_interruption_is_one_word(folder: Path, monkeypatch: pytest.MonkeyPat
 def test_closed_streams_are_no_crash(closed: str, code: int, folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     for command in ("verify spec.json", "release spec.json --histogram counts.csv -o new.json"):
-        command = f"{sys.executable} -m designer.cli {command} {closed}"
+        command = f"{sys.executable} -m designer {command} {closed}"
         done = subprocess.run(command, shell=True, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == code, (command, done.stderr)
         assert "Traceback" not in done.stderr and "Exception" not in done.stderr

@@ -67,6 +67,12 @@ def test_unknown_and_empty_family_lists_are_refused(problem: Problem) -> None:
         compare(problem, ["nothing"])
     with pytest.raises(InvalidProblem, match="empty"):
         compare(problem, [])
+    with pytest.raises(InvalidProblem, match="'laplce' is unknown; perhaps 'laplace' is meant"):
+        compare(problem, "laplce")
+
+
+def test_one_family_may_be_named_by_itself(problem: Problem) -> None:
+    assert [row["family"] for row in compare(problem, "uniform_budget").rows] == ["uniform_budget"]
 
 
 @pytest.mark.slow

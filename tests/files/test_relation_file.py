@@ -134,7 +134,7 @@ def test_every_kind_can_be_written_in_a_file() -> None:
         "add_remove",
     } == set(RELATION_KEYS)
     # Restrictions are named by their function; invariants have a section of their own; groups of rows are what statistical
-    # queries form of a domain; linked tables are built in Python.
+    # queries form of a domain; linked tables have the section of invariants.
     assert set(RELATIONS) - set(RELATION_KEYS) == {
         "restricted",
         "invariant",

@@ -23,7 +23,8 @@ LAYERS = (
     {"designing"},
     {"selection", "synthetic", "statistical_queries", "files", "report"},
     {"tables"},
-    {"programs"},
+    {"programs", "composition", "audit"},
+    {"ledger"},
     {"designer", "cli"},
     {"__main__"},
 )

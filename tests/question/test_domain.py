@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from designer import Domain, InvalidProblem
+from designer import Domain, InvalidProblem, Workload
 
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=3)
 
@@ -67,6 +71,65 @@ def test_a_record_outside_the_domain_is_refused_without_being_shown(record: dict
     assert (
         str(refusal.value) == "records: a record lacks an attribute or has a value outside the domain; clean the records first."
     )
+
+
+TABLES = {
+    "pandas": lambda rows: pd.DataFrame(rows),
+    "pandas, an index": lambda rows: pd.DataFrame(rows).set_index("sex"),
+    "polars": lambda rows: pl.DataFrame(rows),
+    "arrow": lambda rows: pa.table({name: [row[name] for row in rows] for name in rows[0]}),
+    "mappings": lambda rows: iter(rows),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_table_has_a_record_in_each_row(kind: str) -> None:
+    """Counted by hand: columns are found by name, in any order, and others are not looked at."""
+    domain = Domain.of({"sex": ["F", "M"], "age": 3})
+    rows = [{"town": "x", "age": age, "sex": sex} for sex, age in (("F", 2), ("M", 0), ("F", 2))]
+    assert domain.histogram(TABLES[kind](rows)).tolist() == [0, 0, 2, 1, 0, 0]
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_table_with_a_value_outside_the_domain_is_refused_without_its_being_shown(kind: str) -> None:
+    domain = Domain.of({"sex": ["F", "M"], "age": 3})
+    with pytest.raises(InvalidProblem) as refusal:
+        domain.histogram(TABLES[kind]([{"sex": "F", "age": 0}, {"sex": "M", "age": 99_991_001}]))
+    assert "99" not in str(refusal.value) and refusal.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("records", "text"),
+    [
+        (pd.DataFrame({"sex": ["F"]}), r"\['age'\] once"),
+        (pd.DataFrame([["F", 1, 1]], columns=["sex", "age", "age"]), r"\['age'\] once"),
+        ({"sex": ["F"], "age": [1]}, "type dict"),
+        ("F", "type str"),
+        (3, "type int"),
+        ([3], "a record lacks"),
+    ],
+)
+def test_what_holds_no_records_is_refused(records: object, text: str) -> None:
+    with pytest.raises(InvalidProblem, match=text):
+        Domain.of({"sex": ["F", "M"], "age": 3}).histogram(records)
+
+
+@pytest.mark.parametrize("build", [Workload.identity, Workload.prefix, Workload.all_ranges])
+def test_a_workload_over_a_domain_knows_its_elements(build: Callable[[object], Workload]) -> None:
+    domain = Domain.of({"sex": ["F", "M"], "age": 3})
+    made, plain = build(domain), build(domain.size)
+    assert np.array_equal(made.dense(), plain.dense())
+    assert (made.elements, made.keys) == (domain.elements, domain.keys)
+    # What a query is called is what its row counts.
+    for name, row in zip(build(["a", "b", "c"]).queries, build(3).dense(), strict=True):
+        assert name in {"a", "b", "c", "<=a", "<=b", "<=c"} | {f"{x}..{y}" for x in "abc" for y in "abc" if x <= y}
+        assert name[-1] == "abc"[int(np.flatnonzero(row)[-1])]
+
+
+@pytest.mark.parametrize("universe", [[], "abc", 2.5, ["a", "a"]])
+def test_what_is_no_universe_is_refused(universe: object) -> None:
+    with pytest.raises(InvalidProblem, match="universe"):
+        Workload.identity(universe)
 
 
 @pytest.mark.parametrize("value", [np.int64(9), "9", 9.5, None])

@@ -43,6 +43,18 @@ def test_tail_bound_is_above_the_exact_tail_and_close(variance: Fraction) -> Non
     assert tail_above(0, variance) == 1.0 == tail_above(-5, variance)
 
 
+def test_found_groups_come_in_order_whatever_the_engine_says() -> None:
+    """The order in which an engine finds groups is that of records: groups are sorted, each with its own numbers."""
+    level = Groups(["state"], selection=PartitionSelection("1/100", 2))
+    names = [f"{k * 7919 % 997:03d}" for k in range(60)]
+    plan = TablePlan((Count("n", level, variance="1/100"),))
+    rows = [{"id": i, "state": name, "county": 1, "naics": "11", "emp": 1, "pay": 1.0} for i, name in enumerate(5 * names)]
+    for given in (rows, rows[::-1]):
+        answer = plan.release(on_duckdb(given)).answers["n"]
+        assert [key[0] for key in answer.keys] == sorted(names)  # noise of variance 1/100 is 0 but with probability e^-50
+        assert answer.values.tolist() == [5.0] * len(names)
+
+
 @pytest.mark.parametrize("at_most", [None, 1, 6])
 @pytest.mark.parametrize("delta", [0.01, 1e-6, 1e-12])
 def test_the_threshold_keeps_delta_and_none_much_lower_does(delta: float, at_most: int | None) -> None:
@@ -217,3 +229,14 @@ def test_refusals_of_quantiles(change: dict[str, object], message: str) -> None:
     given = {"name": "q", "groups": Groups(), "measure": EMP, "q": 0.5, "candidates": GRID, "rho": 1, **change}
     with pytest.raises(InvalidProblem, match=message):
         Quantile(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("candidates", [(0, 10, 20), (-30, -10, 10, 30), (0, 10, 25)], ids=["even", "about 0", "uneven"])
+def test_cells_of_a_quantile_count_values_beyond_all_candidates_too(candidates: tuple[int, ...]) -> None:
+    """A cell is how many candidates are below the value, by brute force: values far below the first lie in the first."""
+    values = [-100, -51, -50, -31, -30, -29, -10, -9, -1, 0, 1, 9, 10, 11, 20, 21, 25, 26, 30, 31, 99, 100]
+    measure = Measure("emp", lower=-100, upper=100)
+    asked = Quantile("middle", Groups(), (), measure, 0.5, candidates, "1/4")
+    rows = [{"id": i, "state": "DE", "county": 1, "naics": "11", "emp": value, "pay": 1.0} for i, value in enumerate(values)]
+    cells = [sum(candidate < value for candidate in candidates) for value in values]
+    assert cell_counts(asked, on_duckdb(rows))[()].tolist() == [cells.count(k) for k in range(len(candidates) + 1)]

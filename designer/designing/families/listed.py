@@ -18,7 +18,7 @@ from designer.designing.families.strategy_gaussian import STRATEGY_GAUSSIAN
 from designer.designing.families.strategy_laplace import STRATEGY_LAPLACE
 from designer.designing.family import Family
 from designer.errors import InvalidProblem
-from designer.values.checks import shown
+from designer.values.checks import meant, shown
 
 FAMILIES: tuple[Family, ...] = (
     *(LAPLACE, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, CAPPED_L1, BUNDLES),
@@ -41,7 +41,8 @@ def family_named(name: str) -> Family:
     for family in known_families():
         if family.name == name:
             return family
-    raise InvalidProblem(f"family: {shown(name)} is unknown; use one of {['auto', *(f.name for f in known_families())]}.")
+    names = ["auto", *(family.name for family in known_families())]
+    raise InvalidProblem(f"family: {shown(name)} is unknown; {meant(name, names)}use one of {names}.")
 
 
 def register_family(family: Family) -> Family:

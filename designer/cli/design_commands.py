@@ -1,0 +1,114 @@
+"""From a problem file: design, compare, budget."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from designer.certified.specified import save, to_spec
+from designer.cli.options import TOML, Commands, add_output, add_seconds, check_output, given_seconds
+from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
+from designer.designing.best import design
+from designer.designing.choosing import chosen_families
+from designer.designing.comparison import compare
+from designer.designing.least import STEP, least_budget
+from designer.designing.structured_problem import StructuredDesign
+from designer.errors import InvalidProblem
+from designer.files.problem_file import read_problem
+from designer.pictures import check_picture
+from designer.report import budget_summary, design_summary, structured_summary
+from designer.values.output import checked_target
+from designer.values.printing import printed
+
+
+def add_design_commands(commands: Commands) -> None:
+    """design, compare, budget."""
+    made = commands.add("design", _design, "design a mechanism for a problem file and save its spec", TOML)
+    add_output(made, "-o", "where to save the spec (JSON)")
+    add_sign_options(made)
+    _add_choices(made)
+    add_seconds(made)
+    made = commands.add("compare", _compare, "design all families for a problem file and compare them", TOML)
+    made.add_argument("--family", action="append", help="only this family; may be given several times")
+    add_seconds(made)
+    add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
+    _add_budget_options(commands.add("budget", _budget, "find the least factor on all budgets that meets the [targets]", TOML))
+
+
+def _add_choices(made: argparse.ArgumentParser) -> None:
+    """The family and the solver of a design, which override those of the problem file."""
+    names = ", ".join(family.name for family in chosen_families())
+    made.add_argument("--family", help=f"override the problem file: auto, {names}")
+    made.add_argument("--solver", help="override the problem file: auto, or a solver of CVXPY such as CLARABEL, SCS, HIGHS")
+    several = "of that solver; may be given several times"
+    made.add_argument("--solver-option", action="append", type=_setting, metavar="NAME=VALUE", help=several)
+
+
+def _add_budget_options(made: argparse.ArgumentParser) -> None:
+    """For the least budget: which families, how near, and what to keep of the answer."""
+    made.add_argument("--family", help="override the problem file, and try this family only, or auto for all")
+    add_seconds(made)
+    made.add_argument("--step", type=float, default=STEP, help=f"relative width of the answer (default {STEP:g})")
+    made.add_argument("--plot", type=Path, help="also draw error against budget to this picture (needs matplotlib)")
+    add_output(made, "-o", "save the spec of the design at the least factor (JSON)")
+
+
+def _design(options: argparse.Namespace) -> tuple[str, Any]:
+    file = read_problem(options.file)
+    check_output(options, file.files)
+    key = signing_key(options)
+    # Options in the file belong to the family in the file, and those of a solver to that solver.
+    chosen = {} if options.family else dict(file.options)
+    if options.solver is not None:
+        chosen = {**chosen, "solver": options.solver, "solver_options": {}}
+    if options.solver_option:
+        chosen["solver_options"] = {**chosen.get("solver_options", {}), **dict(options.solver_option)}
+    family: str = options.family or file.family
+    made = design(file.problem, family, targets=file.targets, **{**chosen, **given_seconds(options)})
+    saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
+    summary = structured_summary(file.title, made) if isinstance(made, StructuredDesign) else design_summary(file.title, made)
+    kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep it."
+    return "\n".join([summary, kept, *signed_line(options, key)]), to_spec(made.mechanism)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value as JSON writes it, or as a text."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} should be NAME=VALUE")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _budget(options: argparse.Namespace) -> tuple[str, Any]:
+    file = read_problem(options.file)
+    check_output(options, file.files)
+    if file.targets is None:
+        raise InvalidProblem(f"{options.file}: section [targets] is missing; say there how accurate the answers must be.")
+    if options.plot:
+        checked_target(options.plot, inputs=file.files, replace=options.force)
+        check_picture(options.plot)
+    family, chosen = (options.family, {}) if options.family else (file.family, file.options)
+    result = least_budget(file.matrix_problem, file.targets, family, step=options.step, **{**chosen, **given_seconds(options)})
+    saved = save(result.design.mechanism, options.output, replace=options.force) if options.output else None
+    text = budget_summary(file.title, result)
+    text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
+    if options.plot:
+        text += f"\nDrawn to {printed(result.plot(options.plot, replace=options.force))}."
+    return text, {"title": file.title, **result.to_dict()}
+
+
+def _compare(options: argparse.Namespace) -> tuple[str, Any]:
+    file = read_problem(options.file)
+    check_output(options, file.files)
+    if options.output:
+        check_picture(options.output)
+    result = compare(file.matrix_problem, options.family, **given_seconds(options))
+    text = f"{printed(file.title)}\n\n{result.to_markdown()}"
+    if options.output:
+        text += f"\nDrawn to {printed(result.plot(options.output, replace=options.force))}.\n"
+    return text.rstrip(), {"title": file.title, "rows": result.rows, "limit": result.limit and result.limit.to_dict()}

@@ -1,0 +1,72 @@
+"""What commands share: how one is added, options of several, and the spec that one is about."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from designer.certified.specified import Specified
+from designer.files.spec import load
+from designer.values.output import checked_target
+
+Run = Callable[[argparse.Namespace], tuple[str, Any]]  # a command: the text for people, and the data for `--json`
+TOML = "problem file (TOML)"
+SPEC = "spec (JSON)"
+
+
+@dataclass(frozen=True)
+class Commands:
+    """The commands of a parser."""
+
+    parsers: argparse._SubParsersAction[argparse.ArgumentParser]
+
+    def add(self, name: str, run: Run, help_text: str, target: str) -> argparse.ArgumentParser:
+        """One more, about the file `target`; its options are added to what is handed back."""
+        made = self.parsers.add_parser(name, help=help_text, description=help_text)
+        made.add_argument("file", type=Path, help=target)
+        made.add_argument("--json", action="store_true", help="print JSON for machines")
+        made.set_defaults(run=run, confidential=False)
+        if "spec" in target:
+            made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
+        return made
+
+    def group(self, name: str, help_text: str) -> Commands:
+        """Commands of their own behind a word."""
+        made = self.parsers.add_parser(name, help=help_text, description=help_text)
+        return Commands(made.add_subparsers(title="commands", required=True, metavar="COMMAND"))
+
+
+def add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:
+    """Where a result is saved, and leave to replace what is there."""
+    flags = ["-o", "--output"] if flag == "-o" else [flag]
+    made.add_argument(*flags, dest="output", type=Path, help=help_text)
+    made.add_argument("--force", action="store_true", help="replace a file of that name; inputs are never replaced")
+
+
+def add_seconds(made: argparse.ArgumentParser) -> None:
+    """The time that all families have together."""
+    made.add_argument("--seconds", type=float, help="for all families together; none is started that will not fit into it")
+
+
+def given_seconds(options: argparse.Namespace) -> dict[str, float]:
+    """The time for all families, where it is given."""
+    return {} if options.seconds is None else {"seconds": options.seconds}
+
+
+def check_output(options: argparse.Namespace, inputs: Sequence[Path]) -> None:
+    """Refuse what cannot be written before anything is computed for it, or spent."""
+    if options.output:
+        checked_target(options.output, inputs=inputs, replace=options.force)
+
+
+def loaded(options: argparse.Namespace) -> Specified:
+    """The mechanism of the spec that a command is about."""
+    return load(options.file, allow_vacuous=options.allow_vacuous)
+
+
+def caution_data(mechanism: Specified) -> dict[str, Any]:
+    """What readers of JSON must not miss; nothing where every answer gets noise and the spec was read as it stands."""
+    return {key: value for key in ("vacuous", "exact", "migrations") if (value := getattr(mechanism, key))}

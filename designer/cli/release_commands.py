@@ -1,0 +1,111 @@
+"""From a spec to what is published, or simulated: release, sample."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designer.certified.specified import Released, Specified
+from designer.cli.ledger_commands import add_recording_options, recorded, recorded_lines
+from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
+from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
+from designer.errors import InvalidProblem
+from designer.files.data_files import read_histogram, require_readable_histogram
+from designer.report import cautions
+from designer.tables.csv_rows import Marks
+from designer.tables.opening import open_table, require_openable
+from designer.values.json_text import readable_text
+from designer.values.output import write_whole
+from designer.values.printing import printed
+
+FLAGS = {"histogram": "histogram", "records": "table"}  # the option that gives what a mechanism takes
+COUNTED = "counts of the universe elements"
+RECORDED = "records, one row each"
+
+
+def add_release_commands(commands: Commands) -> None:
+    """release, sample."""
+    made = commands.add("release", _release, "release noisy answers for confidential data; spends the budget once", SPEC)
+    made.set_defaults(confidential=True)
+    _add_data_options(made)
+    add_recording_options(made)
+    add_output(made, "-o", "also save the release (JSON)")
+    add_sign_options(made)
+    made = commands.add("sample", _sample, "draw noise for simulation; never a release", SPEC)
+    made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
+    made.add_argument("--seed", type=int, help="make the simulation repeatable")
+    add_output(made, "-o", "save the draws (NPY)")
+
+
+def _add_data_options(made: argparse.ArgumentParser) -> None:
+    """Where confidential data come from: counts or records, and how their file is written."""
+    made.add_argument(
+        "--histogram", type=Path, help="counts with the columns that name their elements (CSV, Parquet), or in order (NPY)"
+    )
+    made.add_argument("--column", help="the column of the histogram file that holds the counts")
+    made.add_argument("--table", type=Path, help="records instead of counts (CSV, Parquet; needs DuckDB)")
+    made.add_argument("--entity", help="protect whole entities: the column of the records that tells whose they are")
+    made.add_argument("--rows-per-entity", type=int, help="how many records of each entity count")
+    made.add_argument("--delimiter", default=",", help="what separates the fields of a CSV file (default ,)")
+    made.add_argument("--decimal", default=".", help="the decimal mark in the numbers of --table (default .)")
+    made.add_argument("--thousands", default="", help="the mark between groups of three digits there (default none)")
+
+
+def _release(options: argparse.Namespace) -> tuple[str, Any]:
+    tables = [Path(name) for name in sorted(glob.glob(str(options.table)))] if options.table else []
+    check_output(options, [path for path in (options.file, options.histogram, options.table, options.ledger, *tables) if path])
+    mechanism, key = loaded(options), signing_key(options)
+    release = _releasing(mechanism, options)
+    released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, release, key)
+    if options.output:
+        write_whole(options.output, readable_text(data), replace=options.force)
+    answers = [*mechanism.answer_lines(released), "", released.guarantee.to_text()]
+    return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *signed_line(options, key)]), data
+
+
+def _releasing(mechanism: Specified, options: argparse.Namespace) -> Callable[[], Released]:
+    """How the spec releases from the file that it needs, records or counts; refused here where the options do not fit."""
+    needed, from_counts = mechanism.takes[0], mechanism.takes[0] == "histogram"
+    if not any(getattr(options, FLAGS[kind]) for kind in mechanism.takes):
+        words, name, flag = (COUNTED, "records", "table") if from_counts else (RECORDED, "counts", "histogram")
+        others = f"or from {name} (--{flag})" if len(mechanism.takes) > 1 else f"not from --{flag}"
+        raise InvalidProblem(f"--{FLAGS[needed]}: is missing; this spec releases from {words}, {others}.")
+    if options.table and options.histogram:
+        raise InvalidProblem("--table, --histogram: both are given; a release is from records or from counts, not from both.")
+    Marks(options.delimiter, options.decimal, options.thousands)
+    if (from_counts or options.histogram) and (options.entity is not None or options.rows_per_entity is not None):
+        raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; this spec releases from counts.")
+    if options.histogram:
+        require_readable_histogram(options.histogram, options.column, options.delimiter)
+        return lambda: mechanism.release_counts(read_histogram(options.histogram, options.column, options.delimiter))
+    require_openable(options.table, mechanism.numbers, whole=mechanism.counted_keys, delimiter=options.delimiter)
+    return lambda: _released_from_records(mechanism, options)
+
+
+def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Released:
+    marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
+    table = open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, **marks)
+    return mechanism.release_records(table, entity=options.entity, rows_per_entity=options.rows_per_entity)
+
+
+def _sample(options: argparse.Namespace) -> tuple[str, Any]:
+    check_output(options, [options.file])
+    mechanism = loaded(options)
+    drawn = mechanism.simulated(options.size, options.seed)
+    if options.output:
+        content = io.BytesIO()
+        np.save(content, drawn.draws)
+        write_whole(options.output, content.getvalue(), replace=options.force)
+    seen = drawn.draws.std(axis=0)
+    lines = [
+        f"{printed(name)}: standard deviation {e:.6g} expected, {s:.6g} in the draws"
+        for name, e, s in zip(drawn.queries, drawn.expected, seen, strict=True)
+    ]
+    data = {"stamp": drawn.stamp, "expected": drawn.expected, "drawn": seen, "queries": list(drawn.queries)}
+    return "\n".join([drawn.stamp, *lines]), data

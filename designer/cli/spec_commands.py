@@ -1,0 +1,118 @@
+"""What is said of a spec, or of a problem file: verify, report, show."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from designer.additive.interface import Mechanism
+from designer.certified.specified import Specified, to_spec
+from designer.cli.ledger_commands import add_check_options, check_ledger
+from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
+from designer.cli.signing_commands import add_signer_options, asked_signer
+from designer.designing.relation_picture import save_relation_picture
+from designer.errors import InvalidProblem
+from designer.files.problem_file import ProblemFile, read_problem
+from designer.files.releases import verify_release
+from designer.files.signatures import SignedBy
+from designer.ledger.store import is_ledger
+from designer.report import cautions, page, summary
+from designer.values.json_text import read_json
+from designer.values.output import write_whole
+from designer.values.printing import printed
+
+
+def add_spec_commands(commands: Commands) -> None:
+    """verify, report, show."""
+    made = commands.add(
+        "verify",
+        _verify,
+        "recompute the guarantee of a spec from its numbers, check a release, or follow a ledger",
+        "spec (JSON) or ledger (SQLite)",
+    )
+    made.add_argument("release", type=Path, nargs="?", help="a release (JSON), to be checked against the spec, or the ledger")
+    add_signer_options(made)
+    add_check_options(made)
+    made = commands.add("report", _report, "write a spec as a page to read (Markdown)", SPEC)
+    add_output(made, "-o", "save the page instead of printing it")
+    made = commands.add("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
+    add_output(made, "--plot", "also draw what a problem file protects from what to this picture (needs matplotlib)")
+
+
+def _verify(options: argparse.Namespace) -> tuple[str, Any]:
+    if is_ledger(options.file):
+        return check_ledger(options, [] if options.release is None else [options.release])
+    if options.release is not None:
+        return _verify_release(options)
+    mechanism = loaded(options)
+    signer = asked_signer(options, options.file, read_json(options.file))
+    data = {**asdict(mechanism.privacy), **_deltas(mechanism), "fingerprint": mechanism.fingerprint, **caution_data(mechanism)}
+    verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
+    lines = [*cautions(mechanism), f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"]
+    return "\n".join([*lines, *_signer_line(signer)]), {**data, **_signer_data(signer)}
+
+
+def _verify_release(options: argparse.Namespace) -> tuple[str, Any]:
+    """A release against its spec: the signature that is asked for is that of the release, which names its spec."""
+    mechanism, release = loaded(options), read_json(options.release)
+    verdict = verify_release(mechanism, release, allow_vacuous=options.allow_vacuous)
+    signer = asked_signer(options, options.release, release)
+    lines = [*cautions(mechanism), f"{printed(options.release)}: is a release that the spec may have made.", verdict.to_text()]
+    return "\n".join([*lines, *_signer_line(signer)]), {**verdict.to_dict(), **_signer_data(signer)}
+
+
+def _signer_line(signer: SignedBy | None) -> list[str]:
+    return [] if signer is None else [signer.sentence()]
+
+
+def _signer_data(signer: SignedBy | None) -> dict[str, Any]:
+    return {} if signer is None else {"signer": signer.to_dict()}
+
+
+def _deltas(mechanism: Specified) -> dict[str, float | None]:
+    """The delta that is promised, and what the worst pair spends of it; nothing where there is none."""
+    if not isinstance(mechanism, Mechanism) or mechanism.delta is None:
+        return {}
+    return {"delta": mechanism.delta, "spent_delta": mechanism.spent_delta()}
+
+
+def _report(options: argparse.Namespace) -> tuple[str, Any]:
+    check_output(options, [options.file])
+    text = page(loaded(options))
+    if options.output:
+        write_whole(options.output, text, replace=options.force)
+        return f"Written to {printed(options.output)}.", {"path": str(options.output)}
+    return text, {"markdown": text}
+
+
+def _show(options: argparse.Namespace) -> tuple[str, Any]:
+    if options.file.suffix == ".toml":
+        file = read_problem(options.file)
+        queries, elements = file.problem.workload.shape
+        drawn = _drawn(file, options)
+        data = {
+            "title": file.title,
+            "queries": queries,
+            "elements": elements,
+            "relation": file.problem.relation.sentence(),
+            "notion": file.problem.notion,
+            **({} if file.problem.delta is None else {"delta": file.problem.delta}),
+            "family": file.family,
+            **({"drawn to": str(drawn)} if drawn else {}),
+        }
+        return "\n".join(f"{key:10}{printed(value)}" for key, value in data.items()), data
+    if options.output:
+        raise InvalidProblem("--plot: draws what a problem file protects; a spec is shown without a picture.")
+    mechanism = loaded(options)
+    return summary(mechanism), to_spec(mechanism)
+
+
+def _drawn(file: ProblemFile, options: argparse.Namespace) -> Path | None:
+    """The picture of what a problem file protects, where one is asked for."""
+    if not options.output:
+        return None
+    check_output(options, file.files)
+    problem = file.matrix_problem
+    return save_relation_picture(problem.relation, options.output, problem.workload.elements, replace=options.force)

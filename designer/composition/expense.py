@@ -1,0 +1,325 @@
+"""What a release costs as plain data, so that releases are added up long after, without the objects that made them.
+
+An expense speaks of the change of its relation that costs most. Expenses add up on a change that all of them protect: one
+record, or the few records that an invariant leaves to change (docs/theory/composition.md, section 5).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+from designer.certified.specified import Specified
+from designer.composition.costs import Cost, TotalCost
+from designer.composition.terms import (
+    Protected,
+    cost_of_budget,
+    largest_budget,
+    largest_cost,
+    protected_by,
+    require_proven,
+)
+from designer.errors import InvalidProblem, InvalidSpec
+from designer.invariants.changes import ChangeRelation, InvariantDistance
+from designer.marginals.protection import Presence
+from designer.metrics.presence import AddRemove, AppearOrChange
+from designer.tables.plan import TablePlan
+from designer.values.arrays import Immutable
+from designer.values.checks import count, shown
+from designer.values.json_text import canonical, require_keys
+from designer.values.schema import BOOLEAN, COUNT, HASH, RATIONAL, Named, keys, list_of, one_of, or_null, record, text
+from solvers.exact.rational import root_above
+
+Moves = Literal["appear", "replace", "either", "keep", "l1", "l2"]
+UNITS: dict[str, str] = {
+    "appear": "one record appears or disappears",
+    "replace": "one record changes, and the number of records is public",
+    "either": "one record appears, disappears or changes",
+    "keep": "at most {records} {moved} records change, and what is published exactly does not",
+    "l1": "any records change, and what is published exactly does not; for each unit of l1 distance of the histograms",
+    "l2": "any records change, and what is published exactly does not; for each unit of l2 distance of the histograms",
+}
+DISTANCES = ("l1", "l2")
+_PRESENCE: tuple[Moves, int, bool] = ("appear", 1, False)
+NOTIONS_OF_EXPENSES = ("pure", "gaussian", "approximate", "approximate_gaussian")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expense(Immutable):
+    """What one release of a frozen object costs at most, over all changes that it protects; numbers are exact, and rounded up.
+
+    notion: "pure", "gaussian" (zCDP), "approximate" ((epsilon, delta)), "approximate_gaussian" (zCDP but for events of
+    probability delta). unit: what one change is, in words; moves, records, replaced: the same for adding up. scope: a hash of
+    the relation. epsilon: with delta; pure where delta is None. rho: zCDP, which pure promises have too; where epsilon is None,
+    delta belongs to rho. mu_squared: Gaussian differential privacy. unprotected: what has no finite budget or is published
+    exactly.
+    """
+
+    fingerprint: str
+    format: str
+    notion: str
+    unit: str
+    moves: Moves
+    records: int
+    replaced: bool
+    scope: str
+    epsilon: Fraction | None
+    rho: Fraction | None
+    delta: Fraction | None = None
+    mu_squared: Fraction | None = None
+    unprotected: tuple[str, ...] = ()
+    schema = Named(
+        "expense",
+        record(
+            {
+                "fingerprint": HASH,
+                "format": text(),
+                "notion": one_of(*NOTIONS_OF_EXPENSES),
+                "unit": text(),
+                "moves": one_of(*UNITS),
+                "records": COUNT,
+                "replaced": BOOLEAN,
+                "scope": HASH,
+                "epsilon": or_null(RATIONAL),
+                "rho": or_null(RATIONAL),
+                "delta": or_null(RATIONAL),
+                "mu_squared": or_null(RATIONAL),
+                "unprotected": list_of(text(), least=0),
+            },
+            note="What one release costs at most; fractions as texts.",
+        ),
+    )
+
+    @property
+    def cost(self) -> Cost:
+        """The numbers alone."""
+        return Cost(self.epsilon, self.rho, self.delta or Fraction(0), self.mu_squared)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: fractions as texts."""
+        numbers = {name: None if (value := getattr(self, name)) is None else str(value) for name in _FRACTIONS}
+        return {**asdict(self), **numbers, "unprotected": list(self.unprotected)}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Expense:
+        """The inverse of `to_dict`; `InvalidSpec` where a key is missing, unknown or of another type."""
+        require_keys(data, keys(cls.schema), "expense")
+        numbers = {name: _fraction(data[name], name) for name in _FRACTIONS}
+        _require_types(data)
+        return cls(**{**data, **numbers, "unprotected": tuple(data["unprotected"])})
+
+
+_FRACTIONS = ("epsilon", "rho", "delta", "mu_squared")
+_TEXTS = ("fingerprint", "format", "notion", "unit", "scope")
+
+
+def _fraction(value: Any, name: str) -> Fraction | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", value):
+        raise InvalidSpec(f"expense.{name}: {shown(value)} is no fraction such as 1/20.")
+    return Fraction(value)
+
+
+def _require_types(data: Mapping[str, Any]) -> None:
+    """Refuse what no expense holds, before anything is computed from it."""
+    texts = all(isinstance(data[name], str) for name in _TEXTS)
+    known = data["moves"] in UNITS and data["notion"] in NOTIONS_OF_EXPENSES
+    listed = isinstance(data["unprotected"], list) and all(isinstance(line, str) for line in data["unprotected"])
+    whole = type(data["records"]) is int and data["records"] >= 1 and type(data["replaced"]) is bool
+    if not (texts and known and listed and whole):
+        raise InvalidSpec("expense: holds a value that is none of an expense; restore it.")
+    if data["epsilon"] is None and data["rho"] is None:
+        raise InvalidSpec("expense: has neither an epsilon nor a rho; restore it.")
+
+
+def expense_of(mechanism: Specified, *, rows_per_entity: int = 1) -> Expense:
+    """What one release of a frozen object costs at most.
+
+    rows_per_entity: how many rows of an entity count, for objects that release from records and protect their presence: the
+    cost is that of the entity.
+    Raises `InvalidProblem`, with the reason, for what cannot be added up: noise of a Markov chain, relations that protect
+    nothing, policies that are bounded in name only.
+    """
+    if not isinstance(mechanism, Specified):
+        raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.")
+    require_proven(mechanism)
+    made = _of_plan(mechanism) if isinstance(mechanism, TablePlan) else _of_relation(mechanism)
+    rows = count(rows_per_entity, "rows_per_entity")
+    return made if rows == 1 else _of_entity(made, rows)
+
+
+def _of_plan(plan: TablePlan) -> Expense:
+    return _stated(plan, largest_cost(plan), _PRESENCE, {"kind": "records of a table"})
+
+
+def _of_relation(mechanism: Specified) -> Expense:
+    protected = protected_by(mechanism)
+    if not isinstance(protected, Presence) and protected.is_vacuous():
+        raise InvalidProblem(
+            "mechanism: its relation protects no change at all, so there is no cost to add up; nothing is hidden."
+        )
+    cost = cost_of_budget(mechanism, largest_budget(protected)).as_pure()
+    return _stated(mechanism, cost, moves_of(protected), _plain(protected))
+
+
+def _plain(protected: Protected) -> dict[str, Any]:
+    return {"kind": "presence"} if isinstance(protected, Presence) else protected.to_spec()
+
+
+def moves_of(protected: Protected) -> tuple[Moves, int, bool]:
+    """What one protected change is: its kind, how many records it moves, and whether they are replaced."""
+    if isinstance(protected, (Presence, AddRemove)):
+        return _PRESENCE
+    if isinstance(protected, AppearOrChange):
+        return "either", 1, False
+    if isinstance(protected, ChangeRelation):
+        return "keep", protected.adjacency, protected.invariant.records_public
+    if isinstance(protected, InvariantDistance):
+        return protected.distance, 1, protected.invariant.records_public
+    return "replace", 1, True
+
+
+def _stated(mechanism: Specified, cost: Cost, moves: tuple[Moves, int, bool], relation: Mapping[str, Any]) -> Expense:
+    kind, records, replaced = moves
+    words = UNITS[kind].format(records=records, moved="replaced" if replaced else "added or removed")
+    return Expense(
+        fingerprint=mechanism.fingerprint,
+        format=mechanism.format,
+        notion=_notion(cost),
+        unit=words,
+        moves=kind,
+        records=records,
+        replaced=replaced,
+        scope=hashlib.sha256(canonical(relation)).hexdigest(),
+        epsilon=cost.epsilon,
+        rho=cost.rho,
+        delta=cost.delta or None,
+        mu_squared=cost.mu_squared,
+        unprotected=mechanism.guarantee.unprotected,
+    )
+
+
+def _notion(cost: Cost) -> str:
+    if cost.epsilon is not None:
+        return "approximate" if cost.delta else "pure"
+    return "approximate_gaussian" if cost.delta else "gaussian"
+
+
+def _of_entity(one: Expense, rows: int) -> Expense:
+    if one.moves != "appear":
+        raise InvalidProblem(
+            f"rows_per_entity: {rows}, but the object protects other changes than the presence of a record, which says nothing "
+            "of entities; leave it out."
+        )
+    cost = one.cost.of_group(rows)
+    unit = f"one entity appears or disappears with its at most {rows} rows"
+    return replace(one, unit=unit, epsilon=cost.epsilon, rho=cost.rho, delta=cost.delta or None, mu_squared=cost.mu_squared)
+
+
+@dataclass(frozen=True)
+class Spent(Immutable):
+    """What several releases cost together on the changes that all of them protect; every number is rounded up.
+
+    unit: that change, in words. total: its numbers, in each notion.
+    """
+
+    unit: str
+    total: TotalCost
+    unprotected: tuple[str, ...]
+    records: int = 1
+    replaced: bool = False
+    expenses: tuple[Expense, ...] = field(default=(), repr=False)
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """Pure; None where one of them has no pure promise."""
+        return self.total.epsilon
+
+    @property
+    def rho(self) -> Fraction | None:
+        """zCDP; None where one of them has none, or one with a delta (`approximate_rho`)."""
+        return self.total.rho
+
+    @property
+    def approximate_rho(self) -> tuple[Fraction, Fraction] | None:
+        """(rho, delta): zCDP but for events of probability delta."""
+        return self.total.approximate_rho
+
+    @cached_property
+    def approximate(self) -> tuple[Fraction, Fraction] | None:
+        """(epsilon, delta), added plainly; None where one of them has none."""
+        return self.total.plain
+
+    def epsilon_at(self, delta: object) -> float | None:
+        """The least epsilon proven at delta; None where none is."""
+        return self.total.epsilon_at(delta)
+
+    def delta_at(self, epsilon: object) -> float:
+        """The least delta proven at epsilon; 1 where nothing is promised."""
+        return self.total.delta_at(epsilon)
+
+
+def spent(expenses: Sequence[Expense]) -> Spent:
+    """What releases about the same records cost together, even if each was chosen after the last.
+
+    They are added up on a change that all of them protect. A release that hides the presence of one record hides that it
+    changes at twice the budget; one that hides a change hides a of them at a times the budget. What one of them leaves public
+    is public in the whole: where an invariant is published, only changes that keep it are left, of as many records as all
+    speak of.
+    Raises `InvalidProblem` where no change is protected by all.
+    """
+    listed = tuple(expenses)
+    if not all(isinstance(expense, Expense) for expense in listed):
+        raise InvalidProblem(
+            "expenses: one of them is none; make them with `expense_of`, or read them with `Expense.from_dict`."
+        )
+    if not listed:
+        return Spent("nothing was released", TotalCost(()), ())
+    radius, replaced = _common(listed)
+    costs = tuple(expense.cost.of_group(_factor(expense, radius, replaced)) for expense in listed)
+    unprotected = tuple(dict.fromkeys(line for expense in listed for line in expense.unprotected))
+    records = radius // 2 if replaced else radius
+    return Spent(_unit(listed, records, replaced), TotalCost(costs), unprotected, records, replaced, listed)
+
+
+def _common(expenses: Sequence[Expense]) -> tuple[int, bool]:
+    """The l1 length of the change that all protect, and whether its records are replaced."""
+    if all(expense.moves in DISTANCES for expense in expenses):
+        return 1, False
+    kept = [e.records * (2 if e.replaced else 1) for e in expenses if e.moves == "keep"]
+    public = any(expense.replaced for expense in expenses)
+    radius = min(kept) if kept else 2 if public else 1
+    if public and radius < 2:
+        raise InvalidProblem(
+            "expenses: one protects a single record that appears under an invariant, another publishes the number of records, "
+            "so no change is protected by both; design them for one relation."
+        )
+    return (radius - radius % 2, True) if public else (radius, False)
+
+
+def _factor(expense: Expense, radius: int, replaced: bool) -> Fraction | int:
+    """How many changes of an expense make up the common one."""
+    if expense.moves == "keep":
+        return 1
+    if expense.moves == "replace" or (expense.moves == "either" and replaced):
+        return radius // 2
+    if expense.moves == "l2" and replaced:
+        return root_above(Fraction(radius**2, 2))  # in l2, all records from one cell to another
+    return radius
+
+
+def _unit(expenses: Sequence[Expense], records: int, replaced: bool) -> str:
+    units = {expense.unit for expense in expenses}
+    if len(units) == 1:
+        return units.pop()
+    if units <= {UNITS[kind] for kind in DISTANCES}:
+        return UNITS["l1"]  # no l2 distance is larger
+    if not any(expense.moves in ("keep", *DISTANCES) for expense in expenses):
+        return UNITS["replace" if replaced else "appear"]
+    return UNITS["keep"].format(records=records, moved="replaced" if replaced else "added or removed")
