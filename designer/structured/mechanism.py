@@ -295,12 +295,16 @@ class StructuredMechanism(Specified):
 
     def _drawn(self, entropy: Entropy) -> list[NDArray[np.int64]]:
         """One draw of every block's noise, in order."""
+        return [drawn[0] for drawn in self.draw_blocks(1, entropy)]
+
+    def draw_blocks(self, size: int, entropy: Entropy) -> list[NDArray[np.int64]]:
+        """`size` draws of every block's noise, in order: (size, p_1, ..., p_r) each."""
         drawn = []
         for block in track(self.blocks, "drawing noise"):
             shape = tuple(len(self.matrices[axis][block.parts[axis]].rows) for axis in sorted(block.parts))
             strength = Fraction(block.strength)
             law = DiscreteLaplace([strength]) if self.noise == "laplace" else DiscreteGaussian([1 / strength])
-            drawn.append(law.draw(math.prod(shape), entropy).reshape(shape))
+            drawn.append(law.draw(size * math.prod(shape), entropy).reshape(size, *shape))
         return drawn
 
     def sample_noise(self, seed: int | None = None) -> SimulatedAnswers:

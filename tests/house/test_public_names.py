@@ -45,6 +45,7 @@ NAMES = {
     "designer.selection": "Choice Selection largest_rate",
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
     "designer.ledger": "Balance Checked DataSet Forecast Ledger Recorded Reservation Signer Total checked",
+    "designer.composition": "Composed Expense Spent composed expense_of spent",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
 }
 # Rooms that the README sends its readers to, whose names are not gathered in one place.
