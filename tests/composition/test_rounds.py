@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -34,10 +35,16 @@ def test_a_record_that_may_change_in_several_groups_costs_the_sum_of_their_budge
 
 
 def test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release() -> None:
-    """Without zCDP or GDP there is nothing but plain addition: two deltas of 1/1000 leave none below 1/500."""
+    """Two deltas of 1/1000 leave none below 1 - 0.999^2, and that at the sum of the budgets; the product says what there is
+    between, and plain addition nothing."""
     total = TotalCost((Cost(epsilon=Fraction(1), delta=Fraction(1, 1000)),) * 2)
-    assert total.epsilon_at("1/500") == 2.0 and total.epsilon_at("1/501") is None
-    assert total.delta_at(2) == float_above(Fraction(1, 500)) and total.delta_at("1.999") == 1.0
+    certain, both = 1 - 0.999**2, (1 + math.exp(-1)) ** -2  # the second: two answers that both speak for the alternative
+    assert total.epsilon_at("1/501") is None and total.epsilon_at("1/500", precise=False) == 2.0
+    rest = 1 - (1 - 0.002) / (1 - certain)
+    assert total.epsilon_at("1/500") == pytest.approx(2 + math.log1p(-rest / both), rel=1e-12)
+    assert total.delta_at(2) == pytest.approx(certain, rel=1e-12)
+    assert total.delta_at(2, precise=False) == float_above(Fraction(1, 500)) and total.delta_at("1.999", precise=False) == 1.0
+    assert total.delta_at("1.999") == pytest.approx(1 - (1 - certain) * (1 + both * math.expm1(-0.001)), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["marginals presence", "structured presence"])
