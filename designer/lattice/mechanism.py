@@ -8,7 +8,7 @@ for by name, and the guarantee says what it adds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -262,17 +262,15 @@ class LatticeMechanism(Mechanism):
             raise RuntimeError(
                 "release: the noise does not keep the invariant; nothing was released. This is an error of the program."
             )
+        return self.released(noisy)
+
+    def released(self, noisy: Sequence[int]) -> LatticeRelease:
+        """The release of a noisy table, (N,): what is computed from it alone."""
+        asked, elements = self.workload, self.workload.elements
         with np.errstate(over="ignore", invalid="ignore"):  # of queries whose entries are near the largest float
-            answers = self.workload.dense() @ np.array(noisy, dtype=np.float64)
-        return LatticeRelease(
-            frozen(answers),
-            self.workload.queries,
-            self.guarantee,
-            self.fingerprint,
-            tuple(noisy),
-            self.workload.elements,
-            kept=frozen(constraints.astype(np.float64)) if self.workload.is_identity else None,
-        )
+            answers = frozen(asked.dense() @ np.array(noisy, dtype=np.float64))
+        kept = frozen(self.relation.invariant.constraints.astype(np.float64)) if asked.is_identity else None
+        return LatticeRelease(answers, asked.queries, self.guarantee, self.fingerprint, tuple(noisy), elements, kept=kept)
 
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change v of the table spends, `||v||`; infinite where v changes what is public.

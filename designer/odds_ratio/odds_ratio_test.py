@@ -156,7 +156,10 @@ class OddsRatioTest(Specified):
         """The noisy count of a table with these margins, and what follows from it alone.
         `table` is ((x11, x12), (x21, x22))."""
         first = first_cell(table, self.margins)
-        cell = first * 2**self.exponent + int(self.law.draw(1, self.exponent, SystemEntropy())[0])
+        return self.released(first * 2**self.exponent + int(self.law.draw(1, self.exponent, SystemEntropy())[0]))
+
+    def released(self, cell: int) -> OddsRatioRelease:
+        """The release of a noisy count of so many steps of the grid."""
         return OddsRatioRelease(self, Fraction(cell, 2**self.exponent), self.guarantee, self.fingerprint)
 
     def release_counts(self, histogram: object) -> OddsRatioRelease:
