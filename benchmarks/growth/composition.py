@@ -1,4 +1,5 @@
-"""How composing grows: with the releases, of one kind and of different ones, and with the elements whose pairs are looked at."""
+"""How composing grows: with the releases, of one kind and of different ones, and with the elements whose pairs are looked
+at."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from designer.errors import InvalidProblem
 from designer.promises.account import Account
 from designer.promises.accounting import least_float, pure_rho, zcdp_delta, zcdp_epsilon
+from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
 from designer.values.arrays import Immutable
@@ -129,6 +130,8 @@ def _slope_and_gap(function: Tradeoff) -> tuple[Fraction, Fraction]:
     """(epsilon, delta) of a function with finitely many slopes: the steepest, and the delta that is left there."""
     if isinstance(function, EpsilonDelta):
         return function.epsilon, function.delta
+    if isinstance(function, LaplaceTradeoff):
+        return function.epsilon, NOTHING
     if isinstance(function, Group) and isinstance(function.base, EpsilonDelta):
         epsilon = function.base.epsilon * function.size
         return epsilon, Fraction(function.delta_at(epsilon)) if function.base.delta else NOTHING
