@@ -3,6 +3,8 @@ at."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from benchmarks.growth.case import Case
@@ -11,8 +13,10 @@ from designer.certified.specified import Specified
 from designer.composition import composed, expense_of, spent
 from designer.question.relation import Relation
 
+NOTIONS_IN_TURN: tuple[Literal["pure"], Literal["gaussian"]] = ("pure", "gaussian")
 
-def _made(relation: Relation, notion: str = "pure") -> Specified:
+
+def _made(relation: Relation, notion: Literal["pure", "gaussian"] = "pure") -> Specified:
     workload = Workload(np.arange(relation.size, dtype=float)[None, :])
     return design(Problem(workload, relation, notion=notion), "laplace" if notion == "pure" else "gaussian").mechanism
 
@@ -21,7 +25,7 @@ def _told(mechanisms: list[Specified]) -> str:
     """The epsilon at a delta of 1e-6, over that of plain addition."""
     both = composed(*mechanisms)
     least, plain = both.epsilon(1e-6), both.epsilon(0)
-    return f"epsilon {least:.4g}" + ("" if plain is None else f", {least / plain:.4f} of plain addition")
+    return f"epsilon {least:.4g}" + (f", {least / plain:.4f} of plain addition" if least and plain else "")
 
 
 def alike(releases: int) -> str:
@@ -31,7 +35,7 @@ def alike(releases: int) -> str:
 
 def different(releases: int) -> str:
     """Pure and Gaussian releases of two budgets each."""
-    kinds = [_made(metrics.uniform(3, b), notion) for b in (0.1, 0.15) for notion in ("pure", "gaussian")]
+    kinds = [_made(metrics.uniform(3, b), notion) for b in (0.1, 0.15) for notion in NOTIONS_IN_TURN]
     return _told((kinds * releases)[:releases])
 
 
