@@ -34,10 +34,14 @@ def test_a_record_that_may_change_in_several_groups_costs_the_sum_of_their_budge
 
 
 def test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release() -> None:
-    """Without zCDP or GDP there is nothing but plain addition: two deltas of 1/1000 leave none below 1/500."""
+    """Without zCDP or GDP there is plain addition: two deltas of 1/1000 leave none below 1/500; and the product of the
+    promises, of which they leave `1 - (1 - 1/1000)^2` to be told for certain."""
     total = TotalCost((Cost(epsilon=Fraction(1), delta=Fraction(1, 1000)),) * 2)
-    assert total.epsilon_at("1/500") == 2.0 and total.epsilon_at("1/501") is None
-    assert total.delta_at(2) == float_above(Fraction(1, 500)) and total.delta_at("1.999") == 1.0
+    assert total.epsilon_at("1/500", precise=False) == 2.0 and total.epsilon_at("1/501", precise=False) is None
+    assert total.delta_at(2, precise=False) == float_above(Fraction(1, 500)) and total.delta_at("1.999", precise=False) == 1.0
+    certain = 1 - Fraction(999, 1000) ** 2
+    assert float_above(certain) <= total.delta_at(2) < 1 / 500 and 0.002 < total.delta_at("1.999") < 0.003
+    assert 1.99 < total.epsilon_at("1/500") < 2.0 and total.epsilon_at(certain - Fraction(1, 10**9)) is None
 
 
 @pytest.mark.parametrize("name", ["marginals presence", "structured presence"])
