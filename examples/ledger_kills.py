@@ -30,6 +30,7 @@ from pathlib import Path
 
 from designer import Problem, Workload, design, metrics
 from designer.cli import main
+from designer.files.releases import release_document
 from designer.ledger import Ledger, Total, checked
 from designer.ledger.chain import Entry, output_hash
 from designer.progress import showing_progress, track
@@ -61,7 +62,9 @@ class Book:
     def made(cls, folder: Path) -> Book:
         """A new folder with a spec, data, and a ledger."""
         folder.mkdir()
-        design(Problem(Workload.identity(3), metrics.uniform(3, EPSILON)), "laplace").mechanism.save(folder / "spec.json")
+        mechanism = design(Problem(Workload.identity(3), metrics.uniform(3, EPSILON)), "laplace").mechanism
+        mechanism.save(folder / "spec.json")
+        release_document(mechanism, mechanism.release([5, 1, 0]))  # so that all modules are loaded before processes are forked
         (folder / "counts.csv").write_text("count\n5\n1\n0\n")
         ledger = Ledger.create(folder / "ledger")
         ledger.state("people", Total(epsilon=EPSILON * RELEASES), publishes=[PUBLIC])

@@ -18,7 +18,7 @@ from designer.ledger.check import checked, plain_check, require_recorded
 from designer.ledger.content import content_hash
 from designer.ledger.ledger import DataSet, Ledger
 from designer.ledger.totals import Total
-from designer.ledger.words import account_lines, check_lines, entry_lines, forecast_data, forecast_lines
+from designer.ledger.words import balance_lines, check_lines, entry_lines, forecast_data, forecast_lines
 from designer.values.printing import printed
 
 LEDGER = "ledger (SQLite)"
@@ -86,32 +86,32 @@ def _create(options: argparse.Namespace) -> tuple[str, Any]:
     total, publishes = _terms(options)
     ledger = Ledger.create(options.file, who=options.who, signer=_signer(given_key(options)))
     content = content_hash([options.content], ledger.id) if options.content else None
-    account = ledger.state(options.dataset, total, publishes=publishes, content=content).account()
-    lines = [f"{printed(options.file)}: ledger {ledger.id}, head {ledger.head}.", *account_lines(account)]
-    return "\n".join(lines), {"ledger": ledger.id, "head": ledger.head, **account.to_dict()}
+    balance = ledger.state(options.dataset, total, publishes=publishes, content=content).balance()
+    lines = [f"{printed(options.file)}: ledger {ledger.id}, head {ledger.head}.", *balance_lines(balance)]
+    return "\n".join(lines), {"ledger": ledger.id, "head": ledger.head, **balance.to_dict()}
 
 
 def _raise(options: argparse.Namespace) -> tuple[str, Any]:
     total, publishes = _terms(options)
-    account = (
+    balance = (
         Ledger(options.file, who=options.who, signer=_signer(given_key(options)))
         .dataset(options.dataset)
         .raise_total(total, options.reason, publishes=publishes)
     )
-    return "\n".join(account_lines(account)), account.to_dict()
+    return "\n".join(balance_lines(balance)), balance.to_dict()
 
 
 def _show(options: argparse.Namespace) -> tuple[str, Any]:
     ledger = Ledger(options.file)
     entries = ledger.entries()
     names = [options.dataset] if options.dataset is not None else ledger.datasets
-    accounts = [ledger.dataset(name).account() for name in names]
+    balances = [ledger.dataset(name).balance() for name in names]
     lines = [f"Ledger {ledger.id}, {len(entries)} entries, head {entries[-1].hash}."]
-    lines += [line for account in accounts for line in ("", *account_lines(account))]
+    lines += [line for balance in balances for line in ("", *balance_lines(balance))]
     shown = [entry for entry in entries if options.dataset in (None, entry.content.get("dataset"))]
     if options.entries:
         lines += ["", *(line for entry in shown for line in entry_lines(entry))]
-    data = {"ledger": ledger.id, "head": entries[-1].hash, "datasets": [account.to_dict() for account in accounts]}
+    data = {"ledger": ledger.id, "head": entries[-1].hash, "datasets": [balance.to_dict() for balance in balances]}
     return "\n".join(lines), {**data, "entries": [entry.to_dict() for entry in shown]}
 
 

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
-from designer.certified.guarantee import SOFTWARE, Guarantee
+from designer.certified.guarantee import SAID_BEFORE, SOFTWARE, Guarantee
 from designer.certified.optimality import Optimality
 from designer.certified.release_form import RELEASE_FORMAT
 from designer.certified.specified import FORMAT_VERSION, Specified, seal
@@ -231,9 +231,9 @@ def _as_printed(claimed: Any) -> Any:
 
 
 def proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-    """The version that designed may be another one, and budgets rounded to floats may differ
-    between machines in the last digits."""
-    result = dict(claimed)
+    """The version that designed may be another one, which said some things in other words, and budgets rounded to floats may
+    differ between machines in the last digits."""
+    result = {key: proven[key] if text in SAID_BEFORE.get(str(proven.get(key)), ()) else text for key, text in claimed.items()}
     if re.fullmatch(SOFTWARE, str(claimed.get("software"))):
         result["software"] = proven["software"]
     parameters = claimed.get("parameters")

@@ -76,7 +76,7 @@ class Total(Immutable):
         return Fraction(found if found is not None else 0)
 
     def measured(self, spent: TotalCost, *, precise: bool = True) -> Fraction | None:
-        """What is spent in the terms of the total: epsilon, rho, or the delta at its epsilon; None where there is none.
+        """What is spent in terms of the total: epsilon, rho, or the delta at its epsilon; None where there is none.
 
         precise: for deltas, see `TotalCost.delta_at`.
         """
@@ -161,4 +161,4 @@ def decimal_text(value: Fraction, *, up: bool = True, digits: int = 6) -> str:
 
 
 def _divided(value: Fraction, context: Context) -> Decimal:
-    return context.divide(context.create_decimal(Decimal(value.numerator)), Decimal(value.denominator))
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))  # operands are not rounded

@@ -206,6 +206,6 @@ def test_tables_are_recorded_as_well(folder: Path, capsys: pytest.CaptureFixture
     given = ["release", "plan.json", "--table", "table.csv", "--ledger", "l", "--dataset", "people", "--json"]
     code, out, err = run(capsys, *given, "--entity", "person", "--rows-per-entity", "2")
     assert (code, err) == (0, "") and json.loads(out)["ledger"]["entry"] == 4
-    assert Ledger("l").dataset("people").account().spent.rho == 1  # two rows, four times 1 / (2 * 2)
+    assert Ledger("l").dataset("people").balance().spent.rho == 1  # two rows, four times 1 / (2 * 2)
     code, _, err = run(capsys, *given)
     assert code == 2 and "entities of column 'person'" in err and len(Ledger("l").entries()) == 4

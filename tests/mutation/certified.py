@@ -31,7 +31,7 @@ MUTANTS = (
         "max(search.best, Fraction(search.covered), Fraction(search.passed_over), Fraction(0))",
         "max(search.best, Fraction(search.passed_over), Fraction(0))",
         "pairs that were only bounded do not count",
-        ("tests/certified/test_bounded_pairs.py",),
+        ("tests/certified/test_bounded_pairs.py::test_a_bound_is_above_every_pair_and_within_the_tolerance",),
     ),
     Mutant(
         "designer/certified/certificate.py",
@@ -94,7 +94,7 @@ MUTANTS = (
         "else norm.between(images[block.left], images[block.right])",
         "else norm.between(images[block.left] / 2, images[block.right] / 2)",
         "the lengths of rectangles of pairs are halved",
-        ("tests/certified/test_sensitivity.py",),
+        ("tests/certified/test_sensitivity.py::test_worst_against_brute_force",),
     ),
     Mutant(
         "designer/certified/sensitivity.py",
