@@ -31,8 +31,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/ledger/ledger.py",
-        "            document = reservation.record(made.to_dict())\n",
-        '            document = {**made.to_dict(), "ledger": {}}\n',
+        "            document = reservation.record(release_document(mechanism, made))\n",
+        '            document = {**release_document(mechanism, made), "ledger": {}}\n',
         "what is handed out is not recorded",
         ("tests/ledger/test_ledger.py::test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out",),
     ),
