@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from designer.composition.expense import Expense, Spent, spent
@@ -168,12 +168,18 @@ def _balance(name: str, own: Sequence[Entry]) -> Balance:
             kept = content["content"] if entry.kind == "stated" else history[-1][1].content if history else None
             history.append((len(reserves), Allowance.from_dict(content, kept)))
         elif entry.kind == "reserved":
-            reserves[entry.number] = Reserve(entry, Expense.from_dict(content["expense"]))
+            reserves[entry.number] = Reserve(entry, _expense(entry))
         else:
             _end(reserves, entry)
     if own[0].kind != "stated" or sum(entry.kind == "stated" for entry in own) != 1:
         raise InvalidLedger(f"ledger: {shown(name)} is not stated once, before anything else is said of it.")
     return Balance(name, tuple(history), tuple(reserves.values()))
+
+
+@lru_cache(maxsize=2**16)
+def _expense(entry: Entry) -> Expense:
+    """Read once: one more release looks at all that were made."""
+    return Expense.from_dict(entry.content["expense"])
 
 
 def _end(reserves: dict[int, Reserve], entry: Entry) -> None:

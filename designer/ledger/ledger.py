@@ -78,6 +78,7 @@ class Ledger:
         self.who = login_name() if who is None else stated_text(who, "who")
         self.signer = signer
         self.store = Store(place_of(path), positive(wait, "wait"))
+        self._known: tuple[Entry, ...] = ()
         self.id = str(self.entries()[0].content["ledger"])
 
     @classmethod
@@ -89,10 +90,10 @@ class Ledger:
         return cls(path, who=who, wait=wait, signer=signer)
 
     def entries(self) -> tuple[Entry, ...]:
-        """All entries, their chain followed."""
-        found = self.store.read()
-        require_known(found)
-        return found
+        """All entries, their chain followed; what this object has read before is not read again (`checked` does)."""
+        self._known = self.store.read(self._known)
+        require_known(self._known)
+        return self._known
 
     @property
     def head(self) -> str:
@@ -137,7 +138,7 @@ class Ledger:
                 raise InvalidLedger(f"ledger: {shown(str(self.store.path))} is another ledger than a moment ago. {RESTORE}")
             return _chained(entries, build(entries), self.who, self.signer)
 
-        return self.store.append(chained)
+        return self.store.append(chained, self._known)
 
 
 def _chained(entries: Sequence[Entry], contents: Sequence[Mapping[str, Any]], who: str, signer: Signer | None) -> list[Entry]:
