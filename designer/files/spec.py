@@ -16,11 +16,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
-from designer.certified.guarantee import SOFTWARE, Guarantee
+from designer.certified.guarantee import SAID_BEFORE, SOFTWARE, Guarantee
 from designer.certified.optimality import Optimality
 from designer.certified.release_form import RELEASE_FORMAT
 from designer.certified.specified import FORMAT_VERSION, Specified, seal
 from designer.errors import InvalidSpec, NotPrivate
+from designer.files.migrations import migrated, readable_versions
 from designer.values.checks import shown
 from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys
 from designer.values.printing import printed
@@ -115,10 +116,10 @@ def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
     if spec.get("format") == RELEASE_FORMAT:
         raise InvalidSpec("spec: is a release; give its spec, and the release behind it: dp-designer verify SPEC RELEASE.")
     require_keys(spec, keys(FRAME), "spec")
-    if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] != FORMAT_VERSION:
+    if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] not in readable_versions():
         raise InvalidSpec(
             f"spec: format {shown(spec['format'])} version {shown(spec['version'])}; this program reads {sorted(FORMATS)} "
-            f"version {FORMAT_VERSION}."
+            f"version {FORMAT_VERSION}; a newer program may have written it."
         )
     _check_shape(spec)
     if spec["seal"] != seal(spec):
@@ -126,6 +127,7 @@ def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
             "seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the "
             "file."
         )
+    spec, notes = migrated(spec)
     mechanism: Specified = reading("mechanism", lambda: _mechanism(spec))
     if mechanism.fingerprint != hashlib.sha256(canonical(spec["mechanism"])).hexdigest():
         raise InvalidSpec("mechanism: is not written as this program writes it; design the mechanism again.")
@@ -135,7 +137,7 @@ def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
             f"spec: the mechanism hides nothing: {mechanism.vacuous}. If that is meant, pass allow_vacuous=True "
             "(--allow-vacuous)."
         )
-    return mechanism
+    return mechanism.read_with(notes) if notes else mechanism
 
 
 def _check_shape(spec: Mapping[str, Any]) -> None:
@@ -229,9 +231,9 @@ def _as_printed(claimed: Any) -> Any:
 
 
 def proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-    """The version that designed may be another one, and budgets rounded to floats may differ
-    between machines in the last digits."""
-    result = dict(claimed)
+    """The version that designed may be another one, which said some things in other words, and budgets rounded to floats may
+    differ between machines in the last digits."""
+    result = {key: proven[key] if text in SAID_BEFORE.get(str(proven.get(key)), ()) else text for key, text in claimed.items()}
     if re.fullmatch(SOFTWARE, str(claimed.get("software"))):
         result["software"] = proven["software"]
     parameters = claimed.get("parameters")

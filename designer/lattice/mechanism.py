@@ -22,7 +22,7 @@ from designer.additive.noise import SMALLEST_WEIGHT
 from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import LATTICE_FAMILIES, require_family
-from designer.certified.guarantee import TIMING, Guarantee
+from designer.certified.guarantee import ESTIMATED, POST_PROCESSING, TIMING, Guarantee
 from designer.certified.norm_specs import norm_from_spec, norm_to_spec
 from designer.certified.norms import Gauge, Norm
 from designer.certified.optimality import Optimality
@@ -358,6 +358,7 @@ class LatticeMechanism(Mechanism):
             sampling=sampling_words(self.chain, self.assessment),
             floating_point=WHOLE,
             timing=TIMING,
+            post_processing=POST_PROCESSING if self.chain is None else ESTIMATED,
             fingerprint=self.fingerprint,
         )
 

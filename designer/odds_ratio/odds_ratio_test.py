@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.certified.certificate import PrivacyCertificate, Witness
-from designer.certified.guarantee import Guarantee
+from designer.certified.guarantee import TRADEOFFS_MULTIPLY, Guarantee
 from designer.certified.specified import Specified
 from designer.errors import InvalidProblem, NotPrivate
 from designer.odds_ratio.canonical import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
@@ -213,6 +213,7 @@ class OddsRatioTest(Specified):
                 f"The statistic is an integer multiple of 2^-{self.exponent}, the exact real statistic rounded down."
             ),
             timing="The number of random bits and of search steps depends on the noise; the time of a release is not covered.",
+            post_processing=TRADEOFFS_MULTIPLY,
             fingerprint=self.fingerprint,
         )
 

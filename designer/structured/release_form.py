@@ -10,7 +10,7 @@ from designer.certified.release_form import RESTORE, ReleaseForm, ReleaseKeys, w
 from designer.errors import InvalidSpec
 from designer.structured.mechanism import StructuredMechanism
 from designer.structured.release import StructuredRelease
-from designer.values.schema import NAMES, list_of, noted, number, record, text
+from designer.values.schema import NAMES, list_of, noted, number, or_null, record, text
 
 
 class StructuredForm(ReleaseForm[StructuredMechanism, StructuredRelease]):
@@ -18,6 +18,10 @@ class StructuredForm(ReleaseForm[StructuredMechanism, StructuredRelease]):
 
     schema: ClassVar[ReleaseKeys] = {
         "categories": noted("The values of each attribute, in order.", {"type": "object", "additionalProperties": NAMES}),
+        "answers": noted(
+            "Every answer by the name of its query, where they are few; null elsewhere.",
+            or_null(list_of(record({"query": text(), "answer": number(), "standard_error": number(least=0)}))),
+        ),
         "blocks": list_of(
             record(
                 {
@@ -30,13 +34,15 @@ class StructuredForm(ReleaseForm[StructuredMechanism, StructuredRelease]):
     }
     checked = (
         "Every noisy product is a table of whole numbers of the shape that the mechanism measures.",
-        "Every standard error is the one of the noise of its product.",
+        "Every standard error is the one of the noise of its product; listed answers are those that follow from the products.",
     )
 
     def content(self, mechanism: StructuredMechanism, released: StructuredRelease) -> dict[str, Any]:
         domain = mechanism.workload.domain
-        blocks = zip(released.to_dict()["blocks"], mechanism.blocks, strict=True)
+        stated = released.to_dict()
+        blocks = zip(stated["blocks"], mechanism.blocks, strict=True)
         return {
+            "answers": stated.get("answers"),
             "categories": {name: list(values) for name, values in zip(domain.attributes, domain.values, strict=True)},
             "blocks": [{**told, "standard_error": math.sqrt(mechanism.variance_of(block))} for told, block in blocks],
         }

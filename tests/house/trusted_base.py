@@ -1,4 +1,5 @@
-"""The trusted base, traced: which functions run when specs are loaded, verified and released, counted in lines.
+"""The trusted base, traced: which functions run when specs are loaded, verified and released, and their costs added up,
+counted in lines.
 
 `python -m tests.house.trusted_base SPEC ...` prints the table for these specs; `--page FILE` writes that of all specimens, one
 of every format and kind, into docs/auditing.md.
@@ -86,6 +87,12 @@ STAGES = (
         "[sampling](theory/sampling.md), [lattice](theory/lattice.md) 2 to 6",
     ),
     (
+        "What several releases cost",
+        "No number is below what all of them together spend on a change that all of them protect.",
+        ("designer/composition/",),
+        "[composition](theory/composition.md), [tradeoffs](theory/tradeoff.md)",
+    ),
+    (
         "The mathematics beneath",
         "Exact numbers and balls, bounds on groups of pairs, hulls that are proven after they were proposed, integer kernels.",
         ("solvers/exact/", "solvers/pairs/", "solvers/polytopes/", "solvers/lattices/"),
@@ -100,7 +107,7 @@ def released(loaded: Any) -> None:
 
     if loaded.format == "dp-designer/odds-ratio-test":
         loaded.release([[3, 3], [2, 2]])
-    elif "histogram" in loaded.takes:
+    elif hasattr(loaded, "universe"):
         rest = [0] * (len(loaded.universe.elements) - 1)
         for first in ([6, *rest], [3, *rest], [0, *rest]):
             try:
@@ -125,8 +132,8 @@ def _of_records(loaded: Any) -> None:
 
 
 def runs(paths: Sequence[str]) -> dict[str, dict[str, list[int]]]:
-    """For each spec the first lines, file by file, of all functions of the packages that run when it is loaded, verified and
-    released.
+    """For each spec the first lines, file by file, of all functions of the packages that run when it is loaded, verified
+    and released, and when two such releases are added up.
 
     Everything is done twice, and the second time is traced, with what the first kept forgotten: what an import runs is no
     part of it. Entropy is seeded, so that the same is found every time.
@@ -143,6 +150,18 @@ def _load_verify_release(path: str) -> None:
     loaded = load(path, allow_vacuous=True)
     assert loaded.verify().holds
     released(loaded)
+    _add_up(loaded)
+
+
+def _add_up(loaded: Any) -> None:
+    """What two such releases cost together, where that has an answer."""
+    from designer import InvalidProblem
+    from designer.composition.expense import expense_of, spent
+
+    try:
+        spent([expense_of(loaded)] * 2).epsilon_at("1e-6")
+    except InvalidProblem:
+        return
 
 
 def _traced(path: str) -> dict[str, list[int]]:
@@ -259,7 +278,7 @@ def table(found: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
         lines += [
             f"### {title}: {ran} lines",
             "",
-            f"{duty} Proven in {pages}.",
+            fill(f"{duty} Proven in {pages}.", WIDTH, break_on_hyphens=False),
             "",
             "| file | lines that run | of | what it does |",
         ]
@@ -267,7 +286,7 @@ def table(found: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
         lines += [f"| `{file}` | {counted[file]} | {len(code_lines(file))} | {first_sentence(file)} |" for file in own]
         lines += [""]
     passed = [f"`{file}` ({HARMLESS[file]})" for file in sorted(union) if file in HARMLESS]
-    return "\n".join([*lines, fill(f"Not counted, although they run: {', '.join(passed)}.", WIDTH), ""])
+    return "\n".join([*lines, fill(f"Not counted, although they run: {', '.join(passed)}.", WIDTH, break_on_hyphens=False), ""])
 
 
 def formats(found: Mapping[str, Mapping[str, Sequence[int]]], kinds: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ from tests.mutation import (
     certified,
     composition,
     lattices,
+    ledgers,
     mechanisms,
     promises,
     relations,
@@ -15,5 +16,5 @@ from tests.mutation import (
     tables,
 )
 
-ROOMS = (sampling, certified, released, promises, relations, lattices, tables, mechanisms, composition, solvers)
+ROOMS = (sampling, certified, released, promises, relations, lattices, tables, mechanisms, composition, ledgers, solvers)
 MUTANTS = tuple(mutant for room in ROOMS for mutant in room.MUTANTS)

@@ -10,7 +10,7 @@ MUTANTS = (
         "        ordered[place] = entry  # type: ignore[index]\n    return ordered",
         "        pass\n    return list(labelled.counts)",
         "counts that carry names are joined by position",
-        ("tests/question/test_labels.py",),
+        ("tests/question/test_labels.py::test_counts_of_any_kind_are_joined_by_name",),
     ),
     Mutant(
         "designer/question/histogram.py",
@@ -24,14 +24,14 @@ MUTANTS = (
         "return spelled.pop() if len(spelled) == 1 else None",
         "return spelled.pop() if spelled else None",
         "a number that spells two names is given to one of them",
-        ("tests/question/test_labels.py",),
+        ("tests/question/test_labels.py::test_numbers_name_what_they_spell_and_nothing_when_they_spell_two",),
     ),
     Mutant(
         "designer/question/histogram.py",
         "    if not universe.is_numbered:\n        where",
         "    if False:\n        where",
         "counts without names are taken in any order",
-        ("tests/question/test_labels.py",),
+        ("tests/question/test_labels.py::test_positions_of_a_table_are_no_names",),
     ),
     Mutant(
         "designer/question/histogram.py",
@@ -45,17 +45,14 @@ MUTANTS = (
         "return row if direct and named is None else (None,) * width",
         "return row if direct else (None,) * width",
         "a text that names two elements is given to one of them",
-        ("tests/question/test_labels.py",),
+        ("tests/question/test_labels.py::test_a_text_that_is_the_name_of_one_element_and_the_key_of_another_names_none",),
     ),
     Mutant(
         "designer/question/histogram.py",
         "usable = np.isfinite(given) & (given >= 0) & (given < 2.0**53) & (given == np.floor(given))",
         "usable = np.isfinite(given) & (given < 2.0**53)",
         "negative counts and parts of records are taken",
-        (
-            "tests/additive/test_release.py",
-            "tests/throughout/test_bad_input.py",
-        ),
+        ("tests/additive/test_release.py::test_unusable_counts_give_one_text_whatever_they_are",),
     ),
     Mutant(
         "designer/question/histogram.py",
@@ -79,17 +76,14 @@ MUTANTS = (
         ),
         "",
         "tables that do not agree are taken",
-        ("tests/invariants/test_linked_tables.py",),
+        ("tests/invariants/test_linked_tables.py::test_a_histogram_made_by_hand_whose_tables_disagree_is_refused_at_release",),
     ),
     Mutant(
         "designer/question/histogram.py",
         "        raise InvalidProblem(MISNAMED)\n",
         '        raise InvalidProblem(f"{MISNAMED} {places}")\n',
         "a refusal says which elements the data name",
-        (
-            "tests/question/test_labels.py",
-            "tests/throughout/test_withheld.py",
-        ),
+        ("tests/question/test_labels.py::test_names_that_do_not_fit_are_refused_in_one_text",),
     ),
     Mutant(
         "designer/values/confidential.py",
@@ -103,14 +97,14 @@ MUTANTS = (
         ("        except (Exception, KeyboardInterrupt) as error:\n            told = _told(error)\n        # Outside"),
         "        except (Exception, KeyboardInterrupt) as error:\n            raise _told(error)\n        # Outside",
         "a refusal carries what failed as its context",
-        ("tests/throughout/test_withheld.py",),
+        ("tests/throughout/test_withheld.py::test_data_that_fail_when_they_are_read_as_counts",),
     ),
     Mutant(
         "designer/values/confidential.py",
         "    if isinstance(error, KeyboardInterrupt):\n        return KeyboardInterrupt()\n",
         "    if isinstance(error, KeyboardInterrupt):\n        return error\n",
         "an interrupt hands on the frames of the data",
-        ("tests/throughout/test_withheld.py",),
+        ("tests/throughout/test_withheld.py::test_the_wrapper_keeps_refusals_and_forgets_their_chain",),
     ),
     Mutant(
         "designer/additive/mechanism.py",
@@ -131,34 +125,28 @@ MUTANTS = (
         "exact = exact_answers(self.integers, counts(histogram, self.universe))",
         "exact = np.rint(self.grid.values(self.integers) @ counts(histogram, self.universe) / self.grid.steps)",
         "answers are summed in floats",
-        (
-            "tests/additive/test_release.py",
-            "tests/throughout/test_release_attacks.py",
-        ),
+        ("tests/additive/test_release.py::test_answers_beyond_the_floats_are_infinite_and_no_error",),
     ),
     Mutant(
         "designer/additive/mechanism.py",
         "noise = self.noise.draw(1, SystemEntropy())[0]",
         "noise = self.noise.draw(1, SeededEntropy(0))[0]",
         "releases take the noise of a seed",
-        (
-            "tests/additive/test_release.py",
-            "tests/throughout/test_release_laws.py",
-        ),
+        ("tests/additive/test_release.py::test_overflow_beyond_int64_in_a_release",),
     ),
     Mutant(
         "designer/additive/mechanism.py",
-        "noisy = [int(a) + int(z) for a, z in zip(exact, noise, strict=True)]",
-        "noisy = [int(a) + abs(int(z)) for a, z in zip(exact, noise, strict=True)]",
+        "return self.released([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])",
+        "return self.released([int(a) + abs(int(z)) for a, z in zip(exact, noise, strict=True)])",
         "noise only adds",
-        ("tests/throughout/test_release_laws.py",),
+        ("tests/throughout/test_release_laws.py::test_additive_noise",),
     ),
     Mutant(
         "designer/additive/mechanism.py",
         '            **({} if self.delta is None else {"delta": self.delta}),\n            **self.flag,',
         "            **self.flag,",
         "the fingerprint leaves out the delta",
-        ("tests/designing/test_approximate_notion.py",),
+        ("tests/designing/test_approximate_notion.py::test_a_file_that_claims_less_delta_or_less_noise_is_refused",),
     ),
     Mutant(
         "designer/additive/mechanism.py",
@@ -172,10 +160,7 @@ MUTANTS = (
         "        if not self.relation.exact_on(values.T):\n",
         "        if False:\n",
         "pairs whose points are no exact floats are certified",
-        (
-            "tests/metrics/test_every_pair.py",
-            "tests/throughout/test_trust.py",
-        ),
+        ("tests/certified/test_certificate.py::test_sums_over_a_change_that_are_no_floats_prove_nothing",),
     ),
     Mutant(
         "designer/additive/mechanism.py",
@@ -203,10 +188,7 @@ MUTANTS = (
         "drawn[:, self.heard] = self.sampler.draw(size, entropy)",
         "drawn[:, self.heard] = self.sampler.draw(1, entropy)",
         "all draws of a simulation are one",
-        (
-            "tests/additive/test_noise.py",
-            "tests/throughout/test_release_laws.py",
-        ),
+        ("tests/additive/test_noise.py::test_draws_follow_the_enumerated_law_and_not_one_a_hundredth_wider",),
     ),
     Mutant(
         "designer/additive/noise.py",
@@ -238,10 +220,7 @@ MUTANTS = (
         ("vertices = [[c * scale / step for c, step in zip(row, steps, strict=True)] for row in body.vertices.fractions()]"),
         "vertices = [[c / step for c, step in zip(row, steps, strict=True)] for row in body.vertices.fractions()]",
         "the body of a gauge loses its scale",
-        (
-            "tests/additive/test_noise.py",
-            "tests/throughout/test_release_laws.py",
-        ),
+        ("tests/additive/test_noise.py::test_likelihood_ratios_of_pure_noise_are_within_the_budget_everywhere",),
     ),
     Mutant(
         "designer/additive/promise.py",

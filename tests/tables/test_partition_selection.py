@@ -13,6 +13,7 @@ from designer import InvalidProblem, NotPrivate
 from designer.tables import Count, Groups, Measure, PartitionSelection, Quantile, Sum, TablePlan, UnitSplitting
 from designer.tables.aggregates import cell_counts
 from designer.tables.partition_selection import tail_above
+from designer.tables.scans import numbers
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
 from tests.oracles.records_tables import on_duckdb
 
@@ -240,3 +241,28 @@ def test_cells_of_a_quantile_count_values_beyond_all_candidates_too(candidates: 
     rows = [{"id": i, "state": "DE", "county": 1, "naics": "11", "emp": value, "pay": 1.0} for i, value in enumerate(values)]
     cells = [sum(candidate < value for candidate in candidates) for value in values]
     assert cell_counts(asked, on_duckdb(rows))[()].tolist() == [cells.count(k) for k in range(len(candidates) + 1)]
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9, 0.25])
+def test_scores_of_candidates_are_how_far_their_ranks_are_from_the_quantile(q: float) -> None:
+    """`-|(1 - q) #{x <= g} - q #{x > g}|` by counting values, those that equal a candidate among them."""
+    values = [0, 0, 3, 10, 10, 11, 20, 49, 50, 51, 60]
+    cells = [sum(candidate < value for candidate in GRID) for value in values]
+    scores, step = quantile(q, "1").choice.score.exact(np.bincount(cells, minlength=len(GRID) + 1))
+    for candidate, score in zip(GRID, scores, strict=True):
+        below = sum(value <= candidate for value in values)
+        assert float(score * step) == pytest.approx(-abs((1 - q) * below - q * (len(values) - below)), abs=1e-12)
+
+
+@pytest.mark.parametrize("at_most", [None, 1, 3])
+def test_the_engine_counts_the_split_rows_that_records_contribute(at_most: int | None) -> None:
+    """By a loop over records: 1 to 4 rows of 50 each, and no more of a record than its cap."""
+    selection = PartitionSelection("1/4", 9, SPLITTING, at_most)
+    level = Groups(["state"], selection=selection)
+    rows = [
+        {"id": i, "state": "DE" if i % 3 else "RI", "county": 1, "naics": "11", "emp": 17 * i, "pay": 1.0} for i in range(12)
+    ]
+    found = numbers(level, [Count("n", level, variance=1)], on_duckdb(rows))
+    for state in ("DE", "RI"):
+        own = [selection.contribution(row) for row in rows if row["state"] == state]
+        assert found[state,] == [len(own), sum(own)]
