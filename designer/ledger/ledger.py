@@ -26,7 +26,7 @@ from designer.ledger.balances import Balance, datasets
 from designer.ledger.chain import RESTORE, Entry, next_entry, output_hash
 from designer.ledger.content import require_content
 from designer.ledger.entries import (
-    Allowance,
+    DatasetTerms,
     entry_abandoned,
     entry_opened,
     entry_raised,
@@ -112,7 +112,7 @@ class Ledger:
         the SHA-256 of its file, where that is to be compared before each release.
         """
         name = stated_text(name, "dataset", 200)
-        allowance = Allowance(total, None if publishes is None else tuple(publishes), content)
+        allowance = DatasetTerms(total, None if publishes is None else tuple(publishes), content)
 
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
             if name in datasets(entries):
@@ -344,8 +344,8 @@ def _expense(mechanism: Specified, row: RowUnit) -> Expense:
     return expense_of(mechanism, rows_per_entity=row.rows_per_entity or 1)
 
 
-def _joined(allowance: Allowance, total: Total, publishes: Sequence[str] | None) -> Allowance:
+def _joined(allowance: DatasetTerms, total: Total, publishes: Sequence[str] | None) -> DatasetTerms:
     """A new allowance with what the old one allowed to be unprotected."""
     if allowance.publishes is None or publishes is None:
-        return Allowance(total, None, allowance.content)
-    return Allowance(total, tuple(dict.fromkeys((*allowance.publishes, *publishes))), allowance.content)
+        return DatasetTerms(total, None, allowance.content)
+    return DatasetTerms(total, tuple(dict.fromkeys((*allowance.publishes, *publishes))), allowance.content)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from designer import InvalidProblem, Problem, Workload, design, invariants, load, metrics
+from designer import InvalidProblem, InvalidSpec, Problem, Workload, design, invariants, load, metrics
 from designer.composition.expense import expense_of, spent
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidLedger, OverTotal
@@ -469,6 +469,12 @@ def test_entries_are_signed_where_there_is_a_key(tmp_path: Path) -> None:
             raise InvalidLedger("untrue")
 
     assert checked(ledger, trusted=verify).signed == {"stamp": 4}
+
+    def refuse(key: str, message: bytes, signature: str) -> None:
+        raise InvalidSpec(f"signature: {signature[:6]}")
+
+    with pytest.raises(InvalidLedger, match="signature of entry 1 does not hold: signature: signed"):
+        checked(ledger, trusted=refuse)
     with closing(sqlite3.connect(tmp_path / "l")) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("DELETE FROM sqlite_master WHERE name = 'entries_stay'")
