@@ -15,11 +15,13 @@ ROWS_SHOWN = 12
 
 
 def cautions(made: Specified) -> list[str]:
-    """Lines that must not be missed: that the object hides nothing, and which answers it publishes without noise."""
+    """Lines that must not be missed: that the object hides nothing, which answers it publishes without noise, and what was
+    changed in the form of its file."""
     listed = ", ".join(map(printed, made.exact[:ROWS_SHOWN])) + (
         f" and {len(made.exact) - ROWS_SHOWN} more" if len(made.exact) > ROWS_SHOWN else ""
     )
-    return [*made.warning, *([f"EXACT, without any noise: {listed}."] if listed else [])]
+    exact = [f"EXACT, without any noise: {listed}."] if listed else []
+    return [*made.warning, *exact, *(f"MIGRATED: {note}" for note in made.migrations)]
 
 
 def summary(made: Specified) -> str:

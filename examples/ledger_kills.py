@@ -2,10 +2,11 @@
 
 Real processes run `dp-designer release --ledger` and end by SIGKILL: after a random time, and at the entry and the exit of each
 of their system calls in turn that another process could see (Linux can stop them there: opening, locking, writing, syncing,
-linking, removing). After each kill the ledger is read: what it held before must be in it, at most one reservation more, and whatever reached standard output
-or the output file must be recorded with its hash. Then sixteen processes release from one data set, undisturbed and killed at
-random, until its total is used up. Processes are forked from one that has everything loaded, or a thousand of them would take
-half an hour. What this cannot show is a failure of power: that a commit is on the disk is left to SQLite and fsync.
+linking, removing). After each kill the ledger is read: what it held before must be in it, at most one reservation more, and
+whatever reached standard output or the output file must be recorded with its hash. Then sixteen processes release from one
+data set, undisturbed and killed at random, until its total is used up. Processes are forked from one that has everything
+loaded, or a thousand of them would take half an hour. What this cannot show is a failure of power: that a commit is on the
+disk is left to SQLite and fsync.
 
     python -m examples.ledger_kills
 """
@@ -23,13 +24,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from designer import Problem, Workload, design, metrics
 from designer.cli import main
+from designer.files.releases import release_document
 from designer.ledger import Ledger, Total, checked
 from designer.ledger.chain import Entry, output_hash
 from designer.progress import showing_progress, track
@@ -41,8 +42,8 @@ RELEASES = 40  # that the total of a data set has room for
 PROCESSES = 16
 PUBLIC = "The number of records is public."
 TRACEME, PEEK, STEP, SET_OPTIONS, MARK_SYSTEM_CALLS = 0, 3, 24, 0x4200, 1
-# Of x86-64: write, pwrite64, writev, fcntl, fsync, fdatasync, ftruncate, rename, link, unlink, openat, unlinkat, renameat, linkat,
-# renameat2. On other machines every system call counts.
+# Of x86-64: write, pwrite64, writev, fcntl, fsync, fdatasync, ftruncate, rename, link, unlink, openat, unlinkat, renameat,
+# linkat, renameat2. On other machines every system call counts.
 SEEN_OUTSIDE = {1, 18, 20, 72, 74, 75, 77, 82, 86, 87, 257, 263, 264, 265, 316}
 NUMBER_OF_CALL = 8 * 15  # where x86-64 keeps it
 SYSTEM_CALL = signal.SIGTRAP | 0x80
@@ -61,7 +62,9 @@ class Book:
     def made(cls, folder: Path) -> Book:
         """A new folder with a spec, data, and a ledger."""
         folder.mkdir()
-        design(Problem(Workload.identity(3), metrics.uniform(3, EPSILON)), "laplace").mechanism.save(folder / "spec.json")
+        mechanism = design(Problem(Workload.identity(3), metrics.uniform(3, EPSILON)), "laplace").mechanism
+        mechanism.save(folder / "spec.json")
+        release_document(mechanism, mechanism.release([5, 1, 0]))  # so that all modules are loaded before processes are forked
         (folder / "counts.csv").write_text("count\n5\n1\n0\n")
         ledger = Ledger.create(folder / "ledger")
         ledger.state("people", Total(epsilon=EPSILON * RELEASES), publishes=[PUBLIC])
@@ -121,18 +124,21 @@ def shown_by(path: Path) -> str | None:
         return ""
 
 
-@contextmanager
-def books(folder: Path) -> Iterator[Callable[[], Book]]:
-    """Gives the book that is in use; a new one when half as many processes again as have room have used it."""
-    used: list[Book] = []
+@dataclass
+class Shelf:
+    """Books one after the other: the one in use serves `runs` processes."""
 
-    def book() -> Book:
-        if not used or used[-1].runs >= RELEASES * 3 // 2:
-            used.append(Book.made(folder / f"book{len(used)}"))
-        return used[-1]
+    folder: Path
+    runs: int
+    books: list[Book] = field(default_factory=list)
 
-    book.used = used  # type: ignore[attr-defined]
-    yield book
+    @property
+    def book(self) -> Book:
+        """The one in use."""
+        if not self.books or self.books[-1].runs >= self.runs:
+            self.folder.mkdir(exist_ok=True)
+            self.books.append(Book.made(self.folder / f"book{len(self.books)}"))
+        return self.books[-1]
 
 
 def trace(request: int, process: int, place: int = 0, data: int = 0) -> int:
@@ -173,28 +179,28 @@ def seen_outside(process: int) -> bool:
     return os.uname().machine != "x86_64" or trace(PEEK, process, NUMBER_OF_CALL) in SEEN_OUTSIDE
 
 
-def kill_at_steps(book: Callable[[], Book], wanted: int | None) -> int:
+def kill_at_steps(shelf: Shelf, wanted: int | None) -> int:
     """Kills at the system calls of a release that others see, all of them or `wanted` in even distances; how many."""
-    process, name = (first := book()).started(stopped_first)
+    process, name = (first := shelf.book).started(stopped_first)
     length = stepped(process, None)
     first.ended([name])
     step = 1 if wanted is None else max(1, length // wanted)
     for stops in track(range(1, length + 1, step), "system calls"):
-        process, name = (current := book()).started(stopped_first)
+        process, name = (current := shelf.book).started(stopped_first)
         stepped(process, stops)
         current.ended([name])
     return len(range(1, length + 1, step))
 
 
-def kill_at_random(book: Callable[[], Book], kills: int, dice: random.Random) -> int:
+def kill_at_random(shelf: Shelf, kills: int, dice: random.Random) -> int:
     """Kills after random times, up to a little more than a release takes; how many."""
     begun = time.monotonic()
-    process, name = (current := book()).started()
+    process, name = (current := shelf.book).started()
     os.waitpid(process, 0)
     current.ended([name])
     longest = 1.2 * (time.monotonic() - begun)
     for _ in track(range(kills), "random kills"):
-        process, name = (current := book()).started()
+        process, name = (current := shelf.book).started()
         time.sleep(dice.uniform(0, longest))
         os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
@@ -220,13 +226,14 @@ def work(full: bool) -> dict[str, float]:
     """Everything, in this process and its children."""
     dice = random.Random(16)
     gc.freeze()
-    with tempfile.TemporaryDirectory() as folder, books(Path(folder)) as book:
-        computed: dict[str, float] = {"kills at random times": kill_at_random(book, 1000 if full else 8, dice)}
-        computed["kills at system calls"] = kill_at_steps(book, None if full else 12)
-        undisturbed = at_once(Path(folder) / "undisturbed", 3)
-        killed = at_once(Path(folder) / "killed", 12 if full else 1, dice)
-        used = [*book.used, undisturbed, killed]  # type: ignore[attr-defined]
-        counts = sum((each.counts for each in used), Counter[str]())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        # At random, a third of the processes find the total used up; at steps, each has room for its release.
+        random_times, steps = Shelf(folder / "random", RELEASES * 3 // 2), Shelf(folder / "steps", RELEASES)
+        computed: dict[str, float] = {"kills at random times": kill_at_random(random_times, 1000 if full else 8, dice)}
+        computed["kills at system calls"] = kill_at_steps(steps, None if full else 12)
+        undisturbed, killed = at_once(folder / "undisturbed", 3), at_once(folder / "killed", 12 if full else 1, dice)
+        counts = sum((book.counts for book in (*random_times.books, *steps.books, undisturbed, killed)), Counter[str]())
     computed["releases shown, of 48 processes and room for 40"] = undisturbed.counts["shown"]
     computed["killed among 16 at once"] = killed.runs
     ends = ("not reserved", "reserved, not recorded", "recorded, not shown", "shown")

@@ -110,7 +110,7 @@ class SensitivitySet:
     def worst(self, norm: Norm, limit: int = 1, least: float = 0.0) -> tuple[float, Pairs]:
         """The largest `||u|| / b`, and up to `limit` pairs of large ratio: the worst partner of each point,
         the worst of those first. Where pairs are searched, and nearly all tie, the largest of all may be above it by one of
-        `steep.TOLERANCES`. least: ratios below it are of no interest, and a search may leave them out."""
+        `steep.TOLERANCES` or `steep.COARSE`. least: ratios below it are of no interest, and a search may leave them out."""
         best, found = 0.0, _Found(limit)
         for block, ratios in self._few(norm, limit, least):
             if ratios.size:

@@ -24,6 +24,7 @@ from solvers.pairs.tree import Boxes, Indices, PointTree, grown
 from solvers.pairs.walk import PIECE, PairWalk
 
 TOLERANCES = (0.01, 0.02, 0.05)  # how far bounds of groups may be above the worst pair seen, where ties defeat the search
+COARSE = (0.1, 0.2)  # the same, of searches that seek pairs for a design: what these miss costs noise, and no privacy
 HEAVY = 2e9  # pairs; a search that looks at more gives way to a bound: a minute
 WORTH = 0.5  # a bound that is no quicker than this part of the time of an exact ratio is not worth what it gives away
 BOUNDED, SCANNED_EACH = 12.0, 0.6  # the time of a bound between groups, and of a pair in a scan of all, in pairs looked at
@@ -278,7 +279,8 @@ class Hunt:
         scan = self.groups.near.pairs * SCANNED_EACH if self.groups.mapped else np.inf
         if not self._walk(0.0, min(scan, HEAVY)):
             return
-        if scan > HEAVY and any(self._allows(t) and not self._walk(t, HEAVY) for t in TOLERANCES):
+        steps = (*TOLERANCES, *COARSE) if self.partners else TOLERANCES
+        if scan > HEAVY and any(self._allows(t) and not self._walk(t, HEAVY) for t in steps):
             return
         exact = self._walk(0.0, 0.0, whole=True)
         shortest, largest = min(scan, exact), TOLERANCES[-1]

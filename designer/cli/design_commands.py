@@ -9,6 +9,7 @@ from typing import Any
 
 from designer.certified.specified import save, to_spec
 from designer.cli.options import TOML, Commands, add_output, add_seconds, check_output, given_seconds
+from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
 from designer.designing.best import design
 from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
@@ -26,6 +27,7 @@ def add_design_commands(commands: Commands) -> None:
     """design, compare, budget."""
     made = commands.add("design", _design, "design a mechanism for a problem file and save its spec", TOML)
     add_output(made, "-o", "where to save the spec (JSON)")
+    add_sign_options(made)
     _add_choices(made)
     add_seconds(made)
     made = commands.add("compare", _compare, "design all families for a problem file and compare them", TOML)
@@ -56,6 +58,7 @@ def _add_budget_options(made: argparse.ArgumentParser) -> None:
 def _design(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_problem(options.file)
     check_output(options, file.files)
+    key = signing_key(options)
     # Options in the file belong to the family in the file, and those of a solver to that solver.
     chosen = {} if options.family else dict(file.options)
     if options.solver is not None:
@@ -66,8 +69,8 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
     made = design(file.problem, family, targets=file.targets, **{**chosen, **given_seconds(options)})
     saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
     summary = structured_summary(file.title, made) if isinstance(made, StructuredDesign) else design_summary(file.title, made)
-    text = summary + (f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it.")
-    return text, to_spec(made.mechanism)
+    kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep it."
+    return "\n".join([summary, kept, *signed_line(options, key)]), to_spec(made.mechanism)
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -68,5 +68,5 @@ def loaded(options: argparse.Namespace) -> Specified:
 
 
 def caution_data(mechanism: Specified) -> dict[str, Any]:
-    """What readers of JSON must not miss; nothing where every answer gets noise."""
-    return {key: value for key in ("vacuous", "exact") if (value := getattr(mechanism, key))}
+    """What readers of JSON must not miss; nothing where every answer gets noise and the spec was read as it stands."""
+    return {key: value for key in ("vacuous", "exact", "migrations") if (value := getattr(mechanism, key))}

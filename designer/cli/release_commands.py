@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import glob
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,14 @@ import numpy as np
 
 from designer.certified.specified import Released, Specified
 from designer.cli.ledger_commands import add_recording_options, recorded, recorded_lines
-from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
+from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
+from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
 from designer.errors import InvalidProblem
 from designer.files.data_files import read_histogram, require_readable_histogram
 from designer.report import cautions
 from designer.tables.csv_rows import Marks
 from designer.tables.opening import open_table, require_openable
-from designer.values.json_text import plain
+from designer.values.json_text import readable_text
 from designer.values.output import write_whole
 from designer.values.printing import printed
 
@@ -36,6 +36,7 @@ def add_release_commands(commands: Commands) -> None:
     _add_data_options(made)
     add_recording_options(made)
     add_output(made, "-o", "also save the release (JSON)")
+    add_sign_options(made)
     made = commands.add("sample", _sample, "draw noise for simulation; never a release", SPEC)
     made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
     made.add_argument("--seed", type=int, help="make the simulation repeatable")
@@ -59,19 +60,13 @@ def _add_data_options(made: argparse.ArgumentParser) -> None:
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
     tables = [Path(name) for name in sorted(glob.glob(str(options.table)))] if options.table else []
     check_output(options, [path for path in (options.file, options.histogram, options.table, options.ledger, *tables) if path])
-    mechanism = loaded(options)
+    mechanism, key = loaded(options), signing_key(options)
     release = _releasing(mechanism, options)
-
-    def make() -> tuple[Released, dict[str, Any]]:
-        released = release()
-        return released, {**released.to_dict(), **caution_data(mechanism)}
-
-    released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, make)
+    released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, release, key)
     if options.output:
-        text = json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n"
-        write_whole(options.output, text, replace=options.force)
-    answers = mechanism.answer_lines(released)
-    return "\n".join([*cautions(mechanism), *answers, "", released.guarantee.to_text(), *recorded_lines(data)]), data
+        write_whole(options.output, readable_text(data), replace=options.force)
+    answers = [*mechanism.answer_lines(released), "", released.guarantee.to_text()]
+    return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *signed_line(options, key)]), data
 
 
 def _releasing(mechanism: Specified, options: argparse.Namespace) -> Callable[[], Released]:

@@ -33,7 +33,7 @@ MOST_PAIRS = 20_000  # of elements, or of changes, whose costs are looked at one
 
 
 @dataclass(frozen=True, eq=False)
-class Term(Immutable):
+class ReleaseTerm(Immutable):
     """One release of several: its mechanism, and its relation on the elements that all share."""
 
     mechanism: Specified
@@ -51,10 +51,10 @@ class Term(Immutable):
 
 
 @dataclass(frozen=True, eq=False)
-class Terms(Immutable):
+class ReleaseTerms(Immutable):
     """Several releases over one universe of `size` elements."""
 
-    listed: tuple[Term, ...]
+    listed: tuple[ReleaseTerm, ...]
     size: int
 
     def cost(self, change: Change) -> TotalCost | None:
@@ -137,7 +137,7 @@ def budget_of(total: TotalCost, notion: str) -> Fraction:
 class CommonPairs(Relation):
     """One record that changes, or appears where all hide that, with what it costs in all releases, in one notion."""
 
-    terms: Terms
+    terms: ReleaseTerms
     notion: str
     kind = "common_pairs"
 
@@ -182,7 +182,7 @@ class CommonChanges(ChangeRelation):
     """Changes of at most `adjacency` records that keep all statistics that any of the releases publishes, with what they cost
     in all releases, in one notion; infinite where one of them does not protect the change."""
 
-    terms: Terms
+    terms: ReleaseTerms
     invariant: Statistics
     adjacency: int
     notion: str
@@ -214,7 +214,7 @@ class CommonChanges(ChangeRelation):
         return not any(cost is not None for cost in self.costs)
 
     def sentence(self) -> str:
-        return _together(self.terms.relations, self._moved())
+        return _together(self.terms.relations, f"{self._moved()} are told apart")
 
     def to_spec(self) -> dict[str, Any]:
         parts = [part.to_spec() for part in self.terms.relations]

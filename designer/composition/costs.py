@@ -22,6 +22,7 @@ from solvers.exact.balls import decided, exp_ball, float_above_real, rational_ba
 from solvers.exact.rational import float_above
 
 NOTHING = Fraction(0)
+MOST_IN_SHAPE = 20  # changes in a group whose tradeoff function is computed; for more, its bound by the sum of the budgets
 LARGEST_EPSILON = Fraction(2) ** 500  # beyond what conversions take
 
 
@@ -107,7 +108,9 @@ class Cost(Immutable):
         return replace(self, epsilon=epsilon, rho=rho, delta=delta, mu_squared=mu_squared, shape=shape)
 
     def _shape_of_group(self, size: Fraction | int) -> Tradeoff | None:
-        return None if self.shape is None or int(size) != size else self.shape.group(int(size))
+        """The function of the group: of a pure promise it says more than the sum of the budgets."""
+        function = EpsilonDelta(self.epsilon) if self.shape is None and self.is_pure and self.epsilon else self.shape
+        return None if function is None or int(size) != size or size > MOST_IN_SHAPE else function.group(int(size))
 
 
 def cost_of_tradeoff(function: Tradeoff) -> Cost:
@@ -127,11 +130,21 @@ def _slope_and_gap(function: Tradeoff) -> tuple[Fraction, Fraction]:
         epsilon = function.base.epsilon * function.size
         return epsilon, Fraction(function.delta_at(epsilon)) if function.base.delta else NOTHING
     if not isinstance(function, PiecewiseLinear):
-        raise InvalidProblem(f"tradeoff: {function.sentence()} has no rule of composition.")
+        return _largest_loss(function)
     both = (function, function.inverse())
     steepest = max((fall / length for one in both for length, fall in one.segments() if fall), default=Fraction(1))
     epsilon = Fraction(float_above_real(lambda: rational_ball(max(steepest, Fraction(1))).log()))
     return epsilon, max(1 - one.betas[0] for one in both)
+
+
+def _largest_loss(function: Tradeoff) -> tuple[Fraction, Fraction]:
+    """(epsilon, delta) of any function whose finite losses are bounded: the largest, and what is certain to be told."""
+    most = function.largest_loss()
+    if most is None:
+        raise InvalidProblem(
+            f"tradeoff: {function.sentence()} has no largest loss, and no zCDP, so it has no rule of composition."
+        )
+    return most, Fraction(float_above_real(lambda: function.certain_ball().max(function.unseen_ball())))
 
 
 def rho_of_pure(epsilon: Fraction) -> Fraction:

@@ -19,8 +19,8 @@ from designer.composition.common import (
     MOST_PAIRS,
     CommonChanges,
     CommonPairs,
-    Term,
-    Terms,
+    ReleaseTerm,
+    ReleaseTerms,
     as_change,
     budget_of,
     is_listed,
@@ -44,7 +44,7 @@ from designer.question.relation import Relation
 from designer.relations.joint_promises import composition
 from designer.relations.row_groups import RowGroups
 from designer.values.arrays import Immutable, frozen
-from designer.values.checks import shown
+from designer.values.checks import count, shown
 from solvers.exact.rational import float_above
 
 PRECISE = 12  # changes of which each has its own product of promises
@@ -88,10 +88,11 @@ class Composed(Immutable, ABC):
         """In which the promise of every change is a single number."""
         return notion_of(self.worst)
 
-    def epsilon(self, delta: object = 0, *, change: object = None) -> float | None:
+    def epsilon(self, delta: object = 0, *, change: object = None, records: int = 1) -> float | None:
         """The least epsilon proven such that every protected change, or `change` alone, is (epsilon, delta)-private, rounded
-        up; None where none is. delta: from 0 to 1."""
-        asked = self._asked(change)
+        up; None where none is. delta: from 0 to 1. records: of a group, so many such changes one after the other.
+        """
+        asked = self._asked(change, records)
         found = [total.epsilon_at(delta, precise=len(asked) <= PRECISE) for total in asked]
         known = [epsilon for epsilon in found if epsilon is not None]
         most = max(known) if len(known) == len(found) else None
@@ -100,9 +101,10 @@ class Composed(Immutable, ABC):
         joint = bound_of(asked).epsilon_at(delta)
         return most if joint is None else joint if most is None else min(most, joint)
 
-    def delta(self, epsilon: object, *, change: object = None) -> float:
-        """The least delta proven at epsilon >= 0 for every protected change, or for `change` alone, rounded up."""
-        asked = self._asked(change)
+    def delta(self, epsilon: object, *, change: object = None, records: int = 1) -> float:
+        """The least delta proven at epsilon >= 0 for every protected change, or for `change` alone, rounded up; records as in
+        `epsilon`."""
+        asked = self._asked(change, records)
         most = max(total.delta_at(epsilon, precise=len(asked) <= PRECISE) for total in asked)
         return most if len(asked) <= PRECISE or not most else min(most, bound_of(asked).delta_at(epsilon))
 
@@ -113,17 +115,20 @@ class Composed(Immutable, ABC):
         known = [rho for rho in found if rho is not None]
         return max(known) if len(known) == len(found) else None
 
-    def tradeoff(self, *, change: object = None) -> Tradeoff | None:
-        """A tradeoff function that every protected change has, or `change` alone; None where some release has none."""
-        return bound_of(self._asked(change)).tradeoff
+    def tradeoff(self, *, change: object = None, records: int = 1) -> Tradeoff | None:
+        """A tradeoff function that every protected change has, or `change` alone; None where some release has none. records as
+        in `epsilon`: groups of each mechanism come first, which says more than groups of the whole (SEMI Proposition 21)."""
+        return bound_of(self._asked(change, records)).tradeoff
 
-    def _asked(self, change: object) -> tuple[TotalCost, ...]:
+    def _asked(self, change: object, records: int) -> tuple[TotalCost, ...]:
+        size = count(records, "records")
         if change is None:
-            return self.worst
-        found = self.cost(change)
-        if found is None:
+            found: Sequence[TotalCost] = self.worst
+        elif (total := self.cost(change)) is not None:
+            found = (total,)
+        else:
             raise InvalidProblem(f"change: {shown(change)} is not protected by all of the mechanisms, so nothing bounds it.")
-        return (found,)
+        return tuple(TotalCost(tuple(cost.of_group(size) for cost in total.costs)) for total in found)
 
 
 def notion_of(costs: Iterable[TotalCost]) -> str:
@@ -144,7 +149,7 @@ class ComposedElements(Composed):
     """
 
     mechanisms: tuple[Specified, ...]
-    terms: Terms
+    terms: ReleaseTerms
     elements: tuple[str, ...] | None
 
     @classmethod
@@ -154,8 +159,8 @@ class ComposedElements(Composed):
             require_proven(mechanism)
         relations, elements = on_one_universe(mechanisms)
         require_one_unit(relations)
-        listed = tuple(Term(mechanism, relation) for mechanism, relation in zip(mechanisms, relations, strict=True))
-        made = cls(tuple(mechanisms), Terms(listed, relations[0].size), elements)
+        listed = tuple(ReleaseTerm(mechanism, relation) for mechanism, relation in zip(mechanisms, relations, strict=True))
+        made = cls(tuple(mechanisms), ReleaseTerms(listed, relations[0].size), elements)
         made._require_something()
         return made
 

@@ -38,14 +38,14 @@ def steps_of(relation: Relation, change: Change) -> Steps | None:
         return _by_group(relation, change)
     gone, come = units_of(change, -1), units_of(change, 1)
     if isinstance(relation, Metric):
-        return moved(relation.exact_budget, gone, come) if len(gone) == len(come) else None
+        return cheapest_moves(relation.exact_budget, gone, come) if len(gone) == len(come) else None
     outside = relation.size
     if isinstance(relation, AddRemove):
         budgets = [relation.exact_budget(element, outside) for element in (*gone, *come)]
         known = tuple(budget for budget in budgets if budget is not None)
         return known if len(known) == len(budgets) else None
     if isinstance(relation, AppearOrChange):
-        return moved(_with_outside(relation), [*gone, *[outside] * len(come)], [*come, *[outside] * len(gone)])
+        return cheapest_moves(_with_outside(relation), [*gone, *[outside] * len(come)], [*come, *[outside] * len(gone)])
     raise InvalidProblem(
         f"mechanisms: the relation {relation.kind!r} has no rule of composition; use a relation of the package."
     )
@@ -60,7 +60,7 @@ def _with_outside(relation: AppearOrChange) -> Pair:
     return lambda i, j: Fraction(0) if i == j else relation.exact_budget(i, j)
 
 
-def moved(budget: Pair, gone: Sequence[int], come: Sequence[int]) -> Steps | None:
+def cheapest_moves(budget: Pair, gone: Sequence[int], come: Sequence[int]) -> Steps | None:
     """The budgets of moving records from `gone` to `come` one by one, of least sum; None where some move is unprotected."""
     table = [[budget(i, j) for j in come] for i in gone]
     orders = permutations(range(len(come))) if len(come) <= TRIED else [_float_order(table)]
@@ -83,24 +83,24 @@ def _within_invariant(relation: ChangeRelation | InvariantDistance, change: Chan
             "change: which changes of linked tables a few records can make is not decided, only how long they are; ask for the "
             "numbers of the worst one, without a change."
         )
-    if not keeps(relation.invariant, change):
+    if not keeps_statistics(relation.invariant, change):
         return None
     if isinstance(relation, InvariantDistance):
-        return (Fraction(relation.epsilon) * length_of(change, relation.distance),)
-    if length_of(change, "l1") > relation.adjacency * (2 if relation.invariant.records_public else 1):
+        return (Fraction(relation.epsilon) * size_of_change(change, relation.distance),)
+    if size_of_change(change, "l1") > relation.adjacency * (2 if relation.invariant.records_public else 1):
         return None
     if isinstance(relation, InvariantMetric):
         return steps_of(relation.metric, change)
     return (relation.largest_exact_budget(),)
 
 
-def keeps(invariant: Statistics, change: Change) -> bool:
+def keeps_statistics(invariant: Statistics, change: Change) -> bool:
     """Does the change leave all statistics as they are?"""
     places, amounts = [element for element, _ in change], np.array([amount for _, amount in change], dtype=object)
     return not (invariant.constraints[:, places].astype(object) @ amounts).any()
 
 
-def length_of(change: Change, distance: str) -> Fraction:
+def size_of_change(change: Change, distance: str) -> Fraction:
     """The l1 or l2 norm of the change, rounded up."""
     if distance == "l1":
         return Fraction(sum(abs(amount) for _, amount in change))

@@ -97,6 +97,8 @@ def cost_of_steps(mechanism: Specified, steps: Sequence[Fraction]) -> Cost:
         allowance = WITH_DELTA[mechanism.falloff](Fraction(mechanism.delta))
         length = sum(map(allowance.most, steps), Fraction(0))
         return Cost.pure(length) if mechanism.falloff == "exponential" else Cost.normal(length**2)
+    if len(set(steps)) == 1:
+        return cost_of_budget(mechanism, steps[0]).of_group(len(steps))
     return cost_of_budget(mechanism, sum(steps, Fraction(0)))
 
 

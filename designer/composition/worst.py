@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
+from types import NoneType
 
 from designer.composition.costs import Cost, TotalCost
+from designer.promises.tradeoff import EpsilonDelta
 
 
 def undominated(costs: Iterable[TotalCost | None]) -> tuple[TotalCost, ...]:
@@ -48,7 +50,7 @@ def _exceeds(one: TotalCost, other: TotalCost) -> bool:
 
 def _at_least(one: Cost, other: Cost) -> bool:
     """Does the first promise no more than the second, in any notion?"""
-    if one.pure_epsilon is None and one.shape is not None and one.shape != other.shape:
+    if not isinstance(one.shape, (EpsilonDelta, NoneType)) and one.shape != other.shape:
         return False
     pairs = (
         (one.epsilon, other.epsilon),

@@ -9,8 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from designer.errors import InvalidLedger, InvalidProblem
-from designer.ledger.accounts import Account, datasets
+from designer.errors import InvalidLedger, InvalidProblem, InvalidSpec
+from designer.ledger.balances import Balance, datasets
 from designer.ledger.chain import RESTORE, Entry, output_hash, require_canonical
 from designer.ledger.ledger import Ledger
 from designer.values.arrays import Immutable
@@ -30,7 +30,7 @@ class Checked(Immutable):
 
     ledger: str
     entries: tuple[Entry, ...]
-    accounts: tuple[Account, ...]
+    balances: tuple[Balance, ...]
     signed: Mapping[str, int]
     notes: tuple[str, ...]
 
@@ -42,7 +42,7 @@ class Checked(Immutable):
     @property
     def open(self) -> tuple[int, ...]:
         """The numbers of the reservations that neither were released nor abandoned."""
-        return tuple(r.entry.number for account in self.accounts for r in account.reserves if r.state == "reserved")
+        return tuple(r.entry.number for balance in self.balances for r in balance.reserves if r.state == "reserved")
 
 
 def checked(ledger: Ledger, *, head: str | None = None, trusted: Trusted | None = None) -> Checked:
@@ -56,8 +56,8 @@ def checked(ledger: Ledger, *, head: str | None = None, trusted: Trusted | None 
     for entry in entries:
         require_canonical(entry)
     _require_head(entries, head)
-    accounts = _accounts(entries)
-    return Checked(ledger.id, entries, accounts, _signed(entries, trusted), _notes(entries))
+    balances = _balances(entries)
+    return Checked(ledger.id, entries, balances, _signed(entries, trusted), _notes(entries))
 
 
 def require_recorded(entries: Sequence[Entry], path: Path) -> Entry:
@@ -84,19 +84,19 @@ def _require_head(entries: Sequence[Entry], head: str | None) -> None:
         raise InvalidLedger(f"ledger: no entry has the hash {head}: {OLDER} {RESTORE}")
 
 
-def _accounts(entries: Sequence[Entry]) -> tuple[Account, ...]:
+def _balances(entries: Sequence[Entry]) -> tuple[Balance, ...]:
     """Every data set, within its totals; every entry belongs to one."""
     names = datasets(entries)
     strays = [entry.number for entry in entries[1:] if entry.content.get("dataset") not in names]
     if strays:
         raise InvalidLedger(f"ledger: entry {strays[0]} speaks of a data set that was never stated. {RESTORE}")
     try:
-        accounts = tuple(Account.of(entries, name) for name in names)
-        for account in accounts:
-            account.require_kept()
+        balances = tuple(Balance.of(entries, name) for name in names)
+        for balance in balances:
+            balance.require_kept()
     except InvalidProblem as error:
         raise InvalidLedger(f"ledger: its entries do not add up ({error}). {RESTORE}") from None
-    return accounts
+    return balances
 
 
 def _signed(entries: Sequence[Entry], trusted: Trusted | None) -> dict[str, int]:
@@ -109,9 +109,16 @@ def _signed(entries: Sequence[Entry], trusted: Trusted | None) -> dict[str, int]
             )
         if key is not None and entry.signature is not None:
             if trusted is not None:
-                trusted(key, entry.hash.encode(), entry.signature)
+                _require_signed(entry, trusted)
             found[key] = found.get(key, 0) + 1
     return found
+
+
+def _require_signed(entry: Entry, trusted: Trusted) -> None:
+    try:
+        trusted(str(entry.content["signer"]), entry.hash.encode(), str(entry.signature))
+    except (InvalidSpec, InvalidProblem) as error:
+        raise InvalidLedger(f"ledger: the signature of entry {entry.number} does not hold: {error}") from None
 
 
 def _notes(entries: Sequence[Entry]) -> tuple[str, ...]:
@@ -124,12 +131,12 @@ def _notes(entries: Sequence[Entry]) -> tuple[str, ...]:
 
 def plain_check(found: Checked) -> dict[str, Any]:
     """Plain data."""
-    states = [reserve.state for account in found.accounts for reserve in account.reserves]
+    states = [reserve.state for balance in found.balances for reserve in balance.reserves]
     return {
         "ledger": found.ledger,
         "head": found.head,
         "entries": len(found.entries),
-        "datasets": [account.name for account in found.accounts],
+        "datasets": [balance.name for balance in found.balances],
         "released": states.count("released"),
         "abandoned": states.count("abandoned"),
         "open": list(found.open),

@@ -18,7 +18,7 @@ OTHER = (
 def content_hash(files: Sequence[Path], ledger: str) -> str:
     """SHA-256 of the identifier of the ledger and of the bytes of some files, in the order of their names.
 
-    Who has the ledger and a guess of the whole content can tell whether it is right, so a ledger that states it is confidential.
+    Who has the ledger and a guess of the whole content can tell whether it is right: such a ledger is confidential.
     """
     found = hashlib.sha256(ledger.encode())
     for path in sorted(files):

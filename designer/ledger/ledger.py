@@ -21,11 +21,12 @@ from designer.certified.specified import Released, Specified
 from designer.composition.expense import Expense, Spent, expense_of, spent
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidLedger, InvalidProblem, OverTotal
-from designer.ledger.accounts import Account, datasets
+from designer.files.releases import release_document, sealed
+from designer.ledger.balances import Balance, datasets
 from designer.ledger.chain import RESTORE, Entry, next_entry, output_hash
 from designer.ledger.content import require_content
 from designer.ledger.entries import (
-    Terms,
+    Allowance,
     entry_abandoned,
     entry_opened,
     entry_raised,
@@ -110,12 +111,12 @@ class Ledger:
         the SHA-256 of its file, where that is to be compared before each release.
         """
         name = stated_text(name, "dataset", 200)
-        terms = Terms(total, None if publishes is None else tuple(publishes), content)
+        allowance = Allowance(total, None if publishes is None else tuple(publishes), content)
 
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
             if name in datasets(entries):
                 raise InvalidProblem(f"dataset: {shown(name)} is stated; raise its total with a reason, or take another name.")
-            return [entry_stated(name, terms)]
+            return [entry_stated(name, allowance)]
 
         self.append(build)
         return self.dataset(name)
@@ -123,7 +124,7 @@ class Ledger:
     def dataset(self, name: str) -> DataSet:
         """A data set that was stated."""
         found = DataSet(self, name)
-        found.account()
+        found.balance()
         return found
 
     def append(self, build: Callable[[tuple[Entry, ...]], Sequence[Mapping[str, Any]]]) -> tuple[Entry, ...]:
@@ -156,7 +157,7 @@ class Forecast(Immutable):
     """What one more release would do. cost: of it alone; after: of all with it, None where they do not add up. refusal: why it
     would be refused, None where it would be made."""
 
-    account: Account
+    balance: Balance
     cost: Spent
     after: Spent | None
     refusal: str | None
@@ -169,38 +170,38 @@ class DataSet:
     ledger: Ledger
     name: str
 
-    def account(self) -> Account:
+    def balance(self) -> Balance:
         """What the ledger says of it now."""
-        return Account.of(self.ledger.entries(), self.name)
+        return Balance.of(self.ledger.entries(), self.name)
 
-    def raise_total(self, total: Total, reason: str, *, publishes: Sequence[str] | None = ()) -> Account:
-        """New terms, in the name of who opened the ledger; what was allowed to be unprotected stays allowed.
+    def raise_total(self, total: Total, reason: str, *, publishes: Sequence[str] | None = ()) -> Balance:
+        """A new allowance, in the name of who opened the ledger; what was allowed to be unprotected stays allowed.
 
         Raises `OverTotal` where more than that is spent already.
         """
         reason = stated_text(reason, "reason", 2000)
 
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
-            account = Account.of(entries, self.name)
-            if account.reserves and not total.covers(account.spent.total):
+            balance = Balance.of(entries, self.name)
+            if balance.reserves and not total.covers(balance.spent.total):
                 raise OverTotal(f"total: {total.to_text()} does not cover what is spent of {shown(self.name)}; state more.")
-            return [entry_raised(self.name, _joined(account.terms, total, publishes), reason)]
+            return [entry_raised(self.name, _joined(balance.allowance, total, publishes), reason)]
 
         self.ledger.append(build)
-        return self.account()
+        return self.balance()
 
     def forecast(self, mechanism: Specified, row: RowUnit | None = None) -> Forecast:
         """What a release of this would cost, and whether it would be made. Nothing is recorded."""
-        row, account = row or RowUnit(), self.account()
+        row, balance = row or RowUnit(), self.balance()
         expense = _expense(mechanism, row)
         try:
-            after, refusal = account.with_one_more(expense), None
-            account.require_room(expense, row)
+            after, refusal = balance.with_one_more(expense), None
+            balance.require_room(expense, row)
         except OverTotal as error:
             refusal = str(error)
         except InvalidProblem as error:
             after, refusal = None, str(error)
-        return Forecast(account, spent([expense]), after, refusal)
+        return Forecast(balance, spent([expense]), after, refusal)
 
     def release(self, mechanism: Releases[AnyRelease], data: object) -> Recorded[AnyRelease]:
         """What `mechanism.release(data)` publishes, once its expense was reserved, and recorded before it is handed out.
@@ -237,7 +238,7 @@ class DataSet:
     def _recorded(self, mechanism: Any, row: RowUnit, release: Callable[[], AnyRelease]) -> Recorded[AnyRelease]:
         with self.reserve(mechanism, row) as reservation:
             made = release()
-            document = reservation.record(made.to_dict())
+            document = reservation.record(release_document(mechanism, made))
         return Recorded(made, document)
 
 
@@ -258,14 +259,14 @@ class Reservation:
     def __enter__(self) -> Reservation:
         if self.entry is not None:
             raise InvalidProblem("reservation: was entered before; reserve again for another release.")
-        known = self.dataset.account()
+        known = self.dataset.balance()
         known.require_room(self.expense, self.row)  # without a lock, since adding up takes a moment
-        require_content(known.terms.content, self.files, self.dataset.ledger.id)
+        require_content(known.allowance.content, self.files, self.dataset.ledger.id)
 
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
-            account = Account.of(entries, self.dataset.name)
-            if (account.history, account.expenses) != (known.history, known.expenses):
-                account.require_room(self.expense, self.row)
+            balance = Balance.of(entries, self.dataset.name)
+            if (balance.history, balance.expenses) != (known.history, known.expenses):
+                balance.require_room(self.expense, self.row)
             return [entry_reserved(self.dataset.name, self.expense, self.guarantee, self.row)]
 
         (self.entry,) = self.dataset.ledger.append(build)
@@ -273,11 +274,15 @@ class Reservation:
 
     def record(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """The document of a release, its hash recorded, with where: the identifier of the ledger, the numbers of the
-        reservation and of this entry, and the head, which is the hash of this entry."""
+        reservation and of this entry, and the head, which is the hash of this entry. A seal is made anew.
+
+        document: of `designer.files.releases.release_document`, or any plain data that stand for what will be shown.
+        """
         made = self._ended(lambda place: entry_released(self.dataset.name, place, output_hash(document)))
         self.recorded = True
         where = {"id": self.dataset.ledger.id, "dataset": self.dataset.name, "reservation": self._place.number}
-        return {**document, "ledger": {**where, "entry": made.number, "head": made.hash}}
+        told = {**document, "ledger": {**where, "entry": made.number, "head": made.hash}}
+        return sealed(told) if "seal" in document else told
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.recorded:
@@ -338,8 +343,8 @@ def _expense(mechanism: Specified, row: RowUnit) -> Expense:
     return expense_of(mechanism, rows_per_entity=row.rows_per_entity or 1)
 
 
-def _joined(terms: Terms, total: Total, publishes: Sequence[str] | None) -> Terms:
-    """New terms with what the old ones allowed to be unprotected."""
-    if terms.publishes is None or publishes is None:
-        return Terms(total, None, terms.content)
-    return Terms(total, tuple(dict.fromkeys((*terms.publishes, *publishes))), terms.content)
+def _joined(allowance: Allowance, total: Total, publishes: Sequence[str] | None) -> Allowance:
+    """A new allowance with what the old one allowed to be unprotected."""
+    if allowance.publishes is None or publishes is None:
+        return Allowance(total, None, allowance.content)
+    return Allowance(total, tuple(dict.fromkeys((*allowance.publishes, *publishes))), allowance.content)

@@ -11,11 +11,14 @@ from typing import Any
 
 from designer.composition.costs import Cost, TotalCost
 from designer.errors import InvalidLedger, InvalidProblem
+from designer.progress import announce
 from designer.values.arrays import Immutable
 from designer.values.checks import rational_from, shown
 
 NOTHING = Fraction(0)
-HALVINGS = 60  # of an interval, until it is a millionth of its end
+HALVINGS = 60  # of an interval, until it is a small part of its end
+FINE, COARSE = Fraction(1, 2**20), Fraction(1, 2**7)
+ANNOUNCED = 20  # releases from which on adding them up tightly may take seconds
 WRITTEN = re.compile(r"[0-9]{1,60}(\.[0-9]{1,60})?[eE][-+]?[0-9]{1,3}")
 
 
@@ -54,8 +57,16 @@ class Total(Immutable):
         return "gaussian" if self.rho is not None else "pure" if self.delta is None else "approximate"
 
     def covers(self, spent: TotalCost) -> bool:
-        """Is all of this, proven and rounded up, within the total?"""
-        value = self.measured(spent)
+        """Is all of this, proven and rounded up, within the total? What takes longer to prove is tried last."""
+        if self._allows(self.measured(spent, precise=False)):
+            return True
+        if self.delta is None:
+            return False
+        if len(spent.costs) > ANNOUNCED:
+            announce(f"ledger: adding up {len(spent.costs)} releases as tightly as can be")
+        return self._allows(self.measured(spent))
+
+    def _allows(self, value: Fraction | None) -> bool:
         return value is not None and value <= self.limit
 
     @property
@@ -64,30 +75,36 @@ class Total(Immutable):
         found = self.rho if self.rho is not None else self.epsilon if self.delta is None else self.delta
         return Fraction(found if found is not None else 0)
 
-    def measured(self, spent: TotalCost) -> Fraction | None:
-        """What is spent in the terms of the total: epsilon, rho, or the delta at its epsilon; None where there is none."""
+    def measured(self, spent: TotalCost, *, precise: bool = True) -> Fraction | None:
+        """What is spent in terms of the total: epsilon, rho, or the delta at its epsilon; None where there is none.
+
+        precise: for deltas, see `TotalCost.delta_at`.
+        """
         if self.rho is not None:
             return spent.rho
-        return spent.epsilon if self.delta is None else Fraction(spent.delta_at(self.epsilon))
+        return spent.epsilon if self.delta is None else Fraction(spent.delta_at(self.epsilon, precise=precise))
 
     def left(self, spent: TotalCost) -> dict[str, Fraction | None]:
-        """The largest further release of each notion that would be covered, rounded down; None where not even a free one is.
+        """A further release of each notion that would be covered, rounded down; None where not even a free one is.
 
-        pure: its epsilon. gaussian: its rho.
+        pure: its epsilon. gaussian: its rho. The largest there is; of totals with a delta, the largest that is proven quickly.
         """
         return {"pure": self._most(spent, Cost.pure), "gaussian": self._most(spent, Cost.concentrated)}
 
     def _most(self, spent: TotalCost, maker: Callable[[Fraction], Cost]) -> Fraction | None:
+        quick = self._allows(self.measured(spent, precise=False))
+
         def covered(size: Fraction) -> bool:
-            return self.covers(TotalCost((*spent.costs, maker(size))))
+            return self._allows(self.measured(TotalCost((*spent.costs, maker(size))), precise=not quick))
 
         if not covered(NOTHING):
             return None
+        if self.delta is None:
+            exact = self.limit - (self.measured(spent) or NOTHING)
+            if covered(exact) and not covered(exact + self.limit / 2**40):
+                return exact
         bound = Fraction(self.epsilon if self.epsilon is not None else 2 + 2 * self.limit)
-        exact = self.limit - (self.measured(spent) or NOTHING)
-        if self.delta is None and covered(exact) and not covered(exact + self.limit / 2**40):
-            return exact
-        return _largest(covered, bound)
+        return _largest(covered, bound, FINE if quick else COARSE)
 
     def to_dict(self) -> dict[str, str | None]:
         """Plain data, exact."""
@@ -108,15 +125,15 @@ class Total(Immutable):
         return ", ".join(f"{name} {decimal_text(value)}" for name, value in parts.items() if value is not None)
 
 
-def _largest(holds: Callable[[Fraction], bool], bound: Fraction) -> Fraction:
-    """The largest number up to a bound for which something holds, and so for all smaller ones: to a millionth, from below."""
+def _largest(holds: Callable[[Fraction], bool], bound: Fraction, width: Fraction) -> Fraction:
+    """The largest number up to a bound for which something holds, and so for all smaller ones; below it by a relative width."""
     if holds(bound):
         return bound
     low, high = NOTHING, bound
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
-        if low and high - low <= low / 2**20:
+        if low and high - low <= low * width:
             break
     return low
 
@@ -144,4 +161,4 @@ def decimal_text(value: Fraction, *, up: bool = True, digits: int = 6) -> str:
 
 
 def _divided(value: Fraction, context: Context) -> Decimal:
-    return context.divide(context.create_decimal(Decimal(value.numerator)), Decimal(value.denominator))
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))  # operands are not rounded

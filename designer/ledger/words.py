@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from designer.composition.expense import Spent
-from designer.ledger.accounts import Account, figures
+from designer.ledger.balances import Balance, figures
 from designer.ledger.chain import Entry
 from designer.ledger.check import Checked
 from designer.ledger.ledger import Forecast
@@ -14,18 +14,18 @@ from designer.ledger.totals import Total, decimal_text
 from designer.values.printing import printed
 
 
-def account_lines(account: Account) -> list[str]:
+def balance_lines(balance: Balance) -> list[str]:
     """One data set: its total, what is spent and what is left."""
-    states = [reserve.state for reserve in account.reserves]
+    states = [reserve.state for reserve in balance.reserves]
     counted = [f"{states.count(state)} {word}" for state, word in STATES.items() if state in states]
-    allowed = account.terms.publishes
+    allowed = balance.allowance.publishes
     unprotected = "anything" if allowed is None else " ".join(allowed) or "nothing"
     return [
-        f"{printed(account.name)}: total {account.total.to_text()}; may be unprotected: {unprotected}",
+        f"{printed(balance.name)}: total {balance.total.to_text()}; may be unprotected: {unprotected}",
         *_told("releases", ", ".join(counted) or "none"),
-        *_told("protects", account.spent.unit),
-        *_told("spent", cost_text(account.spent, account.total)),
-        *_told("left", left_text(account.total.left(account.spent.total))),
+        *_told("protects", balance.spent.unit),
+        *_told("spent", cost_text(balance.spent, balance.total)),
+        *_told("left", left_text(balance.total.left(balance.spent.total))),
     ]
 
 
@@ -87,7 +87,7 @@ def check_lines(found: Checked) -> list[str]:
     interrupted = [f"Reservations without an end, spent: entries {', '.join(map(str, found.open))}."] if found.open else []
     return [
         f"Ledger {found.ledger}: holds. {len(found.entries)} entries follow one another, and no total is exceeded.",
-        *(line for account in found.accounts for line in account_lines(account)),
+        *(line for balance in found.balances for line in balance_lines(balance)),
         *interrupted,
         *signed,
         *found.notes,
@@ -97,26 +97,26 @@ def check_lines(found: Checked) -> list[str]:
 
 def forecast_lines(forecast: Forecast) -> list[str]:
     """What one more release would do."""
-    account = forecast.account
+    balance = forecast.balance
     lines = [
-        *account_lines(account),
+        *balance_lines(balance),
         f"This release protects {forecast.cost.unit}",
-        *_told("costs", cost_text(forecast.cost, account.total)),
+        *_told("costs", cost_text(forecast.cost, balance.total)),
     ]
     if forecast.after is not None:
-        lines += _told("then spent", cost_text(forecast.after, account.total))
+        lines += _told("then spent", cost_text(forecast.after, balance.total))
     if forecast.refusal is not None:
         return [*lines, f"Would be refused. {forecast.refusal}"]
     assert forecast.after is not None
-    return [*lines, *_told("then left", left_text(account.total.left(forecast.after.total)))]
+    return [*lines, *_told("then left", left_text(balance.total.left(forecast.after.total)))]
 
 
 def forecast_data(forecast: Forecast) -> dict[str, Any]:
     """The same as plain data."""
-    total, after = forecast.account.total, forecast.after
+    total, after = forecast.balance.total, forecast.after
     left = None if after is None or forecast.refusal else total.left(after.total)
     return {
-        "account": forecast.account.to_dict(),
+        "balance": forecast.balance.to_dict(),
         "cost": figures(forecast.cost, total),
         "after": None if after is None else figures(after, total),
         "left_after": None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from designer.errors import InvalidProblem
 from designer.progress import track
-from designer.promises.accounting import pure_rho, zcdp_delta, zcdp_epsilon
+from designer.promises.accounting import gaussian_epsilon, pure_rho, zcdp_delta, zcdp_epsilon
 from designer.promises.losses import FARTHEST, Curve, Laddered, Rungs, curve_of, farthest, laddered, laddered_atoms, zcdp_curve
 from designer.promises.piecewise import PiecewiseLinear, below_tangents, ladder
 from designer.promises.tails import Tails
@@ -82,38 +82,40 @@ class Account:
             return self._exact.delta_at(power)
         if power >= self._farthest:
             return float_above_real(self._certain)
-        return min(self._enclosed("delta", power)[1], zcdp_delta(self._as_zcdp, power) if self.rho else 1.0)
+        by_zcdp = zcdp_delta(self._as_zcdp, power) if self.rho else 1.0
+        return min(self._added_delta(power), by_zcdp, self._enclosed("delta", power)[1])
 
     def delta_below(self, epsilon: object) -> float:
         """A delta below which these promises do not prove (epsilon, delta). Where a budget of zCDP is among them it is that of
         normal noise, which spends the whole of it."""
-        power = rational_from(epsilon, "epsilon", 0)
+        power, exact = rational_from(epsilon, "epsilon", 0), self._exact
+        if self.rho:
+            return self._normal.delta_below(power)
         if power >= self._farthest:
             return float_below_real(self._certain)
-        least = Gaussian(2 * self.rho) if not self.factors else self._exact
-        return (
-            self._enclosed("delta", power, proven=True)[0]
-            if least is None
-            else float_below_real(lambda: least.delta_ball(exp_ball(power)))
-        )
+        if exact is not None:
+            return float_below_real(lambda: exact.delta_ball(exp_ball(min(power, FARTHEST))))
+        return self._enclosed("delta", power, proven=True)[0]
 
     def epsilon_at(self, delta: object) -> float:
         """An epsilon >= 0 proven to be enough at delta in [0, 1]; infinite where none is."""
         most = rational_from(delta, "delta", 0, 1)
         if most == 1 or not self.factors:
             return zcdp_epsilon(self.rho, most)
+        if isinstance(self._exact, Gaussian):
+            return gaussian_epsilon(self._exact, most)
         if float_below_real(self._certain) > most:
             return math.inf
-        far = self._farthest if float_above_real(self._certain) <= most else math.inf
-        ends = float_above_real(lambda: rational_ball(Fraction(far))) if far < math.inf else math.inf
-        if most == 0:
-            return ends
-        return min(ends, self._enclosed("epsilon", most)[1], zcdp_epsilon(self._as_zcdp, most) if self.rho else math.inf)
+        added = self._added_epsilon(most)
+        by_zcdp = zcdp_epsilon(self._as_zcdp, most) if self.rho else math.inf
+        return min(added, by_zcdp, self._enclosed("epsilon", most)[1]) if most else added
 
     def epsilon_below(self, delta: object) -> float:
         """An epsilon below which these promises do not prove (epsilon, delta); of zCDP as in `delta_below`."""
         least = max(rational_from(delta, "delta", 0, 1), Fraction(5e-324))
-        if least == 1 or not (self.factors or self.rho):
+        if self.rho:
+            return self._normal.epsilon_below(least)
+        if least == 1 or not self.factors:
             return 0.0
         return math.inf if float_below_real(self._certain) > least else self._enclosed("epsilon", least, proven=True)[0]
 
@@ -142,6 +144,36 @@ class Account:
         losses = [(f.largest_loss(), times) for f, times in self.factors]
         return sum((most * times if most is not None else math.inf for most, times in losses), ZERO)
 
+    @cached_property
+    def _pure(self) -> tuple[Fraction, Gaussian | None] | None:
+        """The sum of the largest finite losses, and normal noise beside it; None where other losses have no largest one."""
+        normal = next((f for f, _ in self.factors if isinstance(f, Gaussian)), None)
+        most = [(f.largest_loss(), times) for f, times in self.factors if f != normal]
+        known = all(loss is not None for loss, _ in most)
+        return (sum((loss * times for loss, times in most if loss is not None), ZERO), normal) if known else None
+
+    def _added_delta(self, epsilon: Fraction) -> float:
+        """By plain addition of what is bounded to normal noise and zCDP."""
+        if self._pure is None or (rest := epsilon - self._pure[0]) < 0:
+            return 1.0
+        normal, certain = self._pure[1], float_above_real(self._certain)
+        if self.rho:
+            spent = zcdp_delta(self.rho + (normal.mu_squared / 2 if normal else 0), rest)
+        else:
+            spent = normal.delta_at(rest) if normal else 0.0
+        return min(1.0, math.nextafter(certain + spent, 1.0)) if spent and certain else certain + spent
+
+    def _added_epsilon(self, delta: Fraction) -> float:
+        if self._pure is None or (rest := delta - Fraction(float_above_real(self._certain))) < 0:
+            return math.inf
+        bounded, normal = self._pure
+        most = float_above_real(lambda: rational_ball(bounded))
+        if self.rho:
+            spent = zcdp_epsilon(self.rho + (normal.mu_squared / 2 if normal else 0), rest)
+        else:
+            spent = gaussian_epsilon(normal, rest) if normal else 0.0
+        return math.nextafter(most + spent, math.inf) if spent and most else most + spent
+
     def _certain(self) -> arb:
         """The mass of certain losses, in the worse direction."""
         kept = [rational_ball(Fraction(1))] * 2
@@ -156,19 +188,25 @@ class Account:
         known = all(budget is not None for budget, _ in budgets)
         return self.rho + sum(b * times for b, times in budgets if b is not None) if known else LARGEST
 
+    @property
+    def _normal(self) -> Account:
+        """The same, with normal noise in the place of zCDP."""
+        return Account.of([*self.factors, Gaussian(2 * self.rho)])
+
     @cached_property
     def _sides(self) -> dict[bool, tuple[tuple[Part, int], ...]]:
         """The factors of a bound from below (False) and from above (True): zCDP is a factor of its own, or normal noise."""
-        normal = _joined(Counter({**dict(self.factors), Gaussian(2 * self.rho): 1})) if self.rho else self.factors
-        return {False: normal, True: (*self.factors, *([(self.rho, 1)] if self.rho else []))}
+        return {False: self._normal.factors, True: (*self.factors, *([(self.rho, 1)] if self.rho else []))}
 
     def _enclosed(self, what: Literal["delta", "epsilon"], at: Fraction, *, proven: bool = False) -> tuple[float, float]:
         """Bounds from below and above, on finer and finer ladders, until they are close or, unless that is to be proven, the
         upper one stands still: its error falls with the square of the step, where that of the lower one may not."""
         low, high, bits, finer = 0.0, math.inf, BITS[0], 1
+        if max(span for span, _ in self._spans) >= FARTHEST:
+            return low, high
         step = self._first_step()
         for _ in track(range(LEVELS), "refining the ladder of losses"):
-            step, before, lower = step / finer, high, low
+            step, before = step / finer, high
             while True:
                 low = max(low, *(getattr(tails, what)(at) for tails in self._tails(step, bits, above=False)))
                 high = min(high, max(getattr(tails, what)(at) for tails in self._tails(step, bits, above=True)))
@@ -176,7 +214,8 @@ class Account:
                 if wanted <= bits:
                     break
                 bits = wanted
-            still = (not proven and before - high <= CLOSE * high < math.inf) or (self.rho and low - lower <= CLOSE * low)
+            # So far from its limit, and half as far again, is what falls with the square.
+            still = not proven and 2 * (before - high) <= (finer**2 - 1) * CLOSE * high < math.inf
             finer = 2 if high - low <= FINER * CLOSE * high < math.inf else FINER
             if still or low >= high - CLOSE * high or finer * self._cost(step, bits) > MOST_RUNGS:
                 break

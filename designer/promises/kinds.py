@@ -14,9 +14,9 @@ from designer.values.checks import shown
 from designer.values.json_text import require_keys
 from designer.values.schema import RATIONAL, Named, either, keys, of_kind
 
-UNSAMPLED = (EpsilonDelta.schema, Gaussian.schema, LaplaceTradeoff.schema, PiecewiseLinear.schema, Group.schema)
-SUBSAMPLED = of_kind("tradeoff", Subsampled.kind, {"base": either(*UNSAMPLED), "rate": RATIONAL}, "Poisson sampling before it.")
-TRADEOFFS = Named("tradeoff", either(*UNSAMPLED, SUBSAMPLED))
+SYMMETRIC = (EpsilonDelta.schema, Gaussian.schema, LaplaceTradeoff.schema, PiecewiseLinear.schema, Group.schema)
+TRADEOFFS = Named("tradeoff", either(*SYMMETRIC))
+SUBSAMPLED = of_kind("tradeoff", Subsampled.kind, {"base": TRADEOFFS, "rate": RATIONAL}, "Poisson sampling before it.")
 
 
 def tradeoff_from_spec(spec: Any) -> Tradeoff:

@@ -78,6 +78,11 @@ class LaplaceTradeoff(Tradeoff):
         gap: arb = (1 - (slope * exp_ball(-self.epsilon)).sqrt()).max(1 - slope)
         return gap.nonnegative_part()
 
+    def ends(self) -> tuple[arb, arb]:
+        """The masses of the null where the loss is -epsilon and where it is epsilon: what lies beyond the other centre."""
+        half = exp_ball(Fraction(0)) / 2
+        return half, half * exp_ball(-self.epsilon)
+
     def largest_loss(self) -> Fraction:
         return self.epsilon
 

@@ -18,6 +18,7 @@ from math import ceil, floor
 from typing import TYPE_CHECKING
 
 from designer.promises.accounting import zcdp_delta_ball
+from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.tradeoff import Tradeoff
 from solvers.exact.balls import exp_ball, rational_ball
 from solvers.exact.bits import working_precision
@@ -41,7 +42,7 @@ class Curve:
     gaps: from slopes to delta there, as balls. certain: the mass of the alternative where the null has none; unseen:
     that of the null where the alternative has none. largest: no finite loss is further from 0; None where there is no such
     number. symmetric: is the promise the same in both directions? convex: whether the gaps are those of one promise;
-    otherwise each is only above that of the promise.
+    otherwise each is only above that of the promise. ends: the masses of the null at the least and at the largest loss.
     """
 
     gaps: Gaps
@@ -50,6 +51,7 @@ class Curve:
     largest: Fraction | None
     symmetric: bool = True
     convex: bool = True
+    ends: Callable[[], tuple[arb, arb]] | None = None
 
 
 def curve_of(tradeoff: Tradeoff) -> Curve:
@@ -58,7 +60,9 @@ def curve_of(tradeoff: Tradeoff) -> Curve:
     def gaps(slopes: Points) -> list[arb]:
         return [tradeoff.delta_ball(s) for s in slopes]
 
-    return Curve(gaps, tradeoff.certain_ball, tradeoff.unseen_ball, tradeoff.largest_loss(), tradeoff.symmetric)
+    ends = tradeoff.ends if isinstance(tradeoff, LaplaceTradeoff) else None
+    largest, symmetric = tradeoff.largest_loss(), tradeoff.symmetric
+    return Curve(gaps, tradeoff.certain_ball, tradeoff.unseen_ball, largest, symmetric, ends=ends)
 
 
 def zcdp_curve(rho: Fraction) -> Curve:
@@ -66,7 +70,7 @@ def zcdp_curve(rho: Fraction) -> Curve:
 
     def gap(slope: arb) -> arb:
         # delta falls in epsilon, so an epsilon rounded down has one that is large enough.
-        return zcdp_delta_ball(rho, max(ZERO, _lower(slope.log())))
+        return zcdp_delta_ball(rho, max(ZERO, _lower(slope.log())), rounds=25)
 
     def gaps(slopes: Points) -> list[arb]:
         return [gap(s) if s > 1 else 1 - s + s * gap(1 / s) for s in slopes]
@@ -93,6 +97,7 @@ class Rungs:
     heights: Points
     bits: int
     precision: int
+    last: Fraction
 
     @classmethod
     def of(cls, curve: Curve, step: Fraction, bits: int) -> Rungs:
@@ -104,7 +109,7 @@ class Rungs:
             slopes = [exp_ball(step * j) for j in range(-far, far + 1)]
             right = curve.gaps(slopes[far:])
             left = _reversed(slopes[far:], right)[:0:-1] if curve.symmetric else curve.gaps(slopes[:far])
-        return cls(slopes, left + right, bits, precision)
+        return cls(slopes, left + right, bits, precision, step * far)
 
 
 def _reversed(slopes: Points, heights: Points) -> list[arb]:
@@ -123,7 +128,8 @@ def laddered(curve: Curve, rungs: Rungs, *, above: bool, backwards: bool) -> Lad
             return _rounded(first, _bends(slopes, heights), heights[-1], rungs.bits, above=True)
         if above:
             return _on_hull(first, slopes, heights, ZERO, rungs.bits, above=True)
-        lowered, slack = _lowered(slopes, heights, (curve.unseen if backwards else curve.certain)())
+        ends = curve.ends() if curve.ends and rungs.last == curve.largest else (rational_ball(ZERO), rational_ball(ZERO))
+        lowered, slack = _lowered(slopes, heights, (curve.unseen if backwards else curve.certain)(), ends)
         return _on_hull(first, slopes, lowered, slack, rungs.bits, above=False)
 
 
@@ -226,20 +232,21 @@ def _chords(slopes: Points, heights: Points) -> list[arb]:
     return [(heights[k + 1] - heights[k]) / (slopes[k + 1] - slopes[k]) for k in range(len(slopes) - 1)]
 
 
-def _lowered(slopes: Points, heights: Points, certain: arb) -> tuple[list[arb], Fraction]:
+def _lowered(slopes: Points, heights: Points, certain: arb, ends: tuple[arb, arb]) -> tuple[list[arb], Fraction]:
     """Values from 0 whose chords are, but for the slack that is returned, below the curve:
     each is lower by what a chord beside it may be too high.
 
     In a cell the curve is above the chords of both neighbours, continued. Their difference from the chord of the cell is
-    `a (s - left)` and `b (right - s)`, the smaller of the two at most `a b / (a + b)` times the length of the cell.
+    `a (s - left)` and `b (right - s)`, the smaller of the two at most `a b / (a + b)` times the length of the cell. At the ends
+    its tangents serve, which masses there, on the rungs, make less steep at the left one and steeper at the right one.
     """
-    chords = [rational_ball(Fraction(-1)), *_chords(slopes, heights), rational_ball(ZERO)]
+    chords = [ends[0] - 1, *_chords(slopes, heights), -ends[1]]
     positive = rational_ball(Fraction(1, 1 << 8192))
     turns = [(chords[k + 1] - chords[k]).upper().max(positive) for k in range(len(chords) - 1)]
     excess = [turns[k] * turns[k + 1] / (turns[k] + turns[k + 1]) * (slopes[k + 1] - slopes[k]) for k in range(len(slopes) - 1)]
     inner = [heights[k] - excess[k - 1].max(excess[k]) for k in range(1, len(slopes) - 1)]
-    ends = (1 - slopes[0]).min(heights[0] - excess[0]), (heights[-1] - excess[-1]).min(certain)
-    lowered = [value.lower() for value in (ends[0], *inner, ends[1])]
+    outer = (1 - slopes[0]).min(heights[0] - excess[0]), (heights[-1] - excess[-1]).min(certain)
+    lowered = [value.lower() for value in (outer[0], *inner, outer[1])]
     least = lowered[-1]
     for value in lowered:
         least = least.min(value)
@@ -296,6 +303,7 @@ def _rounded(first: int, bends: Points, certain: arb, bits: int, slack: Fraction
 
 
 def _units(scaled: arb, *, up: bool) -> int:
+    """Not finite: what is not known at this precision, and at most everything."""
     whole = scaled.upper().ceil().unique_fmpz() if up else scaled.lower().floor().unique_fmpz()
     assert whole is not None, "the ends of a ball are exact"
     return max(0, int(whole))

@@ -68,11 +68,12 @@ class Subsampled(Tradeoff):
         plain: arb = (1 - slope).nonnegative_part()
         if self.rate == 0:
             return plain
-        inner = (slope - rational_ball(self._missed)) / rational_ball(self.rate)
+        rate = rational_ball(self.rate)
+        inner = (slope - 1) / rate + 1
         if inner > 0:
-            gap: arb = rational_ball(self.rate) * self.base.delta_ball(inner)
+            gap: arb = rate * self.base.delta_ball(inner)
             return gap
-        return plain if inner <= 0 else plain.union(rational_ball(self.rate))
+        return plain if inner <= 0 else plain.union(rate)
 
     @property
     def symmetric(self) -> bool:
@@ -125,7 +126,7 @@ def poisson_subsampled(
     """The promise of a release that sees a Poisson sample, for records that appear or disappear.
 
     promise: of the release about its sample. rate: the probability of each record, in [0, 1]. Refused (`InvalidProblem`):
-    records that are replaced by others, whose samples differ in two independent choices: no such simple pair is proven for them.
+    records that are replaced by others: no such simple pair is proven for them.
     """
     if relation != "add_remove":
         raise InvalidProblem(

@@ -90,4 +90,5 @@ class Tails:
         return self.step * (self.masses.first + rung)
 
     def _rounded(self, value: arb) -> float:
-        return float_above_real(lambda: value) if self.masses.upward else float_below_real(lambda: value)
+        # The end of a ball is a number, which a float is next to; a wide ball is not.
+        return float_above_real(value.upper) if self.masses.upward else float_below_real(value.lower)

@@ -27,6 +27,7 @@ from solvers.exact.balls import exp_ball, float_above_real, normal_cdf, normal_q
 if TYPE_CHECKING:
     from flint import arb
 
+LARGE = 1 << 20  # an epsilon beyond which normal noise has no delta between the least float and 1 unless mu is above 1000
 LARGEST_GROUP = 100  # finding the corners takes 4 s at 100 and grows with the cube
 LARGEST_PURE_GROUP = 4096  # where they are known: a second for a thousand of them at a thousand places
 
@@ -117,7 +118,7 @@ class Tradeoff(Immutable, ABC):
     def delta_at(self, epsilon: object) -> float:
         """The least delta such that this promise implies (epsilon, delta), rounded up (Dong, Roth and Su 2022, Prop. 6)."""
         power = rational(epsilon, "epsilon")
-        return float_above_real(lambda: self.delta_ball(exp_ball(power)))
+        return min(1.0, float_above_real(lambda: self.delta_ball(exp_ball(power))))
 
     def fixed_point(self) -> arb:
         """The c with beta(c) = c (Lemma 36: f(1 - c) = c), as a ball."""
@@ -263,6 +264,14 @@ class Gaussian(Tradeoff):
         mu, epsilon = self.mu_ball(), slope.log()
         gap: arb = normal_cdf(mu / 2 - epsilon / mu) - slope * normal_cdf(-mu / 2 - epsilon / mu)
         return gap if gap.is_finite() else arb(0.5, 0.5)
+
+    def delta_at(self, epsilon: object) -> float:
+        power = rational(epsilon, "epsilon")
+        if self.trivial or power <= LARGE:
+            return super().delta_at(power)
+        # There delta is below every float, or mu is so large that `Phi(mu / 2 - epsilon / mu)` is hardly more than it.
+        deviations = float_above_real(lambda: self.mu_ball() / 2 - rational_ball(power) / self.mu_ball())
+        return float_above_real(lambda: normal_cdf(rational_ball(Fraction(min(64.0, max(-64.0, deviations))))))
 
     @property
     def trivial(self) -> bool:

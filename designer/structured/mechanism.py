@@ -245,11 +245,7 @@ class StructuredMechanism(Specified):
         if not isinstance(self.protection, Presence):
             row.require_fixed_rows(table, columns)
         released = self._released(lambda: tables_of_database(self.counted, rows))
-        stated = row.stated(self.guarantee)
-        if row.rows_per_entity is not None and isinstance(self.protection, Presence):
-            budget = float_above(row.rows_per_entity * Fraction(self.protection.epsilon))
-            stated = replace(stated, parameters={**stated.parameters, "budget_of_an_entity": budget})
-        return replace(released, guarantee=stated)
+        return replace(released, guarantee=self.guarantee_for(row), row=row)
 
     def release_records(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
@@ -281,8 +277,11 @@ class StructuredMechanism(Specified):
             announce(f"structured: counting records and drawing noise for {self.measured} coordinates")
         true = self._measured_of(count_tables())
         drawn = self._drawn(SystemEntropy())
-        noisy = tuple(stored(exact + noise) for exact, noise in zip(true, drawn, strict=True))
-        return StructuredRelease(self, noisy, self.guarantee, self.fingerprint)
+        return self.released([exact + noise for exact, noise in zip(true, drawn, strict=True)])
+
+    def released(self, noisy: Sequence[NDArray[Any]]) -> StructuredRelease:
+        """The release of noisy products, an array (p_1, ..., p_r) for every block."""
+        return StructuredRelease(self, tuple(map(stored, noisy)), self.guarantee, self.fingerprint)
 
     def _measured_of(self, tables: Tables) -> list[NDArray[Any]]:
         """`(M_1 x ... x M_d) x` of every block, exact; confidential."""
@@ -342,6 +341,14 @@ class StructuredMechanism(Specified):
             timing=TIMING,
             fingerprint=self.fingerprint,
         )
+
+    def guarantee_for(self, unit: RowUnit) -> Guarantee:
+        """The same for what one row is: an entity of k rows has k times the budget."""
+        stated = unit.stated(self.guarantee)
+        if unit.rows_per_entity is None or not isinstance(self.protection, Presence):
+            return stated
+        budget = float_above(unit.rows_per_entity * Fraction(self.protection.epsilon))
+        return replace(stated, parameters={**stated.parameters, "budget_of_an_entity": budget})
 
     def _parameters(self) -> dict[str, float | int | None]:
         worst, protection = self.privacy.worst_ratio, self.protection

@@ -6,13 +6,14 @@ docs/theory/structured.md, section 3.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.certified.guarantee import Guarantee
+from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
 from designer.structured.blocks import MeasuredProduct
 from designer.structured.described import Described
@@ -111,6 +112,7 @@ class StructuredRelease(StructuredAnswers):
 
     guarantee: Guarantee
     fingerprint: str
+    row: RowUnit | None = field(default=None, kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: the noisy integers of every block, from which anybody puts answers together; and the answers, by name,

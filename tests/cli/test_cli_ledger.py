@@ -68,12 +68,31 @@ def test_a_year_of_one_data_set(folder: Path, capsys: pytest.CaptureFixture[str]
     assert shown["datasets"][0]["left"]["pure"] == "1/4" and len(shown["entries"]) == 9
 
 
+def test_entries_and_releases_are_signed_and_verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("ada", "eve"):
+        assert run(capsys, "keys", "new", name)[0] == 0
+    created(capsys, "--epsilon", "1", "--publishes", PUBLIC, "--sign", "ada")
+    assert run(capsys, *RELEASE, "-o", "first.json", "--sign", "ada")[0] == 0
+    assert run(capsys, "verify", "spec.json", "first.json", "--signer", "ada.pub")[0] == 0
+    assert run(capsys, "verify", "l", "first.json", "--signer", "ada.pub")[0] == 0
+    code, out, _ = run(capsys, "ledger", "check", "l", "--release", "first.json", "--signer", "ada.pub", "--json")
+    assert code == 0 and list(json.loads(out)["signed"].values()) == [4]
+    code, _, err = run(capsys, "ledger", "check", "l", "--signer", "eve.pub")
+    assert code == 7 and "signature of entry 1 does not hold" in err
+    raised = ("ledger", "raise", "l", "--dataset", "people", "--epsilon", "2", "--reason", "more")
+    assert run(capsys, *raised, "--sign", "eve")[0] == 0
+    assert run(capsys, "ledger", "check", "l", "--signer", "ada.pub", "--signer", "eve.pub")[0] == 0
+    assert run(capsys, *raised)[0] == 0 and run(capsys, "ledger", "check", "l")[0] == 0
+    code, _, err = run(capsys, "verify", "l", "--signer", "ada.pub", "--signer", "eve.pub")
+    assert code == 7 and "entry 6 is not signed" in err
+
+
 def test_plans_and_totals_in_each_notion(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, total in {"a": ["--rho", "0.5"], "b": ["--epsilon", "1", "--delta", "1e-6"]}.items():
         assert run(capsys, "ledger", "create", "l", "--dataset", name, *total, "--allow-unprotected")[0] == 0
         plan = json.loads(run(capsys, "ledger", "plan", "spec.json", "--ledger", "l", "--dataset", name, "--json")[1])
         assert plan["refusal"] is None and plan["cost"]["epsilon"] == "1/4" and plan["left_after"]["gaussian"] is not None
-    assert plan["cost"]["delta"] == 0 and plan["cost"]["epsilon_at_delta"] == 0.25
+    assert plan["cost"]["delta"] == 0 and 0.2499 < plan["cost"]["epsilon_at_delta"] <= 0.25
     assert Ledger("l").datasets == ["a", "b"]
 
 
@@ -187,6 +206,6 @@ def test_tables_are_recorded_as_well(folder: Path, capsys: pytest.CaptureFixture
     given = ["release", "plan.json", "--table", "table.csv", "--ledger", "l", "--dataset", "people", "--json"]
     code, out, err = run(capsys, *given, "--entity", "person", "--rows-per-entity", "2")
     assert (code, err) == (0, "") and json.loads(out)["ledger"]["entry"] == 4
-    assert Ledger("l").dataset("people").account().spent.rho == 1  # two rows, four times 1 / (2 * 2)
+    assert Ledger("l").dataset("people").balance().spent.rho == 1  # two rows, four times 1 / (2 * 2)
     code, _, err = run(capsys, *given)
     assert code == 2 and "entities of column 'person'" in err and len(Ledger("l").entries()) == 4

@@ -17,7 +17,7 @@ import pytest
 
 from designer import DesignFailed, InvalidSpec, NotPrivate
 from designer.certified.specified import to_spec
-from designer.files.spec import FORMATS, _mechanism, _reading
+from designer.files.spec import FORMATS, _mechanism, reading
 from designer.lattice.mechanism import LatticeMechanism
 from designer.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.values.json_text import canonical
@@ -169,7 +169,7 @@ def refused_or_loaded(folder: Path, mutant: dict[str, Any]) -> Any:
     except (InvalidSpec, NotPrivate):
         pass
     try:
-        made = _reading("mechanism", lambda: _mechanism(mutant))
+        made = reading("mechanism", lambda: _mechanism(mutant))
     except (InvalidSpec, NotPrivate, RecursionError):
         return None
     return made if canonical(made.core()) == canonical(mutant["mechanism"]) else None

@@ -21,6 +21,7 @@ from designer import InvalidProblem, Problem, Workload, design, invariants, load
 from designer.composition.expense import expense_of, spent
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidLedger, OverTotal
+from designer.files.releases import verify_release
 from designer.ledger import Ledger, Recorded, Total, checked, place, store
 from designer.ledger.chain import output_hash
 from designer.ledger.check import require_recorded
@@ -65,7 +66,8 @@ def test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_h
     assert isinstance(made, Recorded) and made.fingerprint == pure().fingerprint and len(made.released.answers) == 3
     last = people.ledger.entries()[-1]
     assert made.ledger == {"id": people.ledger.id, "dataset": "people", "reservation": 3, "entry": 4, "head": last.hash}
-    assert last.content["output"] == output_hash(made.to_dict()) == output_hash(made.released.to_dict())
+    assert last.content["output"] == output_hash(made.to_dict())
+    assert "entry 4 of a ledger" in verify_release(pure(), made.to_dict()).to_text()
 
 
 def test_what_exceeds_the_total_is_refused_before_data_are_touched(tmp_path: Path) -> None:
@@ -102,7 +104,7 @@ def test_releases_are_made_as_long_as_they_add_up_within_the_total(
     expenses = [expense_of(mechanisms[k % len(mechanisms)]) for k in range(count + 1)]
     assert total.covers(spent(expenses[:count]).total) and not total.covers(spent(expenses).total)
     assert room is None or count == room
-    assert people.account().expenses == tuple(expenses[:count])
+    assert people.balance().expenses == tuple(expenses[:count])
     checked(people.ledger)
 
 
@@ -110,7 +112,7 @@ def test_a_release_that_fails_stays_spent(tmp_path: Path) -> None:
     people = stated(tmp_path / "l", Total(epsilon="0.25"))
     with pytest.raises(InvalidProblem):
         people.release(pure(), ["no", "counts", "here"])
-    assert kinds(people.ledger)[2:] == ["reserved", "abandoned"] and people.account().reserves[0].state == "abandoned"
+    assert kinds(people.ledger)[2:] == ["reserved", "abandoned"] and people.balance().reserves[0].state == "abandoned"
     with pytest.raises(OverTotal):
         people.release(pure(), [5, 6, 7])
 
@@ -118,7 +120,7 @@ def test_a_release_that_fails_stays_spent(tmp_path: Path) -> None:
 def test_a_reservation_that_was_interrupted_stays_spent(tmp_path: Path) -> None:
     people = stated(tmp_path / "l", Total(epsilon="0.25"))
     reserved_only(people, pure())
-    assert checked(people.ledger).open == (3,) and people.account().spent.epsilon == Fraction(1, 4)
+    assert checked(people.ledger).open == (3,) and people.balance().spent.epsilon == Fraction(1, 4)
     with pytest.raises(OverTotal):
         people.release(pure(), [5, 6, 7])
 
@@ -160,12 +162,12 @@ def test_what_stays_unprotected_must_have_been_allowed(tmp_path: Path) -> None:
         data = Watched([5, 6, 7], ledger)
         with pytest.raises(OverTotal) as refused:
             people.release(mechanism, data)
-        new = set(mechanism.guarantee.unprotected) - set(people.account().terms.publishes or ())
+        new = set(mechanism.guarantee.unprotected) - set(people.balance().allowance.publishes or ())
         assert data.kinds == [] and new and all(repr(line) in str(refused.value) for line in new)
         people.raise_total(Total(epsilon=10), "allowed", publishes=mechanism.guarantee.unprotected)
         people.release(mechanism, [5, 6, 7])
     ledger.state("open", Total(epsilon=10), publishes=None).release(kept, [5, 6, 7])
-    assert people.account().terms.publishes == tuple(
+    assert people.balance().allowance.publishes == tuple(
         dict.fromkeys((*pure().guarantee.unprotected, *kept.guarantee.unprotected))
     )
 
@@ -178,7 +180,7 @@ def test_data_sets_of_one_file_have_totals_of_their_own(tmp_path: Path) -> None:
     ledger.dataset("b").release(normal(), [5, 6, 7])
     with pytest.raises(OverTotal):
         ledger.dataset("a").release(pure(), [5, 6, 7])
-    assert ledger.datasets == ["a", "b"] and len(ledger.dataset("b").account().reserves) == 1
+    assert ledger.datasets == ["a", "b"] and len(ledger.dataset("b").balance().reserves) == 1
     with pytest.raises(InvalidProblem, match="is stated"):
         ledger.state("a", Total(epsilon=1))
     with pytest.raises(InvalidProblem, match="has no 'c'"):
@@ -207,7 +209,7 @@ def test_entities_and_single_rows_are_not_added_up(tmp_path: Path) -> None:
     households = RowUnit(entity="household", rows_per_entity=3)
     with people.reserve(mechanism, households) as reservation:
         reservation.record({})
-    assert people.account().expenses[0].rho == 9 * expense_of(mechanism).rho
+    assert people.balance().expenses[0].rho == 9 * expense_of(mechanism).rho
     with pytest.raises(InvalidProblem, match=r"entities of column 'household'; this release protects single rows"):
         people.release(mechanism, {"sex": ["F"]})
     more = people.forecast(mechanism, RowUnit(entity="household", rows_per_entity=2))
@@ -220,8 +222,8 @@ def test_a_plan_is_what_the_release_then_costs(tmp_path: Path) -> None:
     planned = people.forecast(pure())
     assert kinds(people.ledger) == ["opened", "stated"]
     people.release(pure(), [5, 6, 7])
-    assert planned.after is not None and planned.after.total == people.account().spent.total
-    assert people.account().total.left(people.account().spent.total)["pure"] == Fraction(3, 4)
+    assert planned.after is not None and planned.after.total == people.balance().spent.total
+    assert people.balance().total.left(people.balance().spent.total)["pure"] == Fraction(3, 4)
 
 
 # The file -----------------------------------------------------------------------------------------------------------------
@@ -269,7 +271,7 @@ def test_a_ledger_that_was_moved_during_a_release_stops_it(tmp_path: Path) -> No
         os.rename(tmp_path / "l", tmp_path / "moved")
         reservation.record({})
     moved = Ledger(tmp_path / "moved")
-    assert moved.dataset("people").account().spent.epsilon == Fraction(1, 4) and not (tmp_path / "l").exists()
+    assert moved.dataset("people").balance().spent.epsilon == Fraction(1, 4) and not (tmp_path / "l").exists()
 
 
 def test_a_symbolic_link_is_the_same_ledger_and_a_hard_link_is_refused(tmp_path: Path) -> None:
@@ -373,7 +375,7 @@ def test_a_ledger_that_another_process_holds_is_waited_for_and_then_refused(tmp_
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(InvalidProblem, match=r"busy: another process has held it for more than 0.05 seconds"):
             hurried.release(pure(), [5, 6, 7])
-        assert len(hurried.account().reserves) == 0  # reading goes on
+        assert len(hurried.balance().reserves) == 0  # reading goes on
         threading.Timer(0.2, lambda: other.execute("ROLLBACK")).start()
         people.release(pure(), [5, 6, 7])
     assert kinds(people.ledger) == ["opened", "stated", "reserved", "released"]
@@ -428,7 +430,7 @@ def test_names_stay_within_their_line(tmp_path: Path) -> None:
 def test_a_mechanism_that_was_saved_is_charged_as_the_one_that_was_designed(tmp_path: Path) -> None:
     people = stated(tmp_path / "l")
     people.release(load(pure().save(tmp_path / "spec.json")), [5, 6, 7])
-    assert people.account().expenses == (expense_of(pure()),)
+    assert people.balance().expenses == (expense_of(pure()),)
 
 
 class Stamp:

@@ -41,7 +41,7 @@ MUTANTS = (
         "            if len(entries) < place.number or entries[place.number - 1].hash != place.hash:\n",
         "            if len(entries) < place.number:\n",
         "a ledger that was exchanged during a release records it",
-        ("tests/ledger/test_totals.py",),
+        ("tests/ledger/test_covered_totals.py",),
     ),
     Mutant(
         "designer/ledger/ledger.py",
@@ -97,7 +97,7 @@ MUTANTS = (
         "            if end and not terms.total.covers(spent(self.expenses[:end]).total):\n",
         "            if end and not terms.total.covers(spent(self.expenses[:1]).total):\n",
         "a check looks at the first expense alone",
-        ("tests/ledger/test_totals.py",),
+        ("tests/ledger/test_covered_totals.py",),
     ),
     Mutant(
         "designer/ledger/chain.py",
@@ -198,7 +198,7 @@ MUTANTS = (
         "            return spent.rho\n",
         "            return spent.approximate_rho[0] if spent.approximate_rho else None\n",
         "the delta beside a rho is forgotten",
-        ("tests/ledger/test_totals.py",),
+        ("tests/ledger/test_covered_totals.py",),
     ),
     Mutant(
         "designer/ledger/totals.py",

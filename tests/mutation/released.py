@@ -136,8 +136,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/additive/mechanism.py",
-        "noisy = [int(a) + int(z) for a, z in zip(exact, noise, strict=True)]",
-        "noisy = [int(a) + abs(int(z)) for a, z in zip(exact, noise, strict=True)]",
+        "return self.released([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])",
+        "return self.released([int(a) + abs(int(z)) for a, z in zip(exact, noise, strict=True)])",
         "noise only adds",
         ("tests/throughout/test_release_laws.py::test_additive_noise",),
     ),

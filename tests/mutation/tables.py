@@ -28,8 +28,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/tables/run.py",
-        "integers = tuple(map(operator.add, exact, noise))",
-        "integers = tuple(exact)",
+        "return answer_of(query, keys, tuple(map(operator.add, exact, noise)))",
+        "return answer_of(query, keys, tuple(exact))",
         "sums and counts get no noise",
         ("tests/tables/test_table_plan.py::test_release_answers_listed_groups_and_found_ones",),
     ),
@@ -191,8 +191,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/tables/plan.py",
-        "        return TableRelease(answers, self.guarantee_for(row), self.fingerprint)",
-        "        return TableRelease(answers, self.guarantee, self.fingerprint)",
+        "        return TableRelease(answers, self.guarantee_for(row), self.fingerprint, row=row)",
+        "        return TableRelease(answers, self.guarantee, self.fingerprint, row=row)",
         "the unit of rows is ignored in the guarantee",
         ("tests/engines/test_row_unit.py::test_row_wise_views_of_one_table_are_released",),
     ),

@@ -1,4 +1,4 @@
-"""What the entries of a ledger say of one data set: its terms, what was reserved, and what one more release would do."""
+"""What the entries of a ledger say of one data set: its allowance, what was reserved, and what one more release would do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from designer.composition.expense import Expense, Spent, spent
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidLedger, InvalidProblem, InvalidSpec, OverTotal
 from designer.ledger.chain import Entry
-from designer.ledger.entries import Terms
+from designer.ledger.entries import Allowance
 from designer.ledger.totals import Total, decimal_text
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
@@ -43,37 +43,37 @@ class Reserve(Immutable):
 
 
 @dataclass(frozen=True)
-class Account(Immutable):
-    """One data set of a ledger. history: every terms it had, each with the number of reserves that were made before."""
+class Balance(Immutable):
+    """One data set of a ledger. history: every allowance it had, each with the number of reserves that were made before."""
 
     name: str
-    history: tuple[tuple[int, Terms], ...]
+    history: tuple[tuple[int, Allowance], ...]
     reserves: tuple[Reserve, ...]
 
     @classmethod
-    def of(cls, entries: Sequence[Entry], name: str) -> Account:
-        """The account of a data set; `InvalidProblem` where the ledger has none of that name."""
+    def of(cls, entries: Sequence[Entry], name: str) -> Balance:
+        """The balance of a data set; `InvalidProblem` where the ledger has none of that name."""
         own = [entry for entry in entries if entry.content.get("dataset") == name]
         if not own:
             raise InvalidProblem(
                 f"dataset: the ledger has no {shown(name)}; it has {shown(datasets(entries))}. State it first (create)."
             )
         try:
-            return _account(name, own)
+            return _balance(name, own)
         except (InvalidProblem, InvalidSpec, TypeError, ValueError, KeyError) as error:
             if isinstance(error, InvalidLedger):
                 raise
             raise InvalidLedger(f"ledger: entries about {shown(name)} were not written by this program ({error}).") from None
 
     @property
-    def terms(self) -> Terms:
+    def allowance(self) -> Allowance:
         """Those that hold now."""
         return self.history[-1][1]
 
     @property
     def total(self) -> Total:
         """The total that holds now."""
-        return self.terms.total
+        return self.allowance.total
 
     @property
     def expenses(self) -> tuple[Expense, ...]:
@@ -103,8 +103,8 @@ class Account(Immutable):
             raise OverTotal(f"dataset: {shown(self.name)} {_excess(self.total, after)}")
 
     def unprotected_beyond(self, after: Spent) -> tuple[str, ...]:
-        """What the terms do not allow to be unprotected."""
-        allowed = self.terms.publishes
+        """What the allowance does not let be unprotected."""
+        allowed = self.allowance.publishes
         return () if allowed is None else tuple(line for line in after.unprotected if line not in allowed)
 
     def _require_same_rows(self, row: RowUnit) -> None:
@@ -115,21 +115,21 @@ class Account(Immutable):
             raise InvalidProblem(OTHER_ROWS.format(name=shown(self.name), before=_rows(before), now=_rows(row)))
 
     def require_kept(self) -> None:
-        """`InvalidLedger` where what was reserved under some terms is more than they covered."""
+        """`InvalidLedger` where what was reserved under an allowance is more than it covered."""
         ends = [count for count, _ in self.history[1:]] + [len(self.reserves)]
-        for (_, terms), end in zip(self.history, ends, strict=True):
-            if end and not terms.total.covers(spent(self.expenses[:end]).total):
+        for (_, allowance), end in zip(self.history, ends, strict=True):
+            if end and not allowance.total.covers(spent(self.expenses[:end]).total):
                 raise InvalidLedger(
                     f"ledger: the expenses of {shown(self.name)} up to entry {self.reserves[end - 1].entry.number} exceed the "
-                    f"total that was stated then, {terms.total.to_text()}: they were not recorded by this program."
+                    f"total that was stated then, {allowance.total.to_text()}: they were not recorded by this program."
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: terms, what is spent, what is left, the state of every reserve."""
+        """Plain data: allowance, what is spent, what is left, the state of every reserve."""
         return {
             "dataset": self.name,
-            **self.terms.to_dict(),
-            "content": self.terms.content,
+            **self.allowance.to_dict(),
+            "content": self.allowance.content,
             "spent": figures(self.spent, self.total),
             "left": {
                 notion: None if value is None else str(value) for notion, value in self.total.left(self.spent.total).items()
@@ -159,21 +159,21 @@ def figures(cost: Spent, total: Total) -> dict[str, Any]:
     }
 
 
-def _account(name: str, own: Sequence[Entry]) -> Account:
-    history: list[tuple[int, Terms]] = []
+def _balance(name: str, own: Sequence[Entry]) -> Balance:
+    history: list[tuple[int, Allowance]] = []
     reserves: dict[int, Reserve] = {}
     for entry in own:
         content = entry.content
         if entry.kind in ("stated", "raised"):
             kept = content["content"] if entry.kind == "stated" else history[-1][1].content if history else None
-            history.append((len(reserves), Terms.from_dict(content, kept)))
+            history.append((len(reserves), Allowance.from_dict(content, kept)))
         elif entry.kind == "reserved":
             reserves[entry.number] = Reserve(entry, Expense.from_dict(content["expense"]))
         else:
             _end(reserves, entry)
     if own[0].kind != "stated" or sum(entry.kind == "stated" for entry in own) != 1:
         raise InvalidLedger(f"ledger: {shown(name)} is not stated once, before anything else is said of it.")
-    return Account(name, tuple(history), tuple(reserves.values()))
+    return Balance(name, tuple(history), tuple(reserves.values()))
 
 
 def _end(reserves: dict[int, Reserve], entry: Entry) -> None:
