@@ -61,7 +61,7 @@ def test_expenses_beyond_the_total_are_found_whoever_wrote_them(tmp_path: Path) 
     entry = entry_reserved("people", expense_of(made), made.guarantee, RowUnit())
     for _ in range(2):
         people.ledger.append(lambda entries: [entry])
-    assert checked(people.ledger).accounts[0].spent.epsilon == Fraction(1, 2)
+    assert checked(people.ledger).balances[0].spent.epsilon == Fraction(1, 2)
     people.ledger.append(lambda entries: [entry])
     with pytest.raises(InvalidLedger, match="exceed the total"):
         checked(people.ledger)

@@ -1,0 +1,71 @@
+"""Breaks of releases as files and of signatures: what was altered, is of another spec or of another key, and passes."""
+
+from __future__ import annotations
+
+from tests.mutation.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "designer/files/releases.py",
+        '    if given["seal"] != seal(given):\n',
+        '    if len(given["seal"]) != 64:\n',
+        "the seal of a release is not compared",
+        ("tests/files/test_releases.py::test_every_alteration_is_found_by_the_seal",),
+    ),
+    Mutant(
+        "designer/files/releases.py",
+        '    if (given["fingerprint"], given["spec"]["format"]) != (mechanism.fingerprint, mechanism.format):\n',
+        '    if given["spec"]["format"] != mechanism.format:\n',
+        "a release passes for one of another spec",
+        ("tests/files/test_releases.py::test_no_release_passes_for_one_of_another_spec",),
+    ),
+    Mutant(
+        "designer/files/releases.py",
+        "    _compare(given, _proven(mechanism, given, rebuilt))\n",
+        "",
+        "what a release says is not compared with its spec",
+        ("tests/files/test_releases.py::test_a_forger_with_a_fresh_seal_is_found_out_unless_the_mechanism_could_have_made_it",),
+    ),
+    Mutant(
+        "designer/files/releases.py",
+        "    if released.fingerprint != mechanism.fingerprint:\n",
+        "    if False:\n",
+        "a release is written for a mechanism that did not make it",
+        ("tests/files/test_releases.py::test_a_release_of_another_mechanism_is_not_written",),
+    ),
+    Mutant(
+        "designer/files/releases.py",
+        '    if not is_utc_text(given["time"]):\n',
+        "    if False:\n",
+        "the time of a release may be anything",
+        ("tests/files/test_releases.py::test_times_that_are_none_are_refused",),
+    ),
+    Mutant(
+        "designer/files/signatures.py",
+        'OF_ENTRIES = b"dp-designer ledger entry, version 1\\n"',
+        'OF_ENTRIES = b"dp-designer signature, version 1\\n"',
+        "a signature of a file passes for one of an entry",
+        ("tests/files/test_signatures.py::test_signatures_of_files_and_of_entries_are_none_of_each_other",),
+    ),
+    Mutant(
+        "designer/files/signatures.py",
+        '    if signature["kind"] != kind:\n',
+        "    if False:\n",
+        "a signature of a spec passes for one of a release",
+        ("tests/files/test_signatures.py::test_a_signature_of_another_key_file_or_kind_is_refused",),
+    ),
+    Mutant(
+        "designer/files/signatures.py",
+        "return hashlib.sha256(canonical_text(dict(content))).hexdigest()",
+        "return hashlib.sha256(canonical_text(sorted(content))).hexdigest()",
+        "what is signed is the keys of a file, not what they hold",
+        ("tests/files/test_signatures.py::test_the_form_of_a_file_does_not_matter_but_its_content_does",),
+    ),
+    Mutant(
+        "designer/files/signatures.py",
+        "& 0o077:",
+        "& 0o007:",
+        "a private key may be read by a group",
+        ("tests/files/test_signatures.py::test_a_private_key_is_its_owners_alone",),
+    ),
+)
