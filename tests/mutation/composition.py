@@ -62,7 +62,7 @@ MUTANTS = (
         "return own + Fraction(self.epsilon_of(self.total, delta - spent))",
         "return own + Fraction(self.epsilon_of(self.total, delta))",
         "the delta is spent twice",
-        ("tests/composition/test_expense.py",),
+        ("tests/composition/test_rounds.py::test_a_delta_that_one_release_spends_is_not_there_for_another",),
     ),
     Mutant(
         "designer/composition/costs.py",
