@@ -9,6 +9,7 @@ from typing import Any
 
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified, to_spec
+from designer.cli.deep_verification import add_deep_options, deep_lines
 from designer.cli.ledger_commands import add_check_options, check_ledger
 from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
 from designer.cli.signing_commands import add_signer_options, asked_signer
@@ -35,6 +36,7 @@ def add_spec_commands(commands: Commands) -> None:
     made.add_argument("release", type=Path, nargs="?", help="a release (JSON), to be checked against the spec, or the ledger")
     add_signer_options(made)
     add_check_options(made)
+    add_deep_options(made)
     made = commands.add("report", _report, "write a spec as a page to read (Markdown)", SPEC)
     add_output(made, "-o", "save the page instead of printing it")
     made = commands.add("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
@@ -51,7 +53,8 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     data = {**asdict(mechanism.privacy), **_deltas(mechanism), "fingerprint": mechanism.fingerprint, **caution_data(mechanism)}
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
     lines = [*cautions(mechanism), f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"]
-    return "\n".join([*lines, *_signer_line(signer)]), {**data, **_signer_data(signer)}
+    deep_text, deep_data = deep_lines(mechanism, options)
+    return "\n".join([*lines, *_signer_line(signer)]) + deep_text, {**data, **_signer_data(signer), **deep_data}
 
 
 def _verify_release(options: argparse.Namespace) -> tuple[str, Any]:

@@ -75,14 +75,18 @@ class ResidualNoise:
         start = 0
         while start < len(sizes):
             stop = max(start + 1, int(np.searchsorted(np.cumsum(sizes[start:]), BLOCK, side="right")) + start)
-            flat = self._draw_block(range(start, stop), entropy)
+            flat = self._draw_block(range(start, stop), 1, entropy)[0]
             for k, piece in zip(range(start, stop), np.split(flat, np.cumsum(sizes[start : stop - 1])), strict=True):
                 yield piece.reshape([n - 1 for n in self.shapes[k]])
             start = stop
 
-    def _draw_block(self, block: range, entropy: Entropy) -> NDArray[np.int64]:
-        """The noise of a range of residuals end to end. Coordinates of one variance share one sampler plan,
-        whose making costs more than a draw.
+    def draw_flat(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """`size` draws of the noise of all residuals end to end, (size, coordinates), for few of them."""
+        return self._draw_block(range(len(self.shapes)), size, entropy)
+
+    def _draw_block(self, block: range, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """The noise of a range of residuals end to end, (size, coordinates). Coordinates of one variance share one sampler
+        plan, whose making costs more than a draw.
 
         Variances that occur equally often are drawn by one vector sampler, as often as they occur: nothing is drawn in vain.
         """
@@ -91,7 +95,7 @@ class ResidualNoise:
         precision, levels = np.unique(self.precisions[owners], return_inverse=True)
         norm, kinds = np.unique(norms, return_inverse=True)
         laws, inverse, counts = np.unique(levels * len(norm) + kinds, return_inverse=True, return_counts=True)
-        drawn = np.zeros(len(norms), dtype=np.int64)
+        drawn = np.zeros((size, len(norms)), dtype=np.int64)
         order = np.argsort(inverse, kind="stable")
         starts = np.cumsum(counts) - counts
         noisy = np.isfinite(precision[laws // len(norm)])
@@ -99,7 +103,8 @@ class ResidualNoise:
             chosen = np.flatnonzero((counts == times) & noisy)
             variances = [_variance(int(norm[law % len(norm)]), float(precision[law // len(norm)])) for law in laws[chosen]]
             places = order[starts[chosen] + np.arange(times)[:, None]]
-            drawn[places] = DiscreteGaussian(variances).draw(int(times), entropy)
+            values = DiscreteGaussian(variances).draw(size * int(times), entropy)
+            drawn[:, places] = values.reshape(size, int(times), len(chosen))
         return drawn
 
 

@@ -26,6 +26,7 @@ from designer.marginals.draws import stored
 from designer.marginals.subsets import Subsets
 from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database, tables_of_histogram
 from designer.progress import announce, track
+from designer.question.histogram import Universe
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
@@ -253,6 +254,11 @@ class StructuredMechanism(Specified):
         """See `release_database`."""
         return self.release_database(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
 
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by; of small domains."""
+        return Universe(self.workload.domain.elements, self.workload.domain.keys)
+
     def release_counts(self, histogram: object) -> StructuredRelease:
         """The same of counts of all combinations of values, of domains that are small enough to list them: an array in the
         order of `Domain.elements`, or counts by name."""
@@ -295,12 +301,16 @@ class StructuredMechanism(Specified):
 
     def _drawn(self, entropy: Entropy) -> list[NDArray[np.int64]]:
         """One draw of every block's noise, in order."""
+        return [drawn[0] for drawn in self.draw_blocks(1, entropy)]
+
+    def draw_blocks(self, size: int, entropy: Entropy) -> list[NDArray[np.int64]]:
+        """`size` draws of every block's noise, in order: (size, p_1, ..., p_r) each."""
         drawn = []
         for block in track(self.blocks, "drawing noise"):
             shape = tuple(len(self.matrices[axis][block.parts[axis]].rows) for axis in sorted(block.parts))
             strength = Fraction(block.strength)
             law = DiscreteLaplace([strength]) if self.noise == "laplace" else DiscreteGaussian([1 / strength])
-            drawn.append(law.draw(math.prod(shape), entropy).reshape(shape))
+            drawn.append(law.draw(size * math.prod(shape), entropy).reshape(size, *shape))
         return drawn
 
     def sample_noise(self, seed: int | None = None) -> SimulatedAnswers:

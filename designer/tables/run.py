@@ -54,11 +54,19 @@ def _selected(level: Groups, exact: Numbers, entropy: Entropy) -> tuple[Labels, 
 
 
 def _noisy(query: Aggregated, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> Answer:
+    return answer_of(query, keys, noisy_integers(query, keys, exact, entropy))
+
+
+def noisy_integers(query: Aggregated, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
+    """The noisy integers of one query, in its own steps: the part of a run that draws, for numbers of groups that are given.
+
+    exact: one number for each of the keys; confidential where they come from records.
+    """
     if isinstance(query, OtherNoise):
-        return answer_of(query, keys, query.noisy(exact, entropy))
+        return query.noisy(exact, entropy)
     assert isinstance(query, Additive)
     noise = _draws(DiscreteGaussian(query.grid_variances(keys)), len(keys), entropy) if keys else []
-    return answer_of(query, keys, tuple(map(operator.add, exact, noise)))
+    return tuple(map(operator.add, exact, noise))
 
 
 def answer_of(query: Aggregated, keys: tuple[Labels, ...], integers: tuple[int, ...]) -> Answer:

@@ -1,0 +1,220 @@
+"""Choices among candidates: their law by its definition for public data, and what neighbours' laws differ by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from designer.audit.tally import Columns, Source
+from designer.errors import InvalidProblem
+from designer.selection.mechanism import Selection
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.small_databases import SmallDB
+from designer.values.arrays import Floats
+
+NODES = 96  # of Gauss and Legendre: exact for polynomials of degree 191
+MOST_NAMED = 40
+SIZES = (0, 1, 2, 3, 6, 10, 30, 100, 300, 1000, 10_000)
+
+
+def choice_law(name: str, gains: Floats) -> Floats:
+    """The probabilities of candidates whose rates times scores are `gains`, (R,): by the formula of the exponential mechanism,
+    or of permute-and-flip, `q_r` times the integral over t from 0 to 1 of the product over the others of `1 - t q_s`."""
+    q = np.exp(gains - gains.max())
+    if name == "exponential":
+        return np.asarray(q / q.sum())
+    t, weights = _nodes()
+    left = 1 - np.multiply.outer(t, q)
+    whole = np.log(np.maximum(left, 1e-300)).sum(axis=1)
+    return np.asarray(q * (weights[:, None] * np.exp(whole[:, None] - np.log(np.maximum(left, 1e-300)))).sum(axis=0))
+
+
+@cache
+def _nodes() -> tuple[Floats, Floats]:
+    """Of Gauss and Legendre, on [0, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    return (nodes + 1) / 2, weights / 2
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceWatch:
+    """Draws are indices of candidates whose law is known."""
+
+    name: str
+    gains: Floats
+
+    def columns(self, draws: Any) -> Columns:
+        """How often each candidate is chosen, the mean gain, and products of gains in a row."""
+        chances = choice_law(self.name, self.gains)
+        named = np.argsort(-chances)[:MOST_NAMED]
+        hits = (draws[:, None] == named) - chances[named]
+        centred = self.gains - float(chances @ self.gains)
+        gain = centred[draws]
+        row = np.zeros_like(gain)
+        row[:-1] = gain[:-1] * gain[1:]
+        spread = float(np.sqrt(chances @ centred**2))
+        known = np.array([*np.sqrt(chances[named] * (1 - chances[named])), spread, spread**2])
+        names = (*(f"choice of {k}" for k in named.tolist()), "scale", "in a row: scale")
+        return Columns(names, np.column_stack([hits, gain, row]), known)
+
+    def effects(self, pilot: Any, sees: float) -> Mapping[str, float]:
+        """A rate that is wrong moves the mean gain."""
+        wrong = choice_law(self.name, self.gains * (1 + sees))
+        return {"scale": abs(float((wrong - choice_law(self.name, self.gains)) @ self.gains))}
+
+
+def selection_source(made: Selection, seed: int | None) -> Source | None:
+    """Choices for the public counts that tell most of the rate, of a few; None where none tells anything."""
+    found = _telling_counts(made)
+    if found is None:
+        return None
+    x, gains = found
+    seeds = iter(range(seed, 10**9)) if seed is not None else None
+    law = f"the {made.law} law of {len(gains)} candidates at public counts, by its definition"
+
+    def draw(size: int) -> Any:
+        return made.simulate(x, size, None if seeds is None else next(seeds)).indices
+
+    return Source("choice", law, draw, lambda pilot: ChoiceWatch(made.law, gains))
+
+
+def _telling_counts(made: Selection) -> tuple[Any, Floats] | None:
+    """Of counts of one or two elements those at which the gain varies most."""
+    best: tuple[float, Any, Floats] = (1e-9, None, np.zeros(0))
+    for x in few_counts(made.score.size):
+        try:
+            gains = selection_gains(made, x)
+        except (InvalidProblem, ValueError, OverflowError):
+            continue
+        chances = choice_law(made.law, gains)
+        told = float(chances @ gains**2 - (chances @ gains) ** 2)
+        best = max(best, (told, x, gains), key=lambda entry: entry[0])
+    return None if best[1] is None else (best[1], best[2])
+
+
+def few_counts(size: int) -> Iterator[list[int]]:
+    """Counts of one element, or of two."""
+    for element in range(min(size, 8)):
+        for many in SIZES:
+            for rest in (0, 1, many):
+                x = [0] * size
+                x[element] = many
+                x[(element + 1) % size] += rest
+                yield x
+
+
+def selection_gains(made: Selection, x: Sequence[int]) -> Floats:
+    """Rate times score of each candidate."""
+    scores, step = made.score.exact(np.array(x, dtype=np.int64))
+    top = max(scores)
+    return np.array([float(made.rate) * float((s - top) * step) for s in scores])
+
+
+def gains_of_databases(made: SmallDB, x: Sequence[int]) -> Floats:
+    """Minus the largest error of each candidate, at its rate: `1 / (2 c)` for every unit of an answer."""
+    exact = made.queries.integers.astype(object) @ np.array(x, dtype=object)
+    errors = np.abs(made.candidates.answers.astype(object) * made.records - exact * made.size).max(axis=1)
+    rate = float(made.queries.rate * made.queries.step) / (2 * made.size)
+    return np.array([-rate * float(error) for error in errors])
+
+
+def small_db_source(made: SmallDB) -> Source:
+    """Releases of public counts, told apart by their answers; the law by the errors of all candidates."""
+    x = [made.records, *[0] * (made.queries.values.shape[1] - 1)]
+    rows, gains = made.candidates.answers, gains_of_databases(made, x)
+    place = {tuple(row): k for k, row in enumerate(rows.tolist())}
+    unit = float(made.queries.step) * made.records / made.size
+
+    def chosen() -> int:
+        return place[tuple(np.rint(made.release(x).answers / unit).astype(np.int64).tolist())]
+
+    def draw(size: int) -> Any:
+        return np.array([chosen() for _ in range(size)])
+
+    law = f"the {made.selection} law of {len(gains)} candidates at public counts, by its definition"
+    return Source("choice", law, draw, lambda pilot: ChoiceWatch(made.selection, gains), width=2**11)
+
+
+@dataclass(frozen=True, eq=False)
+class RoundsWatch:
+    """Draws are rows of one release each: the gain of every round's choice less its mean, its variance, and what moves it when
+    rates are wrong; the score of every round's measurement."""
+
+    shares: int
+
+    def columns(self, draws: Any) -> Columns:
+        """Sums over rounds, which are martingales, round by round for the first few, and products in a row."""
+        gain, size, sign = draws[:, :, 0], draws[:, :, 1], draws[:, :, 2]
+        sums = np.column_stack([gain.sum(axis=1), size.sum(axis=1), sign.sum(axis=1)])
+        few = min(self.shares, 4)
+        row = np.zeros((len(draws), 2))
+        row[:-1] = sums[:-1, :2] * sums[1:, :2]
+        values = np.hstack([sums, gain[:, :few], size[:, :few], sign[:, :few], (gain * size).sum(axis=1, keepdims=True), row])
+        kinds = ["scale of choices", "scale of measurements", "sign of measurements"]
+        kinds += [f"{kind} {t + 1}" for kind in ("choice", "measurement", "sign") for t in range(few)]
+        return Columns((*kinds, "choice and measurement", "in a row: choices", "in a row: measurements"), values)
+
+    def effects(self, pilot: Any, sees: float) -> Mapping[str, float]:
+        """The rates of all choices, or of all measurements."""
+        return {
+            "scale of choices": sees * float(pilot[:, :, 3].sum(axis=1).mean()),
+            "scale of measurements": sees * float(pilot[:, :, 4].sum(axis=1).mean()),
+        }
+
+
+def mwem_source(made: MWEM) -> Source:
+    """Releases of public counts, their rounds followed by the formulas of the mechanism."""
+    x = np.zeros(made.queries.values.shape[1], dtype=np.int64)
+    x[0] = made.records
+    exact = made.queries.values @ x.astype(np.float64)
+
+    def draw(size: int) -> Any:
+        return np.array([_followed(made, exact, made.release(x).rounds) for _ in range(size)])
+
+    law = (
+        f"{made.rounds} rounds at public counts: choices by the {made.selection} law of errors, measurements by the Laplace law"
+    )
+    return Source("rounds", law, draw, lambda pilot: RoundsWatch(made.rounds), width=2**11)
+
+
+def _followed(made: MWEM, exact: Floats, rounds: Sequence[Any]) -> Floats:
+    """For each round the centred gain of the choice, the centred size and the sign of the measurement, the variance of the
+    gain, and what a wrong rate moves the size by."""
+    q = made.queries
+    step, logs, found = float(q.step), np.zeros(q.values.shape[1]), []
+    for (choice, measure), done in zip(made.shares, rounds, strict=True):
+        weights = np.exp(logs - logs.max())
+        answers = np.rint(q.values @ (weights / weights.sum()) * made.records / step) * step
+        gains = np.abs(exact - answers) * float(choice) * float(q.rate) / 2
+        chances = choice_law(made.selection, gains)
+        mean = float(chances @ gains)
+        variance = float(chances @ gains**2) - mean**2
+        found.append([gains[done.query] - mean, *_measured(made, measure, exact, done), variance, 0.0])
+        found[-1][4] = _moved(made, measure, done.query)
+        row = q.values[done.query]
+        logs = logs + made.rate * (done.measurement / made.records - float(row @ (weights / weights.sum()))) * row
+    return np.array(found)
+
+
+def _measured(made: MWEM, share: Any, exact: Floats, done: Any) -> tuple[float, float]:
+    """`rate |z|` less its mean, and the sign of z; zeros for a query that is measured exactly."""
+    weight = float(made.queries.weights[done.query])
+    if np.isinf(weight):
+        return 0.0, 0.0
+    step = float(made.queries.step)
+    rate = float(share) * weight * step
+    z = (done.measurement - exact[done.query]) / step
+    return rate * abs(z) - rate / np.sinh(rate), float(np.sign(z))
+
+
+def _moved(made: MWEM, share: Any, query: int) -> float:
+    """`d E|rate z| / d log(scale)`, rates fixed."""
+    weight = float(made.queries.weights[query])
+    if np.isinf(weight):
+        return 0.0
+    rate = float(share) * weight * float(made.queries.step)
+    return float(rate**2 * np.cosh(rate) / np.sinh(rate) ** 2)

@@ -1,0 +1,272 @@
+"""Laws written out: a coarse instance of the same kind, its output distribution against the claim, and its own sampler."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.additive.grid import Grid
+from designer.additive.mechanism import AdditiveMechanism
+from designer.additive.noise import noise_for
+from designer.audit.noise_sources import additive_law, lattice_law
+from designer.audit.stated_law import Integers
+from designer.audit.verdict import Finding, not_looked_at, proven, tested
+from designer.certified.bundle_norm import BundleNorm
+from designer.certified.capped_norm import CappedNorm
+from designer.certified.norms import Gauge, Norm
+from designer.errors import InvalidProblem
+from designer.lattice.mechanism import LatticeMechanism
+from designer.sampling.entropy import Entropy
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.values.arrays import Floats
+
+SUBJECT = "coarse instance"
+DEEP = 40.0
+MOST_POINTS = 2**21
+DRAWS = 100_000
+LEAST_EXPECTED = 25.0
+SHIFTS = 2  # steps in each coordinate
+ORDERS = (1.25, 2.0, 8.0)
+FALSE_ALARM = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenOut:
+    """A law on a box of coordinates: points (P, m), their probabilities, and how long a shift by whole coordinates is."""
+
+    words: str
+    points: Integers
+    chances: Floats
+    length: Callable[[Floats], Floats]  # of coordinates (n, m): the claimed loss, or length
+    falloff: str
+    draw: Callable[[int], Integers]  # coordinates
+
+
+def coarse_findings(made: Any, entropy: Entropy) -> list[Finding]:
+    """The two lines about a coarse instance: neighbours' laws against the claim, and draws against the law."""
+    try:
+        law = _written_out(made, entropy)
+    except (InvalidProblem, ValueError, OverflowError, np.linalg.LinAlgError) as refusal:
+        return [not_looked_at(SUBJECT, f"none of few outputs is made: {str(refusal)[:120]}")]
+    if isinstance(law, str):
+        return [not_looked_at(SUBJECT, law)]
+    return [_claims(law), _follows(law)]
+
+
+def _written_out(made: Any, entropy: Entropy) -> WrittenOut | str:
+    if isinstance(made, AdditiveMechanism):
+        return _of_additive(made, entropy)
+    if isinstance(made, LatticeMechanism):
+        return _of_lattice(made, entropy)
+    if made.format in ("dp-designer/structured-mechanism", "dp-designer/marginals", "dp-designer/table-plan"):
+        laplace = getattr(made, "noise", None) == "laplace"
+        return _of_one(laplace, entropy)
+    return "its law is written out whole above, or chosen from finitely many candidates"
+
+
+def _of_additive(made: AdditiveMechanism, entropy: Entropy) -> WrittenOut | str:
+    """The norm on its first coordinates (of hulls: a small one of the same class), with steps of about half of the noise's
+    width."""
+    norm = small_norm(made.norm)
+    if norm is None:
+        return "nothing gets noise"
+    size = norm.dimension
+    steps = [int(np.floor(np.log2(0.7 / float(norm(row))))) for row in np.eye(size)]
+    grid = Grid(tuple(steps))
+    noise = noise_for(norm, grid, made.falloff)
+    law = additive_law(norm, np.arange(size), grid.steps, made.falloff)
+    units = grid.steps
+
+    def length(c: Floats) -> Floats:
+        return np.asarray(norm(c * units))
+
+    words = f"{type(norm).__name__} of order {norm.order} in {size} dimensions, {made.falloff} fall-off, steps of half a width"
+    return _enumerated(words, law.energy, length, size, made.falloff, lambda n: noise.draw(n, entropy))
+
+
+def small_norm(norm: Norm) -> Norm | None:
+    """The norm on at most two coordinates that get noise; for classes that cannot be cut down, a small one of the class."""
+    heard = np.flatnonzero(~norm.silent)
+    if not len(heard):
+        return None
+    if len(heard) <= 2 and len(heard) == norm.dimension:
+        return norm
+    if type(norm) is Norm:
+        return Norm(norm.map[..., heard[:2]] if norm.map.ndim == 1 else _square(norm.map[:, heard[:2]]), norm.order)
+    hexagon = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    if isinstance(norm, CappedNorm):
+        return CappedNorm(np.array([1.0, 0.75]), 1.5)
+    if isinstance(norm, BundleNorm):
+        halves = [Gauge(np.array([[1.0]]), np.array([0.5])), Gauge(np.array([[1.0]]), np.array([0.75]))]
+        return BundleNorm(halves, [(0,), (1,)], norm.combine, 2)
+    return Gauge(hexagon, np.array([0.5, 0.75, 1.0]))
+
+
+def _square(columns: Floats) -> Floats:
+    """The triangular factor of the same Gram matrix, so that the map is square."""
+    return np.asarray(np.linalg.qr(columns, mode="r"))
+
+
+def _of_lattice(made: LatticeMechanism, entropy: Entropy) -> WrittenOut | str:
+    """The mechanism itself where its rank is at most 2 and its noise narrow."""
+    if made.chain is not None:
+        return "a chain is not exact, and its guarantee says so"
+    if type(made) is not LatticeMechanism:
+        return "noise that is balanced has no formula; its moments are tested"
+    if made.dimension > 2:
+        return f"the lattice has rank {made.dimension}; laws of rank 1 and 2 are written out"
+    law = lattice_law(made)
+    basis = law.moves.astype(np.float64)
+
+    def length(c: Floats) -> Floats:
+        return np.asarray(made.norm((c @ basis)[:, made.columns]))
+
+    def draw(size: int) -> Integers:
+        return law.coordinates(made.sampler.draw(size, entropy)).astype(np.int64)
+
+    words = f"the mechanism itself, a lattice of rank {made.dimension}"
+    return _enumerated(words, lambda c: law.energy(c @ basis), length, made.dimension, made.falloff, draw)
+
+
+def _of_one(laplace: bool, entropy: Entropy) -> WrittenOut | str:
+    """One coordinate of the law that every coordinate has."""
+    width = Fraction(2, 5) if laplace else Fraction(4)
+    sampler = DiscreteLaplace([width]) if laplace else DiscreteGaussian([width])
+    scale = float(width) if laplace else float(width) ** -0.5
+    power = 1 if laplace else 2
+
+    def length(c: Floats) -> Floats:
+        return np.asarray(np.abs(c[:, 0]) * scale)
+
+    words = f"one coordinate of discrete {'Laplace' if laplace else 'Gaussian'} noise"
+    return _enumerated(
+        words,
+        lambda c: np.asarray(length(c) ** power / power),
+        length,
+        1,
+        "exponential" if laplace else "gaussian",
+        lambda n: sampler.draw(n, entropy),
+    )
+
+
+def _enumerated(
+    words: str,
+    energy: Callable[[Floats], Floats],
+    length: Callable[[Floats], Floats],
+    size: int,
+    falloff: str,
+    draw: Callable[[int], Integers],
+) -> WrittenOut | str:
+    """The law on a box beyond whose faces it has next to nothing."""
+    reach = _reach(energy, size)
+    if (2 * reach + 1).prod() > MOST_POINTS:
+        return f"the noise is so wide that {int((2 * reach + 1).prod())} outputs have a probability above exp(-{DEEP:g})"
+    axes = [np.arange(-r, r + 1) for r in reach.astype(int)]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, size)
+    heights = energy(points.astype(np.float64))
+    weights = np.exp(-(heights - heights.min()))
+    return WrittenOut(words, points, weights / weights.sum(), length, falloff, draw)
+
+
+def _reach(energy: Callable[[Floats], Floats], size: int) -> Floats:
+    """The half-width of a box that holds all points of energy below `DEEP`: along a coordinate, doubled until the least energy
+    of a face, found on a coarse net of it, is beyond."""
+    reach = np.full(size, 4.0)
+    for _ in range(24):
+        low = [_least_on_face(energy, reach, k) < DEEP for k in range(size)]
+        if not any(low) or (2 * reach + 1).prod() > 4 * MOST_POINTS:
+            return reach
+        reach = np.where(low, np.ceil(reach * 1.4), reach)
+    return reach
+
+
+def _least_on_face(energy: Callable[[Floats], Floats], reach: Floats, k: int) -> float:
+    nets = [np.array([reach[j]]) if j == k else np.linspace(-reach[j], reach[j], 65) for j in range(len(reach))]
+    face = np.stack(np.meshgrid(*nets, indexing="ij"), axis=-1).reshape(-1, len(reach))
+    return float(energy(face).min())
+
+
+def _claims(law: WrittenOut) -> Finding:
+    """Neighbours' laws, for every shift of a few steps: ratios, Renyi divergences, or what exceeds `exp(b)`."""
+    shape = law.points.max(axis=0) - law.points.min(axis=0) + 1
+    table = law.chances.reshape(shape)
+    worst, shifts = -math.inf, 0
+    for shift in product(range(-SHIFTS, SHIFTS + 1), repeat=len(shape)):
+        if not any(shift):
+            continue
+        claimed = float(law.length(np.array([shift], dtype=np.float64))[0])
+        here, there = _overlap(table, shift)
+        worst, shifts = max(worst, _excess(law.falloff, here, there, claimed)), shifts + 1
+    kind = {"exponential": "likelihood ratios", "gaussian": "Renyi divergences"}.get(law.falloff, "excess probabilities")
+    words = (
+        f"{law.words}: {len(law.points)} outputs, {shifts} shifts: {kind} exceed what the norm claims by {worst:.2g} at most"
+    )
+    return proven(SUBJECT, f"{words} (rounding 1e-9)", worst <= 1e-9, outputs=len(law.points), excess=worst)
+
+
+def _overlap(table: Floats, shift: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """The probabilities of z and of z + shift where both are in the box."""
+    here = tuple(slice(max(0, -s), n - max(0, s)) for s, n in zip(shift, table.shape, strict=True))
+    there = tuple(slice(max(0, s), n - max(0, -s)) for s, n in zip(shift, table.shape, strict=True))
+    return table[here].ravel(), table[there].ravel()
+
+
+def _excess(falloff: str, here: Floats, there: Floats, claimed: float) -> float:
+    """How far two laws are apart beyond the claim."""
+    seen = (here > 1e-280) & (there > 1e-280)
+    p, q = here[seen], there[seen]
+    if falloff == "exponential":
+        return float(np.abs(np.log(p) - np.log(q)).max() - claimed)
+    if falloff == "gaussian":
+        found = [math.log(float((p**a * q ** (1 - a)).sum())) / (a - 1) - a * claimed**2 / 2 for a in ORDERS]
+        return max(found)
+    from scipy.special import ndtr
+
+    gaps = []
+    for budget in (0.0, claimed**2 / 2, claimed**2 / 2 + claimed):
+        promised = ndtr(claimed / 2 - budget / claimed) - math.exp(budget) * ndtr(-claimed / 2 - budget / claimed)
+        gaps.append(float(np.maximum(p - math.exp(budget) * q, 0).sum() - promised))
+    return max(gaps)
+
+
+def _follows(law: WrittenOut) -> Finding:
+    """The sampler of the coarse instance, output by output."""
+    from scipy.stats import chi2
+
+    draws = law.draw(DRAWS)
+    low = law.points.min(axis=0)
+    shape = law.points.max(axis=0) - low + 1
+    place = draws - low
+    inside = ((place >= 0) & (place < shape)).all(axis=1)
+    counts = np.bincount(np.ravel_multi_index(tuple(place[inside].T), tuple(shape)), minlength=len(law.points))
+    expected = DRAWS * law.chances
+    pooled = expected < LEAST_EXPECTED
+    seen, expected = _pooled(counts, expected, pooled)
+    score = float(((seen - expected) ** 2 / expected).sum())
+    chance = float(chi2.sf(score, len(expected) - 1))
+    words = (
+        f"{DRAWS} draws of it in {len(expected)} cells of outputs: chance {chance:.3g} of being further off (rejected below "
+        f"{FALSE_ALARM:g})"
+    )
+    holds = bool(inside.all()) and chance >= FALSE_ALARM
+    return tested(f"{SUBJECT}, its sampler", words, holds, draws=DRAWS, cells=len(expected), chance=chance)
+
+
+def _pooled(counts: NDArray[Any], expected: Floats, pooled: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Rare outputs as one, joined to the most frequent where they are rare together."""
+    rare = (float(counts[pooled].sum()), float(expected[pooled].sum()))
+    kept = (counts[~pooled].astype(np.float64), expected[~pooled].copy())
+    if rare[1] >= LEAST_EXPECTED or not len(kept[1]):
+        return np.append(kept[0], rare[0]), np.append(kept[1], rare[1])
+    top = int(kept[1].argmax())
+    kept[0][top] += rare[0]
+    kept[1][top] += rare[1]
+    return kept

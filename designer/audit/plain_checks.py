@@ -1,0 +1,166 @@
+"""Checks that need no statistics: the certificate again, the file, fingerprints, grids, kernels, exact answers, time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from designer.additive.interface import Mechanism
+from designer.additive.mechanism import AdditiveMechanism
+from designer.audit.verdict import Finding, not_looked_at, proven, tested
+from designer.certified.specified import Specified, to_spec
+from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
+from designer.files.spec import from_spec
+from designer.lattice.mechanism import LatticeMechanism
+from designer.sampling.entropy import Entropy
+from designer.values.json_text import canonical, plain
+
+MOST_LEAVES = 400
+DRAWS = 256
+TIMED = 400
+KEPT_EXACT = 2.0**-40
+
+
+def recomputed(made: Specified) -> Finding:
+    """The certificate, from the frozen numbers alone."""
+    found = made.verify()
+    holds = bool(getattr(found, "holds", True)) and plain(vars(found)) == plain(vars(made.privacy))
+    return proven(
+        "certificate", "recomputed from the frozen numbers in exact arithmetic: it holds and is the one of the spec", holds
+    )
+
+
+def constructible(made: Specified) -> Finding:
+    """The object from its own plain data."""
+    subject = "constructible"
+    try:
+        again = from_spec(plain(to_spec(made)), allow_vacuous=made.allow_vacuous)
+    except (InvalidProblem, InvalidSpec, NotPrivate, DesignFailed) as refusal:
+        return proven(subject, f"its own spec is refused: {str(refusal)[:200]}", False)
+    return proven(
+        subject, "its spec makes an equal object again, of the same fingerprint", again.fingerprint == made.fingerprint
+    )
+
+
+def injective(made: Specified) -> Finding:
+    """Every entry of the core changed, one at a time: no two fingerprints agree."""
+    core = plain(made.core())
+    leaves = list(_leaves(core))[:MOST_LEAVES]
+    seen = {canonical(core)}
+    for path in leaves:
+        seen.add(canonical(_changed(core, path)))
+    holds = len(seen) == len(leaves) + 1
+    return proven(
+        "injective", f"{len(leaves)} entries of the core changed one at a time: {len(seen)} different fingerprints", holds
+    )
+
+
+def _leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths to numbers, texts and empty entries."""
+    entries = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else None
+    if entries is None:
+        yield path
+        return
+    for key, value in entries:
+        yield from _leaves(value, (*path, key))
+
+
+def _changed(node: Any, path: tuple[Any, ...]) -> Any:
+    """The same data with one leaf changed."""
+    if not path:
+        if isinstance(node, bool) or node is None:
+            return "changed"
+        return node + "0" if isinstance(node, str) else node + 1 + abs(node)
+    copied = dict(node) if isinstance(node, dict) else list(node)
+    copied[path[0]] = _changed(copied[path[0]], path[1:])
+    return copied
+
+
+def reachable(made: Specified) -> Finding:
+    """That neighbours have the same set of possible outputs: protected differences are whole steps, or keep the constraints."""
+    subject = "reachable outputs"
+    if isinstance(made, AdditiveMechanism):
+        return _on_the_grid(made)
+    if isinstance(made, LatticeMechanism):
+        return _in_the_kernel(made)
+    words = {
+        "dp-designer/staircase-mechanism": "protected differences have whole coordinates in the basis, as construction proved",
+        "dp-designer/selection": "every candidate has a positive probability whatever the data",
+        "dp-designer/small-db": "every candidate has a positive probability whatever the data",
+        "dp-designer/mwem": "every query and every multiple of the step has a positive probability whatever the data",
+    }
+    if made.format in words:
+        return proven(subject, words[made.format])
+    return proven(subject, "exact numbers are integers of fixed steps, and so is the noise, whose law has no gaps")
+
+
+def _on_the_grid(made: AdditiveMechanism) -> Finding:
+    points = made.grid.values(made.integers)
+    steps = [made.grid.step(k) for k in range(len(points))]
+    whole = all(
+        Fraction(float(value)) == int(number) * step
+        for row, numbers, step in zip(points, made.integers, steps, strict=True)
+        for value, number in zip(row[:200], numbers[:200], strict=True)
+    )
+    words = (
+        "what an element adds to a measured answer is a whole number of the steps that noise is drawn in, for all neighbours"
+    )
+    return proven("reachable outputs", words, whole)
+
+
+def _in_the_kernel(made: LatticeMechanism) -> Finding:
+    try:
+        moved = made.sensitivity().all_pairs(100_000)
+    except DesignFailed:
+        words = "every protected change keeps the constraints by definition; they are not listed"
+        return proven("reachable outputs", words)
+    if made.cells is not None:
+        return proven("reachable outputs", "every draw keeps the constraints (below), as protected changes do by definition")
+    kept = not (moved.differences @ made.relation.invariant.constraints.T).any()
+    return proven("reachable outputs", f"{len(moved)} protected changes keep the constraints, as every draw does (below)", kept)
+
+
+def noisy(made: Specified, entropy: Entropy) -> Finding:
+    """Which answers get noise in draws, against those that are declared exact."""
+    if not isinstance(made, Mechanism):
+        listed = ", ".join(made.exact) or "none"
+        return proven("noisy", f"published without noise: {listed}")
+    drawn = np.asarray(made.noise_in_answers(DRAWS, entropy))
+    spread = np.abs(drawn).max(axis=0)
+    still = spread <= KEPT_EXACT * spread.max(initial=0.0)
+    silent = {name for name, quiet in zip(made.workload.queries, still, strict=True) if quiet}
+    undeclared = sorted(silent - set(made.exact))
+    variances = dict(zip(made.workload.queries, made.query_variances(), strict=True)) if undeclared else {}
+    rare = [name for name in undeclared if 0 < variances[name] < 1 / DRAWS]
+    wrong = sorted((set(undeclared) - set(rare)) | (set(made.exact) - silent))
+    words = f"{DRAWS} draws: {len(silent) - len(undeclared)} answers without noise, all declared exact"
+    if wrong:
+        words = f"{DRAWS} draws: not as declared: {', '.join(wrong[:5])}"
+    return tested("noisy", words, not wrong, draws=DRAWS)
+
+
+def timing(made: Specified, entropy: Entropy) -> Finding:
+    """The rank correlation of the time of a draw with the size of the noise: reported, and excluded by the threat model."""
+    subject = "time of a draw"
+    if not isinstance(made, Mechanism):
+        return not_looked_at(subject, "excluded by the guarantee; not measured for this kind")
+    from scipy.stats import spearmanr
+
+    taken, sizes = [], []
+    for _ in range(TIMED):
+        start = time.perf_counter_ns()
+        drawn = made.noise_in_answers(1, entropy)
+        taken.append(time.perf_counter_ns() - start)
+        sizes.append(float(np.abs(drawn).sum()))
+    if np.ptp(sizes) == 0:
+        return not_looked_at(subject, "no answer gets any noise")
+    found = float(spearmanr(taken, sizes).statistic)
+    words = (
+        f"rank correlation with the size of the noise {found:+.3f} over {TIMED} single draws (by chance up to "
+        f"{2.6 / TIMED**0.5:.2f} in 99 of 100 runs); reported and not judged: the guarantee excludes time"
+    )
+    return Finding("not looked at", subject, words, None, {"rank_correlation": found, "draws": TIMED})

@@ -1,0 +1,33 @@
+"""`verify --deep`: beside the certificate, laws written out and the sampler's own draws."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from designer.audit.deep import SECONDS, audit
+from designer.certified.specified import Specified
+from designer.errors import InvalidProblem, NotPrivate
+from designer.values.json_text import plain
+
+
+def add_deep_options(made: argparse.ArgumentParser) -> None:
+    """The options of `verify` that are about it."""
+    made.add_argument("--deep", action="store_true", help="also enumerate laws and test the sampler that was built")
+    made.add_argument("--seconds", type=float, help=f"for the draws of --deep (default {SECONDS:g}); more see smaller errors")
+
+
+def deep_lines(mechanism: Specified, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """The verdict in words and as data; nothing where it was not asked for. `NotPrivate`, once printed, where it fails."""
+    if not options.deep:
+        if options.seconds is not None:
+            raise InvalidProblem("--seconds: is for the draws of --deep; give both, or neither.")
+        return "", {}
+    verdict = audit(mechanism, seconds=SECONDS if options.seconds is None else options.seconds)
+    text, data = verdict.to_text(), {"deep": verdict.to_dict()}
+    if not verdict.holds:
+        print(json.dumps(plain(data), allow_nan=False) if options.json else text, flush=True)
+        subjects = ", ".join(finding.subject for finding in verdict.failures)
+        raise NotPrivate(f"{options.file}: fails its deep verification ({subjects}); release nothing with it.")
+    return f"\n\n{text}", data
