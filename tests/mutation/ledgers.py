@@ -153,7 +153,7 @@ MUTANTS = (
         "            if trusted is not None:\n                _require_signed(entry, trusted)\n",
         "",
         "signatures are counted, and not verified",
-        ("tests/ledger/test_ledger.py",),
+        ("tests/ledger/test_covered_totals.py::test_every_signature_is_shown_to_who_is_trusted_to_judge_it",),
     ),
     Mutant(
         "designer/ledger/store.py",
