@@ -52,10 +52,7 @@ MUTANTS = (
         "        if own > epsilon:\n            return Fraction(1)\n",
         "",
         "a delta is stated below what is spent plainly",
-        (
-            "tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",
-            "tests/composition/test_expense.py",
-        ),
+        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
     ),
     Mutant(
         "designer/composition/costs.py",
