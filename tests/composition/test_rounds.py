@@ -11,6 +11,7 @@ import pytest
 from designer import Problem, Workload, design, metrics
 from designer.composition import expense_of
 from designer.composition.costs import Cost, TotalCost
+from designer.promises.accounting import gdp_epsilon
 from designer.relations.row_groups import RowGroups
 from designer.synthetic.multiplicative import MWEM
 from designer.tables import Count, Groups, Measure, PartitionSelection, TablePlan, UnitSplitting
@@ -67,3 +68,12 @@ def test_a_plan_that_finds_groups_costs_the_delta_of_its_largest_record(at_most:
     selection = PartitionSelection.design("1/8", 1e-6, UnitSplitting([emp], [50]), at_most)
     found = expense_of(TablePlan((Count("n", Groups(["state"], selection=selection), variance=4),)))
     assert found.delta == Fraction(selection.delta_of(at_most)) and (at_most == 1 or selection.delta_of(1) < found.delta)
+
+
+def test_a_delta_that_one_release_spends_is_not_there_for_another() -> None:
+    """Noise of 1/8-zCDP beside a release that fails with probability 0.999e-6: at 1e-6 in all, a billionth is left for it."""
+    fails, most = Cost(epsilon=Fraction(1, 1000), delta=Fraction(999, 10**9)), Fraction(1, 10**6)
+    told = TotalCost((fails, Cost.concentrated(Fraction(1, 8)))).epsilon_at(most)
+    # Normal noise is 1/8-zCDP, and has to be (epsilon, (1e-6 - 0.999e-6) / (1 - 0.999e-6)) by itself, at least.
+    assert told is not None and told >= gdp_epsilon("1/2", (most - fails.delta) / (1 - fails.delta)) * (1 - 1e-12)
+    assert told > 1.2 * gdp_epsilon("1/2", most)
