@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.audit.choice_sources import choice_law, few_counts, selection_gains, gains_of_databases
+from designer.audit.choice_sources import choice_law, few_counts, gains_of_databases, selection_gains
 from designer.audit.verdict import Finding, not_looked_at, proven
 from designer.errors import InvalidProblem
 from designer.question.relation import Relation, finite_pairs

@@ -40,7 +40,10 @@ def additive_source(made: AdditiveMechanism, entropy: Entropy) -> Source:
 
 
 def additive_law(norm: Norm, heard: NDArray[np.intp], steps: Floats, falloff: str) -> StatedLaw:
-    """`exp(-||z||)`, `exp(-||z||^2 / 2)`, or normal noise that is rounded, on the multiples of the steps."""
+    """`exp(-||z||)`, `exp(-||z||^2 / 2)`, or normal noise that is rounded, on the multiples of the steps.
+
+    heard: (s,) places in the R coordinates of the norm that get noise. steps: (R,).
+    """
     size = len(heard)
     watched = np.arange(size) if _is_apart(norm, falloff) else _spread(size)
     moves = np.eye(size, dtype=np.int64)[watched]
