@@ -17,6 +17,7 @@ from designer.designing.comparison import Comparison, compare
 from designer.designing.least import LeastBudget, least_budget
 from designer.designing.made import Design
 from designer.designing.problem import Problem
+from designer.designing.structured_problem import StructuredDesign, StructuredProblem
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.problem_file import read_problem
 from designer.files.spec import load
@@ -41,6 +42,8 @@ __all__ = [
     "PrivacyCertificate",
     "Problem",
     "Release",
+    "StructuredDesign",
+    "StructuredProblem",
     "Targets",
     "Workload",
     "__version__",

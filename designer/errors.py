@@ -30,5 +30,13 @@ class InvalidSpec(Refusal):
     """The spec file is malformed, too large, altered, or claims what it does not prove."""
 
 
+class OverTotal(Refusal):
+    """The release would spend more of a data set than its ledger allows, or leave unprotected what must not be."""
+
+
+class InvalidLedger(Refusal):
+    """The ledger is damaged or altered, or is an older copy of itself."""
+
+
 class UntrueBound(ArithmeticError):
     """A proven bound exceeds the value that was reached: an error of the program; neither of them is shown."""

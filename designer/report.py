@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from designer.additive.interface import Mechanism
+from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
 from designer.designing.accuracy import worst_of
 from designer.designing.least import LeastBudget
 from designer.designing.made import Design
+from designer.designing.structured_problem import StructuredDesign
 from designer.values.printing import in_markdown, printed, printed_below
 
 ROWS_SHOWN = 12
 
 
 def cautions(made: Specified) -> list[str]:
-    """Lines that must not be missed: that the object hides nothing, and which answers it publishes without noise."""
+    """Lines that must not be missed: that the object hides nothing, which answers it publishes without noise, and what was
+    changed in the form of its file."""
     listed = ", ".join(map(printed, made.exact[:ROWS_SHOWN])) + (
         f" and {len(made.exact) - ROWS_SHOWN} more" if len(made.exact) > ROWS_SHOWN else ""
     )
-    return [*made.warning, *([f"EXACT, without any noise: {listed}."] if listed else [])]
+    exact = [f"EXACT, without any noise: {listed}."] if listed else []
+    return [*made.warning, *exact, *(f"MIGRATED: {note}" for note in made.migrations)]
 
 
 def summary(made: Specified) -> str:
@@ -36,29 +40,43 @@ def _provenance_lines(made: Specified) -> list[str]:
     return ["Notes of the maker, not verified:", "", *notes]
 
 
+def structured_summary(title: str, made: StructuredDesign) -> str:
+    """The same of queries that nobody writes out."""
+    title, mechanism = printed(title), made.mechanism
+    lines = [title, "=" * len(title), *cautions(mechanism), *mechanism.summary_lines()]
+    lines.append(f"Error:       root mean squared error {mechanism.root_mean_squared_error:.6g} of an answer")
+    lines += [*_optimality_lines(made.optimality), f"Time:        {made.seconds:.2f} s"]
+    return "\n".join([*lines, *_tried_lines(mechanism)])
+
+
+def _optimality_lines(found: Optimality | None) -> list[str]:
+    """What was reached, and what is needed."""
+    if found is None:
+        return []
+    return [
+        f"Optimality:  {found.value:.6g} reached, at least {found.lower_bound:.6g} needed (gap {found.gap:.1e})",
+        f"             minimised: {found.objective}",
+    ]
+
+
 def design_summary(title: str, made: Design[Mechanism]) -> str:
     """What was designed, how good it is, and what proves it."""
     title = printed(title)
     lines = [title, "=" * len(title), *cautions(made.mechanism), *made.mechanism.design_lines()]
-    if made.optimality:
-        lines.append(
-            f"Optimality:  {made.optimality.value:.6g} reached, at least {made.optimality.lower_bound:.6g} needed (gap "
-            f"{made.optimality.gap:.1e})"
-        )
-        lines.append(f"             minimised: {made.optimality.objective}")
+    lines += _optimality_lines(made.optimality)
     if made.efficiency is not None and made.limit is not None:
         lines.append(
             f"Efficiency:  {printed_below(made.efficiency, 3)}, the part of the loss that is needed by {made.limit.reason}"
         )
         lines += [f"             {sentence}" for sentence in made.limit.scope]
     targets = [f"Target:      {printed(sentence)}" for sentence in made.mechanism.provenance.get("targets", ())]
-    lines += [*targets, *_solver_lines(made), f"Time:        {made.seconds:.2f} s", *_tried_lines(made)]
+    lines += [*targets, *_solver_lines(made), f"Time:        {made.seconds:.2f} s", *_tried_lines(made.mechanism)]
     return "\n".join(lines)
 
 
-def _tried_lines(made: Design[Mechanism]) -> list[str]:
+def _tried_lines(made: Specified) -> list[str]:
     """What "auto" tried, what it did not and why, and how to have more of it."""
-    tried = made.mechanism.provenance.get("tried", {})
+    tried = made.provenance.get("tried", {})
     lines = [f"Tried:       {printed(name)}: {printed(words)}" for name, words in tried.items()]
     unstarted = any(words.startswith("not started") and words.endswith(("left", "over")) for words in tried.values())
     more = "             More time (seconds) lets those be started that were not; any can be asked for by its name."

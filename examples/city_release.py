@@ -29,7 +29,7 @@ def reproduce(full: bool = False) -> Result:
     people = residents.sum()
     released = loaded.release(residents).answers / people
     truth = file.problem.workload.answer(residents) / people
-    # The noise beyond an ellipsoid of radius r has probability e^-r (1 + r + r^2 / 2 + r^3 / 6): below 1e-19 at 30 standard errors.
+    # Noise beyond an ellipsoid of radius r has probability e^-r (1 + r + r^2 / 2 + r^3 / 6): below 1e-19 at 30 standard errors.
     limits = 30 * loaded.standard_errors() / people
     computed = {
         f"error of the mean {name}": abs(a - t)

@@ -1,1 +1,6 @@
-"""How designs grow with the size of what is asked: ``python -m benchmarks.growth``."""
+"""How time and memory grow with size, case by case; `python -m benchmarks.growth` runs them.
+
+A million elements: million. Hulls, biased designs, matrices and strategies at any size: knorm, matrices, strategies, bundles.
+Graphs: graphs. Invariants without lists, and linked tables: invariants. Lattices of known structure: structured_lattices.
+Tables of records: record_tables. Products of queries: structured_workloads. Marginals: marginals. Whole numbers: whole_numbers.
+"""

@@ -1,9 +1,11 @@
 """Size against seconds and memory, fitted exponents, and the largest size within ten minutes and 8 GB, of every case.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.growth [--small] [words of names ...] [--json FILE]
+    OMP_NUM_THREADS=1 python -m benchmarks.growth [--small] [--largest] [--each SECONDS] [words of names ...] [--json FILE]
 
-Every file of this folder that has ``CASES`` takes part. With ``--json`` the figures are kept in a file, where cases that are
-measured anew replace theirs.
+Every file of this folder that has ``CASES`` takes part; which growth each one shows is said in the folder's ``__init__``. A
+full run takes about 45 processor seconds for each case at most, forty minutes in all, on one core. With ``--largest`` every
+case goes on until the time or the memory is used up, ten minutes and 8 GB for a size: name the cases, or leave it a day. With
+``--json`` the figures are kept in a file, with the machine and the commit, where cases that are measured anew replace theirs.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ import json
 import os
 import pkgutil
 import platform
+import subprocess
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import benchmarks.growth as folder
-from benchmarks.growth.case import Case, Point, exponent, measured
+from benchmarks.growth.case import EACH, Case, Point, exponent, measured
 
 
 def cases(words: list[str]) -> list[Case]:
@@ -29,22 +32,31 @@ def cases(words: list[str]) -> list[Case]:
     return [case for case in found if not words or any(word in case.name for word in words)]
 
 
-def table(case: Case, small: bool) -> dict[str, Any]:
+def table(case: Case, small: bool, largest: bool, each: float) -> dict[str, Any]:
     """Measure a case, print its rows as they come, and return what is kept of it."""
     print(f"\n{case.name}\n{case.unit:>14}{'s':>10}{'processor s':>13}{'MB':>8}  result", flush=True)
     points: list[Point] = []
-    for point in measured(case, small):
-        points.append(point)
-        print(
-            f"{point.size:>14,}{point.seconds:>10.2f}{point.processor:>13.2f}{point.megabytes:>8.0f}  {point.result}",
-            flush=True,
-        )
+    ended = ""
+    for found in measured(case, small, largest, each):
+        if isinstance(found, str):
+            ended = found
+            continue
+        points.append(found)
+        figures = f"{found.size:>14,}{found.seconds:>10.2f}{found.processor:>13.2f}{found.megabytes:>8.0f}"
+        print(f"{figures}  {found.result}", flush=True)
     grown = exponent(points)
-    largest = points[-1].size if points else None
-    ended = "the largest that was tried" if len(points) == len(case.sizes) else "the next one took over ten minutes or 8 GB"
+    reached = points[-1].size if points else None
     said = "no exponent: too fast to tell" if grown is None else f"seconds grow as size^{grown:.2f}"
-    print(f"{said}; largest: {largest} {case.unit} ({'small run' if small else ended})", flush=True)
-    return {"unit": case.unit, "exponent": grown, "largest": largest, "points": [asdict(point) for point in points]}
+    print(f"{said}; largest: {reached} {case.unit} ({ended})", flush=True)
+    kept = [asdict(point) for point in points]
+    return {"unit": case.unit, "exponent": grown, "largest": reached, "ended": ended, "points": kept}
+
+
+def commit() -> str:
+    """The commit that is measured, and whether files differ from it."""
+    command = ["git", "describe", "--always", "--abbrev=40", "--dirty"]
+    said = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return said.stdout.strip() or "unknown"
 
 
 def main() -> None:
@@ -52,13 +64,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--small", action="store_true", help="the first two sizes of each case")
+    parser.add_argument("--largest", action="store_true", help="larger sizes until one takes over ten minutes or 8 GB")
+    parser.add_argument("--each", type=float, default=EACH, help="processor seconds of a case, without --largest")
     parser.add_argument("--json", type=Path, help="keep the figures in this file")
     asked = parser.parse_args()
-    figures = {case.name: table(case, asked.small) for case in cases(asked.words)}
+    figures = {case.name: table(case, asked.small, asked.largest, asked.each) for case in cases(asked.words)}
+    spent = sum(point["processor"] for kept in figures.values() for point in kept["points"])
+    print(f"\n{len(figures)} cases, {spent / 60:.1f} minutes of processor time in what was measured")
     if asked.json is not None:
         kept = json.loads(asked.json.read_text())["cases"] if asked.json.exists() else {}
         machine = {"python": platform.python_version(), "processor": platform.machine(), "cores": os.cpu_count()}
-        asked.json.write_text(json.dumps({"machine": machine, "cases": kept | figures}, indent=1) + "\n")
+        whole = {"machine": machine, "commit": commit(), "cases": kept | figures}
+        asked.json.write_text(json.dumps(whole, indent=1) + "\n")
 
 
 if __name__ == "__main__":

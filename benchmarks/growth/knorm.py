@@ -37,7 +37,7 @@ def _joint(elements: int) -> str:
 
 CASES = [
     Case("knorm: smooth answers, K 2", "elements", (750, 1_500, 3_000, 6_000), _smooth_2),
-    Case("knorm: smooth answers, K 3", "elements", (750, 1_500, 3_000), _smooth_3),
+    Case("knorm: smooth answers, K 3", "elements", (750, 1_500, 3_000, 6_000, 20_000), _smooth_3),
     Case("knorm: random answers, K 4", "elements", (750, 5_000, 20_000, 80_000), _random_4),
     Case("joint: one query", "elements", (750, 1_500, 3_000, 6_000), _joint),
 ]

@@ -37,7 +37,7 @@ def problem(elements: int, queries: int = 4, notion: str = "pure") -> Problem:
 
 def designed(family: str, queries: int = 4) -> Case:
     run = {"laplace": _laplace, "gaussian": _gaussian, "box": _box, "k_norm": _k_norm}[family]
-    sizes = (50_000, 100_000, 200_000, 400_000, 1_000_000)[: 5 if family == "laplace" else 3]
+    sizes = (50_000, 100_000, 200_000, 400_000, 1_000_000) if family == "laplace" else (25_000, 50_000, 100_000, 200_000)
     return Case(f"million: {family}, K {queries}", "elements", sizes, run)
 
 
@@ -118,12 +118,12 @@ CASES = [
     designed("gaussian"),
     designed("box"),
     designed("k_norm", 2),
-    Case("million: laplace on the globe, K 4", "elements", (50_000, 100_000, 200_000), _globe),
-    Case("million: spec saved and loaded, K 4", "elements", (50_000, 100_000, 200_000), _spec),
-    Case("million: K 20, searched", "elements", (5_000, 10_000, 20_000), _searched),
-    Case("million: K 20, every pair looked at", "elements", (5_000, 10_000, 20_000), _looked_at),
+    Case("million: laplace on the globe, K 4", "elements", (25_000, 50_000, 100_000, 200_000), _globe),
+    Case("million: spec saved and loaded, K 4", "elements", (25_000, 50_000, 100_000, 200_000), _spec),
+    Case("million: K 20, searched", "elements", (2_500, 5_000, 10_000, 20_000), _searched),
+    Case("million: K 20, every pair looked at", "elements", (2_500, 5_000, 10_000, 20_000), _looked_at),
     Case("million: answers linear in the place", "elements", (5_000, 10_000, 20_000, 40_000), _linear),
     Case("million: linear answers, bounded within 5 percent", "elements", (10_000, 20_000, 40_000, 80_000), _linear_bounded),
     Case("million: laplace, linear answers", "elements", (2_500, 5_000, 10_000, 20_000), _linear_designed),
-    Case("million: random answers in 8 dimensions", "elements", (2_500, 5_000, 10_000), _dimensions),
+    Case("million: random answers in 8 dimensions", "elements", (1_250, 2_500, 5_000, 10_000), _dimensions),
 ]

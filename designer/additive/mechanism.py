@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from designer.additive.interface import CONFIDENCE, Falloff, Mechanism
 from designer.additive.margins import answer_margins
 from designer.additive.noise import Noise, noise_for, require_sampler, require_weights
 from designer.additive.projection import IMPLIED, PROJECTED, asks_for_projection, projected_counts
-from designer.additive.release import Release, nearest_float
+from designer.additive.release import Release, answers_of, kept_rows, tells
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
@@ -209,7 +209,7 @@ class AdditiveMechanism(Mechanism):
         the least b for which the change is (b, delta).
 
         change: (N,) or (M, N), such as +1 for the element that a record leaves for that with -1. answers: a difference of the
-        answers instead, (K,) or (M, K), where it determines u; exact up to the grid.
+        answers instead, (K,) or (M, K), where it tells u; exact up to the grid.
         Infinite where the change moves what is published exactly.
         """
         given = changes_given(change, answers, self.workload, self.relation, self.target)
@@ -243,13 +243,6 @@ class AdditiveMechanism(Mechanism):
     def ball_words(self) -> str:
         return self.norm.proof_words
 
-    @property
-    def noise_words(self) -> str:
-        """The law of the noise in words."""
-        law = promise.LAWS[self.falloff].format(norm=self.norm.sentence)
-        after = "" if self.reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
-        return f"{law}{after}"
-
     def rounding(self) -> Floats:
         """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
         return np.asarray(np.abs(self.effective - self.workload.dense()).max(axis=1))
@@ -275,21 +268,24 @@ class AdditiveMechanism(Mechanism):
         """
         exact = exact_answers(self.integers, counts(histogram, self.universe))
         noise = self.noise.draw(1, SystemEntropy())[0]
-        noisy = [int(a) + int(z) for a, z in zip(exact, noise, strict=True)]
-        answers = np.array([nearest_float(v * self.grid.step(k)) for k, v in enumerate(noisy)])
-        if self.reconstruction is not None:
-            answers = self.reconstruction @ answers
-        return Release(frozen(answers), self.workload.queries, self.guarantee, self.fingerprint, kept=self._kept())
+        return self.released([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])
 
-    def _kept(self) -> Floats | None:
-        """The rows of the public statistics that no noise enters, (q, N),
-        where every element is counted under an invariant; None elsewhere."""
-        if self.relation.single_records or not self.workload.is_identity:
-            return None
-        public, heard = self.relation.public_rows(), ~self.norm.silent
-        rebuilt = np.eye(len(heard)) if self.reconstruction is None else self.reconstruction
-        noise = np.abs(public @ rebuilt[:, heard]).max(axis=1, initial=0.0)
-        return frozen(public[noise <= 1e-9 * np.abs(public).max() * np.abs(rebuilt).max()])
+    def released(self, multiples: Sequence[int]) -> Release:
+        """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
+        answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
+        told = tuple(multiples) if self.tells_multiples else None
+        kept = kept_rows(self.relation, self.workload, self.heard, self.reconstruction)
+        return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, kept=kept, multiples=told)
+
+    @property
+    def heard(self) -> NDArray[np.bool_]:
+        """The measured coordinates that carry noise, (R,)."""
+        return np.asarray(~self.norm.silent)
+
+    @cached_property
+    def tells_multiples(self) -> bool:
+        """Whether a release holds the multiples; see `designer.additive.release.tells`."""
+        return self.projected or tells(self.reconstruction, self.heard, self.integers, self.relation)
 
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
         """`size` draws of the noise in the K answers, (size, K)."""
@@ -360,13 +356,14 @@ class AdditiveMechanism(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
+        law = promise.law_words(self.falloff, self.norm, self.reconstruction)
         return Guarantee(
             unit=promise.protected_unit(self.relation, self.delta),
             relation=self.relation.sentence(),
             unprotected=self._unprotected(),
             notion=promise.notion_words(self.falloff, self.delta),
             parameters=self._parameters(),
-            mechanism=f"Family {self.family}: integer noise on a grid, {self.noise_words}.",
+            mechanism=f"Family {self.family}: integer noise on a grid, {law}.",
             sampling=promise.SAMPLING[self.falloff],
             floating_point=FLOATING_POINT,
             timing=TIMING,

@@ -87,6 +87,12 @@ def theorem(falloff: Falloff, delta: float | None) -> str:
     return CONCENTRATED if falloff == "gaussian" else ROUNDED
 
 
+def law_words(falloff: Falloff, norm: Norm, reconstruction: Floats | None) -> str:
+    """The law of the noise in words. reconstruction: (K, R), or None."""
+    after = "" if reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
+    return f"{LAWS[falloff].format(norm=norm.sentence)}{after}"
+
+
 def notion_words(falloff: Falloff, delta: float | None) -> str:
     """What is promised."""
     return NOTIONS[falloff] if delta is None else APPROXIMATE.format(delta=delta)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from designer.additive.grid import Grid
 from designer.additive.nearest_tables import NearestTable, nearest_table
 from designer.certified.guarantee import Guarantee
+from designer.engines.row_unit import RowUnit
 from designer.invariants.statistics import Statistics
-from designer.values.arrays import Floats
+from designer.question.relation import RECORDS_PUBLIC, Relation
+from designer.question.workload import Workload
+from designer.values.arrays import Floats, frozen
+
+LARGEST_RANKED = 2**22  # entries of a reconstruction whose rank takes seconds
 
 
 def nearest_float(value: Fraction) -> float:
@@ -23,11 +31,51 @@ def nearest_float(value: Fraction) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def answers_of(multiples: Sequence[int], grid: Grid, reconstruction: Floats | None) -> Floats:
+    """The answers, (K,), that follow from noisy multiples of the steps, (R,). reconstruction: (K, R); None for the identity."""
+    measured = np.array([nearest_float(number * grid.step(k)) for k, number in enumerate(multiples)])
+    with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest float
+        return measured if reconstruction is None else np.asarray(reconstruction @ measured)
+
+
+def tells(reconstruction: Floats | None, heard: NDArray[np.bool_], integers: NDArray[np.int64], relation: Relation) -> bool:
+    """Whether a release may hold every measured number, so that nothing is told exactly that was not told before: what carries
+    no noise is determined by the answers, or is a multiple of the number of records, which the guarantee says is public.
+
+    reconstruction: (K, R); None for the identity. heard: (R,), which carry noise. integers: (R, N), the measured matrix.
+    """
+    if reconstruction is None or heard.all():
+        return True
+    counts = bool((integers[~heard] == integers[~heard][:, :1]).all()) and RECORDS_PUBLIC in relation.unprotected()
+    return counts or (reconstruction.size <= LARGEST_RANKED and determines(reconstruction, heard))
+
+
+def determines(reconstruction: Floats, heard: NDArray[np.bool_]) -> bool:
+    """Whether the answers determine every measured number without noise, once those with noise are known.
+
+    reconstruction: (K, R). heard: (R,), which carry noise.
+    """
+    noisy = np.linalg.matrix_rank(reconstruction[:, heard]) if heard.any() else 0
+    return bool(np.linalg.matrix_rank(reconstruction) == noisy + int((~heard).sum()))
+
+
+def kept_rows(relation: Relation, workload: Workload, heard: NDArray[np.bool_], reconstruction: Floats | None) -> Floats | None:
+    """The rows of the public statistics that no noise enters, (q, N), where every element is counted under an invariant;
+    None elsewhere. heard: (R,), which carry noise. reconstruction: (N, R); None for the identity."""
+    if relation.single_records or not workload.is_identity:
+        return None
+    public, rebuilt = relation.public_rows(), np.eye(len(heard)) if reconstruction is None else reconstruction
+    noise = np.abs(public @ rebuilt[:, heard]).max(axis=1, initial=0.0)
+    return frozen(public[noise <= 1e-9 * np.abs(public).max() * np.abs(rebuilt).max()])
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     """Noisy answers, (K,), with the guarantee they carry and the fingerprint of the mechanism that made them.
 
     kept: statistics of the answers, (q, K), that carry no noise: those of the true counts; None where none are known.
+    multiples: the noisy whole multiples of the steps themselves, (R,), which the answers follow from; None where the answers
+    do not determine all of them, and for mechanisms without steps. row: what one row was, of releases from a table.
     """
 
     answers: Floats
@@ -35,6 +83,8 @@ class Release:
     guarantee: Guarantee
     fingerprint: str
     kept: Floats | None = field(default=None, kw_only=True)
+    multiples: tuple[int, ...] | None = field(default=None, kw_only=True)
+    row: RowUnit | None = field(default=None, kw_only=True)
 
     def consistent(self, invariant: Statistics, totals: object, **options: Any) -> NearestTable:
         """The nearest table with published statistics, nonnegative and integer as asked: see

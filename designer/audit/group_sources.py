@@ -19,7 +19,7 @@ from designer.structured.mechanism import StructuredMechanism
 from designer.tables.other_noise import OtherNoise, PureSum, SlowlyScaledSum
 from designer.tables.plan import TablePlan
 from designer.tables.queries import Additive, Aggregated
-from designer.tables.run import noisy_answer
+from designer.tables.run import noisy_integers
 from designer.values.arrays import Floats
 
 MOST_KEPT = 4096  # coordinates of a draw that are looked at
@@ -98,11 +98,11 @@ def _query_source(query: Aggregated, entropy: Entropy) -> Source:
     energies = _energies_of(query, keys)
 
     def together(size: int) -> Integers:
-        answer = noisy_answer(query, keys * size, [0] * (len(keys) * size), entropy)
+        answer = noisy_integers(query, keys * size, [0] * (len(keys) * size), entropy)
         return np.array(answer, dtype=np.int64).reshape(size, len(keys))
 
     def one_by_one(size: int) -> Integers:
-        rows = [noisy_answer(query, listed, [0] * len(listed), entropy)[: len(keys)] for _ in range(size)]
+        rows = [noisy_integers(query, listed, [0] * len(listed), entropy)[: len(keys)] for _ in range(size)]
         return np.array(rows, dtype=np.int64)
 
     law = independent_law(energies, [0] * len(keys))

@@ -14,8 +14,9 @@ from designer.values.arrays import Floats
 
 UNLISTED = (
     "relation: the invariant leaves too many changes to be written out, and this needs a list of them; use a family that is "
-    "designed by their lengths (laplace, projected_laplace, gaussian, isotropic_gaussian, group_..., or lattice_laplace and "
-    "lattice_gaussian with the shapes l1 and l2) for the counts themselves, lower the adjacency, or merge elements."
+    "designed by their lengths (laplace, projected_laplace, ellipsoid, gaussian, isotropic_gaussian, group_..., or "
+    "lattice_laplace and lattice_gaussian with the shapes l1 and l2) for the counts themselves, lower the adjacency, or merge "
+    "elements."
 )
 
 

@@ -18,6 +18,16 @@ POST_PROCESSING = (
     "Anything computed from a release alone keeps the guarantee. Budgets of several releases about the same records add up "
     "pair by pair (pure) or in squares (gaussian)."
 )
+ESTIMATED = (
+    "Anything computed from a release alone keeps the guarantee. Of several releases nothing is claimed here, because how far "
+    "the law of the noise is from the one stated is an estimate."
+)
+TRADEOFFS_MULTIPLY = (
+    "Anything computed from a release alone keeps the guarantee. Several releases about the same records keep the tensor "
+    "product of their tradeoff functions, change by change."
+)
+# What is said now, and what earlier versions said in its place: a file may still say that, and claims no more by it.
+SAID_BEFORE: Mapping[str, tuple[str, ...]] = {ESTIMATED: (POST_PROCESSING,), TRADEOFFS_MULTIPLY: (POST_PROCESSING,)}
 TIMING = (
     "Noise is drawn in batches by table look-up; the time of a draw may depend on the noise and is not covered. Anyone who "
     "can time single releases precisely is outside the guarantee."

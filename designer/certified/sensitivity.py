@@ -107,12 +107,12 @@ class SensitivitySet:
                 )
             yield block, _divided(lengths, block.budgets, wild)
 
-    def worst(self, norm: Norm, limit: int = 1) -> tuple[float, Pairs]:
+    def worst(self, norm: Norm, limit: int = 1, least: float = 0.0) -> tuple[float, Pairs]:
         """The largest `||u|| / b`, and up to `limit` pairs of large ratio: the worst partner of each point,
         the worst of those first. Where pairs are searched, and nearly all tie, the largest of all may be above it by one of
-        `steep.TOLERANCES`."""
+        `steep.TOLERANCES` or `steep.COARSE`. least: ratios below it are of no interest, and a search may leave them out."""
         best, found = 0.0, _Found(limit)
-        for block, ratios in self._few(norm, limit):
+        for block, ratios in self._few(norm, limit, least):
             if ratios.size:
                 best = max(best, float(ratios.max()))
                 found.add(block, ratios)
@@ -129,11 +129,20 @@ class SensitivitySet:
         near, facets = self.relation.searched, len(norm.map) if norm.map.ndim == 2 else 1
         return near is not None and near.pairs * max(1, facets // (4 * norm.dimension)) > near.few
 
-    def hunt(self, norm: Norm, kept: int, bounds: RatioBounds, *, partners: bool = False, below: float = np.inf) -> Hunt | None:
+    def hunt(
+        self,
+        norm: Norm,
+        kept: int,
+        bounds: RatioBounds,
+        *,
+        partners: bool = False,
+        below: float = np.inf,
+        least: float = 0.0,
+    ) -> Hunt | None:
         """The search, done, for the pairs of largest ratio, or for the worst partner of each point; None where a look at every
         pair is quicker.
 
-        kept: how many pairs are held. bounds: what the float ratio of a pair proves of it. below: see `Hunt`.
+        kept: how many pairs are held. bounds: what the float ratio of a pair proves of it. below, least: see `Hunt`.
         """
         near = self.relation.searched
         assert near is not None
@@ -143,7 +152,7 @@ class SensitivitySet:
             block = self.in_step(left, right)
             return bounds.lower(block, self.ratios_of(norm, block))
 
-        hunt = Hunt(groups, look, kept, partners, below)
+        hunt = Hunt(groups, look, kept, partners, below, least)
         hunt.run()
         return None if hunt.in_vain else hunt
 
@@ -157,10 +166,10 @@ class SensitivitySet:
         wild = not float(np.abs(self.points).max(initial=0.0)) * float(np.abs(norm.factor).sum()) < 1e150
         return _divided(norm.length(np.subtract(*ends)), block.budgets, wild)
 
-    def _few(self, norm: Norm, limit: int) -> Iterator[tuple[Block, Floats]]:
+    def _few(self, norm: Norm, limit: int, least: float) -> Iterator[tuple[Block, Floats]]:
         """The largest ratios among them, and many large ones; up to the tolerance of a search that would be long."""
         bounds = RatioBounds(norm.image_error(self.points), 2.0**-40)
-        hunt = self.hunt(norm, limit, bounds, partners=True) if self.searches(norm) else None
+        hunt = self.hunt(norm, limit, bounds, partners=True, least=least) if self.searches(norm) else None
         if hunt is None:
             return self.ratios(norm)
         blocks = [self.in_step(hunt.left, hunt.right), *self.relation.beside()]

@@ -70,6 +70,7 @@ class Specified(Immutable, ABC):
     allow_vacuous: bool = False
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = MappingProxyType({})
+    migrations: tuple[str, ...] = ()  # what was changed in the form of the file that it was read from, in sentences
 
     @abstractmethod
     def core(self) -> dict[str, Any]:
@@ -208,10 +209,17 @@ class Specified(Immutable, ABC):
 
         Nothing that the certificate reads changes, so it is not computed again.
         """
+        return self._twin(provenance=dict(provenance), optimality=optimality or self.optimality)
+
+    def read_with(self, migrations: tuple[str, ...]) -> Self:
+        """The same object with notes on what was changed in the form of its file when it was read."""
+        return self._twin(migrations=migrations)
+
+    def _twin(self, **notes: Any) -> Self:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        object.__setattr__(twin, "provenance", dict(provenance))
-        object.__setattr__(twin, "optimality", optimality or self.optimality)
+        for name, note in notes.items():
+            object.__setattr__(twin, name, note)
         return twin
 
     def save(self, path: str | Path) -> Path:

@@ -8,7 +8,7 @@ is handed on pair by pair. Bounds cover the rounding of whoever looks at a pair 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -19,16 +19,19 @@ from designer.progress import announce, track
 from designer.question.nearness import Nearness
 from designer.question.relation import Block
 from designer.values.arrays import Floats
+from solvers.pairs.directions import DirectionTable, gauges
 from solvers.pairs.tree import Boxes, Indices, PointTree, grown
 from solvers.pairs.walk import PIECE, PairWalk
 
 TOLERANCES = (0.01, 0.02, 0.05)  # how far bounds of groups may be above the worst pair seen, where ties defeat the search
+COARSE = (0.1, 0.2)  # the same, of searches that seek pairs for a design: what these miss costs noise, and no privacy
 HEAVY = 2e9  # pairs; a search that looks at more gives way to a bound: a minute
 WORTH = 0.5  # a bound that is no quicker than this part of the time of an exact ratio is not worth what it gives away
 BOUNDED, SCANNED_EACH = 12.0, 0.6  # the time of a bound between groups, and of a pair in a scan of all, in pairs looked at
 AT_ONCE = 1 << 17  # numbers of pairs that are held at once: a megabyte, which stays in cache
 MOST_LOOKED_AT = 1e12  # pairs; at 5e7 a second some hours
 LONG = 1e9  # so many are announced: half a minute
+MODERATE = 1e150  # numbers up to this size have differences and products that are finite
 CORNERS = 8  # groups far out in each direction are compared with each other first
 
 
@@ -97,11 +100,31 @@ class Clusters:
         held = self.norm.image(self.points) if self.mapped else self.points[:, ~self.norm.silent]
         return np.ascontiguousarray(held.T)
 
+    @cached_property
+    def facets(self) -> Floats:
+        """Of a gauge, without what gets no noise: (F, S)."""
+        return np.ascontiguousarray(self.norm.map[:, ~self.norm.silent])
+
+    @cached_property
+    def table(self) -> DirectionTable | None:
+        """Bounds of a gauge of many facets, where it has one."""
+        small = float(np.abs(self.points).max(initial=0.0)) < MODERATE
+        return DirectionTable.of(self.facets) if small and not self.mapped else None
+
+    @property
+    def width(self) -> int:
+        """How many numbers are held for each length."""
+        if self.mapped:
+            return 1
+        return len(self.facets) if self.table is None else 2 ** len(self.places)
+
     def lengths(self, differences: list[Floats]) -> Floats:
-        """Norms (...,) of differences of places, S arrays (...,), which are used up."""
+        """Norms (...,) of differences of places, S arrays (...,), which are used up; of many facets bounds from above."""
+        if self.table is not None:
+            return self.table.above(differences)
         if not self.mapped:
             stacked = np.stack(differences, axis=-1)
-            return np.asarray(np.abs(stacked @ self.norm.map[:, ~self.norm.silent].T).max(axis=-1))
+            return gauges(stacked.reshape(-1, stacked.shape[-1]), self.facets).reshape(stacked.shape[:-1])
         total = np.zeros(differences[0].shape) if differences else np.zeros(())
         for each in differences:
             if self.norm.order == "l2":
@@ -134,7 +157,7 @@ class Clusters:
     def bound(self, level: int, a: Indices, b: Indices) -> Floats:
         """No ratio between elements of the nodes a and b, (n,), is larger, whoever computes it in floats."""
         centres, radii = self.balls
-        step = PIECE if self.mapped else max(1, AT_ONCE // len(self.norm.map))
+        step = min(PIECE, max(1, AT_ONCE // self.width))
         parts = []
         for start in range(0, len(a), step):
             x, y = a[start : start + step], b[start : start + step]
@@ -171,12 +194,22 @@ class Clusters:
         held = np.ascontiguousarray(self.tree.leaves.T)
         return held, self.places[:, held], np.ascontiguousarray(self.near.features.T)[:, held]
 
-    def between_leaves(self, a: Indices, b: Indices) -> Floats:
-        """Bounds of the ratios of all pairs of elements of the leaves a and b: (m, m, n), 0 where both are one point."""
+    def between_leaves(self, a: Indices, b: Indices, least: float) -> Floats:
+        """Bounds of the ratios of all pairs of elements of the leaves a and b: (m, m, n), 0 where both are one point.
+
+        Those that are below `least` may be rougher than the others.
+        """
         held, places, features = self.members
-        lengths = self.lengths([row[:, a][:, None] - row[:, b] for row in places])
+        differences = [row[:, a][:, None] - row[:, b] for row in places]
         x, y = features[:, :, a][:, :, None], features[:, :, b][:, None]
-        ratios = self._ratios(lengths, self.near.least(np.abs(x - y), x, y), of_pairs=True)
+        budgets = self.near.least(np.abs(x - y), x, y)
+        if self.table is None:
+            ratios = self._ratios(self.lengths(differences), budgets, of_pairs=True)
+        else:
+            ratios = self._ratios(self.table.above(differences), budgets, of_pairs=True)
+            near = np.nonzero(ratios >= least)
+            lengths = gauges(np.stack([part[near] for part in differences], axis=-1), self.facets)
+            ratios[near] = self._ratios(lengths, budgets[near], of_pairs=True)
         row, column, place = np.nonzero(np.isinf(ratios))
         here, there = self.points[held[row, a[place]]], self.points[held[column, b[place]]]
         ratios[row, column, place] = np.where((here == there).all(axis=1), 0.0, np.inf)
@@ -211,7 +244,7 @@ class Hunt:
 
     look(left, right): proven lower bounds of the ratios of pairs in step; what cannot reach the best of them is settled.
     kept: how many pairs are held; where more could be the worst, `covered` bounds those that were let go.
-    below: a tolerance is used only as long as what it lets pass stays below this.
+    below: a tolerance is used only as long as what it lets pass stays below this. least: lower ratios are of no interest.
 
     tolerance: groups whose bound is above the best ratio by at most this part of it are settled, and `covered` bounds them;
     above 0 only where a search for the worst pair itself would be long. in_vain: a look at every pair is quicker, and nothing
@@ -223,12 +256,14 @@ class Hunt:
     kept: int
     partners: bool = False
     below: float = np.inf
+    least: float = 0.0
     tolerance: float = 0.0
     in_vain: bool = False
-    floor: float = 0.0
+    floor: float = field(default=0.0, init=False)
     covered: float = 0.0
 
     def __post_init__(self) -> None:
+        self.floor = self.least
         self.bounds, self.left, self.right = np.empty(0), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
 
     def run(self) -> None:
@@ -242,23 +277,35 @@ class Hunt:
     def _search(self) -> None:
         """By the shortest way: counts decide, never clocks, so that whoever repeats it decides the same."""
         scan = self.groups.near.pairs * SCANNED_EACH if self.groups.mapped else np.inf
-        exact = self._walk(0.0, min(scan, HEAVY))
-        shortest = min(scan, exact)
-        for tolerance in TOLERANCES if shortest > HEAVY else ():
-            limit = HEAVY if tolerance < TOLERANCES[-1] else max(HEAVY, WORTH * shortest)
-            if self.floor * (1 + tolerance) <= self.below and not self._walk(tolerance, limit):
-                return
+        if not self._walk(0.0, min(scan, HEAVY)):
+            return
+        steps = (*TOLERANCES, *COARSE) if self.partners else TOLERANCES
+        if scan > HEAVY and any(self._allows(t) and not self._walk(t, HEAVY) for t in steps):
+            return
+        exact = self._walk(0.0, 0.0, whole=True)
+        shortest, largest = min(scan, exact), TOLERANCES[-1]
+        if scan > HEAVY and self._allows(largest) and not self._walk(largest, max(HEAVY, WORTH * shortest)):
+            return
         self.tolerance = 0.0
         if exact > scan:
             self._allow(self.groups.near.pairs)
             self.in_vain = True
-        elif exact:
+        else:
             self._walk(0.0, np.inf)
 
-    def _walk(self, tolerance: float, limit: float) -> float:
-        """0 after the walk; where that would be more work than the limit, that work."""
+    def _allows(self, tolerance: float) -> bool:
+        """Whether what the tolerance lets pass stays below what it has to."""
+        return self.floor * (1 + tolerance) <= self.below
+
+    def _walk(self, tolerance: float, limit: float, *, whole: bool = False) -> float:
+        """0 after the walk; where that would be more work than the limit, about that work: where it is known to be above the
+        limit, or, if asked for, from the whole of the sample."""
         self.tolerance = tolerance
-        walk = PairWalk(self.groups.tree.depth, self._opens, lambda pairs, asked: self._foretell(pairs, asked, limit))
+        walk = PairWalk(
+            self.groups.tree.depth,
+            self._opens,
+            lambda pairs, asked, ended: self._foretell(pairs, asked, limit, ended) if ended or not whole else None,
+        )
         try:
             for a, b in track(self._pieces(iter(walk)), "searching pairs"):
                 self._take(a, b)
@@ -276,12 +323,13 @@ class Hunt:
         bound = self.groups.bound(level, a, b)
         return np.asarray((bound >= self.floor) & (bound > self._enough))
 
-    def _foretell(self, leaf_pairs: float, asked: float, limit: float) -> None:
+    def _foretell(self, leaf_pairs: float, asked: float, limit: float, ended: bool) -> None:
         """Give up what is above the limit."""
         looked_at = leaf_pairs * self.groups.tree.leaves.shape[1] ** 2
-        if looked_at + BOUNDED * asked > limit:
-            raise _Foretold(looked_at + BOUNDED * asked)
-        self._allow(looked_at)
+        if (work := looked_at + BOUNDED * asked) > limit:
+            raise _Foretold(work)
+        if ended:
+            self._allow(looked_at)
 
     def _allow(self, looked_at: float) -> None:
         """Refuse what would take days, announce what takes minutes."""
@@ -295,7 +343,7 @@ class Hunt:
             announce(f"{words}, about {looked_at / 2e9:.0f} minutes")
 
     def _pieces(self, walk: Iterator[tuple[Indices, Indices]]) -> Iterator[tuple[Indices, Indices]]:
-        width = self.groups.tree.leaves.shape[1] ** 2 * (1 if self.groups.mapped else len(self.groups.norm.map))
+        width = self.groups.tree.leaves.shape[1] ** 2 * self.groups.width
         step = max(1, AT_ONCE // width)
         for a, b in walk:
             for start in range(0, len(a), step):
@@ -303,7 +351,7 @@ class Hunt:
 
     def _take(self, a: Indices, b: Indices) -> None:
         """Keep the pairs of some leaves that may be the worst, or the worst partner of each element."""
-        bounds, held = self.groups.between_leaves(a, b), self.groups.members[0]
+        bounds, held = self.groups.between_leaves(a, b, self.floor), self.groups.members[0]
         chosen: tuple[Indices, ...]
         if self.partners:
             row, place = np.indices(bounds[0].shape)
@@ -312,7 +360,9 @@ class Hunt:
             chosen = np.nonzero(bounds >= max(self.floor, np.nextafter(self.covered, np.inf)))
         values = bounds[chosen].ravel()
         left, right = held[chosen[0], a[chosen[2]]].ravel(), held[chosen[1], b[chosen[2]]].ravel()
-        top = np.argsort(-values)[: 4 * self.kept] if self.partners else np.flatnonzero(values > 0)
+        top = np.flatnonzero(values >= self.least) if self.partners else np.flatnonzero(values > 0)
+        if self.partners:
+            top = top[np.argsort(-values[top])[: 4 * self.kept]]
         if not len(top):
             return
         self._raise_floor(values[top], left[top], right[top])

@@ -69,10 +69,10 @@ class UnlistedSet(SensitivitySet):
         reached = norm.exact(u) or Fraction(0)
         return Longest(found.bound, reached, found.change, f"{found.proof}, each cell by the length of its answers")
 
-    def worst(self, norm: Norm, limit: int = 1) -> tuple[float, Pairs]:
+    def worst(self, norm: Norm, limit: int = 1, least: float = 0.0) -> tuple[float, Pairs]:
         longest = self.longest(norm)
         if longest is None:
-            return super().worst(norm, limit)
+            return super().worst(norm, limit, least)
         return float_above(longest.bound / self.relation.budget), self._written(self._long_changes(norm, longest, limit))
 
     def _long_changes(self, norm: Norm, longest: Longest, limit: int) -> list[tuple[tuple[int, int], ...]]:

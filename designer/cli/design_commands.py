@@ -9,14 +9,16 @@ from typing import Any
 
 from designer.certified.specified import save, to_spec
 from designer.cli.options import TOML, Commands, add_output, add_seconds, check_output, given_seconds
+from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
 from designer.designing.best import design
 from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
+from designer.designing.structured_problem import StructuredDesign
 from designer.errors import InvalidProblem
 from designer.files.problem_file import read_problem
 from designer.pictures import check_picture
-from designer.report import budget_summary, design_summary
+from designer.report import budget_summary, design_summary, structured_summary
 from designer.values.output import checked_target
 from designer.values.printing import printed
 
@@ -25,6 +27,7 @@ def add_design_commands(commands: Commands) -> None:
     """design, compare, budget."""
     made = commands.add("design", _design, "design a mechanism for a problem file and save its spec", TOML)
     add_output(made, "-o", "where to save the spec (JSON)")
+    add_sign_options(made)
     _add_choices(made)
     add_seconds(made)
     made = commands.add("compare", _compare, "design all families for a problem file and compare them", TOML)
@@ -55,18 +58,19 @@ def _add_budget_options(made: argparse.ArgumentParser) -> None:
 def _design(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_problem(options.file)
     check_output(options, file.files)
+    key = signing_key(options)
     # Options in the file belong to the family in the file, and those of a solver to that solver.
     chosen = {} if options.family else dict(file.options)
     if options.solver is not None:
         chosen = {**chosen, "solver": options.solver, "solver_options": {}}
     if options.solver_option:
         chosen["solver_options"] = {**chosen.get("solver_options", {}), **dict(options.solver_option)}
-    made = design(file.problem, options.family or file.family, targets=file.targets, **{**chosen, **given_seconds(options)})
+    family: str = options.family or file.family
+    made = design(file.problem, family, targets=file.targets, **{**chosen, **given_seconds(options)})
     saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
-    text = design_summary(file.title, made) + (
-        f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep it."
-    )
-    return text, to_spec(made.mechanism)
+    summary = structured_summary(file.title, made) if isinstance(made, StructuredDesign) else design_summary(file.title, made)
+    kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep it."
+    return "\n".join([summary, kept, *signed_line(options, key)]), to_spec(made.mechanism)
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -89,7 +93,7 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
         checked_target(options.plot, inputs=file.files, replace=options.force)
         check_picture(options.plot)
     family, chosen = (options.family, {}) if options.family else (file.family, file.options)
-    result = least_budget(file.problem, file.targets, family, step=options.step, **{**chosen, **given_seconds(options)})
+    result = least_budget(file.matrix_problem, file.targets, family, step=options.step, **{**chosen, **given_seconds(options)})
     saved = save(result.design.mechanism, options.output, replace=options.force) if options.output else None
     text = budget_summary(file.title, result)
     text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
@@ -103,7 +107,7 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     check_output(options, file.files)
     if options.output:
         check_picture(options.output)
-    result = compare(file.problem, options.family, **given_seconds(options))
+    result = compare(file.matrix_problem, options.family, **given_seconds(options))
     text = f"{printed(file.title)}\n\n{result.to_markdown()}"
     if options.output:
         text += f"\nDrawn to {printed(result.plot(options.output, replace=options.force))}.\n"

@@ -1,7 +1,8 @@
-"""The command line: design, compare, budget, release, sample, verify, report, show.
+"""The command line: design, compare, budget, release, sample, verify, report, show, ledger, keys, sign.
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
-spec that proves its claims; 5 a failure that nobody foresaw; 130 interrupted.
+spec that proves its claims; 5 a failure that nobody foresaw; 6 a release that the total of its data set does not cover;
+7 a ledger that is damaged, altered or an older copy; 130 interrupted.
 A release prints noisy answers and the guarantee; true values are never printed, logged or written.
 """
 
@@ -17,16 +18,18 @@ from contextlib import suppress
 
 from designer import progress
 from designer.cli.design_commands import add_design_commands
+from designer.cli.ledger_commands import add_ledger_commands
 from designer.cli.options import Commands
 from designer.cli.release_commands import add_release_commands
+from designer.cli.signing_commands import add_signing_commands
 from designer.cli.spec_commands import add_spec_commands
-from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
+from designer.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal
 from designer.values.checks import shown
 from designer.values.json_text import plain
 from designer.values.printing import one_line
 from designer.version import VERSION
 
-EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2))
+EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2), (OverTotal, 6), (InvalidLedger, 7))
 UNFORESEEN = 5
 # An exception's own words, and even its kind, may tell of confidential data.
 SILENT = "release: failed in a way that nobody foresaw, perhaps over a damaged file; nothing was released."
@@ -110,4 +113,6 @@ def parser() -> argparse.ArgumentParser:
     add_design_commands(commands)
     add_release_commands(commands)
     add_spec_commands(commands)
+    add_ledger_commands(commands)
+    add_signing_commands(commands)
     return top

@@ -33,6 +33,11 @@ class Commands:
             made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
         return made
 
+    def group(self, name: str, help_text: str) -> Commands:
+        """Commands of their own behind a word."""
+        made = self.parsers.add_parser(name, help=help_text, description=help_text)
+        return Commands(made.add_subparsers(title="commands", required=True, metavar="COMMAND"))
+
 
 def add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:
     """Where a result is saved, and leave to replace what is there."""
@@ -63,5 +68,5 @@ def loaded(options: argparse.Namespace) -> Specified:
 
 
 def caution_data(mechanism: Specified) -> dict[str, Any]:
-    """What readers of JSON must not miss; nothing where every answer gets noise."""
-    return {key: value for key in ("vacuous", "exact") if (value := getattr(mechanism, key))}
+    """What readers of JSON must not miss; nothing where every answer gets noise and the spec was read as it stands."""
+    return {key: value for key in ("vacuous", "exact", "migrations") if (value := getattr(mechanism, key))}

@@ -5,25 +5,28 @@ from __future__ import annotations
 import argparse
 import glob
 import io
-import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from designer.certified.specified import Released, Specified
-from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
+from designer.cli.ledger_commands import add_recording_options, recorded, recorded_lines
+from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
+from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
 from designer.errors import InvalidProblem
-from designer.files.data_files import read_histogram
+from designer.files.data_files import read_histogram, require_readable_histogram
 from designer.report import cautions
 from designer.tables.csv_rows import Marks
-from designer.tables.opening import open_table
-from designer.values.json_text import plain
+from designer.tables.opening import open_table, require_openable
+from designer.values.json_text import readable_text
 from designer.values.output import write_whole
 from designer.values.printing import printed
 
 FLAGS = {"histogram": "histogram", "records": "table"}  # the option that gives what a mechanism takes
 COUNTED = "counts of the universe elements"
+RECORDED = "records, one row each"
 
 
 def add_release_commands(commands: Commands) -> None:
@@ -31,7 +34,9 @@ def add_release_commands(commands: Commands) -> None:
     made = commands.add("release", _release, "release noisy answers for confidential data; spends the budget once", SPEC)
     made.set_defaults(confidential=True)
     _add_data_options(made)
+    add_recording_options(made)
     add_output(made, "-o", "also save the release (JSON)")
+    add_sign_options(made)
     made = commands.add("sample", _sample, "draw noise for simulation; never a release", SPEC)
     made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
     made.add_argument("--seed", type=int, help="make the simulation repeatable")
@@ -53,35 +58,34 @@ def _add_data_options(made: argparse.ArgumentParser) -> None:
 
 
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
-    tables = [Path(name) for name in glob.glob(str(options.table))] if options.table else []
-    check_output(options, [path for path in (options.file, options.histogram, options.table, *tables) if path])
-    mechanism = loaded(options)
-    released = _released(mechanism, options)
-    data = {**released.to_dict(), **caution_data(mechanism)}
+    tables = [Path(name) for name in sorted(glob.glob(str(options.table)))] if options.table else []
+    check_output(options, [path for path in (options.file, options.histogram, options.table, options.ledger, *tables) if path])
+    mechanism, key = loaded(options), signing_key(options)
+    release = _releasing(mechanism, options)
+    released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, release, key)
     if options.output:
-        text = json.dumps(plain(data), indent=1, ensure_ascii=False) + "\n"
-        write_whole(options.output, text, replace=options.force)
-    answers = mechanism.answer_lines(released)
-    return "\n".join([*cautions(mechanism), *answers, "", released.guarantee.to_text()]), data
+        write_whole(options.output, readable_text(data), replace=options.force)
+    answers = [*mechanism.answer_lines(released), "", released.guarantee.to_text()]
+    return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *signed_line(options, key)]), data
 
 
-def _released(mechanism: Specified, options: argparse.Namespace) -> Released:
-    """What the spec releases from the file that it needs: records or counts."""
-    needed, from_counts, from_either = mechanism.takes[0], "histogram" in mechanism.takes, len(mechanism.takes) > 1
+def _releasing(mechanism: Specified, options: argparse.Namespace) -> Callable[[], Released]:
+    """How the spec releases from the file that it needs, records or counts; refused here where the options do not fit."""
+    needed, from_counts = mechanism.takes[0], mechanism.takes[0] == "histogram"
     if not any(getattr(options, FLAGS[kind]) for kind in mechanism.takes):
-        words, other = (COUNTED, "table") if from_counts else ("records, one row each", "histogram")
-        raise InvalidProblem(
-            f"--{FLAGS[needed]}: is missing; this spec releases from "
-            f"{words}{', or from records (--table)' if from_either else f', not from --{other}'}."
-        )
+        words, name, flag = (COUNTED, "records", "table") if from_counts else (RECORDED, "counts", "histogram")
+        others = f"or from {name} (--{flag})" if len(mechanism.takes) > 1 else f"not from --{flag}"
+        raise InvalidProblem(f"--{FLAGS[needed]}: is missing; this spec releases from {words}, {others}.")
     if options.table and options.histogram:
         raise InvalidProblem("--table, --histogram: both are given; a release is from records or from counts, not from both.")
     Marks(options.delimiter, options.decimal, options.thousands)
-    if from_counts and (options.entity is not None or options.rows_per_entity is not None):
+    if (from_counts or options.histogram) and (options.entity is not None or options.rows_per_entity is not None):
         raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; this spec releases from counts.")
     if options.histogram:
-        return mechanism.release_counts(read_histogram(options.histogram, options.column, options.delimiter))
-    return _released_from_records(mechanism, options)
+        require_readable_histogram(options.histogram, options.column, options.delimiter)
+        return lambda: mechanism.release_counts(read_histogram(options.histogram, options.column, options.delimiter))
+    require_openable(options.table, mechanism.numbers, whole=mechanism.counted_keys, delimiter=options.delimiter)
+    return lambda: _released_from_records(mechanism, options)
 
 
 def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Released:

@@ -10,18 +10,33 @@ from typing import Any
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified, to_spec
 from designer.cli.deep_verification import add_deep_options, deep_lines
+from designer.cli.ledger_commands import add_check_options, check_ledger
 from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
+from designer.cli.signing_commands import add_signer_options, asked_signer
 from designer.designing.relation_picture import save_relation_picture
 from designer.errors import InvalidProblem
 from designer.files.problem_file import ProblemFile, read_problem
+from designer.files.releases import verify_release
+from designer.files.signatures import SignedBy
+from designer.ledger.store import is_ledger
 from designer.report import cautions, page, summary
+from designer.values.json_text import read_json
 from designer.values.output import write_whole
 from designer.values.printing import printed
 
 
 def add_spec_commands(commands: Commands) -> None:
     """verify, report, show."""
-    add_deep_options(commands.add("verify", _verify, "recompute the guarantee of a spec from its numbers", SPEC))
+    made = commands.add(
+        "verify",
+        _verify,
+        "recompute the guarantee of a spec from its numbers, check a release, or follow a ledger",
+        "spec (JSON) or ledger (SQLite)",
+    )
+    made.add_argument("release", type=Path, nargs="?", help="a release (JSON), to be checked against the spec, or the ledger")
+    add_signer_options(made)
+    add_check_options(made)
+    add_deep_options(made)
     made = commands.add("report", _report, "write a spec as a page to read (Markdown)", SPEC)
     add_output(made, "-o", "save the page instead of printing it")
     made = commands.add("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
@@ -29,12 +44,34 @@ def add_spec_commands(commands: Commands) -> None:
 
 
 def _verify(options: argparse.Namespace) -> tuple[str, Any]:
+    if is_ledger(options.file):
+        return check_ledger(options, [] if options.release is None else [options.release])
+    if options.release is not None:
+        return _verify_release(options)
     mechanism = loaded(options)
+    signer = asked_signer(options, options.file, read_json(options.file))
     data = {**asdict(mechanism.privacy), **_deltas(mechanism), "fingerprint": mechanism.fingerprint, **caution_data(mechanism)}
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
-    text = "\n".join([*cautions(mechanism), f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"])
+    lines = [*cautions(mechanism), f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"]
     deep_text, deep_data = deep_lines(mechanism, options)
-    return text + deep_text, {**data, **deep_data}
+    return "\n".join([*lines, *_signer_line(signer)]) + deep_text, {**data, **_signer_data(signer), **deep_data}
+
+
+def _verify_release(options: argparse.Namespace) -> tuple[str, Any]:
+    """A release against its spec: the signature that is asked for is that of the release, which names its spec."""
+    mechanism, release = loaded(options), read_json(options.release)
+    verdict = verify_release(mechanism, release, allow_vacuous=options.allow_vacuous)
+    signer = asked_signer(options, options.release, release)
+    lines = [*cautions(mechanism), f"{printed(options.release)}: is a release that the spec may have made.", verdict.to_text()]
+    return "\n".join([*lines, *_signer_line(signer)]), {**verdict.to_dict(), **_signer_data(signer)}
+
+
+def _signer_line(signer: SignedBy | None) -> list[str]:
+    return [] if signer is None else [signer.sentence()]
+
+
+def _signer_data(signer: SignedBy | None) -> dict[str, Any]:
+    return {} if signer is None else {"signer": signer.to_dict()}
 
 
 def _deltas(mechanism: Specified) -> dict[str, float | None]:
@@ -80,5 +117,5 @@ def _drawn(file: ProblemFile, options: argparse.Namespace) -> Path | None:
     if not options.output:
         return None
     check_output(options, file.files)
-    names = file.problem.workload.elements
-    return save_relation_picture(file.problem.relation, options.output, names, replace=options.force)
+    problem = file.matrix_problem
+    return save_relation_picture(problem.relation, options.output, problem.workload.elements, replace=options.force)

@@ -9,8 +9,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from designer.errors import InvalidProblem
+from designer.promises.account import Account
 from designer.promises.accounting import least_float, pure_rho, zcdp_delta, zcdp_epsilon
 from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
@@ -20,6 +22,7 @@ from solvers.exact.balls import decided, exp_ball, float_above_real, rational_ba
 from solvers.exact.rational import float_above
 
 NOTHING = Fraction(0)
+MOST_IN_SHAPE = 20  # changes in a group whose tradeoff function is computed; for more, its bound by the sum of the budgets
 LARGEST_EPSILON = Fraction(2) ** 500  # beyond what conversions take
 
 
@@ -28,18 +31,20 @@ class Cost(Immutable):
     """What one change costs in one release: everything that is stated here is promised.
 
     epsilon: with `delta`, (epsilon, delta)-privacy; pure where delta is 0. rho: zCDP. mu_squared: mu-GDP. Where there is no
-    epsilon, `delta` belongs to rho: delta-approximate rho-zCDP (Bun and Steinke 2016, Definition 8.1).
+    epsilon, `delta` belongs to rho: delta-approximate rho-zCDP (Bun and Steinke 2016, Definition 8.1). shape: a tradeoff
+    function that says more than these numbers; None where they say all.
     """
 
     epsilon: Fraction | None = None
     rho: Fraction | None = None
     delta: Fraction = NOTHING
     mu_squared: Fraction | None = None
+    shape: Tradeoff | None = None
 
     @classmethod
     def pure(cls, epsilon: Fraction) -> Cost:
         """epsilon, which is `epsilon tanh(epsilon / 2)`-zCDP."""
-        return cls(epsilon=epsilon, rho=rho_of_pure(epsilon))
+        return cls(epsilon=epsilon, rho=rho_of_pure(epsilon), mu_squared=None if epsilon else NOTHING)
 
     @classmethod
     def concentrated(cls, rho: Fraction, delta: Fraction = NOTHING) -> Cost:
@@ -53,8 +58,28 @@ class Cost(Immutable):
 
     @property
     def is_pure(self) -> bool:
-        """Is it a pure promise?"""
+        """Is its epsilon that of a pure promise?"""
         return self.epsilon is not None and not self.delta
+
+    @property
+    def pure_epsilon(self) -> Fraction | None:
+        """The epsilon of its pure promise; None where it has none."""
+        if self.is_pure:
+            return self.epsilon
+        base, size = (self.shape.base, self.shape.size) if isinstance(self.shape, Group) else (self.shape, 1)
+        return base.epsilon * size if isinstance(base, EpsilonDelta) and not base.delta else None
+
+    def as_pure(self) -> Cost:
+        """Its pure promise alone, where it has one: all else follows from that."""
+        epsilon = self.pure_epsilon
+        return self if self.is_pure or epsilon is None else Cost.pure(epsilon)
+
+    @property
+    def function(self) -> Tradeoff | None:
+        """A tradeoff function that is promised; None where zCDP is all that is known."""
+        if self.shape is not None or self.mu_squared:
+            return self.shape or Gaussian(self.mu_squared)  # type: ignore[arg-type]  # one of them is there
+        return None if self.epsilon is None else EpsilonDelta(self.epsilon, self.delta)
 
     @property
     def strict_rho(self) -> Fraction | None:
@@ -76,10 +101,16 @@ class Cost(Immutable):
             )
         rho = None if self.rho is None else self.rho * size**2
         if self.is_pure and self.epsilon is not None:
-            return Cost.pure(self.epsilon * size)
+            return replace(Cost.pure(self.epsilon * size), shape=self._shape_of_group(size))
         mu_squared = None if self.mu_squared is None else self.mu_squared * size**2
         epsilon = None if self.epsilon is None else self.epsilon * size
-        return replace(self, epsilon=epsilon, rho=rho, delta=_delta_of_group(self, size), mu_squared=mu_squared)
+        delta, shape = _delta_of_group(self, size), self._shape_of_group(size)
+        return replace(self, epsilon=epsilon, rho=rho, delta=delta, mu_squared=mu_squared, shape=shape)
+
+    def _shape_of_group(self, size: Fraction | int) -> Tradeoff | None:
+        """The function of the group: of a pure promise it says more than the sum of the budgets."""
+        function = EpsilonDelta(self.epsilon) if self.shape is None and self.is_pure and self.epsilon else self.shape
+        return None if function is None or int(size) != size or size > MOST_IN_SHAPE else function.group(int(size))
 
 
 def cost_of_tradeoff(function: Tradeoff) -> Cost:
@@ -87,7 +118,8 @@ def cost_of_tradeoff(function: Tradeoff) -> Cost:
     if isinstance(function, Gaussian):
         return Cost.normal(function.mu_squared)
     epsilon, delta = _slope_and_gap(function)
-    return Cost(epsilon=epsilon, delta=delta) if delta else Cost.pure(epsilon)
+    shape = None if isinstance(function, EpsilonDelta) else function
+    return replace(Cost(epsilon=epsilon, delta=delta) if delta else Cost.pure(epsilon), shape=shape)
 
 
 def _slope_and_gap(function: Tradeoff) -> tuple[Fraction, Fraction]:
@@ -98,11 +130,21 @@ def _slope_and_gap(function: Tradeoff) -> tuple[Fraction, Fraction]:
         epsilon = function.base.epsilon * function.size
         return epsilon, Fraction(function.delta_at(epsilon)) if function.base.delta else NOTHING
     if not isinstance(function, PiecewiseLinear):
-        raise InvalidProblem(f"tradeoff: {function.sentence()} has no rule of composition.")
+        return _largest_loss(function)
     both = (function, function.inverse())
     steepest = max((fall / length for one in both for length, fall in one.segments() if fall), default=Fraction(1))
     epsilon = Fraction(float_above_real(lambda: rational_ball(max(steepest, Fraction(1))).log()))
     return epsilon, max(1 - one.betas[0] for one in both)
+
+
+def _largest_loss(function: Tradeoff) -> tuple[Fraction, Fraction]:
+    """(epsilon, delta) of any function whose finite losses are bounded: the largest, and what is certain to be told."""
+    most = function.largest_loss()
+    if most is None:
+        raise InvalidProblem(
+            f"tradeoff: {function.sentence()} has no largest loss, and no zCDP, so it has no rule of composition."
+        )
+    return most, Fraction(float_above_real(lambda: function.certain_ball().max(function.unseen_ball())))
 
 
 def rho_of_pure(epsilon: Fraction) -> Fraction:
@@ -128,7 +170,8 @@ class TotalCost(Immutable):
     """What one change costs in several releases, each chosen after the last.
 
     Every number is an upper bound, the least of what several ways of adding up prove: plain addition of (epsilon, delta), zCDP,
-    Gaussian differential privacy, and mixtures in which some releases are added plainly.
+    Gaussian differential privacy, mixtures in which some releases are added plainly, and the product of all tradeoff functions
+    (`designer.promises.account`).
     """
 
     costs: tuple[Cost, ...]
@@ -136,7 +179,7 @@ class TotalCost(Immutable):
     @property
     def epsilon(self) -> Fraction | None:
         """Pure: the sum; None where one of them has no pure promise."""
-        return _sum(cost.epsilon if cost.is_pure else None for cost in self.costs)
+        return _sum(cost.pure_epsilon for cost in self.costs)
 
     @property
     def rho(self) -> Fraction | None:
@@ -155,26 +198,53 @@ class TotalCost(Immutable):
         return _sum(cost.mu_squared for cost in self.costs)
 
     @property
+    def tradeoff(self) -> Tradeoff | None:
+        """A function proven to be at most the product of the promised ones; None where one release has none."""
+        functions = [cost.function for cost in self.costs]
+        known = [function for function in functions if function is not None and not function.trivial]
+        if len([f for f in functions if f is not None]) < len(functions):
+            return None
+        return _product(known) if known else EpsilonDelta(NOTHING)
+
+    @property
     def plain(self) -> tuple[Fraction, Fraction] | None:
         """(epsilon, delta), added plainly; None where one of them has no epsilon."""
         total = _sum(cost.epsilon for cost in self.costs)
         return None if total is None else (total, min(Fraction(1), sum((cost.delta for cost in self.costs), NOTHING)))
 
-    def epsilon_at(self, delta: object) -> float | None:
+    def epsilon_at(self, delta: object, *, precise: bool = True) -> float | None:
         """The least epsilon proven at delta, rounded up; None where no epsilon has so small a delta.
 
-        delta: from 0 to 1, a float, a Fraction or a text.
+        delta: from 0 to 1, a float, a Fraction or a text. precise: with the product of all promises, which takes up to some
+        seconds where there are many different ones; the other ways take a moment.
         """
         allowed = rational_from(delta, "delta", 0, 1)
         if allowed == 1:
             return 0.0
-        found = [epsilon for way in self._ways() if (epsilon := way.epsilon_at(allowed)) is not None]
-        return float_above(min(found)) if found else None
+        found = [float_above(epsilon) for way in self._ways() if (epsilon := way.epsilon_at(allowed)) is not None]
+        if precise and allowed >= self._set_aside:
+            found.append(self._account.epsilon_at(allowed - self._set_aside))
+        return least if (least := min(found, default=math.inf)) < math.inf else None
 
-    def delta_at(self, epsilon: object) -> float:
-        """The least delta proven at epsilon >= 0, rounded up; 1 where nothing is promised."""
+    def delta_at(self, epsilon: object, *, precise: bool = True) -> float:
+        """The least delta proven at epsilon >= 0, rounded up; 1 where nothing is promised. precise: as in `epsilon_at`."""
         allowed = rational_from(epsilon, "epsilon", 0)
-        return float_above(min((way.delta_at(allowed) for way in self._ways()), default=Fraction(1)))
+        least = min((way.delta_at(allowed) for way in self._ways()), default=Fraction(1))
+        if precise and least > 0:
+            least = min(least, Fraction(self._account.delta_at(allowed)) + self._set_aside)
+        return float_above(least) + 0.0  # no -0.0
+
+    @cached_property
+    def _account(self) -> Account:
+        """The product of what is promised, each release by its tradeoff function where it has one and by its rho where not."""
+        functions = [(cost, cost.function) for cost in self.costs]
+        rho = sum((cost.rho or NOTHING for cost, function in functions if function is None), NOTHING)
+        return Account.of([function for _, function in functions if function is not None], rho)
+
+    @property
+    def _set_aside(self) -> Fraction:
+        """The deltas that go with a rho."""
+        return sum(map(_loose, self.costs), NOTHING)
 
     def _ways(self) -> Iterator[_Way]:
         """The ways of adding up: each release plainly, or by its rho or mu where it has one."""
@@ -191,6 +261,15 @@ def _sum(values: Iterator[Fraction | None]) -> Fraction | None:
     listed = list(values)
     known = [value for value in listed if value is not None]
     return sum(known, NOTHING) if len(known) == len(listed) else None
+
+
+def _product(functions: list[Tradeoff]) -> Tradeoff:
+    """Exact of a single one and of normal ones, a piecewise linear bound otherwise."""
+    if len(functions) == 1:
+        return functions[0]
+    if all(isinstance(function, Gaussian) for function in functions):
+        return Gaussian(sum((f.mu_squared for f in functions if isinstance(f, Gaussian)), NOTHING))
+    return Account.of(functions).tradeoff_below()
 
 
 def _loose(cost: Cost) -> Fraction:

@@ -164,7 +164,7 @@ def _of_relation(mechanism: Specified) -> Expense:
         raise InvalidProblem(
             "mechanism: its relation protects no change at all, so there is no cost to add up; nothing is hidden."
         )
-    cost = cost_of_budget(mechanism, largest_budget(protected))
+    cost = cost_of_budget(mechanism, largest_budget(protected)).as_pure()
     return _stated(mechanism, cost, moves_of(protected), _plain(protected))
 
 

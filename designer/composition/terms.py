@@ -5,14 +5,14 @@ One rule for each format of `designer.files.spec.FORMATS`, from the frozen numbe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 
 from designer.additive.mechanism import AdditiveMechanism
 from designer.additive.promise import WITH_DELTA
 from designer.certified.specified import Specified
-from designer.composition.costs import Cost, cost_of_tradeoff
+from designer.composition.costs import Cost, cost_of_tradeoff, rho_of_pure
 from designer.errors import InvalidProblem
 from designer.invariants.changes import ChangeRelation
 from designer.invariants.invariant import margins
@@ -24,6 +24,7 @@ from designer.metrics.attributes import Hamming
 from designer.metrics.metric import Metric
 from designer.metrics.presence import AddRemove, AppearOrChange
 from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.promises.tradeoff import EpsilonDelta
 from designer.question.relation import Relation
 from designer.records.policy import Policy
 from designer.relations.row_groups import RowGroups
@@ -57,8 +58,10 @@ def protected_by(mechanism: Specified) -> Protected:
 def cost_of_budget(mechanism: Specified, budget: Fraction) -> Cost:
     """What a change of this budget costs; for the test of an odds ratio what any protected change does."""
     require_proven(mechanism)
+    if not budget and not (isinstance(mechanism, AdditiveMechanism) and mechanism.delta is not None):
+        return Cost.pure(budget)
     if isinstance(mechanism, OddsRatioTest):
-        return cost_of_tradeoff(mechanism.tradeoff) if budget else Cost.pure(budget)
+        return cost_of_tradeoff(mechanism.tradeoff)
     if isinstance(mechanism, AdditiveMechanism) and mechanism.delta is not None:
         return _cost_under_delta(mechanism, budget, Fraction(mechanism.delta))
     if isinstance(mechanism, MWEM):
@@ -79,8 +82,24 @@ def _cost_under_delta(mechanism: AdditiveMechanism, budget: Fraction, delta: Fra
     """(b, delta), and what the length that it allows promises besides: pure for exponential noise, mu-GDP for normal noise."""
     length = WITH_DELTA[mechanism.falloff](delta).most(budget)
     if mechanism.falloff == "exponential":
-        return Cost.pure(length)
+        return Cost(epsilon=budget, delta=delta, rho=rho_of_pure(length), shape=EpsilonDelta(length))
     return Cost(epsilon=budget, delta=delta, rho=length**2 / 2, mu_squared=length**2)
+
+
+def cost_of_steps(mechanism: Specified, steps: Sequence[Fraction]) -> Cost:
+    """What changes of these budgets cost, one after the other: budgets add, and under a delta the lengths that they allow do.
+
+    The test of an odds ratio knows a single step.
+    """
+    if len(steps) <= 1:
+        return cost_of_budget(mechanism, steps[0]) if steps else Cost.pure(Fraction(0))
+    if isinstance(mechanism, AdditiveMechanism) and mechanism.delta is not None:
+        allowance = WITH_DELTA[mechanism.falloff](Fraction(mechanism.delta))
+        length = sum(map(allowance.most, steps), Fraction(0))
+        return Cost.pure(length) if mechanism.falloff == "exponential" else Cost.normal(length**2)
+    if len(set(steps)) == 1:
+        return cost_of_budget(mechanism, steps[0]).of_group(len(steps))
+    return cost_of_budget(mechanism, sum(steps, Fraction(0)))
 
 
 def require_proven(mechanism: Specified) -> None:

@@ -27,6 +27,7 @@ from designer.designing.family import Family
 from designer.designing.made import Design
 from designer.designing.meeting import TargetsMissed, design_meeting, remedy
 from designer.designing.problem import Problem
+from designer.designing.structured_problem import StructuredDesign, StructuredProblem, designed_structured
 from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.progress import track_named
 from designer.question.targets import Targets, require_targets
@@ -78,6 +79,10 @@ def design(
 ) -> Design[AdditiveMechanism]: ...
 @overload
 def design(
+    problem: StructuredProblem, /, family: str = ..., *, seconds: float | None = ...
+) -> StructuredDesign | Design[Mechanism]: ...
+@overload
+def design(
     problem: Problem,
     /,
     family: str = ...,
@@ -87,8 +92,19 @@ def design(
     solver_options: Settings | None = ...,
     **options: Any,
 ) -> Design[Mechanism]: ...
+@overload
 def design(
-    problem: Problem,
+    problem: Problem | StructuredProblem,
+    /,
+    family: str = ...,
+    *,
+    targets: Targets | None = ...,
+    solver: str = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
+) -> Design[Mechanism] | StructuredDesign: ...
+def design(
+    problem: Problem | StructuredProblem,
     /,
     family: str = "auto",
     *,
@@ -96,12 +112,14 @@ def design(
     solver: str = "auto",
     solver_options: Settings | None = None,
     **options: Any,
-) -> Design[Mechanism]:
+) -> Design[Mechanism] | StructuredDesign:
     """The best mechanism of a family for a problem, certified.
 
     family: a name in `designer.designing.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the
     best that applies (see `best_of_all`). targets: accuracy that the answers must have at these budgets, checked at the frozen
-    noise; with "auto" the best of the families that meet them. options: those of the builder; with "auto" `seconds`, for all
+    noise; with "auto" the best of the families that meet them. A `StructuredProblem` is designed by the family "structured",
+    without writing its queries out; "auto" tries the others beside where it is small. options: those of the builder; with
+    "auto" `seconds`, for all
     families together, or `strategy`, rows of your own to measure, (p, N), that are evaluated, certified and frozen as they are
     (`strategy_laplace`, `strategy_gaussian`). solver: "auto", the family's own specialised solver; or an installed solver of
     CVXPY, to which the family's program is given with `solver_options` (see `designer.programs`; with the family "auto", the
@@ -116,6 +134,8 @@ def design(
     (True, [2.0, 2.0, 2.0])
     """
     _require_settings(solver, solver_options)
+    if isinstance(problem, StructuredProblem):
+        return _of_structure(problem, family, {**options, **({} if targets is None else {"targets": targets})}, solver)
     if targets is not None:
         choices = {"solver": solver, "solver_options": solver_options}
         return _meeting(problem, family, require_targets(targets), choices, options)
@@ -140,6 +160,22 @@ def design(
     if not is_own(solver):
         return designed_by(solver, chosen, problem, solver_options or {}, options)
     return _designed(chosen, problem, options)
+
+
+def _of_structure(
+    problem: StructuredProblem, family: str, options: Settings, solver: str
+) -> StructuredDesign | Design[Mechanism]:
+    """`design` of queries that nobody writes out, or by a family that needs them written out."""
+    if unknown := sorted({*options, *(() if is_own(solver) else ("solver",))} - {"seconds"}):
+        raise InvalidProblem(
+            f"options: {shown(unknown)} unknown to structured problems, which take ['seconds']; give them with "
+            "`problem.written_out()`, where the domain is small."
+        )
+
+    def dense(written: Problem, name: str, seconds: float) -> Design[Mechanism]:
+        return best_of_all(written, seconds) if name == "auto" else design(written, name)
+
+    return designed_structured(problem, family, options.get("seconds"), dense)
 
 
 def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:

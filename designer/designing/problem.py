@@ -53,8 +53,8 @@ class Problem:
         if not isinstance(self.workload, Workload):
             raise InvalidProblem(
                 f"problem.workload: {type(self.workload).__name__} is not a Workload; wrap the matrix: Workload(matrix). "
-                "`design_structured` designs a StructuredWorkload (or give `.written_out()` of a small one), "
-                "`design_marginals` a MarginalWorkload."
+                "A StructuredWorkload goes into a StructuredProblem (or give `.written_out()` of a small one); "
+                "`design_marginals` designs a MarginalWorkload."
             )
         if not isinstance(self.relation, Relation):
             raise InvalidProblem(

@@ -3,15 +3,17 @@ and what the guarantee says of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from designer.certified.guarantee import Guarantee
 from designer.engines.one_table import broken_by, filtered, sources
 from designer.errors import InvalidProblem
 from designer.values.arrays import Immutable
 from designer.values.checks import count, shown
+from designer.values.json_text import require_keys
+from designer.values.schema import COUNT, Named, keys, or_null, record, text
 
 MOST_NAME = 200
 MOST_ROWS = 1000
@@ -47,6 +49,9 @@ class RowUnit(Immutable):
     name: str | None = None
     entity: str | None = None
     rows_per_entity: int | None = None
+    schema: ClassVar[Named] = Named(
+        "rows", record({"unit": or_null(text()), "entity": or_null(text()), "rows_per_entity": or_null(COUNT)})
+    )
 
     def __post_init__(self) -> None:
         named = self.name is None or (
@@ -66,6 +71,16 @@ class RowUnit(Immutable):
             raise InvalidProblem(
                 f"rows_per_entity: {self.rows_per_entity} is above {MOST_ROWS}; the loss grows with its square."
             )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, of `schema`."""
+        return {"unit": self.name, "entity": self.entity, "rows_per_entity": self.rows_per_entity}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RowUnit:
+        """From plain data; `InvalidSpec` where a key is missing or unknown."""
+        require_keys(data, keys(cls.schema), "rows")
+        return cls(data["unit"], data["entity"], data["rows_per_entity"])
 
     def rows(self, table: Any, columns: Sequence[str]) -> Any:
         """The rows that count: all of a row-wise view (or of anything with a name), at most `rows_per_entity` of each entity.

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.certified.guarantee import Guarantee
 from designer.certified.specified import Specified, Takes
 from designer.engines.row_unit import RowUnit
 from designer.engines.texts import octets, text_of
@@ -57,7 +58,11 @@ class TakesCounts(Specified):
             return self.release(tabulated(table, self.universe))
         row = RowUnit(unit)
         released = self.release(tabulated(table, self.universe, row))
-        return replace(released, guarantee=row.stated(released.guarantee))
+        return replace(released, guarantee=self.guarantee_for(row), row=row)
+
+    def guarantee_for(self, unit: RowUnit) -> Guarantee:
+        """The statement of a release from a table, for what one row is."""
+        return unit.stated(self.guarantee)
 
 
 def tabulated(table: Any, universe: Universe, row: RowUnit | None = None) -> NDArray[np.int64]:

@@ -77,21 +77,32 @@ def read_histogram(path: Path, column: str | None, delimiter: str = ",") -> Labe
     A file without `column` is a NPY array, or a CSV file of one column or of a whole table without names. What is wrong inside
     a confidential file is not said: a place or a byte would be a fact about the data.
     """
+    return _confidential(_reader(path, column, delimiter))
+
+
+@withholding
+def require_readable_histogram(path: Path, column: str | None, delimiter: str = ",") -> None:
+    """Refuse a file that `read_histogram` refuses for its name or those of its columns, which are public; no count is read."""
+    _reader(path, column, delimiter)
+
+
+def _reader(path: Path, column: str | None, delimiter: str) -> Callable[[], Labelled | NDArray[Any]]:
+    """How the counts of a file are read, by what is public of it."""
     if path.suffix not in (".csv", ".npy", ".parquet"):
         raise InvalidProblem(f"{path}: is not a .csv, .npy or .parquet file; give the file that holds the counts.")
     if not path.is_file():
         raise InvalidProblem(f"{path}: no such file; give the file that holds the counts.")
     if path.suffix == ".npy":
-        return _confidential(lambda: _flat(_npy_array(path)))
+        return lambda: _flat(_npy_array(path))
     names = _table_names(path, delimiter)
     if column is None and path.suffix == ".csv" and (len(names) == 1 or all(map(_is_count, names))):
-        return _confidential(lambda: _bare_counts(_csv_rows(path, delimiter)))
+        return lambda: _bare_counts(_csv_rows(path, delimiter))
     if column is None and len(names) == 1:
         column = names[0]
     if column is None or names.count(column) != 1:
         told = f"has {len(names)} columns" if column is None else f"has no column {column!r}, or two"
         raise InvalidProblem(f"{path}: {told}; name the one that holds the counts (--column).")
-    return _confidential(lambda: _labelled(path, column, delimiter))
+    return lambda: _labelled(path, column, delimiter)
 
 
 def _confidential(read: Callable[[], Read]) -> Read:

@@ -5,7 +5,8 @@
 [domain]    sex = ["F", "M"], age = 3
             or a product of attributes (optional; beside a table, in the same order)
 [workload]  one of: matrix = "queries.csv" | columns = ["elevation"] | builder = "random"
-            | predicates = {..} | marginals = [[..]]
+            | predicates = {..} | marginals = [[..]]; or structured, over a domain of any size:
+            terms = [{age = "prefix", sex = "identity"}] | tables = [["age"], ["age", "sex"]], asked = {age = "ranges"}
 [relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01; or beside an invariant
             epsilon alone, or epsilon and per_distance = "l1" | "l2"
 [invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv"
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from designer.designing.problem import Problem
+from designer.designing.structured_problem import StructuredProblem
 from designer.errors import InvalidProblem
 from designer.files.problem_forms import (
     BUDGETED,
@@ -38,7 +40,7 @@ from designer.files.problem_forms import (
     WORKLOAD_FORMS,
     allowed,
 )
-from designer.files.problem_relations import RelationReader
+from designer.files.problem_structured import STRUCTURED, StructuredReader
 from designer.question.targets import Targets
 from designer.question.workload import Workload
 from designer.values.checks import meant, shown
@@ -54,7 +56,7 @@ SECTIONS: dict[str, set[str] | None] = {
     "targets": allowed(TARGETS),
 }
 WORKLOAD_KEYS: dict[str, set[str]] = {kind: allowed(form) for kind, form in WORKLOAD_FORMS.items()}
-WORKLOAD_KINDS = ("matrix", "columns", "builder", "predicates", "marginals")
+WORKLOAD_KINDS = ("matrix", "columns", "builder", "predicates", "marginals", *STRUCTURED)
 KEYS: dict[str, set[str]] = {  # of each section, whatever kind it is of
     **{name: known for name, known in SECTIONS.items() if known},
     "workload": set().union(*WORKLOAD_KEYS.values()),
@@ -70,11 +72,16 @@ class ProblemFile:
     the accuracy that is asked for."""
 
     title: str
-    problem: Problem
+    problem: Problem | StructuredProblem
     family: str
     options: dict[str, Any]
     files: tuple[Path, ...] = ()
     targets: Targets | None = None
+
+    @property
+    def matrix_problem(self) -> Problem:
+        """The problem with its queries as a matrix, which not every structured workload can be."""
+        return self.problem.written_out() if isinstance(self.problem, StructuredProblem) else self.problem
 
 
 def read_problem(path: str | Path) -> ProblemFile:
@@ -82,24 +89,32 @@ def read_problem(path: str | Path) -> ProblemFile:
     return _Reader(Path(path)).read()
 
 
-class _Reader(RelationReader):
+class _Reader(StructuredReader):
     """One whole problem file being read."""
 
     def read(self) -> ProblemFile:
         self.check_keys()
-        section = self.data.get("problem", {})
-        self.get("problem", "allow_vacuous", bool, False)
         try:
-            self.require_one_universe()
-            problem = Problem(self.workload(), self.relation(), **section)
+            problem = self.structured_problem() if self.is_structured else self.plain_problem()
         except InvalidProblem as error:
             raise error if str(error).startswith(str(self.path)) else InvalidProblem(f"{self.path}: {error}") from None
-        targets = self.targets(problem)
+        targets = None if isinstance(problem, StructuredProblem) else self.targets(problem)
         options = dict(self.data.get("design", {}))
         family = options.pop("family", "auto")
         if not isinstance(family, str):
             raise self.refuse("design", "family", family, "name a family, or leave it out for the best that applies")
         return ProblemFile(str(self.data.get("title", self.path.stem)), problem, family, options, tuple(self.files), targets)
+
+    @property
+    def is_structured(self) -> bool:
+        """Has the file a workload whose queries nobody writes out?"""
+        return self.workload_kind() in STRUCTURED
+
+    def plain_problem(self) -> Problem:
+        """The problem of a workload that is a matrix."""
+        self.get("problem", "allow_vacuous", bool, False)
+        self.require_one_universe()
+        return Problem(self.workload(), self.relation(), **self.data.get("problem", {}))
 
     def targets(self, problem: Problem) -> Targets | None:
         """What [targets] asks for, of queries that there are."""
@@ -145,7 +160,7 @@ class _Reader(RelationReader):
 
     @cached_property
     def size(self) -> int:
-        return self.workload().shape[1]
+        return self.domain.size if self.is_structured else self.workload().shape[1]
 
     def workload_kind(self) -> str:
         given = self.data["workload"]

@@ -102,7 +102,7 @@ INVARIANT_FORMS: Mapping[str, Schema] = {
 }
 
 BUILDERS = ("identity", "prefix", "all_ranges")
-WORKLOAD_FORMS: Mapping[str, Schema] = {
+MATRIX_FORMS: Mapping[str, Schema] = {
     "matrix": record({"matrix": FILE}, {"names": NAMES}),
     "columns": record({"columns": COLUMNS}, {"names": NAMES}),
     "predicates": record(
@@ -114,6 +114,16 @@ WORKLOAD_FORMS: Mapping[str, Schema] = {
         {"builder": exactly("random"), "queries": COUNT, "seed": whole(least=0)},
         {"names": NAMES, "size": COUNT, "kind": one_of("real", "binary")},
     ),
+}
+# What is asked of one attribute of a structured workload.
+ASKED_KINDS = ("identity", "total", "prefix", "ranges")
+ASKED = either(one_of(*ASKED_KINDS), record({"widths": COUNT}), record({"matrix": FILE}), MATRIX)
+ASKED_BY_NAME: Schema = {"type": "object", "additionalProperties": ASKED}
+WEIGHTS: Mapping[str, Fragment] = {"weights": list_of(POSITIVE)}
+WORKLOAD_FORMS: Mapping[str, Schema] = {
+    **MATRIX_FORMS,
+    "terms": record({"terms": list_of(ASKED_BY_NAME)}, WEIGHTS),
+    "tables": record({"tables": SUBSETS}, {"asked": ASKED_BY_NAME, **WEIGHTS}),
 }
 ELEMENTS = record({"table": FILE}, {"names": COLUMNS}, note="The universe, one row of a table for each element.")
 DOMAIN: Schema = noted(
@@ -173,11 +183,13 @@ def allowed(form: Schema) -> set[str]:
 def design_forms() -> list[Schema]:
     """[design] for each family, with the options of its builder; builders are imported, with their solvers."""
     from designer.designing.families import FAMILIES
+    from designer.designing.structured_problem import FAMILY
 
     solver = {"solver": text(), "solver_options": {"type": "object"}}
     own = {"solver": exactly("auto")}
     return [
         record({}, {"family": exactly("auto"), "seconds": POSITIVE, "strategy": MATRIX, **solver}),
+        record({"family": exactly(FAMILY)}, {"seconds": POSITIVE}),
         *(
             record({"family": exactly(family.name)}, {**_options(family.build), **(solver if family.has_program else own)})
             for family in FAMILIES

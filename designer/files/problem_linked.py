@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +11,7 @@ from designer.files.problem_sections import Sections
 from designer.invariants import LinkedTables
 from designer.question.histogram import Keys
 from designer.question.relation import Relation
-from designer.values.checks import positive, shown
+from designer.values.checks import meant, positive, shown
 
 LISTS = 'give lists of attributes such as {sexes = ["age", "sex"], places = ["age", "county"]}'
 OVER_CELLS = ("matrix", "builder", "random")  # kinds of workloads over the cells of all tables
@@ -48,9 +47,9 @@ class LinkedSections(Sections):
             raise self.refuse("invariant", key, given, LISTS)
         for name in given:
             if name not in self.domain.attributes:
-                near = get_close_matches(name, self.domain.attributes, n=1)
-                meant = f"did you mean {near[0]!r}? The domain" if near else "[domain]"
-                known = f"has no attribute {shown(name)}; {meant} has {shown(list(self.domain.attributes))}"
+                attributes = self.domain.attributes
+                near = meant(name, attributes)
+                known = f"has no attribute {shown(name)}; {near}[domain] has {shown(list(attributes))}"
                 raise self.refuse("invariant", key, given, known)
 
     def linked_changes(self, linked: LinkedTables) -> Relation:

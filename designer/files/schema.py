@@ -1,8 +1,9 @@
-"""The JSON Schemas of specs and of problem files, put together from what each class and each section says about itself.
+"""The JSON Schemas of specs, problem files, releases and signatures, put together from what each class and each section says
+about itself.
 
 Every format, relation, norm, score and query states its keys beside its `to_spec`, where the loader reads them too; what
 sections of problem files hold is in `designer.files.problem_forms`, for the reader as well. This module only collects. `python
--m designer.files.schema spec` (or `problem`) prints what docs/spec.schema.json (or docs/problem.schema.json) holds.
+-m designer.files.schema spec` (or `problem`, `release`, `signature`) prints what docs/spec.schema.json (and so on) holds.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from designer.files.problem_forms import (
     WORKLOAD_FORMS,
     design_forms,
 )
+from designer.files.releases import RELEASE_VERSION, release_schema
+from designer.files.signatures import SIGNATURE, SIGNATURE_VERSION
 from designer.files.spec import FORMATS, FRAME, class_of
 from designer.values.schema import POSITIVE, Named, Schema, bundle, either, exactly, record, text
 
@@ -113,7 +116,37 @@ def _of_metric(name: str) -> Named:
     return Named(f"metric_{name}", {**form, **keys})
 
 
-SCHEMAS = {"spec": spec_schema, "problem": problem_schema}
+def release_file_schema() -> dict[str, Any]:
+    """The schema of release files of every kind."""
+    head = {
+        "$schema": DRAFT,
+        "$id": "https://dp-designer.example/release.schema.json",
+        "title": f"dp-designer release, version {RELEASE_VERSION}",
+        "description": (
+            "One release with its guarantee and its seal; `spec.format` decides what it holds besides. Whole numbers are what "
+            "was released, all else follows from them and from the spec: `dp-designer verify SPEC RELEASE` recomputes it."
+        ),
+    }
+    return bundle({**head, "oneOf": [release_schema(format) for format in FORMATS]})
+
+
+def signature_schema() -> dict[str, Any]:
+    """The schema of signature files."""
+    head = {
+        "$schema": DRAFT,
+        "$id": "https://dp-designer.example/signature.schema.json",
+        "title": f"dp-designer signature, version {SIGNATURE_VERSION}",
+        "description": "An Ed25519 signature of one spec or release, in a file of its own beside it.",
+    }
+    return bundle({**head, **SIGNATURE})
+
+
+SCHEMAS = {
+    "spec": spec_schema,
+    "problem": problem_schema,
+    "release": release_file_schema,
+    "signature": signature_schema,
+}
 
 
 def written(schema: Schema) -> str:

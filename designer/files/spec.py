@@ -16,10 +16,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
-from designer.certified.guarantee import SOFTWARE, Guarantee
+from designer.certified.guarantee import SAID_BEFORE, SOFTWARE, Guarantee
 from designer.certified.optimality import Optimality
+from designer.certified.release_form import RELEASE_FORMAT
 from designer.certified.specified import FORMAT_VERSION, Specified, seal
 from designer.errors import InvalidSpec, NotPrivate
+from designer.files.migrations import migrated, readable_versions
 from designer.values.checks import shown
 from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys
 from designer.values.printing import printed
@@ -96,10 +98,7 @@ def load(
     does not prove; `NotPrivate` when the mechanism in it breaks its own relation, or hides nothing.
     """
     spec = read_json(Path(path), size_limit)
-    try:
-        made = from_spec(spec, allow_vacuous=allow_vacuous)
-    except RecursionError:
-        raise InvalidSpec("spec: is nested far deeper than a spec is.") from None
+    made = from_spec(spec, allow_vacuous=allow_vacuous)
     if not isinstance(made, cast(type, kind)):
         raise InvalidSpec(f"spec: holds a {type(made).__name__}, not a {kind.__name__}; name the kind that it is, or none.")
     return made
@@ -107,11 +106,20 @@ def load(
 
 def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified:
     """The mechanism of a spec that was read; see `load`."""
+    try:
+        return _certified(spec, allow_vacuous)
+    except RecursionError:
+        raise InvalidSpec("spec: is nested far deeper than a spec is.") from None
+
+
+def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
+    if spec.get("format") == RELEASE_FORMAT:
+        raise InvalidSpec("spec: is a release; give its spec, and the release behind it: dp-designer verify SPEC RELEASE.")
     require_keys(spec, keys(FRAME), "spec")
-    if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] != FORMAT_VERSION:
+    if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] not in readable_versions():
         raise InvalidSpec(
             f"spec: format {shown(spec['format'])} version {shown(spec['version'])}; this program reads {sorted(FORMATS)} "
-            f"version {FORMAT_VERSION}."
+            f"version {FORMAT_VERSION}; a newer program may have written it."
         )
     _check_shape(spec)
     if spec["seal"] != seal(spec):
@@ -119,7 +127,8 @@ def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified
             "seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the "
             "file."
         )
-    mechanism: Specified = _reading("mechanism", lambda: _mechanism(spec))
+    spec, notes = migrated(spec)
+    mechanism: Specified = reading("mechanism", lambda: _mechanism(spec))
     if mechanism.fingerprint != hashlib.sha256(canonical(spec["mechanism"])).hexdigest():
         raise InvalidSpec("mechanism: is not written as this program writes it; design the mechanism again.")
     _compare_claims(mechanism, spec)
@@ -128,7 +137,7 @@ def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified
             f"spec: the mechanism hides nothing: {mechanism.vacuous}. If that is meant, pass allow_vacuous=True "
             "(--allow-vacuous)."
         )
-    return mechanism
+    return mechanism.read_with(notes) if notes else mechanism
 
 
 def _check_shape(spec: Mapping[str, Any]) -> None:
@@ -164,7 +173,7 @@ def _mechanism(spec: Mapping[str, Any]) -> Specified:
     return kind.from_core(spec["mechanism"]).annotated(provenance, optimality)
 
 
-def _reading(field: str, build: Callable[[], Any]) -> Any:
+def reading(field: str, build: Callable[[], Any]) -> Any:
     """Turn whatever goes wrong while rebuilding into one clear refusal."""
     try:
         return build()
@@ -205,7 +214,7 @@ def _compare_claims(mechanism: Specified, spec: Mapping[str, Any]) -> None:
     for name, value in proven.items():
         claimed = spec[name]
         if name == "guarantee" and isinstance(claimed, dict):
-            claimed = _proven_statement(_as_printed(claimed), value)
+            claimed = proven_statement(_as_printed(claimed), value)
         if name == "certificate" and isinstance(claimed, dict):
             claimed = mechanism.settled_claim(claimed, value)
         if canonical(claimed) != canonical(value):
@@ -221,10 +230,10 @@ def _as_printed(claimed: Any) -> Any:
     return [_as_printed(value) for value in claimed] if isinstance(claimed, list) else claimed
 
 
-def _proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-    """The version that designed may be another one, and budgets rounded to floats may differ
-    between machines in the last digits."""
-    result = dict(claimed)
+def proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+    """The version that designed may be another one, which said some things in other words, and budgets rounded to floats may
+    differ between machines in the last digits."""
+    result = {key: proven[key] if text in SAID_BEFORE.get(str(proven.get(key)), ()) else text for key, text in claimed.items()}
     if re.fullmatch(SOFTWARE, str(claimed.get("software"))):
         result["software"] = proven["software"]
     parameters = claimed.get("parameters")

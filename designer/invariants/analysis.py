@@ -17,9 +17,11 @@ from typing import Any
 from designer.errors import InvalidProblem
 from designer.invariants.adjacency import Conforming
 from designer.invariants.statistics import Statistics
+from designer.promises.account import Account
 from designer.promises.accounting import zcdp_epsilon, zcdp_epsilon_bun_steinke, zcdp_group_rho
 from designer.promises.order import Strength, compare_tradeoffs, compose
-from designer.promises.tradeoff import Tradeoff
+from designer.promises.piecewise import PiecewiseLinear
+from designer.promises.tradeoff import Gaussian, Tradeoff
 from designer.values.checks import count, rational, shown
 from solvers.exact.rational import integer_rank
 
@@ -187,7 +189,7 @@ def _at_least(first: Promise, second: Promise) -> bool:
 
 def semi_first(promises: Sequence[Promise], adjacency: int) -> Promise:
     """Several releases under one invariant, groups taken first: `f_1^(o a) x ... x f_k^(o a)` (SEMI Proposition 21);
-    the sharper way."""
+    the sharper way. Products that are not exact, those of pure promises among them, are bounded from below."""
     return _composed([promise.group(adjacency) for promise in _some(promises)])
 
 
@@ -203,8 +205,8 @@ def _some(promises: Sequence[Promise]) -> list[Promise]:
 
 
 def _composed(promises: list[Promise]) -> Promise:
-    """Exactly: zCDP adds up, Gaussians and piecewise linear functions have exact products;
-    anything else is refused by `compose`."""
+    """zCDP adds up, Gaussians and piecewise linear functions have exact products; of all others a piecewise linear function
+    that is proven to be at most the product (`designer.promises.account`)."""
     if all(isinstance(promise, ZCDP) for promise in promises):
         return ZCDP(sum((promise.rho for promise in promises if isinstance(promise, ZCDP)), Fraction(0)))
     functions = [promise for promise in promises if isinstance(promise, Tradeoff)]
@@ -212,7 +214,13 @@ def _composed(promises: list[Promise]) -> Promise:
         raise InvalidProblem(
             "promises: zCDP and tradeoff functions do not compose as they are; convert with designer.promises.accounting first."
         )
-    return reduce(compose, functions)
+    if len(functions) == 1 or all(isinstance(f, Gaussian) for f in functions) or all(map(_is_piecewise, functions)):
+        return reduce(compose, functions)
+    return Account.of(functions).tradeoff_below()
+
+
+def _is_piecewise(function: Tradeoff) -> bool:
+    return isinstance(function, PiecewiseLinear)
 
 
 def allocation(

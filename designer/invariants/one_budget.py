@@ -27,7 +27,7 @@ from designer.progress import announce
 from designer.question.relation import Block, Indices, Read, rectangles
 from designer.values.arrays import Floats
 from designer.values.checks import count, positive
-from designer.values.schema import COUNT, POSITIVE, of_kind
+from designer.values.schema import COUNT, POSITIVE, exactly, of_kind
 from solvers.lattices.colliding import MULTISETS, multiset_count
 
 SLOW_SEARCH = 100  # elements among which a search takes seconds
@@ -37,18 +37,32 @@ LARGEST_SEARCH = 200  # rank of the lattice whose short vectors are searched for
 @dataclass(frozen=True, eq=False)
 class InvariantChanges(ChangeRelation, ByLength):
     """One budget for every change of at most `adjacency` records that keeps the statistics: (D_t, A_a,
-    f)-DP of SEMI Definition 12."""
+    f)-DP of SEMI Definition 12.
+
+    by_length: what is known of the lengths of the changes takes the place of their list, however short that is.
+    """
 
     invariant: Statistics
     adjacency: int
     epsilon: float
+    by_length: bool = False
     kind = "invariant"
     schema = of_kind(
         "relation",
         kind,
         {"invariant": Statistics.schema, "adjacency": COUNT, "epsilon": POSITIVE},
-        "Changes of at most `adjacency` records that keep the statistics, with one budget.",
+        "Changes of at most `adjacency` records that keep the statistics, with one budget. by_length: they are known by their "
+        "lengths, and no list of them is made.",
+        {"by_length": exactly(True)},
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.by_length and self.known is None:
+            raise InvalidProblem(
+                "relation.by_length: the lengths of the changes that these statistics leave are not known in closed form; "
+                "leave it out, and their list is made."
+            )
 
     @cached_property
     def known(self) -> KnownChanges | None:
@@ -58,6 +72,8 @@ class InvariantChanges(ChangeRelation, ByLength):
     @cached_property
     def listed(self) -> bool:
         """Whether the changes are written out: where they are few enough, or nothing else is known of them."""
+        if self.by_length:
+            return False
         if self.known is None:
             return self._found_or_boundable()
         if self.known.count_at_least() > most_changes(self.size) or self._beyond_a_search:
@@ -192,10 +208,14 @@ class InvariantChanges(ChangeRelation, ByLength):
         return f"{self._moved()} are told apart with budget {self.epsilon!r} (Semi-DP)."
 
     def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "invariant": self.invariant.to_spec(), "adjacency": self.adjacency, "epsilon": self.epsilon}
+        spec = {"kind": self.kind, "invariant": self.invariant.to_spec(), "adjacency": self.adjacency, "epsilon": self.epsilon}
+        return spec | ({"by_length": True} if self.by_length else {})
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantChanges:
         return cls(
-            Statistics.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"), positive(spec["epsilon"], "epsilon")
+            Statistics.from_spec(spec["invariant"]),
+            count(spec["adjacency"], "adjacency"),
+            positive(spec["epsilon"], "epsilon"),
+            "by_length" in spec,
         )

@@ -8,7 +8,7 @@ for by name, and the guarantee says what it adds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -22,7 +22,7 @@ from designer.additive.noise import SMALLEST_WEIGHT
 from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import LATTICE_FAMILIES, require_family
-from designer.certified.guarantee import TIMING, Guarantee
+from designer.certified.guarantee import ESTIMATED, POST_PROCESSING, TIMING, Guarantee
 from designer.certified.norm_specs import norm_from_spec, norm_to_spec
 from designer.certified.norms import Gauge, Norm
 from designer.certified.optimality import Optimality
@@ -262,17 +262,15 @@ class LatticeMechanism(Mechanism):
             raise RuntimeError(
                 "release: the noise does not keep the invariant; nothing was released. This is an error of the program."
             )
+        return self.released(noisy)
+
+    def released(self, noisy: Sequence[int]) -> LatticeRelease:
+        """The release of a noisy table, (N,): what is computed from it alone."""
+        asked, elements = self.workload, self.workload.elements
         with np.errstate(over="ignore", invalid="ignore"):  # of queries whose entries are near the largest float
-            answers = self.workload.dense() @ np.array(noisy, dtype=np.float64)
-        return LatticeRelease(
-            frozen(answers),
-            self.workload.queries,
-            self.guarantee,
-            self.fingerprint,
-            tuple(noisy),
-            self.workload.elements,
-            kept=frozen(constraints.astype(np.float64)) if self.workload.is_identity else None,
-        )
+            answers = frozen(asked.dense() @ np.array(noisy, dtype=np.float64))
+        kept = frozen(self.relation.invariant.constraints.astype(np.float64)) if asked.is_identity else None
+        return LatticeRelease(answers, asked.queries, self.guarantee, self.fingerprint, tuple(noisy), elements, kept=kept)
 
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change v of the table spends, `||v||`; infinite where v changes what is public.
@@ -360,6 +358,7 @@ class LatticeMechanism(Mechanism):
             sampling=sampling_words(self.chain, self.assessment),
             floating_point=WHOLE,
             timing=TIMING,
+            post_processing=POST_PROCESSING if self.chain is None else ESTIMATED,
             fingerprint=self.fingerprint,
         )
 

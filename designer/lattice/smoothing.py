@@ -9,22 +9,17 @@ Derivations: docs/theory/lattice.md, section 7.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from designer.certified.guarantee import Guarantee
 from designer.errors import InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.invariants.invariant import Invariant
-from designer.invariants.one_budget import InvariantChanges
 from designer.invariants.statistics import Distance, Statistics
 from designer.lattice.mechanism import LatticeMechanism
-from designer.lattice.promise import NOTIONS
-from designer.relations.joint_promises import joint_fingerprint
 from designer.values.checks import count, positive, shown
 
 if TYPE_CHECKING:
@@ -128,8 +123,8 @@ def composed_smooth(*parts: SmoothPrivacy) -> SmoothPrivacy:
 
 
 def joint_invariant(*invariants: Statistics) -> Invariant:
-    """All statistics of several invariants over the same elements: what x and x' share when
-    they are equivalent for all of them."""
+    """All statistics of several invariants over the same elements, and all that they declare impossible: what x and x' share
+    when they are equivalent for all of them."""
     if not invariants or len({invariant.size for invariant in invariants}) > 1:
         raise InvalidProblem("invariants: must speak of the same elements, and at least one must be given.")
     rows, names = [], []
@@ -138,62 +133,9 @@ def joint_invariant(*invariants: Statistics) -> Invariant:
             if row not in rows:
                 rows.append(row)
                 names.append(name if name not in names else f"{name} ({len(rows)})")
-    return Invariant(np.array(rows), tuple(names), any(invariant.records_public for invariant in invariants))
-
-
-def joint_relation(
-    relations: Sequence[InvariantChanges | InvariantDistance], notion: str = "pure"
-) -> InvariantChanges | InvariantDistance:
-    """The relation that releases keep together: the joint invariant, and epsilons that add,
-    or whose squares add for Gaussian noise.
-
-    Relations of few records keep the least of the adjacencies, and so do not mix with budgets per distance (`within` turns one
-    into the other).
-    """
-    if notion not in ("pure", "gaussian"):
-        raise InvalidProblem(f"notion: {notion!r} is unknown; use 'pure' or 'gaussian'.")
-    both = joint_invariant(*(relation.invariant for relation in relations))
-    epsilons = [relation.epsilon for relation in relations]
-    spent = _sum_above(epsilons) if notion == "pure" else math.hypot(*epsilons) * (1 + 2.0**-50)
-    distances = {relation.distance for relation in relations if isinstance(relation, InvariantDistance)}
-    if not distances:
-        # In l1: a replaced record moves 2, an added or removed one 1.
-        radius = min(
-            r.adjacency * (2 if r.invariant.records_public else 1) for r in relations if isinstance(r, InvariantChanges)
-        )
-        return InvariantChanges(both, count(radius // 2 if both.records_public else radius, "adjacency"), spent)
-    if any(isinstance(relation, InvariantChanges) for relation in relations):
-        raise InvalidProblem("relations: budgets per distance and for few records do not add; state one adjacency for all.")
-    return InvariantDistance(both, spent, "l2" if distances == {"l2"} else "l1")
-
-
-def composed_lattice(*mechanisms: LatticeMechanism) -> Guarantee:
-    """The statement for releases of several lattice mechanisms about the same records, published together (INT Proposition 6).
-
-    For post-processing (Proposition 7) see `designer.relations.joint_promises.post_processing`,
-    which serves these statements as all others.
-    """
-    if not mechanisms or len({mechanism.falloff for mechanism in mechanisms}) > 1:
-        raise InvalidProblem("mechanisms: give at least one, and compose pure ones and gaussian ones apart.")
-    if any(mechanism.chain is not None for mechanism in mechanisms):
-        raise InvalidProblem("mechanisms: one draws from a chain; add its estimated delta by composed_smooth.")
-    relations = [mechanism.relation for mechanism in mechanisms]
-    if not all(isinstance(relation, (InvariantChanges, InvariantDistance)) for relation in relations):
-        raise InvalidProblem(
-            "mechanisms: one has a budget for each change; only equal budgets and budgets per distance compose here."
-        )
-    falloff, statements = mechanisms[0].falloff, [mechanism.guarantee for mechanism in mechanisms]
-    relation = joint_relation(relations, "pure" if falloff == "exponential" else "gaussian")  # type: ignore[arg-type]  # just checked
-    return replace(
-        statements[0],
-        unit=relation.protected_unit(),
-        relation=relation.sentence(),
-        unprotected=relation.unprotected(),
-        notion=NOTIONS[falloff],
-        parameters={"worst_ratio": max(float(m.privacy.worst_ratio or 0) for m in mechanisms), **relation.facts()},
-        mechanism="Together: " + " ".join(f"({m + 1}) {statement.mechanism}" for m, statement in enumerate(statements)),
-        fingerprint=joint_fingerprint("composition", [statement.fingerprint for statement in statements]),
-    )
+    impossible = tuple(sorted({element for invariant in invariants for element in invariant.impossible}))
+    public = any(invariant.records_public for invariant in invariants)
+    return Invariant(np.array(rows), tuple(names), public, None, impossible)
 
 
 def _sum_above(values: Iterable[float]) -> float:

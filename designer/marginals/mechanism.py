@@ -225,7 +225,7 @@ class MarginalMechanism(Specified):
         if not isinstance(self.protection, Presence):
             row.require_fixed_rows(table, columns)
         released = self._released(lambda: tables_of_database(self.workload, rows))
-        return replace(released, guarantee=_of_entities(self.protection, row, row.stated(self.guarantee)))
+        return replace(released, guarantee=self.guarantee_for(row), row=row)
 
     def release_records(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
@@ -241,8 +241,11 @@ class MarginalMechanism(Specified):
     def _released(self, count_tables: Callable[[], Tables]) -> MarginalRelease:
         """Exact integer contrasts of the true tables plus exact noise from the operating system's entropy."""
         exact = true_residuals(self.position, count_tables())
-        noisy = {subset: stored(exact[subset] + noise) for subset, noise in self._drawn(SystemEntropy()).items()}
-        return MarginalRelease(self, noisy, self.guarantee, self.fingerprint)
+        return self.released({subset: exact[subset] + noise for subset, noise in self._drawn(SystemEntropy()).items()})
+
+    def released(self, noisy: Mapping[tuple[int, ...], NDArray[Any]]) -> MarginalRelease:
+        """The release of noisy contrasts, an array (n_1 - 1, ..., n_r - 1) for every measured subset."""
+        return MarginalRelease(self, {subset: stored(own) for subset, own in noisy.items()}, self.guarantee, self.fingerprint)
 
     def _drawn(self, entropy: Entropy) -> dict[tuple[int, ...], NDArray[np.int64]]:
         return dict(zip(self.position, self.noise.draw(entropy), strict=True))
@@ -298,6 +301,15 @@ class MarginalMechanism(Specified):
             fingerprint=self.fingerprint,
         )
 
+    def guarantee_for(self, unit: RowUnit) -> Guarantee:
+        """The same for what one row is. Noise that a record moves by a length is moved by an entity of k rows by k lengths at
+        most: k times the budget."""
+        stated = unit.stated(self.guarantee)
+        if unit.rows_per_entity is None or not isinstance(self.protection, Presence):
+            return stated
+        budget = float_above(unit.rows_per_entity * Fraction(self.protection.epsilon))
+        return replace(stated, parameters={**stated.parameters, "budget_of_an_entity": budget})
+
     def _parameters(self) -> dict[str, float | int | None]:
         worst, protection = self.privacy.worst_ratio, self.protection
         if isinstance(protection, Presence):
@@ -317,11 +329,3 @@ class MarginalMechanism(Specified):
         free = ", ".join(repr(name) for name, budget in names if np.isinf(budget))
         told = f"Unprotected attributes, with tables over them alone published exactly: {free}."
         return (*self.warning, "The number of records is public.", *((told,) if free else ()))
-
-
-def _of_entities(protection: Protection, unit: RowUnit, stated: Guarantee) -> Guarantee:
-    """Noise that a record moves by a length is moved by an entity of k rows by k lengths at most: k times the budget."""
-    if unit.rows_per_entity is None or not isinstance(protection, Presence):
-        return stated
-    budget = float_above(unit.rows_per_entity * Fraction(protection.epsilon))
-    return replace(stated, parameters={**stated.parameters, "budget_of_an_entity": budget})

@@ -6,13 +6,14 @@ Why the tables agree: docs/theory/marginals.md, section 1.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.certified.guarantee import Guarantee
+from designer.engines.row_unit import RowUnit
 from designer.marginals.residuals import assemble
 from designer.marginals.workload import MarginalWorkload
 from designer.values.arrays import Floats
@@ -61,6 +62,7 @@ class MarginalRelease(Residuals):
 
     guarantee: Guarantee
     fingerprint: str
+    row: RowUnit | None = field(default=None, kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: tables by the names of their attributes, the variance of their cells, the guarantee, the fingerprint."""

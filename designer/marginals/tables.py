@@ -14,6 +14,7 @@ from designer.engines.tabulation import require_one_index
 from designer.engines.texts import octets, text_of
 from designer.errors import InvalidProblem
 from designer.marginals.workload import MarginalWorkload, positions
+from designer.progress import track
 from designer.question.domain import Domain
 from designer.question.histogram import UNUSABLE, Universe, carries_names, counts
 
@@ -26,6 +27,9 @@ LABELLED = (
 )
 INCONSISTENT = "tables: two of them disagree about the same records; count them from one source. Nothing was released."
 
+MOST_SCANS = 32  # tables that the engine counts one by one
+MOST_CODES = 2**31  # bytes of all codes of all records, where they are counted here
+HISTOGRAM_CELLS = 2**20  # combinations of values that are counted one by one
 Tables = dict[tuple[int, ...], NDArray[np.int64]]
 
 
@@ -52,22 +56,55 @@ def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
 
 
 def tables_of_database(workload: MarginalWorkload, table: Any) -> Tables:
-    """The largest requested marginals of an Ibis table, counted where it lives: one `GROUP BY` each, only counts travel."""
-    columns = set(table.columns)
-    result = {}
-    for subset in workload.maximal.tuples():
-        names = workload.names(subset)
-        if missing := [name for name in names if name not in columns]:
-            raise InvalidProblem(f"records: the table has no column for {missing}; rename its columns to the attributes.")
-        label = "records"
-        while label in columns:
-            label += "_"
-        rows = table.select(**{name: _told_apart(table[name]) for name in names}) if names else table
-        groups = rows.group_by(list(names)).agg(**{label: rows.count()}) if names else rows.agg(**{label: rows.count()})
-        found = groups.to_pyarrow().to_pydict()
-        codes = [_codes(workload.domain, axis, map(text_of, found[name])) for axis, name in zip(subset, names, strict=True)]
-        result[subset] = _counted(workload, subset, codes, np.array(found[label], dtype=np.int64))
-    return result
+    """The largest requested marginals of an Ibis table, counted where it lives: one `GROUP BY` each, only counts travel.
+
+    Of more than `MOST_SCANS` tables the codes of the records come here in one scan, where they fit, and are counted here.
+    """
+    names = workload.names(workload.used)
+    if missing := [name for name in names if name not in table.columns]:
+        raise InvalidProblem(f"records: the table has no column for {missing}; rename its columns to the attributes.")
+    subsets = list(workload.maximal.tuples())
+    if len(subsets) > MOST_SCANS and _bytes_of_codes(workload, table) <= MOST_CODES:
+        codes = dict(zip(workload.used, _codes_of_rows(workload, table), strict=True))
+        return {subset: _counted(workload, subset, [codes[k] for k in subset]) for subset in track(subsets, "counting tables")}
+    return {subset: engine_counts(workload, subset, table) for subset in track(subsets, "counting tables")}
+
+
+def engine_counts(workload: MarginalWorkload, subset: tuple[int, ...], table: Any) -> NDArray[np.int64]:
+    """One table by its engine."""
+    names, label = workload.names(subset), "records"
+    while label in table.columns:
+        label += "_"
+    rows = table.select(**{name: _told_apart(table[name]) for name in names}) if names else table
+    groups = rows.group_by(list(names)).agg(**{label: rows.count()}) if names else rows.agg(**{label: rows.count()})
+    found = groups.to_pyarrow().to_pydict()
+    codes = [_codes(workload.domain, axis, map(text_of, found[name])) for axis, name in zip(subset, names, strict=True)]
+    return _counted(workload, subset, codes, np.array(found[label], dtype=np.int64))
+
+
+def _kind_of_codes(workload: MarginalWorkload) -> np.dtype[Any]:
+    """The smallest integers that hold every position."""
+    return np.min_scalar_type(-max(workload.domain.shape[axis] for axis in workload.used))
+
+
+def _bytes_of_codes(workload: MarginalWorkload, table: Any) -> int:
+    """What the codes of all records would fill."""
+    rows = int(table.count().to_pyarrow().as_py())
+    return rows * len(workload.used) * _kind_of_codes(workload).itemsize
+
+
+def _codes_of_rows(workload: MarginalWorkload, table: Any) -> list[NDArray[np.int64]]:
+    """The positions of the values of all records, an array for each attribute, from one scan: batch by batch, each value of a
+    batch looked up once."""
+    names, domain, kind = workload.names(workload.used), workload.domain, _kind_of_codes(workload)
+    rows = table.select(**{name: _told_apart(table[name]) for name in names})
+    found: list[list[NDArray[np.int64]]] = [[] for _ in names]
+    for batch in rows.to_pyarrow_batches():
+        for own, axis, column in zip(found, workload.used, batch.columns, strict=True):
+            encoded = column.dictionary_encode(null_encoding="encode")
+            values = _codes(domain, axis, map(text_of, encoded.dictionary.to_pylist())).astype(kind)
+            own.append(values[encoded.indices.to_numpy(zero_copy_only=False)])
+    return [np.concatenate([*own, np.zeros(0, dtype=kind)]) for own in found]
 
 
 def _told_apart(column: Any) -> Any:
@@ -93,6 +130,23 @@ def tables_of_counts(workload: MarginalWorkload, given: Mapping[Sequence[str], A
             if not np.array_equal(seen.setdefault(part, marginal), marginal):
                 raise InvalidProblem(INCONSISTENT)
     return {subset: checked[subset] for subset in workload.maximal.tuples()}
+
+
+def tables_of_histogram(workload: MarginalWorkload, histogram: object) -> Tables:
+    """The largest requested marginals of counts of all combinations of values, as an array in their order or by name."""
+    domain = workload.domain
+    if domain.size > HISTOGRAM_CELLS:
+        raise InvalidProblem(
+            f"histogram: the domain has {domain.size} combinations of values, more than {HISTOGRAM_CELLS}; give a table of "
+            "records, which are counted over the attributes that are asked about."
+        )
+    whole = counts(histogram, Universe(domain.elements, domain.keys)).reshape(domain.shape)
+    exact = whole if whole.astype(np.float64).sum() < 2.0**62 else whole.astype(object)
+    axes = range(len(domain.shape))
+    return {
+        subset: np.asarray(exact.sum(axis=tuple(axis for axis in axes if axis not in subset)))
+        for subset in workload.maximal.tuples()
+    }
 
 
 def _counts(table: Any, shape: tuple[int, ...], names: Sequence[str]) -> NDArray[np.int64]:
@@ -129,6 +183,15 @@ def _codes(domain: Domain, axis: int, column: Any) -> NDArray[np.int64]:
     return codes
 
 
+def _cells(codes: list[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Positions in a table in row-major order; codes are within the shape."""
+    cell = codes[0].astype(np.int64)
+    for code, size in zip(codes[1:], shape[1:], strict=True):
+        cell *= size
+        cell += code
+    return cell
+
+
 def _counted(
     workload: MarginalWorkload,
     subset: tuple[int, ...],
@@ -137,7 +200,7 @@ def _counted(
 ) -> NDArray[np.int64]:
     """Counts, or sums of `amounts`, of every cell; sums in integers, because floats would lose counts beyond 2^53."""
     shape = workload.shape(subset)
-    cell = np.ravel_multi_index(codes, shape) if subset else np.zeros(1, dtype=np.int64)
+    cell = _cells(codes, shape) if subset else np.zeros(1, dtype=np.int64)
     if amounts is None:
         return np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
     table = np.zeros(int(np.prod(shape)), dtype=np.int64)

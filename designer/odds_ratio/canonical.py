@@ -7,6 +7,7 @@ Derivations: docs/theory/tradeoff.md.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -57,6 +58,10 @@ class CanonicalNoise(Immutable, ABC):
         given = np.asarray(x, dtype=np.float64)
         left = self._left(-np.abs(given))
         return np.where(given <= 0, left, 1.0 - left)
+
+    def standard_deviation(self) -> float | None:
+        """Of the law, where it has one in closed form."""
+        return None
 
     def ball(self, x: Fraction) -> arb:
         """F(x) for a rational x as a ball, at the working precision."""
@@ -196,6 +201,9 @@ class GaussianNoise(CanonicalNoise):
             raise InvalidProblem("tradeoff: normal noise is canonical for Gaussian tradeoff functions only.")
         _refuse_unfit(self.tradeoff)
 
+    def standard_deviation(self) -> float:
+        return 1 / self.tradeoff.mu
+
     def _left(self, x: Floats) -> Floats:
         from scipy.special import ndtr
 
@@ -231,6 +239,13 @@ class Tulap(CanonicalNoise):
         _refuse_unfit(self.tradeoff)
         if self.tradeoff.epsilon == 0:
             raise InvalidProblem("epsilon: is 0, where Tulap has no rate; use PiecewiseNoise.")
+
+    def standard_deviation(self) -> float | None:
+        """A discrete Laplace number and a uniform one on (-1/2, 1/2): `2 b / (1 - b)^2 + 1/12`; None where it is cut."""
+        if self.tradeoff.delta:
+            return None
+        epsilon = float(self.tradeoff.epsilon)
+        return math.sqrt(2 * math.exp(-epsilon) / math.expm1(-epsilon) ** 2 + 1 / 12)
 
     def _left(self, x: Floats) -> Floats:
         epsilon, q = float(self.tradeoff.epsilon), self._cut()

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.certified.certificate import PrivacyCertificate, Witness
-from designer.certified.guarantee import Guarantee
+from designer.certified.guarantee import TRADEOFFS_MULTIPLY, Guarantee
 from designer.certified.specified import Specified
 from designer.errors import InvalidProblem, NotPrivate
 from designer.odds_ratio.canonical import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
@@ -156,7 +156,10 @@ class OddsRatioTest(Specified):
         """The noisy count of a table with these margins, and what follows from it alone.
         `table` is ((x11, x12), (x21, x22))."""
         first = first_cell(table, self.margins)
-        cell = first * 2**self.exponent + int(self.law.draw(1, self.exponent, SystemEntropy())[0])
+        return self.released(first * 2**self.exponent + int(self.law.draw(1, self.exponent, SystemEntropy())[0]))
+
+    def released(self, cell: int) -> OddsRatioRelease:
+        """The release of a noisy count of so many steps of the grid."""
         return OddsRatioRelease(self, Fraction(cell, 2**self.exponent), self.guarantee, self.fingerprint)
 
     def release_counts(self, histogram: object) -> OddsRatioRelease:
@@ -210,6 +213,7 @@ class OddsRatioTest(Specified):
                 f"The statistic is an integer multiple of 2^-{self.exponent}, the exact real statistic rounded down."
             ),
             timing="The number of random bits and of search steps depends on the noise; the time of a release is not covered.",
+            post_processing=TRADEOFFS_MULTIPLY,
             fingerprint=self.fingerprint,
         )
 

@@ -1,8 +1,9 @@
 """Conversions between privacy notions, each proven and rounded to the safe side: what is promised is never overstated.
 
 A name ends with the side it errs on where that is not the usual one. "epsilon", "delta" and "rho" that a mechanism is said to
-have are rounded up, a mu that a mechanism may be given is rounded down. Numbers go in as floats or Fractions at their exact
-value; logarithms of delta serve where delta underflows. Derivations: docs/theory/tradeoff.md, section 5.
+have are rounded up, a mu that a mechanism may be given is rounded down. Numbers go in as floats, Fractions or Decimals at their
+exact value, or as texts ("1e-6"); delta from 0 to 1, both included: a number that does not exist is infinite. Logarithms of
+delta serve where delta underflows. Derivations: docs/theory/tradeoff.md, section 5.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from designer.errors import InvalidProblem
 from designer.promises.analytic_gaussian import largest_mu
 from designer.promises.piecewise import PiecewiseLinear, from_lines, ladder
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.values.checks import count, rational, rational_from, shown
+from designer.values.checks import count, rational_from
 from solvers.exact.balls import decided, exp_ball, float_above_real, float_below_real, normal_quantile, rational_ball
 
 if TYPE_CHECKING:
     from flint import arb
 
+FAR = 1 << 20  # numbers beyond are converted by what they come down to
+MOST_RHO = 1024
+FARTHEST = Fraction(1 << 12)  # deviations
+ROUNDS = 80
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -36,21 +41,47 @@ def gdp_delta(mu: object, epsilon: object) -> float:
 
 def gdp_log_delta(mu: object, epsilon: object) -> float:
     """The natural logarithm of `gdp_delta`, rounded up: finite where delta itself is below every float."""
-    power, tradeoff = rational_from(epsilon, "epsilon", 0), Gaussian.of(mu)
+    power, distance = rational_from(epsilon, "epsilon", 0), rational_from(mu, "mu", 0)
+    tradeoff = Gaussian(distance**2)
+    if tradeoff.trivial:
+        return -math.inf
+    deviations = power / distance - distance / 2
+    if deviations > FARTHEST:  # Mills: `Phi(-z) < phi(z) / z`, and the logarithm is within some 1e-5 of -z^2 / 2
+        return float_above_real(lambda: rational_ball(-(deviations**2) / 2) - rational_ball(deviations).log())
     return float_above_real(lambda: tradeoff.delta_ball(exp_ball(power)).log())
 
 
 def gdp_epsilon(mu: object, delta: object) -> float:
     """The least epsilon >= 0 of mu-GDP at delta, rounded up: `delta_(mu)(epsilon) <= delta`
     is proven for the number returned."""
-    tradeoff, most = Gaussian.of(mu), _delta(delta)
+    return gaussian_epsilon(Gaussian.of(mu), _delta(delta))
+
+
+def gaussian_epsilon(tradeoff: Gaussian, most: Fraction) -> float:
+    """`gdp_epsilon` of a function whose mu may be irrational, at delta = most."""
+    if most in (0, 1) or tradeoff.trivial:
+        return 0.0 if most == 1 or tradeoff.trivial else math.inf
+    if tradeoff.mu_squared > FAR:  # `delta <= Phi(mu / 2 - epsilon / mu)`, and hardly less there
+        mu = tradeoff.mu_ball
+        return max(0.0, float_above_real(lambda: mu() * (mu() / 2 - normal_quantile(rational_ball(most)))))
     return least_float(lambda epsilon: _at_most(lambda: tradeoff.delta_ball(exp_ball(Fraction(epsilon))), most), "epsilon")
 
 
 def gdp_mu(epsilon: object, delta: object) -> float:
     """The largest mu such that mu-GDP implies (epsilon, delta), rounded down: calibrates Gaussian noise,
     sigma = sensitivity / mu."""
-    return largest_mu(rational_from(epsilon, "epsilon", 0), _delta(delta))
+    power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
+    if most in (0, 1):
+        return math.inf if most else 0.0
+    if power <= FAR:
+        return largest_mu(power, most)
+
+    def mu() -> arb:
+        quantile = normal_quantile(rational_ball(most))
+        root: arb = quantile + (quantile**2 + 2 * rational_ball(power)).sqrt()
+        return root
+
+    return float_below_real(mu)
 
 
 def gdp_rho(mu: object) -> float:
@@ -75,6 +106,8 @@ def zcdp_epsilon_bun_steinke(rho: object, delta: object) -> float:
     (17.91528, 40.95057)
     """
     budget, most = rational_from(rho, "rho", 0), _delta(delta)
+    if most == 0:
+        return math.inf if budget else 0.0
     return float_above_real(
         lambda: rational_ball(budget) + 2 * (rational_ball(budget) * -rational_ball(most).log()).nonnegative_part().sqrt()
     )
@@ -96,21 +129,25 @@ def zcdp_delta(rho: object, epsilon: object) -> float:
     (Pinsker) and `sqrt(1 - exp(-rho))` (Bretagnolle and Huber), both from the Kullback-Leibler divergence of at most rho.
     """
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
-    return min(1.0, float_above_real(lambda: _zcdp_delta_ball(budget, power))) if budget else 0.0
+    return min(1.0, float_above_real(lambda: zcdp_delta_ball(budget, power))) if budget else 0.0
 
 
 def zcdp_log_delta(rho: object, epsilon: object) -> float:
     """The natural logarithm of `zcdp_delta`, rounded up."""
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
-    return min(0.0, float_above_real(lambda: _zcdp_delta_ball(budget, power).log())) if budget else -math.inf
+    if not budget:
+        return -math.inf
+    return min(0.0, float_above_real(lambda: _log_moments(budget, power).min(_variation(budget).log())))
 
 
 def zcdp_epsilon(rho: object, delta: object) -> float:
     """The smallest epsilon >= 0 at which `zcdp_delta` is at most delta, rounded up."""
     budget, most = rational_from(rho, "rho", 0), _delta(delta)
-    if not budget:
-        return 0.0
-    return least_float(lambda epsilon: _at_most(lambda: _zcdp_delta_ball(budget, Fraction(epsilon)), most), "epsilon")
+    if not budget or most in (0, 1):
+        return math.inf if budget and not most else 0.0
+    if budget > FAR:
+        return zcdp_epsilon_bun_steinke(budget, most)  # relatively as good
+    return least_float(lambda epsilon: _at_most(lambda: zcdp_delta_ball(budget, Fraction(epsilon)), most), "epsilon")
 
 
 def zcdp_tradeoff_below(rho: object, steps: int = 60) -> PiecewiseLinear:
@@ -118,9 +155,11 @@ def zcdp_tradeoff_below(rho: object, steps: int = 60) -> PiecewiseLinear:
     of `zcdp_delta` and their mirror images.
 
     epsilon runs in `steps` equal steps up to where Bun and Steinke's delta is 2^-40.
-    It is a consequence of zCDP and does not imply it.
+    It is a consequence of zCDP and does not imply it. Above rho = 1024 it is 0: what is told apart is no float then.
     """
     budget = rational_from(rho, "rho", 0)
+    if budget > MOST_RHO:
+        return from_lines([])
     lines = [(Fraction(1), Fraction(1))] if not budget else []
     limit = float(budget) + 2 * math.sqrt(float(budget) * 40 * math.log(2))
     for i, slope in enumerate(ladder(limit, steps) if budget else []):
@@ -164,10 +203,7 @@ def approximate_delta(epsilon: object, delta: object, other: object) -> float:
 
 
 def _delta(value: object) -> Fraction:
-    delta = rational(value, "delta")
-    if not 0 < delta < 1:
-        raise InvalidProblem(f"delta: {shown(float(delta))} must lie strictly between 0 and 1.")
-    return delta
+    return rational_from(value, "delta", 0, 1)
 
 
 def _at_most(real: Callable[[], arb], bound: Fraction) -> bool:
@@ -199,16 +235,25 @@ def least_float(holds: Callable[[float], bool], field: str) -> float:
     return high
 
 
-def _zcdp_delta_ball(rho: Fraction, epsilon: Fraction) -> arb:
-    order = Fraction(_best_order(float(rho), float(epsilon)))
-    a = rational_ball(order)
-    moments = exp_ball((order - 1) * (order * rho - epsilon)) / (a - 1) * (a * (1 - 1 / a).log()).exp()
-    variation = rational_ball(rho / 2).sqrt().min((1 - exp_ball(-rho)).sqrt())
-    best: arb = moments.min(variation)
+def zcdp_delta_ball(rho: Fraction, epsilon: Fraction, rounds: int = ROUNDS) -> arb:
+    """`zcdp_delta` as a ball, for a positive budget; of fewer rounds in search of the order, a little more."""
+    best: arb = _log_moments(rho, epsilon, rounds).exp().min(_variation(rho))
     return best
 
 
-def _best_order(rho: float, epsilon: float) -> float:
+def _log_moments(rho: Fraction, epsilon: Fraction, rounds: int = ROUNDS) -> arb:
+    order = Fraction(_best_order(float(rho), float(epsilon), rounds)) if epsilon < FAR * rho else (epsilon + rho) / (2 * rho)
+    a = rational_ball(order)
+    log: arb = rational_ball((order - 1) * (order * rho - epsilon)) + a * (-1 / a).log1p() - (a - 1).log()
+    return log
+
+
+def _variation(rho: Fraction) -> arb:
+    least: arb = rational_ball(rho / 2).sqrt().min((1 - exp_ball(-rho)).sqrt())
+    return least
+
+
+def _best_order(rho: float, epsilon: float, rounds: int) -> float:
     """The order a > 1 that minimises the logarithm of the bound, by golden section on log(a - 1), where it has one minimum."""
 
     def bound(t: float) -> float:
@@ -218,7 +263,7 @@ def _best_order(rho: float, epsilon: float) -> float:
     # Orders beyond e^700 are no floats; of extreme rho and epsilon a worse order proves a worse bound.
     widest = -math.log(rho) if rho > 0 else 700.0
     low, high = -20.0, min(700.0, max(math.log(max(epsilon, 1.0)) + widest, widest / 2, math.log(2)) + 5)
-    for _ in range(80):
+    for _ in range(rounds):
         left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
         low, high = (low, right) if bound(left) < bound(right) else (left, high)
     return 1 + math.exp(low)
@@ -228,9 +273,18 @@ def zcdp_rho_below(epsilon: object, delta: object) -> float:
     """The largest rho found such that rho-zCDP implies (epsilon, delta) by `zcdp_delta`,
     rounded down: calibrates a zCDP mechanism."""
     power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
+    if most in (0, 1):
+        return math.inf if most else 0.0
+    if power > FAR:  # Bun and Steinke's conversion, solved for rho
+
+        def root() -> arb:
+            log = -rational_ball(most).log()
+            return (rational_ball(power) + log).sqrt() - log.sqrt()
+
+        return float_below_real(lambda: root() ** 2)
 
     def too_large(rho: float) -> bool:
-        return rho > 0 and not _at_most(lambda: _zcdp_delta_ball(Fraction(rho), power), most)
+        return rho > 0 and not _at_most(lambda: zcdp_delta_ball(Fraction(rho), power), most)
 
     return math.nextafter(least_float(too_large, "rho"), 0.0)
 

@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from designer.errors import InvalidProblem
+from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
+from designer.promises.subsampled import Subsampled
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
 from designer.values.checks import shown
 from designer.values.json_text import require_keys
-from designer.values.schema import Named, either, keys
+from designer.values.schema import RATIONAL, Named, either, keys, of_kind
 
-TRADEOFFS = Named("tradeoff", either(EpsilonDelta.schema, Gaussian.schema, PiecewiseLinear.schema, Group.schema))
+SYMMETRIC = (EpsilonDelta.schema, Gaussian.schema, LaplaceTradeoff.schema, PiecewiseLinear.schema, Group.schema)
+TRADEOFFS = Named("tradeoff", either(*SYMMETRIC))
+SUBSAMPLED = of_kind("tradeoff", Subsampled.kind, {"base": TRADEOFFS, "rate": RATIONAL}, "Poisson sampling before it.")
 
 
 def tradeoff_from_spec(spec: Any) -> Tradeoff:
@@ -30,4 +34,11 @@ def tradeoff_from_spec(spec: Any) -> Tradeoff:
     if kind == "group":
         require_keys(spec, keys(Group.schema), "tradeoff")
         return Group(tradeoff_from_spec(spec["base"]), spec["size"])
-    raise InvalidProblem(f"tradeoff.kind: {shown(kind)} is unknown; one of epsilon_delta, gaussian, piecewise_linear, group.")
+    if kind == "laplace":
+        require_keys(spec, keys(LaplaceTradeoff.schema), "tradeoff")
+        return LaplaceTradeoff(spec["epsilon"])
+    if kind == "subsampled":
+        require_keys(spec, keys(SUBSAMPLED), "tradeoff")
+        return Subsampled(tradeoff_from_spec(spec["base"]), spec["rate"])
+    known = "epsilon_delta, gaussian, laplace, piecewise_linear, group, subsampled"
+    raise InvalidProblem(f"tradeoff.kind: {shown(kind)} is unknown; one of {known}.")

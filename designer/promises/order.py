@@ -2,7 +2,7 @@
 
 `f >= g` everywhere is decided at finitely many places. Where f is piecewise linear: at its corners, because g is convex and
 lies below its own chords. Where g is: by its segments,
-because f >= a line of slope -s means `delta_f(log s) <= 1 - height`. Two Gaussians: by mu.
+because f >= a line of slope -s means `delta_f(log s) <= 1 - height`. Two Gaussians: by mu. Laplace noise: where beta = alpha.
 What is decided exactly: docs/theory/tradeoff.md, section 3.
 """
 
@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
+from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear, below_tangents, ladder, piecewise_below
 from designer.promises.tradeoff import Gaussian, Tradeoff
 from designer.values.checks import count
-from solvers.exact.balls import normal_cdf, sign
+from solvers.exact.balls import exp_ball, normal_cdf, sign
 
 if TYPE_CHECKING:
     from flint import arb
@@ -70,10 +71,14 @@ def shortfall(first: Tradeoff, second: Tradeoff) -> float | Fraction | None:
         return next((alpha for alpha, beta in first.points if beta < second.exact(alpha)), None)
     if first.kinks() is not None:
         return _at_corners(first, second)
-    if second.kinks() is not None:
+    if second.kinks() is not None and isinstance(first, (Gaussian, LaplaceTradeoff)):
         return _at_segments(first, second)
     if isinstance(first, Gaussian) and isinstance(second, Gaussian):
         return None if first.mu_squared <= second.mu_squared else 0.5
+    if isinstance(first, LaplaceTradeoff) and isinstance(second, (Gaussian, LaplaceTradeoff)):
+        return _at_fixed_point(first, second)
+    if isinstance(first, Gaussian) and isinstance(second, LaplaceTradeoff):
+        return None if first.trivial else _steep(first, second)
     raise InvalidProblem(f"first: {first.sentence()} cannot be compared with {second.sentence()}.")
 
 
@@ -100,10 +105,7 @@ def _at_corners(first: Tradeoff, second: Tradeoff) -> float | None:
     return None
 
 
-def _at_segments(first: Tradeoff, second: Tradeoff) -> float | None:
-    """`first` is a Gaussian: it touches its tangent of slope -s at `Phi(-log(s) / mu - mu / 2)`."""
-    assert isinstance(first, Gaussian)
-
+def _at_segments(first: Gaussian | LaplaceTradeoff, second: Tradeoff) -> float | None:
     def line(place: int) -> tuple[arb, arb]:
         (left, high), (right, low) = _corner(second, place), _corner(second, place + 1)
         slope = (high - low) / (right - left)
@@ -115,9 +117,31 @@ def _at_segments(first: Tradeoff, second: Tradeoff) -> float | None:
 
     for place in range(_corners(second) - 1):
         if float(line(place)[0]) > 0 and sign(lambda place=place: slack(place)) < 0:  # type: ignore[misc]
-            mu = first.mu_ball()
-            return 0.5 if first.trivial else float(normal_cdf(-line(place)[0].log() / mu - mu / 2))
+            return _touching(first, line(place)[0])
     return None
+
+
+def _touching(function: Gaussian | LaplaceTradeoff, slope: arb) -> float:
+    """Where a function touches its tangent of slope -s."""
+    if isinstance(function, Gaussian):  # at `Phi(-log(s) / mu - mu / 2)`
+        mu = function.mu_ball()
+        return 0.5 if function.trivial else float(normal_cdf(-slope.log() / mu - mu / 2))
+    alpha = float((exp_ball(-function.epsilon) / slope).sqrt() / 2)
+    return min(0.5, max(alpha, float(exp_ball(-function.epsilon) / 2)))
+
+
+def _at_fixed_point(first: LaplaceTradeoff, second: Gaussian | LaplaceTradeoff) -> float | None:
+    """Enough against Laplace noise: where `alpha beta` is constant for it, it is largest for normal noise at beta = alpha."""
+    fixed = float(first.fixed_point())
+    return fixed if sign(lambda: first.fixed_point() - second.fixed_point()) < 0 else None
+
+
+def _steep(first: Gaussian, second: LaplaceTradeoff) -> float:
+    """A type I error so small that a normal function, which falls without bound there, is below one that does not."""
+    found = 2.0**-4
+    while not first.power(found) > second.power(found) and found > 1e-300:
+        found /= 16
+    return found
 
 
 def sign_changes(first: PiecewiseLinear, second: PiecewiseLinear) -> tuple[Fraction, ...]:

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designer.errors import InvalidProblem
-from designer.promises.tradeoff import Tradeoff, largest_gap
+from designer.promises.kinks import Kinks, largest_gap
+from designer.promises.tradeoff import Tradeoff
 from designer.values.arrays import Floats
 from designer.values.checks import count, rational_from, shown
 from designer.values.schema import RATIONAL, list_of, of_kind
@@ -118,11 +119,25 @@ class PiecewiseLinear(Tradeoff):
         from_right: arb = rational_ball(low - slope * (1 - right)) + rational_ball(slope) * complement
         return from_right
 
-    def kinks(self) -> tuple[tuple[arb, arb], ...]:
+    def kinks(self) -> Kinks:
         return tuple((rational_ball(alpha), rational_ball(beta)) for alpha, beta in self.points)
 
     def delta_ball(self, slope: arb) -> arb:
         return largest_gap(self.kinks(), slope)
+
+    piecewise = True
+
+    def largest_loss(self) -> Fraction:
+        """Rounded up to 2^-60."""
+        ratios = [q / p for p, q in self.segments() if q]
+        steepest = max(max(ratios, default=ONE), 1 / min(ratios, default=ONE))
+        return fraction_above(lambda: rational_ball(steepest).log(), bits=60)
+
+    def loss_unit(self) -> Fraction:
+        return self.largest_loss()
+
+    def unseen_ball(self) -> arb:
+        return rational_ball(1 - next(alpha for alpha, beta in self.points if beta == 0))
 
     def exact_delta(self, slope: Fraction) -> Fraction:
         """`max over alpha of 1 - beta(alpha) - slope alpha`, exactly: delta at epsilon = log(slope)."""

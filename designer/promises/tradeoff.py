@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designer.errors import InvalidProblem
+from designer.promises.kinks import Kinks, discrete_laplace_kinks, largest_gap, sorted_balls
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import count, rational, rational_from, shown
 from designer.values.schema import RATIONAL, Named, of_kind, whole
@@ -26,7 +27,9 @@ from solvers.exact.balls import exp_ball, float_above_real, normal_cdf, normal_q
 if TYPE_CHECKING:
     from flint import arb
 
+LARGE = 1 << 20  # an epsilon beyond which normal noise has no delta between the least float and 1 unless mu is above 1000
 LARGEST_GROUP = 100  # finding the corners takes 4 s at 100 and grows with the cube
+LARGEST_PURE_GROUP = 4096  # where they are known: a second for a thousand of them at a thousand places
 
 
 class Tradeoff(Immutable, ABC):
@@ -73,9 +76,31 @@ class Tradeoff(Immutable, ABC):
     def trivial(self) -> bool:
         """Is it 1 - alpha, so that nothing at all may be learnt?"""
 
-    def kinks(self) -> tuple[tuple[arb, arb], ...] | None:
+    def kinks(self) -> Kinks | None:
         """(alpha, beta) of the corners from alpha = 0 to 1 where the function is piecewise linear, None where it is not."""
         return None
+
+    @property
+    def piecewise(self) -> bool:
+        """Is it piecewise linear?"""
+        return False
+
+    def largest_loss(self) -> Fraction | None:
+        """A number that no finite `|log(Q / P)|` of the two distributions exceeds; None where there is none."""
+        return None
+
+    def loss_unit(self) -> Fraction | None:
+        """A number of which the losses are whole multiples, or the largest is; None where there is none."""
+        return None
+
+    def certain_ball(self) -> arb:
+        """The mass of the alternative where the null has none: `1 - beta(0)`."""
+        one = rational_ball(Fraction(1))
+        return 1 - self.ball(one * 0, one)
+
+    def unseen_ball(self) -> arb:
+        """The mass of the null where the alternative has none; the same as `certain_ball` for symmetric functions."""
+        return self.certain_ball()
 
     def type_two(self, alpha: ArrayLike) -> Floats:
         """beta(alpha): least type II error at type I error alpha, of any shape (...,)."""
@@ -93,7 +118,7 @@ class Tradeoff(Immutable, ABC):
     def delta_at(self, epsilon: object) -> float:
         """The least delta such that this promise implies (epsilon, delta), rounded up (Dong, Roth and Su 2022, Prop. 6)."""
         power = rational(epsilon, "epsilon")
-        return float_above_real(lambda: self.delta_ball(exp_ball(power)))
+        return min(1.0, float_above_real(lambda: self.delta_ball(exp_ball(power))))
 
     def fixed_point(self) -> arb:
         """The c with beta(c) = c (Lemma 36: f(1 - c) = c), as a ball."""
@@ -147,13 +172,21 @@ class EpsilonDelta(Tradeoff):
         c: arb = rational_ball(1 - self.delta) / (1 + exp_ball(self.epsilon))
         return c
 
-    def kinks(self) -> tuple[tuple[arb, arb], ...]:
+    def kinks(self) -> Kinks:
         c, most, one, zero = self.fixed_point(), rational_ball(1 - self.delta), *map(rational_ball, (Fraction(1), Fraction(0)))
         last = () if self.delta == 0 else ((one, zero),)
         return ((zero, most), (c, c), (most, zero), *last)
 
     def delta_ball(self, slope: arb) -> arb:
         return largest_gap(self.kinks(), slope)
+
+    piecewise = True
+
+    def largest_loss(self) -> Fraction:
+        return self.epsilon
+
+    def loss_unit(self) -> Fraction:
+        return self.epsilon
 
     @property
     def trivial(self) -> bool:
@@ -164,14 +197,6 @@ class EpsilonDelta(Tradeoff):
 
     def sentence(self) -> str:
         return f"f_(epsilon, delta) with epsilon = {float(self.epsilon)!r}, delta = {float(self.delta)!r}"
-
-
-def largest_gap(kinks: tuple[tuple[arb, arb], ...], slope: arb) -> arb:
-    """`max over kinks of 1 - beta - slope alpha`: a concave function of alpha is largest at a corner."""
-    from functools import reduce
-
-    gap: arb = reduce(lambda a, b: a.max(b), (1 - beta - slope * alpha for alpha, beta in kinks))
-    return gap
 
 
 @dataclass(frozen=True)
@@ -240,6 +265,14 @@ class Gaussian(Tradeoff):
         gap: arb = normal_cdf(mu / 2 - epsilon / mu) - slope * normal_cdf(-mu / 2 - epsilon / mu)
         return gap if gap.is_finite() else arb(0.5, 0.5)
 
+    def delta_at(self, epsilon: object) -> float:
+        power = rational(epsilon, "epsilon")
+        if self.trivial or power <= LARGE:
+            return super().delta_at(power)
+        # There delta is below every float, or mu is so large that `Phi(mu / 2 - epsilon / mu)` is hardly more than it.
+        deviations = float_above_real(lambda: self.mu_ball() / 2 - rational_ball(power) / self.mu_ball())
+        return float_above_real(lambda: normal_cdf(rational_ball(Fraction(min(64.0, max(-64.0, deviations))))))
+
     @property
     def trivial(self) -> bool:
         return self.mu_squared == 0
@@ -258,6 +291,8 @@ class Gaussian(Tradeoff):
 class Group(Tradeoff):
     """`f o ... o f`, `size` times in the paper's convention, of a symmetric f: the promise to groups, never below its bounds.
 
+    Of pure epsilon it is also that of discrete Laplace noise for a change of `size` steps of its grid, epsilon for each.
+
     For f_epsilon it has a middle part of slope 1 that f_(size epsilon) lacks, so it is the stronger promise.
 
     >>> pure = EpsilonDelta(1)
@@ -269,8 +304,8 @@ class Group(Tradeoff):
     schema = of_kind(
         "tradeoff",
         kind,
-        {"base": EpsilonDelta.schema, "size": whole(least=2, most=100)},
-        "What is promised to groups of `size` records.",
+        {"base": EpsilonDelta.schema, "size": whole(least=2, most=LARGEST_PURE_GROUP)},
+        "What is promised to groups of `size` records: at most 100 where delta is positive.",
     )
 
     base: Tradeoff
@@ -278,9 +313,10 @@ class Group(Tradeoff):
 
     def __post_init__(self) -> None:
         count(self.size, "size", least=2)
-        if not isinstance(self.base, EpsilonDelta) or self.size > LARGEST_GROUP:
+        most = LARGEST_GROUP if isinstance(self.base, EpsilonDelta) and self.base.delta else LARGEST_PURE_GROUP
+        if not isinstance(self.base, EpsilonDelta) or self.size > most:
             raise InvalidProblem(
-                f"base: {shown(self.base)} in groups of {self.size}; groups of at most {LARGEST_GROUP} are built of "
+                f"base: {shown(self.base)} in groups of {self.size}; groups of at most {most} are built of "
                 "EpsilonDelta here, other tradeoff functions have a `group` method of their own."
             )
 
@@ -309,10 +345,12 @@ class Group(Tradeoff):
             value = self.base.ball(1 - value, value)
         return value
 
-    def kinks(self) -> tuple[tuple[arb, arb], ...]:
+    def kinks(self) -> Kinks:
         """Where f o g bends: where g does, and where g meets a bend of f; `g^-1(v) = 1 - g(1 - v)` because g is symmetric."""
         corners = base = self.base.kinks()
-        assert base is not None and corners is not None
+        assert isinstance(self.base, EpsilonDelta) and base is not None and corners is not None
+        if not self.base.delta:
+            return discrete_laplace_kinks(self.base.epsilon, self.size)
         inner: Tradeoff = self.base
         for size in range(2, self.size + 1):
             whole = Group(self.base, size)
@@ -326,6 +364,15 @@ class Group(Tradeoff):
     def delta_ball(self, slope: arb) -> arb:
         return largest_gap(self.kinks(), slope)
 
+    piecewise = True
+
+    def largest_loss(self) -> Fraction | None:
+        most = self.base.largest_loss()
+        return None if most is None else most * self.size
+
+    def loss_unit(self) -> Fraction | None:
+        return self.base.loss_unit()
+
     @property
     def trivial(self) -> bool:
         return self.base.trivial
@@ -338,14 +385,3 @@ class Group(Tradeoff):
 
     def sentence(self) -> str:
         return f"{self.size} times composed {self.base.sentence()}"
-
-
-def sorted_balls(balls: list[arb]) -> list[arb]:
-    """Balls in order, those that are not told apart as one that covers them."""
-    kept: list[arb] = []
-    for ball in sorted(balls, key=lambda b: float(b)):
-        if not kept or not ball.overlaps(kept[-1]):
-            kept.append(ball)
-        else:
-            kept[-1] = kept[-1].union(ball)
-    return kept

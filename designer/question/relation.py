@@ -26,6 +26,7 @@ Read = Callable[[Any], "Relation"]
 
 # Pairs per block: 2^21 float64 distances fill 16 MB, which keeps a scan of 2e8 pairs in cache and far below 1 GB.
 BLOCK_PAIRS = 1 << 21
+RECORDS_PUBLIC = "The number of records is public."
 BUDGETS_ADD = "nothing is claimed for groups beyond adding budgets."
 
 
@@ -175,7 +176,7 @@ class Relation(Immutable, ABC):
 
     def unprotected(self) -> tuple[str, ...]:
         """Sentences: what the relation leaves public."""
-        counted = () if len(self.components()) > self.size else ("The number of records is public.",)
+        counted = () if len(self.components()) > self.size else (RECORDS_PUBLIC,)
         apart = ("Changes between different connected components of the relation are not protected.",)
         return counted + (apart if self.components().any() else ())
 

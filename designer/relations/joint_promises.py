@@ -1,7 +1,8 @@
-"""What several releases promise together, what is promised to groups of records, and what later computation changes: nothing.
+"""What relations of single records become when several releases keep them, what is promised to groups of records, and what
+later computation changes: nothing.
 
-On relations the rules are arithmetic of budgets (DX Fact 1, docs/theory/metrics.md, 4);
-on mechanisms they are statements to publish.
+Arithmetic of budgets (DX Fact 1, docs/theory/metrics.md, 4), and statements to publish. What mechanisms of any kind promise
+together is `designer.composition.composed`.
 
 | rule | pure | gaussian | approximate |
 | --- | --- | --- | --- |
@@ -20,7 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from designer.certified.guarantee import APPROXIMATE, NOTIONS, Guarantee, budget_range
+from designer.certified.guarantee import Guarantee, budget_range
 from designer.errors import InvalidProblem
 from designer.metrics.algebra import RootSumSquares, root_sum_squares
 from designer.metrics.elements import PerElement
@@ -29,7 +30,6 @@ from designer.metrics.presence import AddRemove, AppearOrChange
 from designer.question.relation import Relation
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count, shown
-from solvers.exact.rational import float_above
 
 RULES: dict[str, type[Combination]] = {"pure": Sum, "gaussian": RootSumSquares, "approximate": Sum}
 
@@ -142,35 +142,6 @@ def group_budget(relation: Relation, changes: Iterable[tuple[int, int]]) -> Frac
     return spent
 
 
-def composed(*mechanisms: Promising) -> Guarantee:
-    """The statement for the releases of several mechanisms about the same records, published together.
-
-    All have one notion; the budgets follow `composition`, and deltas add up. Quantities that one of them publishes exactly are
-    exact in the whole.
-    """
-    if not mechanisms:
-        raise InvalidProblem("mechanisms: none is given; give at least one.")
-    statements = [mechanism.guarantee for mechanism in mechanisms]
-    deltas = [statement.parameters.get("delta") for statement in statements]
-    notions = {APPROXIMATE if delta else statement.notion for statement, delta in zip(statements, deltas, strict=True)}
-    if len(notions) > 1:
-        raise InvalidProblem(
-            f"mechanisms: have {len(notions)} notions of privacy; compose pure, gaussian and approximate ones apart."
-        )
-    relation = composition([mechanism.relation for mechanism in mechanisms], _notion(statements[0]))
-    prints = [statement.fingerprint for statement in statements]
-    return replace(
-        statements[0] if deltas[0] is None else _under_one_delta(statements[0], deltas),
-        relation=relation.sentence(),
-        unprotected=tuple(dict.fromkeys(line for statement in statements for line in statement.unprotected)),
-        parameters=_parameters(relation, [statement.parameters["worst_ratio"] for statement in statements], deltas),
-        mechanism="Together: " + " ".join(f"({m + 1}) {statement.mechanism}" for m, statement in enumerate(statements)),
-        sampling=" ".join(dict.fromkeys(statement.sampling for statement in statements)),
-        floating_point=" ".join(dict.fromkeys(statement.floating_point for statement in statements)),
-        fingerprint=joint_fingerprint("composition", prints),
-    )
-
-
 def for_groups(mechanism: Promising, records: int) -> Guarantee:
     """The statement for groups of `records` records that change together; for each group of changes their budgets add."""
     size, statement = count(records, "records"), mechanism.guarantee
@@ -186,7 +157,7 @@ def for_groups(mechanism: Promising, records: int) -> Guarantee:
         statement,
         unit=f"The values of {size} records together, as the relation says; their budgets add where they change differently.",
         relation=relation.sentence(),
-        parameters=_parameters(relation, [statement.parameters["worst_ratio"]]),
+        parameters=_parameters(relation, statement.parameters["worst_ratio"]),
         fingerprint=joint_fingerprint(f"group of {size}", [statement.fingerprint]),
     )
 
@@ -203,42 +174,12 @@ def post_processing(guarantee: Guarantee, computation: str) -> Guarantee:
     )
 
 
-def _notion(statement: Guarantee) -> str:
-    """The short name of a statement's notion."""
-    if "delta" in statement.parameters:
-        return "approximate"
-    known = {NOTIONS["exponential"]: "pure", NOTIONS["gaussian"]: "gaussian"}
-    if statement.notion not in known:
-        raise InvalidProblem(
-            f"guarantee.notion: {shown(statement.notion)} has no rule of composition here; compose pure or gaussian ones."
-        )
-    return known[statement.notion]
-
-
-def _sum_of_deltas(deltas: Sequence[float | int | None]) -> float:
-    """Rounded up; refused where it promises nothing."""
-    together = float_above(sum((Fraction(delta) for delta in deltas if delta is not None), Fraction(0)))
-    if together >= 1:
-        raise InvalidProblem(f"mechanisms: their deltas add up to {together!r}, which promises nothing; compose fewer.")
-    return together
-
-
-def _under_one_delta(statement: Guarantee, deltas: Sequence[float | int | None]) -> Guarantee:
-    return replace(statement, notion=APPROXIMATE.format(delta=_sum_of_deltas(deltas)))
-
-
-def _parameters(
-    relation: Relation, ratios: Sequence[float | int | None], deltas: Sequence[float | int | None] = (None,)
-) -> dict[str, float | int | None]:
-    if deltas[0] is not None:  # lengths do not add up as budgets do, so their ratios say nothing of the sum
-        return {**_parameters(relation, [None]), "delta": _sum_of_deltas(deltas)}
+def _parameters(relation: Relation, ratio: float | int | None) -> dict[str, float | int | None]:
     least, most = budget_range(relation)
-    known = [ratio for ratio in ratios if ratio is not None]
     return {
         "smallest_budget": least,
         "largest_finite_budget": most,
-        # Each release spends at most its own worst part of its budgets, so all spend at most the worst of these of the whole.
-        "worst_ratio": max(known) if len(known) == len(ratios) else None,
+        "worst_ratio": ratio,
         "connected_components": int(relation.components().max()) + 1,
     }
 

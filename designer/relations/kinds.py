@@ -16,7 +16,7 @@ from designer.question.relation import Relation
 from designer.relations.row_groups import RowGroups
 from designer.values.checks import shown
 from designer.values.json_text import canonical, require_keys
-from designer.values.schema import Named, either, keys, noted
+from designer.values.schema import Named, all_keys, either, keys, noted
 
 RELATIONS: dict[str, type[Relation]] = {
     cls.kind: cls
@@ -81,7 +81,8 @@ def relation_from_spec(spec: Any) -> Relation:
             f"relation.kind: {shown(spec.get('kind') if isinstance(spec, dict) else spec)} is unknown; one of "
             f"{sorted(RELATIONS)}."
         )
-    require_keys(spec, keys(RELATIONS[spec["kind"]].schema), f"relation of kind {spec['kind']!r}")
+    schema = RELATIONS[spec["kind"]].schema
+    require_keys(spec, keys(schema) | (all_keys(schema) & spec.keys()), f"relation of kind {spec['kind']!r}")
     restored = {key: _with_infinity(value) for key, value in spec.items()}
     relation = RELATIONS[spec["kind"]].from_spec(restored, relation_from_spec)
     if canonical(relation.to_spec()) != canonical(spec):

@@ -15,6 +15,7 @@ from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, ce
 from designer.certified.guarantee import BUDGET_RANGE, CHANGING, NOTIONS, Guarantee, budget_range
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
+from designer.engines.row_unit import RowUnit
 from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
 from designer.question.histogram import Universe, counts
@@ -149,7 +150,10 @@ class Selection(TakesCounts):
     def release(self, histogram: object) -> Choice:
         """One candidate for confidential data: counts of the universe elements, in their order or by name.
         Spends the budget once."""
-        chosen = int(self._law(histogram).draw(1, SystemEntropy())[0])
+        return self.released(int(self._law(histogram).draw(1, SystemEntropy())[0]))
+
+    def released(self, chosen: int) -> Choice:
+        """The release of the candidate of this number."""
         return Choice(self.score.candidates[chosen], chosen, self.guarantee, self.fingerprint)
 
     def simulate(self, histogram: object, size: int, seed: int | None = None) -> SimulatedChoices:
@@ -261,6 +265,7 @@ class Choice:
     index: int
     guarantee: Guarantee
     fingerprint: str
+    row: RowUnit | None = field(default=None, kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -6,7 +6,7 @@ What is certified, tails included: docs/theory/staircase.md, section 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from designer.additive import report_lines
 from designer.additive.grid import Grid
 from designer.additive.interface import Falloff, Mechanism
-from designer.additive.release import Release, nearest_float
+from designer.additive.release import Release, answers_of, tells
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, describe_pair
 from designer.certified.family_names import STAIRCASE_FAMILIES, require_family
 from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, NOTIONS, TIMING, Guarantee, budget_range
@@ -193,7 +193,7 @@ class StaircaseMechanism(Mechanism):
         """The budget that a change of the histogram spends, `unit c(u)`, c(u) the cost of its difference u of the measured
         answers in units of the law.
 
-        change: (N,) or (M, N). answers: a difference of the answers instead, (K,) or (M, K), where it determines u.
+        change: (N,) or (M, N). answers: a difference of the answers instead, (K,) or (M, K), where it tells u.
         Infinite where the change moves what is published exactly, or leads off the lattice of the noise.
         """
         given = changes_given(change, answers, self.workload, self.relation, self.target)
@@ -254,11 +254,18 @@ class StaircaseMechanism(Mechanism):
         exact = exact_answers(self.integers, counts(histogram, self.universe))
         noise = np.zeros(len(exact), dtype=object)
         noise[self.heard] = self.drawn.draw(1, SystemEntropy())[0]
-        noisy = [int(a) + int(z) for a, z in zip(exact, noise, strict=True)]
-        answers = np.array([nearest_float(v * self.grid.step(k)) for k, v in enumerate(noisy)])
-        if self.reconstruction is not None:
-            answers = self.reconstruction @ answers
-        return Release(frozen(answers), self.workload.queries, self.guarantee, self.fingerprint)
+        return self.released([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])
+
+    def released(self, multiples: Sequence[int]) -> Release:
+        """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
+        answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
+        told = tuple(multiples) if self.tells_multiples else None
+        return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, multiples=told)
+
+    @cached_property
+    def tells_multiples(self) -> bool:
+        """Whether a release holds the multiples; see `designer.additive.release.tells`."""
+        return tells(self.reconstruction, self.heard, self.integers, self.relation)
 
     def certificate_words(self) -> str:
         return report_lines.certificate_words(self)

@@ -130,6 +130,24 @@ class AttributeQueries(Immutable):
         return {"kind": self.kind} if self.width is None else {"kind": "widths", "width": self.width}
 
 
+def recognised(rows: Floats) -> AttributeQueries | None:
+    """The kind of queries whose rows, (K, N), these are, in order; None where they are of none.
+
+    >>> recognised(np.tri(3)).kind
+    'prefix'
+    """
+    queries, size = rows.shape
+    if size > SIZE_LIMIT:
+        return None
+    known = [AttributeQueries(kind, size) for kind in KINDS]
+    if 1 < size - queries + 1 <= size:
+        known.append(AttributeQueries("widths", size, width=size - queries + 1))
+    step = max(1, ROWS_LIMIT // size)
+    pieces = [np.arange(start, min(start + step, queries)) for start in range(0, queries, step)]
+    alike = (one for one in known if one.count == queries and all(np.array_equal(rows[at], one.rows(at)) for at in pieces))
+    return next(alike, None)
+
+
 SIMPLE = Named("queries_by_kind", record({"kind": one_of(*KINDS)}))
 WIDTHS = Named("queries_of_a_width", record({"kind": exactly("widths"), "width": COUNT}))
 ROWS = Named("queries_by_matrix", record({"kind": exactly("matrix"), "matrix": MATRIX}))

@@ -24,7 +24,7 @@ from designer.errors import InvalidProblem
 from designer.marginals import MarginalWorkload, Presence
 from designer.marginals.draws import stored
 from designer.marginals.subsets import Subsets
-from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database
+from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database, tables_of_histogram
 from designer.progress import announce, track
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
@@ -40,7 +40,7 @@ from designer.structured.blocks import (
 )
 from designer.structured.exact_products import exact_product
 from designer.structured.reconstruction import sides, summed_square
-from designer.structured.release import SimulatedAnswers, StructuredRelease
+from designer.structured.release import LISTED, SimulatedAnswers, StructuredRelease, listed_answers
 from designer.structured.spec import CORE, core_of, parts_of_core
 from designer.structured.workload import StructuredWorkload
 from designer.values.checks import count
@@ -82,7 +82,7 @@ class StructuredMechanism(Specified):
     format = "dp-designer/structured-mechanism"
     schema = CORE
     parameters_schema = Named("parameters_of_structured", record(BUDGET_RANGE))
-    takes = ("records",)
+    takes = ("records", "histogram")
 
     workload: StructuredWorkload
     protection: Protection
@@ -245,17 +245,18 @@ class StructuredMechanism(Specified):
         if not isinstance(self.protection, Presence):
             row.require_fixed_rows(table, columns)
         released = self._released(lambda: tables_of_database(self.counted, rows))
-        stated = row.stated(self.guarantee)
-        if row.rows_per_entity is not None and isinstance(self.protection, Presence):
-            budget = float_above(row.rows_per_entity * Fraction(self.protection.epsilon))
-            stated = replace(stated, parameters={**stated.parameters, "budget_of_an_entity": budget})
-        return replace(released, guarantee=stated)
+        return replace(released, guarantee=self.guarantee_for(row), row=row)
 
     def release_records(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> StructuredRelease:
         """See `release_database`."""
         return self.release_database(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
+
+    def release_counts(self, histogram: object) -> StructuredRelease:
+        """The same of counts of all combinations of values, of domains that are small enough to list them: an array in the
+        order of `Domain.elements`, or counts by name."""
+        return self._released(lambda: tables_of_histogram(self.counted, histogram))
 
     def release_tables(self, tables: Mapping[Sequence[str], Any]) -> StructuredRelease:
         """The same of true tables of counts, `{names of the axes: counts}`, over the attributes of every largest block."""
@@ -276,8 +277,11 @@ class StructuredMechanism(Specified):
             announce(f"structured: counting records and drawing noise for {self.measured} coordinates")
         true = self._measured_of(count_tables())
         drawn = self._drawn(SystemEntropy())
-        noisy = tuple(stored(exact + noise) for exact, noise in zip(true, drawn, strict=True))
-        return StructuredRelease(self, noisy, self.guarantee, self.fingerprint)
+        return self.released([exact + noise for exact, noise in zip(true, drawn, strict=True)])
+
+    def released(self, noisy: Sequence[NDArray[Any]]) -> StructuredRelease:
+        """The release of noisy products, an array (p_1, ..., p_r) for every block."""
+        return StructuredRelease(self, tuple(map(stored, noisy)), self.guarantee, self.fingerprint)
 
     def _measured_of(self, tables: Tables) -> list[NDArray[Any]]:
         """`(M_1 x ... x M_d) x` of every block, exact; confidential."""
@@ -310,6 +314,9 @@ class StructuredMechanism(Specified):
         stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
         return SimulatedAnswers(self, tuple(self._drawn(entropy)), stamp)
 
+    def answer_lines(self, released: Any) -> list[str]:
+        return listed_answers(released) if self.workload.count <= LISTED else super().answer_lines(released)
+
     def core(self) -> dict[str, Any]:
         return {**core_of(self), **self.flag}
 
@@ -338,6 +345,14 @@ class StructuredMechanism(Specified):
             timing=TIMING,
             fingerprint=self.fingerprint,
         )
+
+    def guarantee_for(self, unit: RowUnit) -> Guarantee:
+        """The same for what one row is: an entity of k rows has k times the budget."""
+        stated = unit.stated(self.guarantee)
+        if unit.rows_per_entity is None or not isinstance(self.protection, Presence):
+            return stated
+        budget = float_above(unit.rows_per_entity * Fraction(self.protection.epsilon))
+        return replace(stated, parameters={**stated.parameters, "budget_of_an_entity": budget})
 
     def _parameters(self) -> dict[str, float | int | None]:
         worst, protection = self.privacy.worst_ratio, self.protection

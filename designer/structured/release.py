@@ -5,35 +5,30 @@ docs/theory/structured.md, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.certified.guarantee import Guarantee
+from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
-from designer.structured.blocks import MeasuredProduct, StrategyMatrix
+from designer.structured.blocks import MeasuredProduct
+from designer.structured.described import Described
 from designer.structured.reconstruction import sides
-from designer.structured.workload import StructuredWorkload
 from designer.values.arrays import Floats
+from designer.values.printing import printed
 
 TABLE_LIMIT = 2**26  # answers of a term that are written out together
+LISTED = 1000  # answers that a release lists by name
 WORKING = 2**22  # numbers that are held while single answers are put together
 
 
-class Structured(Protocol):
+class Structured(Described, Protocol):
     """What answers are put together by."""
 
-    @property
-    def workload(self) -> StructuredWorkload: ...
-    @property
-    def matrices(self) -> Mapping[int, tuple[StrategyMatrix, ...]]: ...
-    @property
-    def blocks(self) -> tuple[MeasuredProduct, ...]: ...
-    @property
-    def serves(self) -> tuple[int, ...] | None: ...
     def parts(self, term: int) -> tuple[MeasuredProduct, ...]: ...
     def workload_places(self, term: int, places: object) -> NDArray[np.intp]: ...
     def variances(self, term: int | Sequence[str], places: object) -> Floats: ...
@@ -117,11 +112,15 @@ class StructuredRelease(StructuredAnswers):
 
     guarantee: Guarantee
     fingerprint: str
+    row: RowUnit | None = field(default=None, kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: the noisy integers of every block, from which anybody puts answers together."""
+        """Plain data: the noisy integers of every block, from which anybody puts answers together; and the answers, by name,
+        where they are few."""
         names = self.mechanism.workload.domain.attributes
+        listed = {} if self.mechanism.workload.count > LISTED else {"answers": named_answers(self)}
         return {
+            **listed,
             "blocks": [
                 {"attributes": [names[axis] for axis in sorted(block.parts)], "values": values.tolist()}
                 for block, values in zip(self.mechanism.blocks, self.measured, strict=True)
@@ -129,6 +128,27 @@ class StructuredRelease(StructuredAnswers):
             "fingerprint": self.fingerprint,
             "guarantee": self.guarantee.to_dict(),
         }
+
+
+def named_answers(released: StructuredAnswers) -> list[dict[str, Any]]:
+    """All answers in the order of the terms, each with its name and the standard deviation of its noise."""
+    workload, found = released.mechanism.workload, []
+    for term, names in enumerate(workload.term_labels()):
+        places = np.argwhere(np.ones([queries.count for queries in workload.terms[term].values()], dtype=bool))
+        values, errors = released.table(term).ravel(), released.standard_errors(places, term)
+        found += [
+            {"query": name, "answer": float(value), "standard_error": float(error)}
+            for name, value, error in zip(names, values, errors, strict=True)
+        ]
+    return found
+
+
+def listed_answers(released: StructuredAnswers) -> list[str]:
+    """The same for the terminal."""
+    rows = named_answers(released)
+    width = max(len(printed(row["query"])) for row in rows)
+    lines = [f"{printed(row['query']):<{width}}{row['answer']:>16.6g}  +- {row['standard_error']:.4g}" for row in rows]
+    return ["Noisy answers, with the standard deviation of their noise", *lines]
 
 
 @dataclass(frozen=True, eq=False)

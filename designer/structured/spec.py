@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from designer.metrics.metric import METRIC
 from designer.question.domain import Domain
 from designer.relations.kinds import relation_from_spec
 from designer.structured.attribute_queries import QUERIES, queries_from_spec
-from designer.structured.blocks import MeasuredProduct, Noise, Protection, StrategyMatrix
+from designer.structured.blocks import MeasuredProduct, Protection, StrategyMatrix
+from designer.structured.described import Described
 from designer.structured.workload import StructuredWorkload
 from designer.values.json_text import array, flagged_vacuous, require_keys
 from designer.values.schema import (
@@ -60,23 +61,6 @@ CORE = Named(
         note="Kronecker products of integer matrices of single attributes, each measured with one noise.",
     ),
 )
-
-
-class Described(Protocol):
-    """What a core is written of."""
-
-    @property
-    def workload(self) -> StructuredWorkload: ...
-    @property
-    def protection(self) -> Protection: ...
-    @property
-    def noise(self) -> Noise: ...
-    @property
-    def matrices(self) -> Mapping[int, tuple[StrategyMatrix, ...]]: ...
-    @property
-    def blocks(self) -> tuple[MeasuredProduct, ...]: ...
-    @property
-    def serves(self) -> tuple[int, ...] | None: ...
 
 
 def core_of(made: Described) -> dict[str, Any]:

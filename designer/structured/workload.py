@@ -6,7 +6,7 @@ docs/theory/structured.md, section 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -134,6 +134,11 @@ class StructuredWorkload(Immutable):
         return sum(self.counts)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """(K queries, N combinations of values), of what nobody writes out."""
+        return self.count, self.domain.size
+
+    @property
     def used(self) -> tuple[int, ...]:
         """Positions of the attributes that some term asks about."""
         return tuple(sorted({axis for term in self.terms for axis in term}))
@@ -177,13 +182,16 @@ class StructuredWorkload(Immutable):
         if self.count * self.domain.size > WRITTEN_LIMIT:
             raise InvalidProblem(
                 f"workload: {shown(self.count)} queries over {shown(self.domain.size)} elements are more than {WRITTEN_LIMIT} "
-                "entries; `design_structured` designs them without writing them out."
+                "entries; a StructuredProblem is designed without writing them out."
             )
-        labels = [
-            " ".join(names) or "total" for term in self.terms for names in product(*map(self._labels, term, term.values()))
-        ]
+        labels = [label for listed in self.term_labels() for label in listed]
         matrix = np.concatenate([self._rows(term) for term in self.terms])
         return Workload(matrix, labels if len(set(labels)) == len(labels) else None, self.domain.elements, self.domain.keys)
+
+    def term_labels(self) -> Iterator[list[str]]:
+        """The names of the answers of each term, in their order."""
+        for term in self.terms:
+            yield [" ".join(names) or "total" for names in product(*map(self._labels, term, term.values()))]
 
     def _rows(self, term: Mapping[int, AttributeQueries]) -> Floats:
         """The queries of a term over the whole domain."""

@@ -156,7 +156,10 @@ class MWEM(TakesCounts):
     @withholding
     def release(self, histogram: object) -> SyntheticRelease:
         """A synthetic histogram for confidential counts, (N,), with exactly `records` records. Spends the budget once."""
-        transcript = self._transcript(histogram, SystemEntropy())
+        return self.released(self._transcript(histogram, SystemEntropy()))
+
+    def released(self, transcript: Sequence[Round]) -> SyntheticRelease:
+        """The release of a transcript: what is computed from it alone."""
         y = self.histogram_of(transcript)
         return SyntheticRelease(y, *self._answered(y), tuple(transcript), self.guarantee, self.fingerprint)
 
@@ -174,9 +177,9 @@ class MWEM(TakesCounts):
         exact, logs, done = self._exact(histogram), np.zeros(self.queries.values.shape[1]), list[Round]()
         for t in range(self.rounds):
             k = int(self._choice(exact, logs, t).draw(1, entropy)[0])
-            noise = self._noise(t, k)
+            noise = self.noise_of(t, k)
             drawn = 0 if noise is None else int(noise.draw(1, entropy)[0, 0])
-            done.append(self._round(t, k, exact[k] + drawn))
+            done.append(self.round_of(t, k, exact[k] + drawn))
             logs = self._learn(logs, done[-1])
         return done
 
@@ -185,10 +188,10 @@ class MWEM(TakesCounts):
         for analysis on public counts: it is confidential otherwise."""
         exact, logs, total = self._exact(histogram), np.zeros(self.queries.values.shape[1]), 0.0
         for t, (k, measured) in enumerate(steps):
-            noise, off = self._noise(t, k), measured - exact[k]
+            noise, off = self.noise_of(t, k), measured - exact[k]
             rare = (0.0 if off == 0 else -math.inf) if noise is None else _log_pmf(noise, off)
             total += math.log(self._choice(exact, logs, t).pmf()[k]) + rare
-            logs = self._learn(logs, self._round(t, k, measured))
+            logs = self._learn(logs, self.round_of(t, k, measured))
         return total
 
     def _exact(self, histogram: object) -> list[int]:
@@ -202,13 +205,14 @@ class MWEM(TakesCounts):
         scores = [abs(a - round(b)) for a, b in zip(exact, answers.tolist(), strict=True)]
         return LAWS[self.selection](scores, self.shares[t][0] * self.queries.rate * self.queries.step / 2)
 
-    def _noise(self, t: int, k: int) -> DiscreteLaplace | None:
+    def noise_of(self, t: int, k: int) -> DiscreteLaplace | None:
         """The noise of query k in round t, in grid steps; none where no protected change moves the query."""
         weight = float(self.queries.weights[k])
         return None if math.isinf(weight) else DiscreteLaplace([self.shares[t][1] * Fraction(weight) * self.queries.step])
 
-    def _round(self, t: int, k: int, steps: int) -> Round:
-        return Round(k, float(steps * self.queries.step), float(1 / self.queries.weights[k] / self.shares[t][1]))
+    def round_of(self, t: int, k: int, steps: int) -> Round:
+        """Round t, in which query k was measured to be so many steps."""
+        return Round(k, float(steps * self.queries.step), float(1 / self.queries.weights[k] / self.shares[t][1]), steps)
 
     def _learn(self, logs: Floats, done: Round) -> Floats:
         return updated(logs, self.queries.values[done.query], done.measurement / self.records, self.rate)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, Guarantee, budget_range
+from designer.engines.row_unit import RowUnit
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.values.arrays import Floats
@@ -32,11 +33,13 @@ PARAMETERS = Named("parameters_of_synthetic_data", record({**BUDGET_RANGE, "conn
 
 @dataclass(frozen=True)
 class Round:
-    """One round of a transcript: the chosen query, its noisy answer, and the Laplace scale of the noise."""
+    """One round of a transcript: the chosen query, its noisy answer, the Laplace scale of the noise, and the noisy answer in
+    whole steps of the grid."""
 
     query: int
     measurement: float
     scale: float
+    steps: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +71,7 @@ class SyntheticRelease(Synthetic):
 
     guarantee: Guarantee
     fingerprint: str
+    row: RowUnit | None = field(default=None, kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -113,7 +113,11 @@ class SmallDB(TakesCounts):
     @withholding
     def release(self, histogram: object) -> SyntheticRelease:
         """A synthetic histogram for confidential counts, (N,), with exactly `records` records. Spends the budget once."""
-        y = self._synthetic(self._draw(histogram, SystemEntropy()))
+        return self.released(self._draw(histogram, SystemEntropy()))
+
+    def released(self, candidate: int) -> SyntheticRelease:
+        """The release of the candidate of this number."""
+        y = self._synthetic(candidate)
         return SyntheticRelease(y, *self._answered(y), (), self.guarantee, self.fingerprint)
 
     def simulate(self, histogram: object, seed: int) -> SyntheticSimulation:

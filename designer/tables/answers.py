@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from designer.certified.guarantee import Guarantee
+from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
 from designer.tables.groups import Labels
 from designer.values.arrays import Floats
@@ -21,9 +22,10 @@ from designer.values.printing import printed
 class Answer:
     """The noisy answers of one query, one for each key in order.
 
-    variances: of the noise that was drawn, exact (None where an answer is no sum: quantiles, averages). integers: the noisy
-    numbers of steps themselves, from which `values = integers * step` are computed;
-    hierarchies are made consistent from them and the variances.
+    variances: of the noise that was drawn, exact (None where an answer is no sum: quantiles, averages, and where the variance
+    depends on the sum). integers: the noisy whole numbers themselves, from which the values are computed: `integers * step`,
+    or, without a step, what noise on a transformed sum makes of them; hierarchies are made consistent from them and the
+    variances.
     values, variances: (G,), for G keys, in the units of the query.
     """
 
@@ -89,6 +91,7 @@ class TableRelease(Answers):
 
     guarantee: Guarantee
     fingerprint: str
+    row: RowUnit | None = field(default=None, kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: answers, the guarantee, the fingerprint."""

@@ -37,6 +37,23 @@ def open_table(
     by default `.tmp` in the working directory.
     """
     marks = Marks(delimiter, decimal, thousands)
+    names, suffix = _column_names(path, numbers, whole, delimiter), Path(path).suffix
+    engine = _engine(memory, spill, threads)
+    if suffix == ".parquet":
+        return _opened(path, lambda: engine.read_parquet(str(path)))
+    kinds = {name: "BIGINT" if name in whole else "DOUBLE" if name in numbers else "VARCHAR" for name in names}
+    return _opened(path, lambda: _filled(engine, Path(path), kinds, marks))
+
+
+@withholding
+def require_openable(path: str | Path, numbers: Sequence[str] = (), *, whole: Sequence[str] = (), delimiter: str = ",") -> None:
+    """Refuse what `open_table` refuses for the names of files and of columns, which are public; no record is read."""
+    _column_names(path, numbers, whole, delimiter)
+    _modules()
+
+
+def _column_names(path: str | Path, numbers: Sequence[str], whole: Sequence[str], delimiter: str) -> list[str]:
+    """The columns of a CSV file; none of files that know their types."""
     files, suffix = glob(str(path)) or [str(path)], Path(path).suffix
     if suffix not in (".parquet", ".csv"):
         raise InvalidProblem(f"path: {path} is neither a .parquet nor a .csv file; convert it, or open it with Ibis.")
@@ -45,20 +62,22 @@ def open_table(
     names = [] if suffix == ".parquet" else header(Path(path), delimiter)
     if suffix == ".csv" and (missing := [name for name in (*numbers, *whole) if name not in names]):
         raise InvalidProblem(f"numbers: {path} has no columns {shown(missing)}.")
-    engine = _engine(memory, spill, threads)
-    if suffix == ".parquet":
-        return _opened(path, lambda: engine.read_parquet(str(path)))
-    kinds = {name: "BIGINT" if name in whole else "DOUBLE" if name in numbers else "VARCHAR" for name in names}
-    return _opened(path, lambda: _filled(engine, Path(path), kinds, marks))
+    return names
 
 
-def _engine(memory: str | None, spill: str | Path | None, threads: int | None) -> Any:
-    """A DuckDB of its own behind Ibis."""
+def _modules() -> tuple[Any, Any]:
+    """DuckDB and Ibis."""
     try:
         import duckdb
         import ibis
     except ImportError:
         raise InvalidProblem("path: tables of records need Ibis and DuckDB; install dp-designer[tables].") from None
+    return duckdb, ibis
+
+
+def _engine(memory: str | None, spill: str | Path | None, threads: int | None) -> Any:
+    """A DuckDB of its own behind Ibis."""
+    duckdb, ibis = _modules()
     settings = {"memory_limit": memory, "temp_directory": None if spill is None else str(spill), "threads": threads}
     given = {name: value for name, value in settings.items() if value is not None}
     try:

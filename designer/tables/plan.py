@@ -278,7 +278,7 @@ class TablePlan(Specified):
         row = RowUnit(unit, entity, rows_per_entity)
         rows = row.rows(table, self.columns)
         answers = noisy_answers(self.queries, self.noisy, rows, SystemEntropy())
-        return TableRelease(answers, self.guarantee_for(row), self.fingerprint)
+        return TableRelease(answers, self.guarantee_for(row), self.fingerprint, row=row)
 
     def release_records(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None

@@ -40,7 +40,7 @@ def noisy_answers(queries: Sequence[Query], noisy: Sequence[Aggregated], table: 
             cells[same] = cells[same] if same in cells else cell_counts(query, table)
             made[query.name] = _quantiles(query, cells[same], entropy)
         if isinstance(query, Average):
-            made[query.name] = _ratio(query, *(made[part.name] for part in query.parts))
+            made[query.name] = ratio_of(query, *(made[part.name] for part in query.parts))
     return made
 
 
@@ -54,19 +54,10 @@ def _selected(level: Groups, exact: Numbers, entropy: Entropy) -> tuple[Labels, 
 
 
 def _noisy(query: Aggregated, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> Answer:
-    if isinstance(query, OtherNoise):
-        return _of_another_law(query, keys, exact, entropy)
-    assert isinstance(query, Additive)
-    if not keys:  # none was found
-        return Answer(query.name, _columns(query), keys, frozen(np.zeros(0)), frozen(np.zeros(0)), (), query.step)
-    law = DiscreteGaussian(query.grid_variances(keys))
-    integers = _noisy_integers(law, exact, entropy)
-    values = amounts(integers, query.step)
-    drawn = np.broadcast_to(law.variance() * float(query.step) ** 2, len(keys))
-    return Answer(query.name, _columns(query), keys, frozen(values), frozen(drawn), integers, query.step)
+    return answer_of(query, keys, noisy_integers(query, keys, exact, entropy))
 
 
-def noisy_answer(query: Aggregated, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
+def noisy_integers(query: Aggregated, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
     """The noisy integers of one query, in its own steps: the part of a run that draws, for numbers of groups that are given.
 
     exact: one number for each of the keys; confidential where they come from records.
@@ -74,18 +65,24 @@ def noisy_answer(query: Aggregated, keys: tuple[Labels, ...], exact: Sequence[in
     if isinstance(query, OtherNoise):
         return query.noisy(exact, entropy)
     assert isinstance(query, Additive)
-    return _noisy_integers(DiscreteGaussian(query.grid_variances(keys)), exact, entropy)
+    noise = _draws(DiscreteGaussian(query.grid_variances(keys)), len(keys), entropy) if keys else []
+    return tuple(map(operator.add, exact, noise))
 
 
-def _noisy_integers(law: DiscreteGaussian, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
-    return tuple(map(operator.add, exact, _draws(law, len(exact), entropy)))
-
-
-def _of_another_law(query: OtherNoise, keys: tuple[Labels, ...], exact: Sequence[int], entropy: Entropy) -> Answer:
-    integers, variance = query.noisy(exact, entropy), query.noise_variance()
-    drawn = None if variance is None else frozen(np.full(len(keys), variance))
-    told = None if query.grid is None else integers
-    return Answer(query.name, _columns(query), keys, frozen(query.estimates(integers)), drawn, told, query.grid)
+def answer_of(query: Aggregated, keys: tuple[Labels, ...], integers: tuple[int, ...]) -> Answer:
+    """The answer of a query for groups whose noisy integers are these: what is computed from them alone."""
+    if isinstance(query, OtherNoise):
+        variance = query.noise_variance()
+        drawn = None if variance is None else frozen(np.full(len(keys), variance))
+        return Answer(query.name, _columns(query), keys, frozen(query.estimates(integers)), drawn, integers, query.grid)
+    assert isinstance(query, Additive)
+    if not keys:
+        return Answer(query.name, _columns(query), keys, frozen(np.zeros(0)), frozen(np.zeros(0)), (), query.step)
+    variances = DiscreteGaussian(query.grid_variances(keys)).variance() * float(query.step) ** 2
+    values = frozen(amounts(integers, query.step))
+    return Answer(
+        query.name, _columns(query), keys, values, frozen(np.broadcast_to(variances, len(keys))), integers, query.step
+    )
 
 
 def _draws(law: DiscreteGaussian, size: int, entropy: Entropy) -> list[int]:
@@ -99,11 +96,17 @@ def _quantiles(query: Quantile, cells: Cells, entropy: Entropy) -> Answer:
     assert query.groups.keys is not None
     empty = no_counts(query)
     chosen = query.choice.choose_each(np.array([cells.get(key, empty) for key in query.groups.keys]), entropy)
-    values = np.array([float(candidate) for candidate in query.candidates])[chosen]
+    return chosen_answer(query, chosen.tolist())
+
+
+def chosen_answer(query: Quantile, chosen: Sequence[int]) -> Answer:
+    """The answer of a quantile, from the places of the candidates that were chosen, one for each group."""
+    assert query.groups.keys is not None
+    values = np.array([float(candidate) for candidate in query.candidates])[list(chosen)]
     return Answer(query.name, _columns(query), query.groups.keys, frozen(values))
 
 
-def _ratio(query: Average, sums: Answer, counts: Answer) -> Answer:
+def ratio_of(query: Average, sums: Answer, counts: Answer) -> Answer:
     """Noisy sums over noisy counts, which are taken to be at least 1."""
     return Answer(query.name, _columns(query), sums.keys, frozen(sums.values / np.maximum(counts.values, 1.0)))
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
 
@@ -91,21 +92,27 @@ def count(value: object, field: str, *, least: int = 1) -> int:
 LARGEST = Fraction(2) ** 1000  # of the numbers given: its square root, and what is a little larger, are floats
 
 
-def rational(value: object, field: str) -> Fraction:
-    """An exact rational from an integer, a finite float (taken at its exact value),
-    a Fraction or a text such as "1/3" or "2.56".
+DIGITS = 400  # of a denominator: specs hold no longer ones
+RATIONAL_TEXT = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399}|(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,3})?)?")
 
-    >>> rational("1/3", "epsilon"), rational(0.5, "epsilon"), rational("2.56", "rho")
-    (Fraction(1, 3), Fraction(1, 2), Fraction(64, 25))
+
+def rational(value: object, field: str) -> Fraction:
+    """An exact rational from an integer, a finite float (taken at its exact value), a Fraction, a Decimal,
+    or a text such as "1/3", "2.56" or "1e-6".
+
+    >>> rational("1/3", "epsilon"), rational(0.5, "epsilon"), rational("2.56", "rho"), rational("1e-6", "delta")
+    (Fraction(1, 3), Fraction(1, 2), Fraction(64, 25), Fraction(1, 1000000))
     """
-    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399}|\.[0-9]{1,400})?", value):
-        return _moderate(Fraction(value), field)
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, np.integer, np.floating)):
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < 2 * DIGITS:
+        return _short(Fraction(value), field)
+    if isinstance(value, str) and RATIONAL_TEXT.fullmatch(value):
+        return _short(Fraction(value), field)
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction, np.integer, np.floating)):
         raise InvalidProblem(
-            f"{field}: {shown(value)} is not a number; give an integer, a float, a Fraction or a text like '1/3'."
+            f"{field}: {shown(value)} is not a number; give an integer, a float, a Fraction, a Decimal or a text like '1/3'."
         )
-    if isinstance(value, (float, np.floating)) and not np.isfinite(value):
-        raise InvalidProblem(f"{field}: {value} is not finite; give a finite number.")
+    if isinstance(value, Decimal) or (isinstance(value, (float, np.floating)) and not np.isfinite(value)):
+        raise InvalidProblem(f"{field}: {shown(value)} is not finite, or of too many digits; give a moderate number.")
     return _moderate(Fraction(value.item() if isinstance(value, np.generic) else value), field)
 
 
@@ -113,6 +120,12 @@ def _moderate(number: Fraction, field: str) -> Fraction:
     if abs(number) > LARGEST:
         raise InvalidProblem(f"{field}: is beyond 2^1000; give a smaller number.")
     return number
+
+
+def _short(number: Fraction, field: str) -> Fraction:
+    if number.denominator > 10**DIGITS:
+        raise InvalidProblem(f"{field}: has a denominator of more than {DIGITS} digits; give a shorter number.")
+    return _moderate(number, field)
 
 
 def rational_from(value: object, field: str, low: int, high: int | None = None) -> Fraction:

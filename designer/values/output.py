@@ -46,7 +46,7 @@ def write_whole(path: Path, content: str | bytes, *, replace: bool = True) -> Pa
         os.fsync(file.fileno())
         file.close()
         _move(temporary, target, path, replace)
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
     return path
 
 
@@ -99,7 +99,7 @@ def _exists(path: Path) -> InvalidProblem:
     return InvalidProblem(f"path: {_name(path)} exists; name another file, or replace it with --force.")
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """The name of a new file is on the disk only when its folder is."""
     if hasattr(os, "O_DIRECTORY"):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -48,9 +48,16 @@ def keys(fragment: Fragment) -> set[str]:
     return set((fragment.body if isinstance(fragment, Named) else fragment)["required"])
 
 
-def of_kind(family: str, kind: str, required: Mapping[str, Fragment], note: str = "") -> Named:
+def all_keys(fragment: Fragment) -> set[str]:
+    """The keys that a `record` may have."""
+    return set((fragment.body if isinstance(fragment, Named) else fragment)["properties"])
+
+
+def of_kind(
+    family: str, kind: str, required: Mapping[str, Fragment], note: str = "", optional: Mapping[str, Fragment] | None = None
+) -> Named:
     """One of several objects that their key `kind` tells apart."""
-    return Named(f"{family}_{kind}", record({"kind": exactly(kind), **required}, note=note))
+    return Named(f"{family}_{kind}", record({"kind": exactly(kind), **required}, optional, note=note))
 
 
 def number(

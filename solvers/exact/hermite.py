@@ -5,6 +5,7 @@ What the forms are for: docs/theory/lattice.md, section 0.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,8 @@ from solvers.exact.points import Integers
 
 if TYPE_CHECKING:
     from flint import fmpz_mat
+
+REDUCED_AT_ONCE = 256  # rows
 
 
 def hermite_form(matrix: ArrayLike) -> tuple[Integers, Integers]:
@@ -27,6 +30,25 @@ def hermite_form(matrix: ArrayLike) -> tuple[Integers, Integers]:
         return rows, np.eye(len(rows), dtype=int).astype(object)
     form, transform = as_matrix(rows).hnf(True)
     return entries(form), entries(transform)
+
+
+def is_combination(vector: Sequence[int], rows: ArrayLike) -> bool:
+    """Whether a vector (d,) is a sum of whole multiples of the rows (n, d).
+
+    >>> is_combination([4, 6], [[2, 3], [0, 5]]), is_combination([2, 4], [[2, 3], [0, 5]])
+    (True, False)
+    """
+    given = integer_matrix("rows", rows)
+    form = given[:0]
+    for start in range(0, len(given), REDUCED_AT_ONCE):
+        form = entries(as_matrix(np.concatenate([form, given[start : start + REDUCED_AT_ONCE]])).hnf())
+        form = form[[any(row) for row in form]]
+    rest = [int(entry) for entry in vector]
+    for row in form.tolist():
+        pivot = next(k for k, entry in enumerate(row) if entry)
+        times = rest[pivot] // row[pivot]
+        rest = [a - times * b for a, b in zip(rest, row, strict=True)]
+    return not any(rest)
 
 
 def smith_form(matrix: ArrayLike) -> tuple[int, ...]:

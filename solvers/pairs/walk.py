@@ -22,13 +22,14 @@ Opens = Callable[[int, Indices, Indices], np.ndarray[tuple[int], np.dtype[np.boo
 class PairWalk:
     """The walk: `opens(level, a, b)` says which pairs of nodes of a level must be opened.
 
-    It is asked when a pair is reached, and may have become stricter since. foretell(leaf pairs, asked) is called once with
-    estimates of how many pairs of leaves will be yielded and of how many pairs `opens` will be asked; it may raise.
+    It is asked when a pair is reached, and may have become stricter since. foretell(leaf pairs, asked, whole) is called with
+    estimates of how many pairs of leaves will be yielded and of how many pairs `opens` will be asked: while the sample is
+    walked, with what is known to be exceeded, and once with the whole of it. It may raise.
     """
 
     depth: int
     opens: Opens
-    foretell: Callable[[float, float], None] | None = None
+    foretell: Callable[[float, float, bool], None] | None = None
     yielded: int = field(default=0, init=False)
     asked: int = field(default=0, init=False)
 
@@ -41,9 +42,14 @@ class PairWalk:
         # In random order, so that the first part is a sample of all.
         order = np.random.default_rng(0).permutation(len(a))
         for part, piece in enumerate(np.array_split(order, SAMPLE)):
-            yield from self._below(level, a[piece], b[piece])
-            if part == 0 and self.foretell is not None:
-                self.foretell(self.yielded * float(SAMPLE), self.asked * float(SAMPLE))
+            for found in self._below(level, a[piece], b[piece]):
+                self._foretell(part, False)
+                yield found
+            self._foretell(part, True)
+
+    def _foretell(self, part: int, whole: bool) -> None:
+        if part == 0 and self.foretell is not None:
+            self.foretell(self.yielded * float(SAMPLE), self.asked * float(SAMPLE), whole)
 
     def _below(self, level: int, a: Indices, b: Indices) -> Iterator[tuple[Indices, Indices]]:
         waiting = [(level, a, b)]

@@ -54,21 +54,15 @@ def minimise_scales(
         value = cost.value(found.point)
         met = value - found.lower_bound <= tolerance * value
         return replace(found, status=found.status if met else Status.STALLED, value=value)
-    best, bound, iterations = (np.inf, 1.0 / rows.max(axis=0)), 0.0, 0
-    for iterations in range(1, rounds + 1):  # noqa: B007
+
+    def least(rows: Floats) -> tuple[Floats, float, Floats]:
         rows = np.unique(rows[rows.max(axis=1) > 0], axis=0)
         weights, multipliers = interior_point(rows, cost)
-        bound = max(bound, dual_bound(rows, cost, multipliers))
-        worst, more = separate(weights) if separate else (float((rows @ weights).max()), rows[:0])
-        best = min(best, (cost.value(weights / worst), weights / worst), key=lambda pair: pair[0])
-        if best[0] - bound <= tolerance * best[0] or not len(more):
-            break
         # Rows that are far from binding never come back: dropping them keeps the Newton systems small.
-        rows = np.concatenate([rows[rows @ weights > 0.5], more])
-    status = Status.OPTIMAL if best[0] - bound <= tolerance * best[0] else Status.STALLED
-    return Solution(
-        status, best[1], best[0], min(bound, best[0]), iterations, f"interior point on a working set of {len(rows)} rows"
-    )
+        return weights, dual_bound(rows, cost, multipliers), rows[rows @ weights > 0.5]
+
+    found = _in_rounds(rows, least, cost.value, separate, tolerance, rounds)
+    return replace(found, method="interior point on a working set of rows")
 
 
 def equalise_costs(
@@ -89,17 +83,39 @@ def equalise_costs(
     rows: (M, K); costs and steps: (K,); as in `minimise_scales`.
     """
     cost = NoiseCost.of(costs, power, steps)
+
+    def equal(rows: Floats) -> tuple[Floats, float, Floats]:
+        t = _equal_cost(rows, cost)
+        return cost.weights_at(t or VANISHED * _equal_on_line(rows, cost)), t * (1 - 1e-12), rows
+
+    found = _in_rounds(rows, equal, lambda weights: float(cost.values(weights).max()), separate, tolerance, rounds)
+    return replace(found, method="equal costs: one unknown")
+
+
+def _in_rounds(
+    rows: Floats,
+    solve: Callable[[Floats], tuple[Floats, float, Floats]],
+    value: Callable[[Floats], float],
+    separate: Separation | None,
+    tolerance: float,
+    rounds: int,
+) -> Solution[Floats]:
+    """Weights of least value over growing sets of rows, whoever solves for some of them.
+
+    solve: weights for some rows, a bound that no weights feasible for them beat, and the rows to go on with. value: of weights.
+    The bound of every round holds for all rows, and weights divided by the worst of all rows are feasible.
+    """
     best, bound, iterations = (np.inf, 1.0 / rows.max(axis=0)), 0.0, 0
     for iterations in range(1, rounds + 1):  # noqa: B007
-        t = _equal_cost(rows, cost)
-        weights, bound = cost.weights_at(t or VANISHED * _equal_on_line(rows, cost)), max(bound, t * (1 - 1e-12))
+        weights, below, kept = solve(rows)
+        bound = max(bound, below)
         worst, more = separate(weights) if separate else (float((rows @ weights).max()), rows[:0])
-        best = min(best, (float(cost.values(weights / worst).max()), weights / worst), key=lambda pair: pair[0])
+        best = min(best, (value(weights / worst), weights / worst), key=lambda pair: pair[0])
         if best[0] - bound <= tolerance * best[0] or not len(more):
             break
-        rows = np.concatenate([rows, more])
+        rows = np.concatenate([kept, more])
     status = Status.OPTIMAL if best[0] - bound <= tolerance * best[0] else Status.STALLED
-    return Solution(status, best[1], best[0], min(bound, best[0]), iterations, "equal costs: one unknown")
+    return Solution(status, best[1], best[0], min(bound, best[0]), iterations, "rounds")
 
 
 def _equal_on_line(rows: Floats, cost: NoiseCost) -> float:

@@ -27,7 +27,8 @@ STEEP = "designer.certified.steep"
 @contextmanager
 def bounding(tolerance: float) -> Iterator[None]:
     """Every search gives way to a bound, whatever it saves."""
-    with searching(), patch(f"{STEEP}.HEAVY", 0.0), patch(f"{STEEP}.WORTH", np.inf), patch(f"{STEEP}.TOLERANCES", (tolerance,)):
+    ladder = patch(f"{STEEP}.TOLERANCES", (tolerance,)), patch(f"{STEEP}.COARSE", ())
+    with searching(), patch(f"{STEEP}.HEAVY", 0.0), patch(f"{STEEP}.WORTH", np.inf), ladder[0], ladder[1]:
         yield
 
 
@@ -110,6 +111,20 @@ def test_designs_by_a_bound_are_private_and_cost_the_tolerance_at_most(family: s
     assert exhaustive.worst_ratio <= found.privacy.worst_ratio <= 1
     lost = (found.loss / expected.loss) ** 0.5 if notion == "gaussian" else found.loss / expected.loss
     assert 1 - 1e-6 <= lost <= 1.05**2 * (1 + 1e-6)
+
+
+def test_designs_from_coarser_searches_are_certified_within_the_tolerance_all_the_same() -> None:
+    places, values = linear(500)
+    problem = Problem(Workload(values.T), metrics.euclidean(places))
+    expected = design(problem, "laplace")
+    with bounding(0.05), patch(f"{STEEP}.COARSE", (0.2,)), patch(f"{STEEP}.HEAVY", 3e4):
+        found = design(Problem(Workload(values.T), metrics.euclidean(places)), "laplace")
+    assert found.privacy.holds
+    exhaustive = certify(found.mechanism.sensitivity(), found.mechanism.norm)
+    assert exhaustive.holds and exhaustive.worst_ratio is not None and found.privacy.worst_ratio is not None
+    assert exhaustive.worst_ratio <= found.privacy.worst_ratio <= Fraction(21, 20) * exhaustive.worst_ratio
+    assert found.optimality is not None and found.optimality.lower_bound <= expected.loss * (1 + 1e-9)
+    assert found.loss <= expected.loss * 1.05**2 * (1 + 1e-3)
 
 
 def test_a_file_whose_places_or_bound_lie_is_refused(tmp_path: Path) -> None:

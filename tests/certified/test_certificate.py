@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer import AdditiveMechanism, InvalidProblem, NotPrivate, Problem, Workload, design, metrics
+from designer import AdditiveMechanism, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, metrics
 from designer.additive.grid import Grid
 from designer.certified.certificate import PrivacyCertificate, certify
 from designer.certified.norms import Norm, weighted_l1
@@ -290,3 +290,26 @@ def test_a_certificate_says_what_it_covers() -> None:
     assert "exact rationals" in found.arithmetic
     assert "triangle inequality" in found.theorem
     assert 1 - Fraction(1, 2**30) < found.worst_ratio <= 1
+
+
+@pytest.mark.parametrize(("entry", "rounded"), [(0.6, 1), (2.7, 3), (7.3, 7)])
+def test_what_is_certified_is_the_matrix_that_is_released_from(entry: float, rounded: int) -> None:
+    """A grid of whole numbers moves entries: noise that hides them as they were need not hide them as they are."""
+    workload, relation, grid = Workload([[entry, 0.0]]), metrics.uniform(2, 1.0), Grid((0,))
+    for weight in (0.125 / rounded, 1 / entry):
+        if Fraction(weight) * rounded > 1:
+            with pytest.raises(NotPrivate):
+                AdditiveMechanism("custom", workload, relation, weighted_l1([weight]), grid)
+            continue
+        made = AdditiveMechanism("custom", workload, relation, weighted_l1([weight]), grid)
+        assert made.privacy.worst_ratio == Fraction(weight) * rounded
+
+
+def test_sums_over_a_change_that_are_no_floats_prove_nothing() -> None:
+    """Two records that leave an element for another move an answer by 2^53 + 2 steps less one, which no float is."""
+    matrix, grid = Workload([[2.0**52, 1.0, -(2.0**52), 0.0]]), Grid((0,))
+    relation = invariants.total(4).protect(1.0, 3)
+    with pytest.raises(InvalidProblem, match="too fine for sums of its multiples"):
+        AdditiveMechanism("custom", matrix, relation, weighted_l1([2.0**-60]), grid)
+    coarse = Workload([[2.0**40, 1.0, -(2.0**40), 0.0]])
+    assert AdditiveMechanism("custom", coarse, relation, weighted_l1([2.0**-50]), grid).privacy.holds

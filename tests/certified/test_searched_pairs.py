@@ -16,6 +16,7 @@ from designer import Problem, Workload, design, metrics
 from designer.certified.certificate import attains, certify
 from designer.certified.norms import Gauge, Norm
 from designer.certified.sensitivity import SensitivitySet
+from designer.certified.steep import RatioBounds
 from designer.errors import DesignFailed
 from designer.metrics import Metric
 from designer.question.relation import Relation
@@ -98,6 +99,16 @@ def test_a_search_finds_the_certificate_of_a_look_at_every_pair(kind: int) -> No
                     looked_at.arithmetic.split()[-1],
                 )
                 same_claim(found, looked_at, searched, wide)
+
+
+def test_pairs_that_are_too_many_to_hold_are_covered_by_a_bound() -> None:
+    """All pairs tie and four are held: what is said of the others is not below any of them."""
+    relation, norm, points = metrics.uniform(60, 0.7), Norm(np.ones(1), "l1"), np.repeat([[0.0], [1.0]], 30, axis=0)
+    with searching():
+        searched = SensitivitySet(relation, points)
+        hunt = searched.hunt(norm, 1, RatioBounds(0.0, 2.0**-40))
+        assert hunt is not None and len(hunt.left) < 900
+        assert hunt.covered >= 1 / 0.7 and searched.ratios_of(norm, searched.in_step(hunt.left, hunt.right)).max() == 1 / 0.7
 
 
 def same_claim(found, looked_at, searched: SensitivitySet, norm: Norm) -> None:  # type: ignore[no-untyped-def]

@@ -16,6 +16,7 @@ from designer.composition.costs import Cost, TotalCost
 from designer.files.spec import FORMATS
 from designer.marginals import MarginalWorkload, Presence, design_marginals
 from designer.promises.accounting import gdp_epsilon, zcdp_delta, zcdp_epsilon
+from designer.promises.tradeoff import EpsilonDelta
 from designer.records.policies import AsZcdp
 from designer.tables import Count, Groups, Measure, PartitionSelection, PureSum, Sum, TablePlan
 from tests.oracles.additive_promises import additive
@@ -161,7 +162,7 @@ def test_groups_of_each_notion() -> None:
     assert (three.epsilon, three.rho, three.mu_squared) == (3, Fraction(9, 4), Fraction(9, 2))
     chained = sum(Fraction(1, 1000) * Fraction(math.exp(k)) for k in range(3))  # delta (1 + e + e^2)
     assert float(three.delta) == pytest.approx(float(chained), rel=1e-12)
-    assert PURE.of_group(3) == Cost.pure(Fraction(3, 10))
+    assert PURE.of_group(3).as_pure() == replace(Cost.pure(Fraction(3, 10)), shape=EpsilonDelta(Fraction(1, 10)).group(3))
     with pytest.raises(InvalidProblem, match="zCDP but for events"):
         Cost.concentrated(Fraction(1), Fraction(1, 100)).of_group(2)
 

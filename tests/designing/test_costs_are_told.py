@@ -69,3 +69,39 @@ def test_strategies_of_records_that_appear_reach_further_than_others(capsys: pyt
     with patch("designer.designing.families.strategy_laplace._work", lambda sizes: 33.0), showing_progress():
         design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace")
     assert "a strategy for 16 elements, about 33 s" in capsys.readouterr().err
+
+
+def test_a_hull_that_is_too_large_names_families_that_serve_and_their_cost() -> None:
+    draw = np.random.default_rng(0)
+    problem = Problem(Workload(draw.random((5, 40))), metrics.euclidean(draw.random((40, 2))))
+    with pytest.raises(DesignFailed, match=r"bundles \(.*about 1 s\), box \(a moment\)"):
+        design(problem, "k_norm", max_simplices=10)
+    for family in ("ellipsoid", "bundles", "box", "strategy_laplace"):
+        assert design(problem, family).privacy.holds
+
+
+@pytest.mark.parametrize(
+    ("rows", "rule"),
+    [
+        (Workload.prefix(12).matrix, '"prefix"'),
+        (np.eye(12), '"identity"'),
+        (np.array([[1.0 * (i <= k <= j) for k in range(12)] for i in range(12) for j in range(i, 12)]), '"ranges"'),
+        (np.array([[1.0 * (i <= k < i + 3) for k in range(12)] for i in range(10)]), r'\("widths", 3\)'),
+    ],
+)
+def test_queries_that_are_known_by_a_rule_are_named_where_a_search_is_too_large(rows: np.ndarray, rule: str) -> None:
+    asked = Problem(Workload(rows), metrics.add_remove(12, 1.0))
+    with patch("designer.designing.families.strategy_laplace.UNIT_ELEMENTS", 10):
+        with pytest.raises(DesignFailed, match=f"by the rule {rule}: .*design_structured.*otherwise use ellipsoid"):
+            design(asked, "strategy_laplace")
+        with pytest.raises(DesignFailed, match="more than 10; use ellipsoid"):
+            design(Problem(Workload(rows + np.eye(*rows.shape, 1)), asked.relation), "strategy_laplace")
+
+
+def test_refusals_of_the_gaussian_strategy_speak_of_it() -> None:
+    sums = Problem(Workload.prefix(513), metrics.uniform(513, 1.0), notion="gaussian")
+    with pytest.raises(DesignFailed, match=r'^strategy_gaussian: 513 .*"gaussian"\) needs .*use diagonal_gaussian or gaussian'):
+        design(sums, "strategy_gaussian")
+    still = Problem(Workload(np.ones((1, 4))), metrics.uniform(4, 1.0), notion="gaussian")
+    with pytest.raises(DesignFailed, match=r"^strategy_gaussian: no protected change .*use gaussian"):
+        design(still, "strategy_gaussian")

@@ -108,9 +108,9 @@ def test_tables_of_records_that_disagree_are_refused(problem: Path, tmp_path: Pa
 
 
 BAD = {
-    "a misspelt attribute": (GOOD.replace('["age", "sex"]', '["age", "sx"]'), ["linked.sexes", "did you mean 'sex'"]),
+    "a misspelt attribute": (GOOD.replace('["age", "sex"]', '["age", "sx"]'), ["linked.sexes", "perhaps 'sex' is meant"]),
     "an unknown attribute": (GOOD.replace('["age", "sex"]', '["income"]'), ["linked.sexes", "'income'", "'place'"]),
-    "a misspelt margin": (GOOD.replace('[["age"]]', '[["agee"]]'), ["published[0]", "did you mean 'age'"]),
+    "a misspelt margin": (GOOD.replace('[["age"]]', '[["agee"]]'), ["published[0]", "perhaps 'age' is meant"]),
     "no list": (GOOD.replace('["age", "sex"]', '"age"'), ["linked.sexes = 'age'", "lists of attributes"]),
     "no margin": (GOOD.replace('[["age"]]', '["age"]'), ["published[0] = 'age'", "lists of attributes"]),
     "one table": (GOOD.replace(', places = ["age", "place"]', ""), ["two or more"]),

@@ -27,6 +27,7 @@ GOOD = {
     **{f"relation {name}": relations.HEAD + text for name, (text, _) in relations.GOOD.items()},
 }
 INVARIANT = '[domain]\nsex = ["F", "M"]\nage = 2\n[workload]\nbuilder = "identity"\nsize = 4\n[invariant]\n'
+STRUCTURED = '[domain]\nsex = ["F", "M"]\nage = 3\n[workload]\n'
 GOOD |= {
     "margins": INVARIANT + 'margins = [["sex"], ["age"]]\nadjacency = 2\n[relation]\nepsilon = 1\n',
     "impossible elements": INVARIANT + 'total = true\nimpossible = ["sex=F, age=0", 1]\n[relation]\nepsilon = 1\n',
@@ -34,6 +35,12 @@ GOOD |= {
     "linked tables": INVARIANT.replace("size = 4\n", "").replace("age = 2", "age = 2\nplace = 3")
     + 'linked = {sexes = ["age", "sex"], places = ["age", "place"]}\npublished = [["age"]]\nadjacency = 2\n'
     + "[relation]\nepsilon = 1\n",
+    "terms": STRUCTURED
+    + 'terms = [{age = "prefix", sex = "identity"}, {age = {widths = 2}}, {sex = [[1, -1]]}]\n'
+    + 'weights = [1, 2, 3]\n[relation]\nmetric = "add_remove"\nepsilon = 1\n[problem]\nnotion = "gaussian"\n',
+    "tables": STRUCTURED
+    + 'tables = [["age"], ["age", "sex"]]\nasked = {age = "ranges"}\n[relation]\nmetric = "hamming"\n'
+    + "budgets = {sex = 1, age = inf}\n",
     "partition of a list": INVARIANT + 'partition = ["a", "b", "a", "b"]\n[relation]\nmetric = "uniform"\nepsilon = 1\n',
 }
 NEEDED = {"metric", "epsilon", "per_unit", "per_km", "points", "period", "builder", "workload", "relation", "table"}

@@ -23,11 +23,17 @@ def test_the_published_schema_is_what_the_classes_say() -> None:
 
 
 def test_the_module_prints_the_files(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, name in (([], "spec"), (["spec"], "spec"), (["problem"], "problem")):
+    for arguments, name in (
+        ([], "spec"),
+        (["spec"], "spec"),
+        (["problem"], "problem"),
+        (["release"], "release"),
+        (["signature"], "signature"),
+    ):
         main(arguments)
         assert capsys.readouterr().out == (DOCS / f"{name}.schema.json").read_text(encoding="utf-8")
     with pytest.raises(SystemExit):
-        main(["release"])
+        main(["ledger"])
 
 
 def test_every_format_and_every_relation_states_its_own_keys() -> None:

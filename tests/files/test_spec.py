@@ -9,6 +9,7 @@ import math
 import os
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -31,6 +32,7 @@ from designer import (
     load,
     metrics,
 )
+from designer.certified.certificate import describe_pair
 from designer.certified.specified import save, seal, to_spec
 from designer.cli import main
 from designer.report import page
@@ -285,6 +287,37 @@ def test_weaker_noise_of_any_shape_is_not_private(kind: str, factor: float, tmp_
         read(tmp_path, resealed(spec))
 
 
+@pytest.mark.parametrize("name", ["smallest_budget", "largest_finite_budget", "worst_ratio"])
+def test_parameters_may_differ_in_their_last_digits_only(name: str, tmp_path: Path) -> None:
+    """Two machines may round a budget differently; a thousandth less is another promise."""
+    spec = to_spec(mechanisms()["uniform"])
+    own = spec["guarantee"]["parameters"][name]
+    for times, fits in ((1 + 1e-12, True), (0.999, False), (1 + 1e-6, False)):
+        spec["guarantee"]["parameters"][name] = own * times
+        if fits:
+            assert read(tmp_path, resealed(spec)).privacy.holds
+            continue
+        with pytest.raises(InvalidSpec, match="guarantee: the file claims something else"):
+            read(tmp_path, resealed(spec))
+
+
+def test_a_worst_ratio_below_or_above_the_proven_one_is_refused(tmp_path: Path) -> None:
+    spec = to_spec(mechanisms()["uniform"])
+    own = Fraction(spec["certificate"]["worst_ratio"])
+    for times in (Fraction(99, 100), 1 - Fraction(1, 1 << 30), 1 + Fraction(1, 1 << 30)):
+        spec["certificate"]["worst_ratio"] = str(own * times)
+        with pytest.raises(InvalidSpec, match="certificate: the file claims something else"):
+            read(tmp_path, resealed(spec))
+
+
+def test_a_core_that_means_the_same_and_is_written_otherwise_is_refused(tmp_path: Path) -> None:
+    """One object, one fingerprint: what a file holds is what its fingerprint is of."""
+    spec = to_spec(design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "laplace").mechanism)
+    spec["mechanism"]["workload"]["matrix"] = [[int(x) for x in row] for row in spec["mechanism"]["workload"]["matrix"]]
+    with pytest.raises(InvalidSpec, match="is not written as this program writes it"):
+        read(tmp_path, {**spec, "seal": seal(spec)})
+
+
 def test_a_larger_epsilon_under_the_old_words_is_refused(tmp_path: Path) -> None:
     spec = to_spec(mechanisms()["uniform"])
     spec["mechanism"]["relation"]["epsilon"] *= 1000
@@ -336,6 +369,31 @@ def test_another_pair_that_attains_the_worst_ratio_is_a_witness_too(tmp_path: Pa
             false["certificate"]["witness"] |= lie
             with pytest.raises(InvalidSpec):
                 read(tmp_path, resealed(false))
+
+
+def test_a_pair_that_spends_less_is_no_witness_of_the_worst_ratio(tmp_path: Path) -> None:
+    """Described as it is, but not the worst: the claim would hide where the promise is tight."""
+    made = design(Problem(Workload.identity(3), metrics.line([0.0, 1.0, 3.0], 1.0, 1.0)), "laplace").mechanism
+    spec, sensitivity, elements = to_spec(made), made.sensitivity(), made.workload.elements
+    shares = {(i, j): made.norm.exact(u) / b for i, j in ((0, 1), (1, 2), (0, 2)) for u, b in [sensitivity.exact(i, j)]}
+    assert min(shares.values()) < made.privacy.worst_ratio == max(shares.values())
+    for pair, share in shares.items():
+        spec["certificate"]["witness"] = plain(asdict(describe_pair(sensitivity, *pair, elements)))
+        if share == made.privacy.worst_ratio:
+            assert read(tmp_path, resealed(spec)) == made
+            continue
+        with pytest.raises(InvalidSpec, match="certificate: the file claims something else"):
+            read(tmp_path, resealed(spec))
+
+
+def test_a_fingerprint_that_belongs_to_another_mechanism_is_refused(tmp_path: Path) -> None:
+    spec = to_spec(design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "laplace").mechanism)
+    for key, place in (("fingerprint", spec), ("fingerprint", spec["guarantee"])):
+        own, place[key] = place[key], "0" * 64
+        with pytest.raises(InvalidSpec, match="claims something else"):
+            read(tmp_path, {**spec, "seal": seal(spec)})
+        place[key] = own
+    assert read(tmp_path, {**spec, "seal": seal(spec)}).fingerprint == spec["fingerprint"]
 
 
 BAD_CONTENT: dict[str, bytes] = {

@@ -10,7 +10,8 @@ import pytest
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 DOCS = ROOT / "docs"
-PAGES = [DOCS / "architecture.md", DOCS / "adding.md", DOCS / "programs.md", *sorted((DOCS / "decisions").glob("*.md"))]
+PAGES = [DOCS / name for name in ("architecture.md", "adding.md", "programs.md", "ledger.md", "auditing.md", "mutants.md")]
+PAGES += sorted((DOCS / "decisions").glob("*.md"))
 PAGES += [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 SOURCE = "\n".join(
     path.read_text() for place in ("designer", "solvers", "tests") for path in sorted((ROOT / place).rglob("*.py"))

@@ -28,7 +28,7 @@ from designer.invariants import Invariant
 
 NAMES = {
     "designer": """AdditiveMechanism Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec LeastBudget Mechanism
-        NotPrivate Optimality PrivacyCertificate Problem Release Targets Workload __version__ compare design invariants least_budget load
+        NotPrivate Optimality PrivacyCertificate Problem Release StructuredDesign StructuredProblem Targets Workload __version__ compare design invariants least_budget load
         metrics read_problem""",
     "designer.metrics": """AddRemove AppearOrChange Chebyshev Euclidean Graph GreatCircle Hamming Instance Line Manhattan Matrix Maximum
         Metric Ordered Partition PerElement Product Restricted RootSumSquares Scaled SmoothThreshold Sum Taxonomy Threshold Uniform add_remove
@@ -44,6 +44,8 @@ NAMES = {
     "designer.structured": "AttributeQueries StructuredMechanism StructuredRelease StructuredWorkload design_structured",
     "designer.selection": "Choice Selection largest_rate",
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
+    "designer.ledger": "Balance Checked DataSet Forecast Ledger Recorded Reservation Signer Total checked",
+    "designer.composition": "Composed Expense Spent composed expense_of spent",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
 }
 # Rooms that the README sends its readers to, whose names are not gathered in one place.
@@ -54,6 +56,9 @@ DEEPER = {
     "designer.odds_ratio.odds_ratio_test": "OddsRatioTest",
     "designer.pictures": "figure register_picture",
     "designer.promises.tradeoff": "EpsilonDelta Gaussian",
+    "designer.promises.account": "Account",
+    "designer.promises.laplace": "LaplaceTradeoff discrete_laplace",
+    "designer.promises.subsampled": "poisson_subsampled sampled_epsilon",
 }
 MEMBERS: dict[Any, str] = {
     Workload: "identity prefix all_ranges marginals random",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 
 from designer import InvalidProblem, invariants
@@ -140,6 +142,17 @@ def test_groups_first_is_never_the_weaker_statement():
     assert semi_first(gaussians, 2) == composition_first(gaussians, 2) == Gaussian.of(10)
     budgets = [ZCDP.of(1), ZCDP.of("0.5")]
     assert semi_first(budgets, 3) == composition_first(budgets, 3) == ZCDP(Fraction(27, 2))
+
+
+def test_groups_first_is_never_the_weaker_statement_of_pure_promises():
+    """Bounds from below of both sides, against the exact product of randomised responses, whose laws pure promises have."""
+    promises, alphas = [EpsilonDelta(1), EpsilonDelta("1/2")], np.linspace(0, 1, 41)
+    first, last = (order(promises, 2).type_two(alphas) for order in (semi_first, composition_first))
+    assert (first >= last - 1e-3).all() and (first > last + 0.05).any()
+    lies = [Fraction(1 / (1 + math.exp(float(promise.epsilon)))) for promise in promises]
+    single = [from_distributions([1 - lie, lie], [lie, 1 - lie]) for lie in lies]
+    exact = semi_first(single, 2).type_two(alphas)
+    assert (first <= exact + 1e-12).all() and (first >= exact - 5e-3).all()
 
 
 @pytest.mark.parametrize(

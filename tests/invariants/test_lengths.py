@@ -176,6 +176,19 @@ def test_unequal_weights_of_cells_are_bounded_from_above_and_exactly_under_class
     assert exact == bound if seed % 3 else exact <= bound <= 2 * exact
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_cell_that_is_measured_twice_counts_twice(order):
+    """Rows that repeat a cell, with weights of their own: as by the list, and never below it."""
+    invariant = invariants.margins((2, 2))
+    matrix = np.vstack([np.eye(4), 2 * np.eye(4)[1:3]])
+    norm = Norm(np.array([1.0, 1.0, 1.0, 1.0, 0.25, 0.5]), order)
+    by_list = certify(SensitivitySet.of(matrix, invariant.protect(0.5, 2)), norm)
+    by_length = certify(SensitivitySet.of(matrix, unlisted(invariant.protect(0.5, 2))), norm)
+    alone = certify(SensitivitySet.of(matrix[:4], invariant.protect(0.5, 2)), Norm(np.ones(4), order))
+    assert by_length.worst_ratio >= by_list.worst_ratio >= alone.worst_ratio
+    assert order == "linf" or by_list.worst_ratio > alone.worst_ratio
+
+
 def test_noise_below_what_the_longest_change_needs_is_refused():
     relation = unlisted(invariants.margins((4, 4)).protect(1.0, 3))
     sensitivity = SensitivitySet.of(np.eye(16), relation)

@@ -16,7 +16,7 @@ from designer.lattice.mechanism import LatticeMechanism
 from designer.sampling.lattices import lattice_chain, lattice_choice
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, directions
 from solvers.lattices.chain import Chain
-from solvers.lattices.kernel import integer_kernel
+from solvers.lattices.kernel import Lattice, integer_kernel
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 TABLE = invariants.margins((2, 3))
@@ -190,3 +190,13 @@ def test_errors_of_slow_samplers_are_simulated_with_fewer_draws():
     assert exact.simulated_draws == 0
     # 150 draws of |z|^2 with a coefficient of variation below 2: 6 standard errors are below 1.
     assert chained().error() == pytest.approx(exact.error(), rel=1.0)
+
+
+@pytest.mark.parametrize("rows", [[[1, 1, 0, 0], [0, 0, 3, 2]], [[1, 1, 1, 1]], [[1, 0, 2, 0], [0, 5, 0, 7]]])
+def test_moves_of_a_chain_reach_the_whole_lattice(rows: list[list[int]]) -> None:
+    """Not the shortest vectors alone: where one direction has no short vector, chains must move along it, too."""
+    constraints = np.array(rows)
+    lattice = integer_kernel(constraints)
+    moves = directions(constraints, lattice)
+    assert not (constraints @ moves.T).any()
+    assert Lattice.generated_by(moves).contains(lattice.basis).all()

@@ -9,14 +9,14 @@ import math
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, Problem, Workload, design, invariants
+from designer import InvalidProblem, NotPrivate, Problem, Workload, design, invariants
+from designer.certified.norms import Norm
+from designer.composition import composed
 from designer.lattice.mechanism import LatticeMechanism
 from designer.lattice.smoothing import (
     SmoothPrivacy,
-    composed_lattice,
     composed_smooth,
     joint_invariant,
-    joint_relation,
     smooth_deviation,
     smooth_epsilon,
     smooth_privacy,
@@ -28,6 +28,24 @@ def mechanism(invariant, family="lattice_laplace", order="l2", epsilon=0.3) -> L
     notion = "gaussian" if family == "lattice_gaussian" else "pure"
     problem = Problem(Workload.identity(invariant.size), invariant.protect(epsilon, per_distance=order), notion=notion)
     return design(problem, family, shape=order).mechanism
+
+
+@pytest.mark.parametrize(("weight", "holds"), [(0.25, True), (0.5, True), (0.5000001, False), (2.0, False)])
+@pytest.mark.parametrize(("order", "distance"), [("l1", "l1"), ("l2", "l2"), ("l2", "l1")])
+def test_a_norm_above_the_budget_for_a_unit_of_distance_is_not_private(order, distance, weight, holds):
+    relation = invariants.margins((2, 2)).protect(0.5, per_distance=distance)
+    if holds:
+        assert LatticeMechanism("custom", Workload.identity(4), relation, Norm(np.full(4, weight), order)).privacy.holds
+        return
+    with pytest.raises(NotPrivate):
+        LatticeMechanism("custom", Workload.identity(4), relation, Norm(np.full(4, weight), order))
+
+
+def test_a_norm_that_is_longer_than_the_distance_is_refused():
+    """Four cells that change by one each are 4 in l1 and 2 in l2: no l1 norm is within a budget for l2 units."""
+    relation = invariants.margins((2, 2)).protect(0.5, per_distance="l2")
+    with pytest.raises(InvalidProblem, match="exceeds an l2 distance"):
+        LatticeMechanism("custom", Workload.identity(4), relation, Norm(np.full(4, 0.25), "l1"))
 
 
 def hockey_stick(made, shift, epsilon):
@@ -99,8 +117,8 @@ def test_releases_compose():
     # Worst log ratio of each, reached together by independent noises: their sum is within epsilon r, and reaches it.
     worst = [max(float(m.privacy_loss(z + shift)) - float(m.privacy_loss(z)) for z in m.draw(200, seed=1)) for m in made]
     assert sum(worst) == pytest.approx(promise.at(2.0)[0]) and sum(worst) <= promise.at(2.0)[0] * (1 + 1e-12)
-    statement = composed_lattice(*made)
-    assert "0.8" in statement.relation and len(statement.unprotected) == 2 and statement.mechanism.count("Family") == 2
+    statement = composed(*made).guarantee
+    assert "0.8" in statement.relation and len(statement.unprotected) == 4 and statement.mechanism.count("Family") == 2
     assert statement.parameters["budget_per_unit_of_distance"] == 0.8
     after = post_processing(statement, "Counts below 0 are set to 0.")
     assert (
@@ -118,14 +136,11 @@ def test_deltas_and_growth_compose():
         assert one.at(length)[1] + two.at(length)[1] <= both.at(length)[1]
 
 
-def test_joint_relations():
-    table, total = invariants.margins((2, 2)), invariants.total(4)
-    gaussian = joint_relation([total.protect(3.0, per_distance="l2"), table.protect(4.0, per_distance="l1")], "gaussian")
-    assert gaussian.epsilon == pytest.approx(5.0) and gaussian.distance == "l1" and len(gaussian.invariant.matrix) == 5
-    few = joint_relation([total.protect(1.0, adjacency=4), table.protect(0.5, adjacency=3)])
-    assert few.adjacency == 3 and few.epsilon == 1.5
-    added = invariants.linear([[1, 1, 0, 0]], records_public=False)
-    assert joint_relation([added.protect(1.0, adjacency=4), total.protect(1.0, adjacency=3)]).adjacency == 2
+def test_joint_invariants_have_all_statistics_and_all_impossible_elements():
+    table, total = invariants.margins((2, 3)), invariants.total(6)
+    both = joint_invariant(table.without([2]), total.without([4]))
+    assert both.impossible == (2, 4) and len(both.matrix) == 6 and both.records_public
+    assert both.freedom == 0 < table.without([2]).freedom
 
 
 @pytest.mark.parametrize(
@@ -137,13 +152,7 @@ def test_joint_relations():
         (lambda: SmoothPrivacy(1.0, 0.0, "l1").at(0.5), "length"),
         (lambda: smooth_privacy(mechanism(invariants.total(2), "lattice_gaussian")), "delta"),
         (lambda: composed_smooth(), "parts"),
-        (lambda: composed_lattice(), "mechanisms"),
         (lambda: joint_invariant(invariants.total(2), invariants.total(3)), "same elements"),
-        (
-            lambda: joint_relation([invariants.total(2).protect(1.0), invariants.total(2).protect(1.0, per_distance="l1")]),
-            "do not add",
-        ),
-        (lambda: joint_relation([invariants.total(2).protect(1.0)], "renyi"), "notion"),
         (
             lambda: smooth_privacy(
                 design(Problem(Workload.identity(2), invariants.total(2).protect(1.0)), "lattice_laplace").mechanism

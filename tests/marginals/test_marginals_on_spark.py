@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from designer.errors import InvalidProblem
-from designer.marginals import MarginalWorkload, Presence, design_marginals
+from designer.marginals import MarginalWorkload, Presence, design_marginals, tables
 from designer.marginals.tables import UNKNOWN, tables_of_columns, tables_of_database
 from designer.question.domain import Domain
 from designer.structured import StructuredWorkload, design_structured
@@ -55,6 +55,25 @@ def test_tables_are_those_of_the_columns(table: Any, columns: dict[str, list[Any
 
 def test_one_scan_for_each_largest_table(spark: Any, table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs are counted where they are sent: three largest tables, three queries, and what is one table may be asked of."""
+    sent = jobs(spark, monkeypatch)
+    released = design_marginals(MARGINALS, Presence(1.0)).release_database(table)
+    assert len(sent) == len(MARGINALS.maximal) == 3
+    assert abs(released.table(["age"]).sum() - ROWS) < 200
+
+
+def test_many_tables_come_from_one_scan(spark: Any, table: Any, columns: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of rows, then the codes of all records: exact tables as from one query each."""
+    sent = jobs(spark, monkeypatch)
+    monkeypatch.setattr(tables, "MOST_SCANS", 1)
+    plain = {**columns, "rate": [rate + 0.0 for rate in columns["rate"]]}
+    expected, found = tables_of_columns(MARGINALS, plain), tables_of_database(MARGINALS, table)
+    assert len(sent) <= 2
+    assert found.keys() == expected.keys()
+    assert all(np.array_equal(found[subset], counts) for subset, counts in expected.items())
+
+
+def jobs(spark: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A list that grows by one with every query that is sent."""
     sent: list[str] = []
     own = type(spark)._to_pyarrow_batches if hasattr(type(spark), "_to_pyarrow_batches") else type(spark).to_pyarrow
 
@@ -63,9 +82,7 @@ def test_one_scan_for_each_largest_table(spark: Any, table: Any, monkeypatch: py
         return own(self, *given, **options)
 
     monkeypatch.setattr(type(spark), own.__name__, counted)
-    released = design_marginals(MARGINALS, Presence(1.0)).release_database(table)
-    assert len(sent) == len(MARGINALS.maximal) == 3
-    assert abs(released.table(["age"]).sum() - ROWS) < 200
+    return sent
 
 
 def test_structured_tables_are_released(table: Any, columns: dict[str, list[Any]]) -> None:

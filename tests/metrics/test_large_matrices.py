@@ -28,6 +28,20 @@ def matrices(seed: int) -> np.ndarray:
     return d
 
 
+@pytest.mark.parametrize("last", [0, 1, 150, 299])
+def test_the_one_point_through_which_a_way_is_shorter_is_found_wherever_it_stands(last: int) -> None:
+    d = np.full((300, 300), 10.0)
+    np.fill_diagonal(d, 0.0)
+    ends = [k for k in (0, 1, 150, 299) if k != last][:2]
+    for end in ends:
+        d[end, last] = d[last, end] = 1.0
+    assert last in detours(d, 1e-9)
+    with pytest.raises(InvalidProblem, match="breaks the triangle inequality"):
+        require_triangle_inequality(d)
+    closed, lowered = shortest_paths(d)
+    assert closed[ends[0], ends[1]] == pytest.approx(2.0) and lowered[ends[0], ends[1]] and closed.max() == 10.0
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_rows_two_by_two_find_what_every_triple_finds(seed: int) -> None:
     d = matrices(seed)

@@ -168,3 +168,12 @@ def test_nests_in_specs_end() -> None:
     assert relation_from_spec(spec).exact_budget(0, 1) == 1
     with pytest.raises(InvalidProblem, match="nests metrics 8 deep"):
         relation_from_spec({"kind": "scaled", "factor": 1.0, "part": spec})
+
+
+def test_of_two_budgets_that_differ_by_a_rounding_the_smaller_one_counts() -> None:
+    """A matrix that is symmetric up to its last digits promises what both of its entries do."""
+    d = np.array([[0.0, 1.0, 2.0], [1.0 + 1e-12, 0.0, 1.0], [2.0 - 1e-12, 1.0, 0.0]])
+    for entries in (d, d.T):
+        metric = metrics.from_matrix(entries)
+        assert metric.exact_budget(0, 1) == metric.exact_budget(1, 0) == 1
+        assert float(metric.exact_budget(0, 2) or 0) == 2.0 - 1e-12

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import ctx
+from flint import arb, ctx
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -33,6 +34,20 @@ LAWS: list[CanonicalNoise] = [
 ]  # fmt: skip
 NAMES = [f"{type(law).__name__}, {law.tradeoff.sentence()}" for law in LAWS]
 X = np.linspace(-6.3, 6.3, 253)
+
+
+@dataclass(frozen=True)
+class Narrowed(GaussianNoise):
+    """Normal noise of half the deviation that its tradeoff function asks for: symmetric, and not canonical."""
+
+    def _left_ball(self, x: Fraction) -> arb:
+        return super()._left_ball(2 * x)
+
+
+def test_symmetric_noise_that_is_too_narrow_is_not_canonical() -> None:
+    points = [Fraction(-k, 5) for k in range(3, 20)]
+    assert is_canonical(GaussianNoise(Gaussian.of(1)), points)
+    assert not is_canonical(Narrowed(Gaussian.of(1)), points)
 
 
 def tradeoff_of_shift(law: CanonicalNoise, shift: float, alphas: NDArray[np.float64]) -> NDArray[np.float64]:

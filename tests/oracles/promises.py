@@ -240,11 +240,15 @@ def lattice(core: Core) -> float | None:
 
 
 def beta(tradeoff: Core, alpha: np.ndarray) -> np.ndarray:
-    """Least type II errors, by the definitions of the four kinds."""
+    """Least type II errors, by the definitions of the five kinds."""
     from scipy.stats import norm
 
     if tradeoff["kind"] == "gaussian":
         return np.asarray(norm.cdf(norm.isf(alpha) - math.sqrt(Fraction(tradeoff["mu_squared"]))))
+    if tradeoff["kind"] == "laplace":
+        from scipy.stats import laplace
+
+        return np.asarray(laplace.cdf(laplace.isf(alpha) - float(Fraction(tradeoff["epsilon"]))))
     if tradeoff["kind"] == "piecewise_linear":
         alphas, betas = ([float(Fraction(c)) for c in tradeoff[name]] for name in ("alphas", "betas"))
         return np.asarray(np.interp(alpha, alphas, betas))

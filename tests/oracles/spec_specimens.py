@@ -17,6 +17,7 @@ from designer.marginals.protection import Presence
 from designer.marginals.workload import MarginalWorkload
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.question.domain import Domain
@@ -114,6 +115,7 @@ def odds_ratio_tests() -> dict[str, Specified]:
         "test pure": OddsRatioTest(MARGINS, EpsilonDelta(1)),
         "test approximate": OddsRatioTest(MARGINS, EpsilonDelta("1/2", "1/100"), adjacency=2, exponent=20),
         "test gaussian": OddsRatioTest(MARGINS, Gaussian.of("1/2")),
+        "test laplace": OddsRatioTest(MARGINS, LaplaceTradeoff("1/2")),
         "test rungs": OddsRatioTest(MARGINS, rung, noise="piecewise"),
         "test group": OddsRatioTest(MARGINS, EpsilonDelta("1/2").group(2)),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -165,8 +166,8 @@ def test_pure_to_others() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: acc.gdp_epsilon(1, 0), "delta: 0.0 must lie strictly between"),
-        (lambda: acc.zcdp_epsilon(1, 1), "delta: 1.0 must lie strictly between"),
+        (lambda: acc.gdp_epsilon(1, -1), "delta: -1.0 must be at least 0 and at most 1"),
+        (lambda: acc.zcdp_epsilon(1, 2), "delta: 2.0 must be at least 0 and at most 1"),
         (lambda: acc.gdp_delta(-1, 1), "mu: -1.0 must be at least 0"),
         (lambda: acc.zcdp_delta(1, -0.5), "epsilon: -0.5 must be at least 0"),
         (lambda: acc.zcdp_group_rho(1, 0), "size: 0"),
@@ -175,3 +176,56 @@ def test_pure_to_others() -> None:
 def test_refusals(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+def test_delta_0_and_1() -> None:
+    for convert in (acc.gdp_epsilon, acc.zcdp_epsilon):
+        assert convert(1, 0) == math.inf and convert(1, 1) == convert(0, 0) == convert(0, "1/2") == 0.0
+    for calibrate in (acc.gdp_mu, acc.zcdp_rho_below):
+        assert calibrate(1, 0) == 0.0 and calibrate(1, 1) == math.inf
+    assert acc.zcdp_epsilon_bun_steinke(1, 0) == math.inf and acc.zcdp_epsilon_bun_steinke(1, 1) == 1.0
+
+
+def test_decimals_and_texts_are_exact() -> None:
+    exact = acc.gdp_epsilon(1, Fraction(1, 10**6))
+    assert (
+        acc.gdp_epsilon("1", "1e-6") == acc.gdp_epsilon(Decimal(1), Decimal("0.000001")) == acc.gdp_epsilon(1, "1E-06") == exact
+    )
+    assert acc.zcdp_epsilon("2.56", "1e-10") == acc.zcdp_epsilon(Fraction("2.56"), Fraction(1, 10**10))
+    assert acc.pure_rho("1.5e0") == acc.pure_rho(Fraction(3, 2))
+
+
+def test_extremes_are_sharp() -> None:
+    near = lambda value: pytest.approx(value, rel=1e-9)  # noqa: E731
+    assert acc.gdp_delta(1e-300, 0) == near(1e-300 / math.sqrt(2 * math.pi)) and acc.gdp_delta(1, 1e300) == 5e-324
+    assert acc.gdp_delta(1e150, 1e300) == 5e-324 and acc.gdp_delta(1e150, 1) == 1.0
+    assert acc.gdp_epsilon(1e150, 1e-300) == near(5e299) and acc.gdp_mu(1e300, 1e-300) == near(math.sqrt(2) * 1e150)
+    assert acc.gdp_mu(0, 1e-300) == near(1e-300 * math.sqrt(2 * math.pi)) and acc.gdp_log_delta(0, 1) == -math.inf
+    assert acc.gdp_log_delta(1, 1e6) == pytest.approx(-((1e6 - 0.5) ** 2) / 2, rel=1e-9)
+    assert acc.zcdp_epsilon(1e300, 1e-300) == near(1e300) and acc.zcdp_rho_below(1e300, 1e-300) == near(1e300)
+    assert acc.zcdp_delta(1, 1e300) == acc.zcdp_delta(1e-300, 1) == 5e-324 and acc.zcdp_delta(1e300, 1) == 1.0
+    assert acc.pure_rho(1e300) == near(1e300) and acc.pure_rho(1e-100) == near(5e-201) and acc.pure_rho(0) == 0.0
+    assert acc.pure_mu(1e300) == near(2e150 * math.sqrt(2)) and acc.pure_mu(1e-300) == near(1e-300 * math.sqrt(math.pi / 2))
+    assert acc.pure_delta(1e300, 1) == 1.0 and acc.pure_delta(1e-300, 0) == near(5e-301)
+    assert acc.zcdp_tradeoff_below(1e300).betas == (0, 0)
+
+
+@pytest.mark.parametrize("far", [2**20])
+def test_conversions_of_large_numbers_continue_those_of_small_ones(far: int) -> None:
+    """What takes over beyond 2^20 errs on the same side, by next to nothing."""
+    for convert in (lambda x: acc.zcdp_epsilon(x, 1e-6), lambda x: acc.gdp_epsilon(Fraction(math.sqrt(x)), 1e-6)):
+        below, beyond = convert(far), convert(far + 1)
+        assert below < beyond < below * (1 + 1e-4)
+    for least in (lambda x: acc.gdp_mu(x, 1e-6), lambda x: acc.zcdp_rho_below(x, 1e-6)):
+        below, beyond = least(far), least(far * (1 + 1e-4))
+        assert below < beyond < below * (1 + 2e-4)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0])
+def test_pure_rho_covers_every_order_and_is_reached_near_order_1(epsilon: float) -> None:
+    p = 1 / (1 + math.exp(-epsilon))
+    orders = 1 + np.geomspace(1e-3, 1e3, 200)
+    by_order = [renyi(p, 1 - p, a) / a for a in orders]
+    assert max(by_order) <= acc.pure_rho(epsilon) * (1 + 1e-8)
+    assert acc.pure_rho(epsilon) == pytest.approx(by_order[0], rel=2e-2)
+    assert (np.diff(by_order) <= 1e-8 * max(by_order)).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 
@@ -292,7 +293,9 @@ def test_spec_round_trip(f: Tradeoff) -> None:
     [
         (lambda: EpsilonDelta(-1), "epsilon: -1.0 must be at least 0"),
         (lambda: EpsilonDelta(1, 2), "delta: 2.0 must be at least 0 and at most 1"),
-        (lambda: EpsilonDelta("1e3"), "epsilon: '1e3' is not a number"),
+        (lambda: EpsilonDelta("1e+"), "epsilon: '1e\\+' is not a number"),
+        (lambda: EpsilonDelta("1e-900"), "epsilon: has a denominator of more than 400 digits"),
+        (lambda: EpsilonDelta(Decimal("Infinity")), "epsilon: .* is not finite"),
         (lambda: Gaussian.of(float("nan")), "mu: nan is not finite"),
         (lambda: PiecewiseLinear((0, 1), (1,)), "betas: 1 for 2 alphas"),
         (lambda: PiecewiseLinear((0, HALF, HALF, 1), (1, HALF, HALF, 0)), "alphas: must rise strictly"),

@@ -110,6 +110,26 @@ def test_names_that_do_not_fit_are_refused_in_one_text(name: str) -> None:
         assert str(refusal.value) == MISNAMED
 
 
+def test_a_column_that_names_elements_stands_there_once() -> None:
+    """Of two columns of one name neither is taken: they may hold different names."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas_frame()
+    both = pandas.concat([frame, frame[["sex"]][::-1].reset_index(drop=True)], axis=1)
+    with pytest.raises(InvalidProblem, match="must be there once"):
+        counts(both, UNIVERSE)
+
+
+def test_a_text_that_is_the_name_of_one_element_and_the_key_of_another_names_none() -> None:
+    keys = Keys(("c",), (("a",), ("c=a",)))
+    universe = Universe(keys.assignments, keys)
+    assert universe.elements == ("c=a", "c=c=a")
+    for given in ({"c=a": 1, "c=c=a": 2}, {("a",): 1, "c=a": 2}, {"c=a": 1, ("c=a",): 2}):
+        with pytest.raises(InvalidProblem) as refusal:
+            counts(given, universe)
+        assert str(refusal.value) == MISNAMED
+    assert counts({("a",): 1, ("c=a",): 2}, universe).tolist() == [1, 2]
+
+
 def test_positions_of_a_table_are_no_names() -> None:
     pandas, bare = pytest.importorskip("pandas"), list(TRUE.values())
     structured = np.array([tuple(bare)], dtype=[(f"f{i}", int) for i in range(6)])

@@ -26,6 +26,12 @@ def by_definition(log_p: np.ndarray, shift: int, order: float) -> float:
     return float(logsumexp(order * p + (1 - order) * q) / (order - 1))
 
 
+def test_bounds_of_the_least_rho_hold_for_a_divergence_that_jumps_between_two_orders() -> None:
+    """D = 0 below order 2 and 5 from there on has `sup D_a / a = 5 / 2`, which no order looked at has."""
+    below, above = sharp_rho(lambda order: rational_ball(Fraction(5 * (order >= 2))), rational_ball(Fraction(5)))
+    assert below < 2.5 <= above <= 2.5 * 1.11
+
+
 @pytest.mark.parametrize("variance", [Fraction(1, 4), 1, Fraction(17, 3), 40])
 @pytest.mark.parametrize("shift", [1, 2, 5])
 @pytest.mark.parametrize("order", [1.25, 2.0, 3.7])

@@ -171,3 +171,17 @@ def test_the_floats_of_centred_laws_are_those_of_their_plans() -> None:
     for variance in given:
         if variance <= LARGEST_VARIANCE:
             assert centred_floats(variance) == Plan.of(variance, Fraction(0)).floats()
+
+
+def test_laws_that_are_tabled_together_have_the_numbers_of_each_to_the_last_bit() -> None:
+    """Numerators and denominators of 1 to 27 bits, so that both routes are taken, with and without centres."""
+    random = np.random.default_rng(4)
+    sizes = 2 ** random.integers(1, 28, (2, 4000))
+    variances = [Fraction(int(p), int(q)) for p, q in (1 + random.integers(0, sizes)).T]
+    columns = DiscreteGaussian(variances)._columns
+    assert [tuple(row) for row in columns.tolist()] == [centred_floats(variance) for variance in variances]
+    centres = [Fraction(int(k % 3), 7) for k in range(300)]
+    columns = DiscreteGaussian(variances[:300], centres)._columns
+    assert [tuple(row) for row in columns.tolist()] == [
+        Plan.of(variance, centre).floats() for variance, centre in zip(variances, centres, strict=False)
+    ]

@@ -442,6 +442,18 @@ def test_acceptance_in_balls_has_the_chance_of_the_theta_ratios() -> None:
     assert sum(accepted) == pytest.approx(128 * float(product), abs=2)
 
 
+def test_acceptance_in_balls_counts_every_coefficient_around_a_fraction() -> None:
+    """Of three coefficients two have a fraction for a centre: their ratios are multiplied."""
+    gaussian, chosen = LatticeGaussian.isotropic(integer_kernel([[1, 2, 3, 5]]), Fraction(1, 3)), np.array([1.0, -1.0, 1.0])
+    centres = [gaussian._centre(chosen, i) for i in range(3)]
+    assert sum(centre.denominator > 1 for centre in centres) == 2
+    with ctx.workprec(200):
+        ratios = [float(gaussian._ratios[i].ball(centres[i])) for i in range(3)]
+    assert sorted(ratios)[1] < 0.97
+    accepted = [gaussian._decide(chosen, LazyUniform(k, 10, SeededEntropy(k))) for k in range(1024)]
+    assert sum(accepted) == pytest.approx(1024 * math.prod(ratios), abs=2)
+
+
 def test_finite_laws_at_the_edges_of_a_word() -> None:
     weights = [1, 0, 2, 5]
     law = FiniteLaw(lambda: [arb(w) for w in weights])

@@ -395,3 +395,18 @@ def test_spec_round_trip_and_alterations(kind: str, tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidSpec):
             spec.from_spec(altered(**changes))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_floats_of_scores_are_within_their_error_of_the_exact_ones(seed: int) -> None:
+    """Entries that are no short binary fractions, and counts of millions: the last digits are lost, and that is said."""
+    draw = np.random.default_rng(seed)
+    score = Closeness(Workload(draw.normal(size=(6, 5)) / 3), draw.normal(size=6) * 1e6)
+    histograms = draw.integers(0, 10**7, (40, 5))
+    floats, error = score.floats(histograms)
+    off = []
+    for own, told, most in zip(histograms, floats, error, strict=True):
+        exact, step = score.exact(own)
+        off += [abs(Fraction(float(one)) - value * step) for one, value in zip(told, exact, strict=True)]
+        assert max(off[-len(exact) :]) <= most
+    assert max(off) > 0

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, compare, design, invariants, load, metrics
+from designer.certified.sensitivity import SensitivitySet
 from designer.certified.specified import to_spec
 from designer.sampling.entropy import SeededEntropy
+from designer.staircase.differences import protected_differences
 from designer.staircase.mechanism import StaircaseMechanism
 from designer.staircase.noise import Peaks, Stairs
 from solvers.programs import lattice_law
@@ -22,6 +24,18 @@ from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 from tests.oracles.staircase_laws import largest_loss, lowest_heights, moved_steps
 
 TRIANGLE = [[0, 0.3, 1.1], [0.3, 0, 1.0], [1.1, 1.0, 0]]
+
+
+def test_of_equal_differences_the_least_budget_counts_to_the_last_bit() -> None:
+    """Two pairs move the answers alike, and their budgets differ by 2^-50: the smaller one is kept, whichever comes first."""
+    larger = 1 + 2.0**-50
+    for budgets in ((1.0, larger), (larger, 1.0)):
+        d = np.full((4, 4), 1.5)
+        np.fill_diagonal(d, 0.0)
+        (d[0, 1], d[2, 3]), (d[1, 0], d[3, 2]) = budgets, budgets
+        sensitivity = SensitivitySet(metrics.from_matrix(d), np.array([[0.0], [1.0], [0.0], [1.0]]))
+        found = protected_differences(sensitivity, np.array([True]), np.array([1.0]))
+        assert [(u.steps, u.budget) for u in found] == [((1,), 1)]
 
 
 def counts(size: int, budget: float, **rest: Any) -> Problem:

@@ -327,3 +327,10 @@ def test_the_default_constant_serves_few_records_and_measures_better_than_the_op
     assert measured(mwem(many)) < 0.9 * measured(mwem(many, constant="optimal"))
     small = Problem(Workload([[0.0, 0.5, 1.0]]), metrics.uniform(3, 0.01), records=1000)
     assert small_db(small, size=2, exponent=-3).queries.bias == 0
+
+
+@pytest.mark.parametrize(("rounds", "choice"), [(1, Fraction(1, 2)), (3, Fraction(1, 4)), (5, Fraction(4, 5))])
+def test_equal_shares_spend_the_whole_budget_and_the_stated_part_on_choices(rounds: int, choice: Fraction) -> None:
+    shares = equal_shares(rounds, choice)
+    assert len(shares) == rounds and len(set(shares)) == 1
+    assert sum(a for a, _ in shares) == choice and sum(b for _, b in shares) == 1 - choice

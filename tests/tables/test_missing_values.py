@@ -75,3 +75,13 @@ def test_plans_say_which_values_count(tmp_path: Any) -> None:
         "quantile 0.5 of the present values of pay" in text and "COUNT by state, 2 public groups where pay is present" in text
     )
     assert spec.load(plan.save(tmp_path / "plan.json")) == plan
+
+
+@pytest.mark.parametrize("kind", ["int64", "int16", "uint32", "float64"])
+@pytest.mark.parametrize("step", [1, 5])
+def test_values_beyond_both_bounds_are_clipped_by_the_engine_as_by_the_rule(kind: str, step: int) -> None:
+    measure = Measure("pay", step, lower=0 if kind == "uint32" else -10, upper=100)
+    given = [value for value in (-1000, -11, -10, -9, 0, 1, 99, 100, 101, 30_000) if value >= 0 or kind != "uint32"]
+    rows = ibis.memtable(pa.table({"state": ["DE"] * len(given), "pay": pa.array(given, type=getattr(pa, kind)())}))
+    found = numbers(STATES, [Sum("pay", STATES, variance=1, measure=measure)], rows)
+    assert found["DE",] == [sum(measure.units(value) for value in given)]

@@ -133,7 +133,7 @@ def test_what_is_drawn_is_the_exact_sum_with_the_stated_noise() -> None:
         if name == "pure":
             assert np.allclose(variances, 2 * 100**2, rtol=1e-4) and np.allclose(values.var(axis=0), variances, rtol=0.4)
     slow, total = np.array([one["slow"][()] for one in made]), exact(PAY, None)
-    assert made[0]["slow"].variances is None and made[0]["slow"].integers is None
+    assert made[0]["slow"].variances is None and made[0]["slow"].step is None
     assert abs(slow.mean() - total) < 4.5 * LOG.standard_deviation(total) / 20
     assert plan.release(table)["pure"].values.tolist() != made[0]["pure"].values.tolist()
 

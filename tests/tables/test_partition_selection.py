@@ -13,6 +13,7 @@ from designer import InvalidProblem, NotPrivate
 from designer.tables import Count, Groups, Measure, PartitionSelection, Quantile, Sum, TablePlan, UnitSplitting
 from designer.tables.aggregates import cell_counts
 from designer.tables.partition_selection import tail_above
+from designer.tables.scans import numbers
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
 from tests.oracles.records_tables import on_duckdb
 
@@ -41,6 +42,18 @@ def test_tail_bound_is_above_the_exact_tail_and_close(variance: Fraction) -> Non
         assert exact <= bound * (1 + 1e-12)
         assert bound <= exact * 1.03
     assert tail_above(0, variance) == 1.0 == tail_above(-5, variance)
+
+
+def test_found_groups_come_in_order_whatever_the_engine_says() -> None:
+    """The order in which an engine finds groups is that of records: groups are sorted, each with its own numbers."""
+    level = Groups(["state"], selection=PartitionSelection("1/100", 2))
+    names = [f"{k * 7919 % 997:03d}" for k in range(60)]
+    plan = TablePlan((Count("n", level, variance="1/100"),))
+    rows = [{"id": i, "state": name, "county": 1, "naics": "11", "emp": 1, "pay": 1.0} for i, name in enumerate(5 * names)]
+    for given in (rows, rows[::-1]):
+        answer = plan.release(on_duckdb(given)).answers["n"]
+        assert [key[0] for key in answer.keys] == sorted(names)  # noise of variance 1/100 is 0 but with probability e^-50
+        assert answer.values.tolist() == [5.0] * len(names)
 
 
 @pytest.mark.parametrize("at_most", [None, 1, 6])
@@ -217,3 +230,39 @@ def test_refusals_of_quantiles(change: dict[str, object], message: str) -> None:
     given = {"name": "q", "groups": Groups(), "measure": EMP, "q": 0.5, "candidates": GRID, "rho": 1, **change}
     with pytest.raises(InvalidProblem, match=message):
         Quantile(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("candidates", [(0, 10, 20), (-30, -10, 10, 30), (0, 10, 25)], ids=["even", "about 0", "uneven"])
+def test_cells_of_a_quantile_count_values_beyond_all_candidates_too(candidates: tuple[int, ...]) -> None:
+    """A cell is how many candidates are below the value, by brute force: values far below the first lie in the first."""
+    values = [-100, -51, -50, -31, -30, -29, -10, -9, -1, 0, 1, 9, 10, 11, 20, 21, 25, 26, 30, 31, 99, 100]
+    measure = Measure("emp", lower=-100, upper=100)
+    asked = Quantile("middle", Groups(), (), measure, 0.5, candidates, "1/4")
+    rows = [{"id": i, "state": "DE", "county": 1, "naics": "11", "emp": value, "pay": 1.0} for i, value in enumerate(values)]
+    cells = [sum(candidate < value for candidate in candidates) for value in values]
+    assert cell_counts(asked, on_duckdb(rows))[()].tolist() == [cells.count(k) for k in range(len(candidates) + 1)]
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9, 0.25])
+def test_scores_of_candidates_are_how_far_their_ranks_are_from_the_quantile(q: float) -> None:
+    """`-|(1 - q) #{x <= g} - q #{x > g}|` by counting values, those that equal a candidate among them."""
+    values = [0, 0, 3, 10, 10, 11, 20, 49, 50, 51, 60]
+    cells = [sum(candidate < value for candidate in GRID) for value in values]
+    scores, step = quantile(q, "1").choice.score.exact(np.bincount(cells, minlength=len(GRID) + 1))
+    for candidate, score in zip(GRID, scores, strict=True):
+        below = sum(value <= candidate for value in values)
+        assert float(score * step) == pytest.approx(-abs((1 - q) * below - q * (len(values) - below)), abs=1e-12)
+
+
+@pytest.mark.parametrize("at_most", [None, 1, 3])
+def test_the_engine_counts_the_split_rows_that_records_contribute(at_most: int | None) -> None:
+    """By a loop over records: 1 to 4 rows of 50 each, and no more of a record than its cap."""
+    selection = PartitionSelection("1/4", 9, SPLITTING, at_most)
+    level = Groups(["state"], selection=selection)
+    rows = [
+        {"id": i, "state": "DE" if i % 3 else "RI", "county": 1, "naics": "11", "emp": 17 * i, "pay": 1.0} for i in range(12)
+    ]
+    found = numbers(level, [Count("n", level, variance=1)], on_duckdb(rows))
+    for state in ("DE", "RI"):
+        own = [selection.contribution(row) for row in rows if row["state"] == state]
+        assert found[state,] == [len(own), sum(own)]

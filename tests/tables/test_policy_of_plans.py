@@ -130,3 +130,17 @@ def test_losses_by_label_are_below_the_split_policy() -> None:
 def test_noise_by_label_is_checked(noise: Any, message: str) -> None:
     with pytest.raises(InvalidProblem, match=message):
         Count("n", Groups(["state"], [["DE"]]), variance=noise())
+
+
+@pytest.mark.parametrize("groups", [Groups(), Groups(["county"], [[1], [2]])], ids=["all", "by another column"])
+def test_the_rate_of_split_rows_covers_the_largest_threshold_that_a_record_may_have(groups: Groups) -> None:
+    """Thresholds by state, and groups that do not tell the state: a record of a state with a large one is in them, too."""
+    measure = Measure("emp", upper=1000)
+    plan = TablePlan(
+        (Sum("jobs", groups, variance=100, measure=measure),), UnitSplitting([measure], [50], "state", {"DE": [20], "RI": [80]})
+    )
+    assert plan.rho is not None and plan.splitting is not None
+    for state, emp in product(("DE", "RI", "NV", None), (0, 1, 19, 20, 21, 50, 80, 81, 160, 999, 1000)):
+        record = {"state": state, "county": 1, "emp": emp}
+        assert plan.loss(record) <= plan.rho * plan.splitting.splits(record) ** 2
+    assert plan.rho == Fraction(80**2, 2 * 100)

@@ -12,8 +12,9 @@ import pytest
 from designer.sampling.integers import discrete_gaussian
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.tables import Condition, Count, Groups, Key, Measure, Quantile, Sum, TablePlan, aggregates, scans
-from designer.tables.aggregates import cell_counts
+from designer.tables.aggregates import cell_counts, exact_numbers
 from designer.tables.answers import Answer
+from designer.tables.exact_sums import limbs, totals
 from designer.tables.scans import numbers
 
 ibis = pytest.importorskip("ibis")
@@ -85,6 +86,25 @@ TYPES: dict[str, tuple[Any, list[Any]]] = {
     "boolean": (pa.bool_(), [True, False, None]),
     "date": (pa.date32(), [0, 18321, None]),
 }
+
+
+def test_limbs_of_large_amounts_add_up_and_stay_small() -> None:
+    """Engines that sum in 64 bits get two limbs of each amount: every one is below 2^27, whatever its sign."""
+    values = [2**52 - 1, -(2**52 - 1), 2**40 + 3, -1, -(2**27), 5] + [2**52 - 1] * 50
+    table = ibis.memtable(pa.table({"x": pa.array(values, pa.int64())}))
+    parts = limbs(table.x, 2**52 - 1)
+    columns = table.select(**{f"limb{k}": part for k, part in enumerate(parts)}).to_pyarrow().to_pydict()
+    assert len(parts) == 2 and max(abs(limb) for own in columns.values() for limb in own) < 2**27
+    assert totals([[sum(own)] for own in columns.values()]) == [sum(values)]
+    assert len(limbs(table.x, 2**27 - 1)) == 1
+
+
+def test_groups_whose_labels_agree_as_texts_are_one_group() -> None:
+    """An engine may tell apart what its texts do not: the numbers of both are added, and no record is lost."""
+    level = Groups(["k"], [("1",), ("2",)])
+    found = {"k0": ["1", "2", "1", None], "a0": [2, 3, 5, 7], "a1": [1, 1, 1, 1]}
+    parts = [Count("n", level, variance=1), Count("m", level, variance=1)]
+    assert exact_numbers(level, parts, [["a0"], ["a1"]], found) == {("1",): [7, 2], ("2",): [3, 1]}
 
 
 @pytest.mark.parametrize("kind", TYPES)

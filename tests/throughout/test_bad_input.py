@@ -213,13 +213,13 @@ CASES: dict[str, tuple[Callable[[Any], object], list[Any]]] = {
     "epsilon": (EpsilonDelta, NO_NUMBER),
     "delta": (lambda v: EpsilonDelta(1, v), [*NO_NUMBER, 2]),
     "mu": (Gaussian.of, NO_NUMBER),
-    "group": (PURE.group, [*NO_COUNT, 0, 101]),
+    "group": (PURE.group, [*NO_COUNT, 0, 4097]),
     "group base": (lambda v: Group(v, 2), [*NO_OBJECT, Gaussian.of(1)]),
     "alphas": (lambda v: PiecewiseLinear(v, ("1", "0")), [*NO_LIST, *NO_OBJECT, ("0", "2"), ("1", "0"), ("0", "1/0")]),
     "weights": (lambda v: from_distributions(v, [1, 2]), [*NO_LIST, [0, 0], [1, -1], [1, NAN], [1, 2, 3]]),
     "slopes": (lambda v: piecewise_below(Gaussian.of(1), v), [None, 5, [-1], [NAN], ["x"], [None]]),
     **{
-        f"{f.__name__} {name}": (call, [*NO_NUMBER, *([0, 1] if name == "delta" else [])])
+        f"{f.__name__} {name}": (call, [*NO_NUMBER, *([-1, 2] if name == "delta" else [])])
         for f, name in (
             (accounting.gdp_delta, "epsilon"),
             (accounting.gdp_epsilon, "delta"),

@@ -17,7 +17,8 @@ from designer.certified.bundle_norm import BundleNorm
 from designer.certified.norms import MAX_SIMPLICES, Gauge, Norm, weighted_l1
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
-from designer.designing.families.k_norm import PAIRS, spanning_pairs
+from designer.designing.families.k_norm import BUNDLED as LARGEST_DIMENSION
+from designer.designing.families.k_norm import PAIRS, merging_work, spanning_pairs
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
@@ -30,7 +31,6 @@ from designer.values.checks import count, shown
 from solvers.polytopes.facets import HullFailed
 from solvers.programs.bundling import Bundling, Combine, best_bundling, bundle_costs, bundle_weights
 
-LARGEST_DIMENSION = 48
 LARGEST_BUNDLE = 6
 SEARCHED = 2000  # vectors that the search looks at; what is frozen holds all of them
 REWEIGHTED = 3  # designs for other losses than the squared one
@@ -147,12 +147,12 @@ def _loss(problem: Problem, made: AdditiveMechanism) -> float:
 
 
 def _work(sizes: Sizes, largest: int = 4, combine: str = "best") -> float:
-    """Seconds: pairs are looked at for each coordinate, and pairs of coordinates merged; 0 where it is refused."""
+    """Seconds; 0 where it is refused."""
     s = sizes.dimension
     if sizes.pairs > PAIRS or not 0 < s <= LARGEST_DIMENSION:
         return 0.0
     rounds = 1 if sizes.problem.loss == "squared" else REWEIGHTED
-    return rounds * (0.1 + 6e-6 * s * sizes.pairs + 2.5e-4 * s**3)
+    return rounds * merging_work(s, sizes.pairs)
 
 
 BUNDLES = Family("bundles", "the largest or the sum of the hulls of bundles of coordinates", "pure", design_bundles, work=_work)

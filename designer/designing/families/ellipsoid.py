@@ -18,7 +18,7 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
-from designer.designing.families.even import asks_for_counts, even_noise
+from designer.designing.families.even import asks_for_counts, even_noise, without_long_list
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
@@ -44,12 +44,17 @@ OBJECTIVES = {
 
 
 def design_ellipsoid(problem: Problem, tolerance: float = 1e-6) -> AdditiveMechanism:
-    """Exponential fall-off in the best ellipsoid: pure, any dimension."""
+    """Exponential fall-off in the best ellipsoid: pure, any dimension. Of the counts under changes that nobody wrote out a ball
+    in all of them, projected (docs/theory/invariants.md, 11.6)."""
+    if asks_for_counts(problem):
+        stated = OBJECTIVES.get(problem.loss)
+        return even_noise(problem, "ellipsoid", "l2", "exponential", projected=True, objective=stated)
     return _shaped(problem, "ellipsoid", "exponential", tolerance)
 
 
 def gaussian(problem: Problem, tolerance: float = 1e-6) -> AdditiveMechanism:
     """Gaussian fall-off in the best ellipsoid: the optimal Gaussian matrix mechanism under the relation."""
+    problem = without_long_list(problem, "l2")
     if asks_for_counts(problem):
         stated = OBJECTIVES.get(problem.loss)
         return even_noise(problem, "gaussian", "l2", "gaussian", projected=True, objective=stated)
@@ -185,6 +190,7 @@ def l2_ball(problem: Problem) -> AdditiveMechanism:
 
 def isotropic_gaussian(problem: Problem) -> AdditiveMechanism:
     """Equal, independent Gaussian noise: the Gaussian mechanism of l2 sensitivity max ||u||_2 / b."""
+    problem = without_long_list(problem, "l2")
     if asks_for_counts(problem):
         return even_noise(problem, "isotropic_gaussian", "l2", "gaussian", projected=True)
     return _ball(problem, "isotropic_gaussian", "gaussian")
@@ -206,6 +212,7 @@ def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> AdditiveMech
     """Independent Gaussian noise with the best variance for each measured coordinate: `min sum_k v_k / w_k`,
     `sum_k w_k u_k^2 <= b^2`."""
     limit = positive(tolerance, "options.tolerance")
+    problem = without_long_list(problem, "l2")
     if asks_for_counts(problem):
         return even_noise(problem, "diagonal_gaussian", "l2", "gaussian", projected=True)
     coordinates, moving = heard_set(problem, "diagonal_gaussian")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ from solvers.programs.noise_costs import NoiseCost
 from solvers.programs.scales import minimise_scales
 
 BY_SYMMETRY = "closed form: the cells are alike, and the loss is convex"
+LONG = 10_000  # changes; a list of so many is written out and scanned in seconds
 MOST_AXES = 5  # whose rectangles are all looked at
 BELOW = 1 - 1e-12  # for the floats that put a bound together
 
@@ -38,6 +40,20 @@ def asks_for_counts(problem: Problem) -> bool:
     relation = problem.relation
     unlisted = isinstance(relation, (InvariantChanges, LinkedChanges)) and not relation.listed
     return unlisted and len(set(problem.costs.tolist())) == 1 and problem.workload.is_identity
+
+
+def without_long_list(problem: Problem, order: NormOrder) -> Problem:
+    """The problem without a list of its changes, where all counts are asked for alike, the list would be long, and the length
+    of the changes is known exactly: then equal noise is the optimum that a program over the list would find."""
+    relation = problem.relation
+    if not isinstance(relation, InvariantChanges) or relation.by_length or relation.known is None:
+        return problem
+    if len(set(problem.costs.tolist())) > 1 or not problem.workload.is_identity:
+        return problem
+    known = relation.known
+    if known.vacuous or known.count_at_least() < LONG or not known.lengths.exact(order):
+        return problem
+    return replace(problem, relation=replace(relation, by_length=True))
 
 
 def even_noise(
@@ -65,7 +81,9 @@ def even_noise(
     made = _frozen(problem, family, norm, falloff, projected)
     lower = None
     if objective is not None and isinstance(relation, InvariantChanges):
+        inflation = 1 if falloff == "gaussian" or order == "l1" else relation.invariant.freedom + 1
         lower = _least_loss(problem, relation, relation.without_list, order)
+        lower = None if lower is None else inflation * lower
     if lower is None or objective is None:
         return made
     return claimed(problem, made, Bound(objective, lower * BELOW, BY_SYMMETRY, on_grid=order == "l1"))

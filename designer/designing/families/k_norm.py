@@ -8,6 +8,7 @@ No optimality is claimed.
 
 from __future__ import annotations
 
+import math
 from time import perf_counter
 from typing import Literal
 
@@ -34,12 +35,13 @@ from solvers.polytopes.extremes import Push, extreme_rows, hull_directions, on_a
 from solvers.polytopes.facets import BACKENDS, Backend, HullFailed, require_backend
 
 LARGEST_DIMENSION = 12
+BUNDLED = 48  # dimensions whose bundles are sought
 PAIRS = 400_000
 CDD_SIMPLICES = (
     20_000  # double description takes time in the square of them: seconds here, 2 min for the 68,000 of 4 x 4 tables
 )
 ROUNDS = 60
-START = 20_000  # pairs that a scan finds, of which for each facet the farthest joins
+START, NEXT = 20_000, 5_000  # pairs that a scan finds, of which for each facet the farthest joins; and at least, later ones
 OUTSIDE = 1e-6  # of themselves, differences may lie outside of the hull of a set that is not written out: the repair covers it
 PROOF = 1e-6  # seconds for each simplex and cube of the dimension, measured from 5 to 8 dimensions
 LONGEST_HULL = 45.0  # seconds, after which more than `MAX_SIMPLICES` simplices are refused
@@ -62,8 +64,7 @@ def design_k_norm(
         raise DesignFailed("k_norm: no protected change moves an answer, so there is nothing to shape; use laplace.")
     if dimension > LARGEST_DIMENSION:
         raise DesignFailed(
-            f"k_norm: the hull has {dimension} dimensions, more than {LARGEST_DIMENSION}; use ellipsoid (any dimension) or "
-            "strategy_laplace."
+            f"k_norm: the hull has {dimension} dimensions, more than {LARGEST_DIMENSION}; use {_others(Sizes(problem))}."
         )
     refuse_infinite(coordinates.sensitivity(problem), weighted_l1(np.ones(dimension)))
     alone = coordinates.sensitivity(problem).worst_coordinates()
@@ -76,10 +77,17 @@ def design_k_norm(
     try:
         made = freeze(problem, "k_norm", coordinates, on_heard(dimension * alone, coordinates), shape, "exponential")
     except HullFailed as failed:
-        raise DesignFailed(
-            f"k_norm: {failed}; use {other_hull(proposes)}ellipsoid (any dimension) or strategy_laplace."
-        ) from None
+        raise DesignFailed(f"k_norm: {failed}; use {other_hull(proposes)}{_others(Sizes(problem))}.") from None
     return made.annotated(hull_notes(made.norm))
+
+
+def _others(sizes: Sizes) -> str:
+    """The families that shape noise where a hull is too large, with what they take."""
+    bundles = ""
+    if sizes.dimension <= BUNDLED and sizes.pairs <= PAIRS:
+        seconds = math.ceil(merging_work(sizes.dimension, sizes.pairs))
+        bundles = f"bundles (hulls of up to four coordinates each, about {seconds} s), "
+    return f"ellipsoid (any dimension), {bundles}box (a moment) or strategy_laplace"
 
 
 def hull_backend(family: str, backend: str) -> Backend:
@@ -146,7 +154,7 @@ def _grown_pairs(sensitivity: SensitivitySet, limit: int) -> Pairs:
         units = np.ldexp(1.0, unit_exponents(np.abs(vectors).max(axis=0)))
         keep, normals = hull_directions(vectors / units, limit)
         started = perf_counter()
-        worst, further = sensitivity.worst(Norm(normals / units, "linf"), START)
+        worst, further = sensitivity.worst(Norm(normals / units, "linf"), max(NEXT, 4 * len(normals)), least=1.0)
         announce(
             f"round {round_ + 1} of at most {ROUNDS}, often 5 to 10 and 4 alike ones for the proof: {len(normals):,} facets, "
             f"differences lie up to {max(worst - 1, 0.0):.2g} outside, a search took {perf_counter() - started:.2g} s"
@@ -197,6 +205,11 @@ def _rounded_down(sensitivity: SensitivitySet, pairs: Pairs) -> tuple[Floats, Fl
 def _longest(vectors: Floats) -> NDArray[np.intp]:
     """On a line the hull is an interval."""
     return np.array([int(np.abs(vectors[:, 0]).argmax())], dtype=np.intp)
+
+
+def merging_work(dimension: int, pairs: int) -> float:
+    """About how many seconds bundles are sought: pairs are looked at for each coordinate, and pairs of coordinates merged."""
+    return 0.1 + 6e-6 * dimension * pairs + 2.5e-4 * dimension**3
 
 
 def hull_work(dimension: int, pairs: int) -> float:

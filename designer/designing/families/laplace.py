@@ -13,7 +13,7 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
-from designer.designing.families.even import asks_for_counts, even_noise
+from designer.designing.families.even import asks_for_counts, even_noise, without_long_list
 from designer.designing.family import Family
 from designer.designing.measured import measurable
 from designer.designing.problem import Problem
@@ -44,6 +44,7 @@ def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechani
     smaller error (docs/theory/scales.md).
     """
     tolerance = positive(tolerance, "options.tolerance")
+    problem = without_long_list(problem, "l1")
     if asks_for_counts(problem):
         return even_noise(problem, "laplace", "l1", "exponential", projected=False, objective=OBJECTIVES[problem.loss])
     sensitivity = measurable(problem)

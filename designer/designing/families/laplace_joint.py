@@ -144,8 +144,9 @@ def _refuse_large(universe: Classes, most: int) -> None:
     if queries > 1 and unknowns > most:
         raise DesignFailed(
             f"laplace_joint: {queries} queries of {len(universe)} elements are {unknowns} unknowns, more than {most}; so "
-            f"many take a minute or two per {MOST}, or longer. Ask fewer queries, merge elements, use laplace, or wait with "
-            f"options.most = {unknowns}."
+            f"many take a minute or two per {MOST}, or longer. Ask fewer queries, merge elements, use laplace (no bias, any "
+            f"number), design each query by itself (one takes any number of elements, with a share of the budget: a multiple "
+            f"of the metric below 1), or wait about {2 * unknowns // MOST} minutes or more with options.most = {unknowns}."
         )
     if unknowns > WRITTEN_OUT:
         announce(f"laplace_joint: fitting {queries} x {len(universe)} answers")

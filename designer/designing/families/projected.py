@@ -16,7 +16,7 @@ from designer.additive.grid import Grid
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Gauge, Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.designing.families.even import asks_for_counts, even_noise
+from designer.designing.families.even import asks_for_counts, even_noise, without_long_list
 from designer.designing.families.laplace import design_laplace
 from designer.designing.family import Family
 from designer.designing.measured import combination
@@ -27,6 +27,7 @@ from designer.values.arrays import Floats
 
 def projected_laplace(problem: Problem) -> AdditiveMechanism:
     """Laplace noise on every answer, with the best scales for the protected differences, projected onto their span."""
+    problem = without_long_list(problem, "l1")
     if asks_for_counts(problem):
         return even_noise(problem, "projected_laplace", "l1", "exponential", projected=True)
     return replace(project(design_laplace(problem)), family="projected_laplace")

@@ -22,7 +22,7 @@ from solvers.programs.strategy_search import singular_value_bound
 def design_own_strategy(problem: Problem, strategy: object | None = None) -> AdditiveMechanism:
     """Gaussian noise in the rows of `strategy`, (p, N), in any units, as little as is private; answers of least variance. Where
     none are given, the counts of the elements are measured."""
-    universe, changes = universe_of(problem)
+    universe, changes = universe_of(problem, family="strategy_gaussian")
     given = universe.spread(np.eye(len(universe))) if strategy is None else strategy
     rows = brought(given, universe, changes, "strategy_gaussian")
     fitted = Strategy(rows / (_longest(rows, changes) or 1.0), "rows of the caller")

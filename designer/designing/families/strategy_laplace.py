@@ -25,6 +25,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.metrics import AddRemove
 from designer.progress import announce
 from designer.question.relation import Relation
+from designer.structured.attribute_queries import recognised
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import count
 from solvers.programs.changes import Changes
@@ -35,6 +36,7 @@ from solvers.status import Status
 
 PAIRS = 40_000
 ELEMENTS = 512
+OTHERS = {"strategy_laplace": "ellipsoid or laplace", "strategy_gaussian": "diagonal_gaussian or gaussian"}
 UNIT_ELEMENTS = 1024  # where records appear or vanish: 16 s of processor; 2,048 take minutes and 1.5 GB
 
 
@@ -59,20 +61,33 @@ def design_strategy(
     return frozen_strategy(problem, universe, changes, found.point, bound)
 
 
-def universe_of(problem: Problem, most: int = ELEMENTS) -> tuple[Classes, Changes]:
+def universe_of(problem: Problem, most: int = ELEMENTS, family: str = "strategy_laplace") -> tuple[Classes, Changes]:
     """The elements that budgets let anybody tell apart, and their protected changes; `DesignFailed` where there is nothing to
     measure, or more than `most` elements."""
     if (elements := problem.relation.size) > most:
-        raise DesignFailed(f"strategy_laplace: {elements} elements, more than {most}; use ellipsoid or laplace.")
+        raise DesignFailed(f"{family}: {elements} elements, more than {most}; {_structure(problem)}use {OTHERS[family]}.")
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     universe = classes(problem)
     changes = universe.changes(PAIRS)
     if not np.abs(changes.along(universe.workload)).any():
-        raise DesignFailed(
-            "strategy_laplace: no protected change moves an answer, so there is nothing to measure; use laplace."
-        )
+        other = OTHERS[family].rpartition(" ")[2]
+        raise DesignFailed(f"{family}: no protected change moves an answer, so there is nothing to measure; use {other}.")
     return universe, changes
+
+
+def _structure(problem: Problem) -> str:
+    """The way on for queries that are known by a rule, which needs no search over all elements."""
+    known = None if problem.workload.is_sparse else recognised(problem.workload.dense())
+    if known is None:
+        return ""
+    size, noise = problem.relation.size, "laplace" if problem.notion == "pure" else "gaussian"
+    asked = f'("widths", {known.width})' if known.kind == "widths" else f'"{known.kind}"'
+    return (
+        f"the queries are those of one attribute by the rule {asked}: designer.structured.design_structured(StructuredWorkload."
+        f'of(Domain.of({{"value": {size}}}), [{{"value": {asked}}}]), Presence(epsilon), "{noise}") needs no such search, and '
+        "takes metrics as well; otherwise "
+    )
 
 
 def most_elements(relation: Relation) -> int:

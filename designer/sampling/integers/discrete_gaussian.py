@@ -24,6 +24,7 @@ LOW_BITS, KEEP_BITS = 35, 29
 BLOCKS_PER_SIGMA = 20  # log2; where sigma >= 2^20, blocks of 2^m integers keep it between 2^20 and 2^21 blocks
 LARGEST_VARIANCE = 4 ** (BLOCKS_PER_SIGMA + LOW_BITS)  # sigma = 2^55: beyond 2^63 lies a mass below exp(-2^14)
 BATCH = 2**14
+ORDINARY = 2**26  # numerators and denominators whose laws are tabled together: sigma < 2^13, 1 + eta of at most 2^26 parts
 WIDE = 2  # deviations beyond which sums over all integers are the integrals
 # A coordinate as the float route sees it: the numbers of its Plan.
 COLUMNS = [
@@ -68,9 +69,7 @@ class DiscreteGaussian:
                 raise InvalidProblem(f"variances[{k}]: {variance} is not in (0, 2^110]; use a coarser grid.")
             if centre and abs(centre) > 2**61:
                 raise InvalidProblem(f"centres[{k}]: {centre} is beyond 2^61; subtract an integer first.")
-        laws = list(zip(variances, centres, strict=True))
-        floats = [centred_floats(variance) if not centre else Plan.of(variance, centre).floats() for variance, centre in laws]
-        columns = np.array(floats, dtype=COLUMNS)
+        columns = _columns_of(variances, centres)
         columns.setflags(write=False)
         for name, value in (("variances", variances), ("centres", centres), ("_columns", columns)):
             object.__setattr__(self, name, value)
@@ -122,6 +121,33 @@ class DiscreteGaussian:
             polar = shared.setdefault(pair, (LazyUniform(radius[pair], 64, entropy), LazyUniform(angle[pair], 64, entropy)))
             z[i], kept[i] = self.plan(int(k[i])).decide(polar, int(i >= pairs), int(last[i]), entropy)
         return z + column["base"], kept
+
+
+def _columns_of(variances: Sequence[Fraction], centres: Sequence[Fraction]) -> NDArray[np.void]:
+    """The numbers of every law, (K,) of COLUMNS: of many at once where they are centred and of ordinary size."""
+    ordinary = [not c and v.numerator < ORDINARY and v.denominator < ORDINARY for v, c in zip(variances, centres, strict=True)]
+    columns = np.empty(len(variances), dtype=COLUMNS)
+    for k in np.flatnonzero(~np.array(ordinary)).tolist():
+        variance, centre = variances[k], centres[k]
+        columns[k] = Plan.of(variance, centre).floats() if centre else centred_floats(variance)
+    places = np.flatnonzero(ordinary)
+    columns[places] = _ordinary_floats([variances[k] for k in places.tolist()])
+    return columns
+
+
+def _ordinary_floats(variances: Sequence[Fraction]) -> NDArray[np.void]:
+    """`centred_floats` of variances p / q with p and q below ORDINARY, to the last bit: blocks are single integers, and every
+    quotient is one of two integers below 2^53, so that a division of floats rounds it correctly."""
+    logs = [_blocks(variance)[1] for variance in variances]
+    p = np.array([variance.numerator for variance in variances], dtype=np.float64)
+    q = np.array([variance.denominator for variance in variances], dtype=np.float64)
+    log_eta = np.array(logs, dtype=np.int64)
+    low, high = np.exp2(np.maximum(-log_eta, 0)), np.exp2(np.maximum(log_eta, 0))
+    columns = np.zeros(len(variances), dtype=COLUMNS)
+    columns["spread"] = np.sqrt(p * (low + high) / (q * low))
+    columns["offset"], columns["precision"] = 0.5, q / (2 * p)
+    columns["bound"] = np.ldexp(q / p, -3 - log_eta)
+    return columns
 
 
 def inflation_for(variance: Fraction, reach: Fraction) -> Fraction:

@@ -1,0 +1,149 @@
+"""Problems whose queries are Kronecker products over attributes: stated, and designed, without ever being written out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from designer.additive.interface import Mechanism
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.optimality import Optimality
+from designer.designing.choosing import ROOM, SECONDS
+from designer.designing.made import Design
+from designer.designing.problem import Problem
+from designer.errors import DesignFailed, InvalidProblem
+from designer.metrics import Hamming, Product, add_remove
+from designer.values.checks import shown
+
+if TYPE_CHECKING:  # they bring solvers, which nobody needs who states a problem of another kind
+    from designer.structured import StructuredMechanism, StructuredWorkload
+    from designer.structured.blocks import Protection
+
+FAMILY = "structured"
+SMALL_ENTRIES, SMALL_CELLS = 2**18, 512  # of workloads that "auto" writes out for every other family
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredProblem:
+    """A structured workload, whose weights are those of its terms, what must be hidden, and a notion of privacy; the loss is
+    the total of squared errors.
+
+    relation: `Presence(epsilon)` (a record appears or disappears), `metrics.hamming(domain, budgets)`, or
+    `metrics.product(domain, ...)`, a metric for each attribute. notion: "pure" or "gaussian".
+
+    >>> from designer import Domain, design
+    >>> from designer.marginals import Presence
+    >>> from designer.structured import StructuredWorkload
+    >>> people = Domain.of({"age": 64, "pay": 64, "rent": 64})
+    >>> sums = StructuredWorkload.of(people, [dict.fromkeys(people.attributes, "prefix")])
+    >>> design(StructuredProblem(sums, Presence(1.0), "gaussian")).problem.workload.count
+    262144
+    """
+
+    workload: StructuredWorkload
+    relation: Protection
+    notion: Literal["pure", "gaussian"] = "pure"
+    delta: ClassVar[None] = None  # of the notion "approximate", which there is none of
+
+    def __post_init__(self) -> None:
+        from designer.marginals import Presence
+        from designer.structured import StructuredWorkload
+
+        if not isinstance(self.workload, StructuredWorkload):
+            raise InvalidProblem(
+                f"problem.workload: {type(self.workload).__name__} is no StructuredWorkload; for a matrix use Problem."
+            )
+        if not isinstance(self.relation, (Presence, Hamming, Product)):
+            raise InvalidProblem(
+                f"problem.relation: {type(self.relation).__name__} is not known of structured workloads; give "
+                "`Presence(epsilon)`, `metrics.hamming(domain, budgets)` or `metrics.product(domain, ...)`."
+            )
+        if not isinstance(self.relation, Presence) and self.relation.domain != self.workload.domain:
+            raise InvalidProblem("problem.relation: speaks of another domain than the workload; build both from one Domain.")
+        if self.notion not in ("pure", "gaussian"):
+            raise InvalidProblem(
+                f"problem.notion: {shown(self.notion)} is not known of structured workloads; use 'pure' or 'gaussian'."
+            )
+
+    def written_out(self) -> Problem:
+        """The same with a matrix over the whole domain, for every family; `InvalidProblem` where that is too large."""
+        from designer.marginals import Presence
+
+        own = self.relation
+        weights = np.repeat(self.workload.weights, self.workload.counts)
+        return Problem(
+            self.workload.written_out(),
+            add_remove(self.workload.domain.size, own.epsilon) if isinstance(own, Presence) else own,
+            self.notion,
+            weights=None if (weights == 1).all() else weights,
+        )
+
+    @property
+    def is_small(self) -> bool:
+        """May the families for matrices be tried beside?"""
+        cells = self.workload.domain.size
+        return cells <= SMALL_CELLS and cells * self.workload.count <= SMALL_ENTRIES
+
+
+@dataclass(frozen=True)
+class StructuredDesign:
+    """A structured mechanism with what is known about it."""
+
+    problem: StructuredProblem
+    mechanism: StructuredMechanism
+    seconds: float
+
+    @property
+    def privacy(self) -> PrivacyCertificate:
+        """The certificate, computed from the frozen mechanism."""
+        return self.mechanism.privacy
+
+    @property
+    def optimality(self) -> Optimality | None:
+        """Value and bound over all linear mechanisms under presence; None for other relations."""
+        return self.mechanism.optimality
+
+    @property
+    def loss(self) -> float:
+        """The total of weighted variances of all answers."""
+        return self.mechanism.error()
+
+
+Dense = Callable[[Problem, str, float], Design[Mechanism]]
+
+
+def designed_structured(
+    problem: StructuredProblem, family: str, seconds: float | None, dense: Dense
+) -> StructuredDesign | Design[Mechanism]:
+    """The design of a structured problem: by the family "structured", by another one with the queries written out, or ("auto")
+    the best of both where the domain is small and the structured design is not proven to be within 0.1 % of
+    all linear Gaussian mechanisms.
+
+    dense: designs a problem that was written out, by a family within some seconds.
+    """
+    from designer.structured import design_structured
+
+    limit = SECONDS if seconds is None else seconds
+    if family not in ("auto", FAMILY):
+        return dense(problem.written_out(), family, limit)
+    start = time.perf_counter()
+    mechanism = design_structured(problem.workload, problem.relation, "laplace" if problem.notion == "pure" else "gaussian")
+    tried = {FAMILY: f"loss {mechanism.error():.6g} in {time.perf_counter() - start:.2f} s"}
+    # The bound for pure noise is that of Laplace noise alone, which others may undercut.
+    room = problem.notion == "pure" or mechanism.optimality is None or mechanism.optimality.gap > ROOM
+    if family == "auto" and room and problem.is_small:
+        try:
+            other = dense(problem.written_out(), "auto", limit)
+        except DesignFailed as failure:
+            tried["auto"] = f"no mechanism: {failure}"
+        else:
+            tried |= other.mechanism.provenance.get("tried", {})
+            if other.loss < mechanism.error():
+                provenance = {**other.mechanism.provenance, "tried": tried}
+                return Design(other.problem, other.mechanism.annotated(provenance), time.perf_counter() - start)
+    spent = time.perf_counter() - start
+    return StructuredDesign(problem, mechanism.annotated({**mechanism.provenance, "tried": tried}), spent)

@@ -1,0 +1,298 @@
+"""Releases as files that others can check: one closed, versioned JSON format for every kind of release.
+
+A file says which spec made it (its fingerprint), when, what one row was, the answers with their standard errors, what was
+published exactly, the guarantee, the entry of a ledger where one was kept, and a seal. `verify_release` rebuilds the release
+from the whole numbers in the file and from the spec, and compares every key. The schema is published in
+docs/release.schema.json, as `designer.files.schema` writes it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from designer.certified.guarantee import Guarantee
+from designer.certified.release_form import PUBLISHED, RELEASE_FORMAT, RESTORE, ReleaseForm, ReleaseKeys
+from designer.certified.specified import FORMAT_VERSION, Released, Specified, seal
+from designer.engines.row_unit import RowUnit
+from designer.errors import InvalidProblem, InvalidSpec
+from designer.files.spec import FORMATS, load, proven_statement, reading
+from designer.values.checks import shown
+from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, readable_text, require_keys
+from designer.values.output import write_whole
+from designer.values.printing import printed
+from designer.values.schema import (
+    COUNT,
+    HASH,
+    Named,
+    Schema,
+    either,
+    exactly,
+    keys,
+    list_of,
+    noted,
+    one_of,
+    or_null,
+    record,
+    text,
+)
+from designer.values.times import UTC_TIME, is_utc_text, utc_text
+
+RELEASE_VERSION = 1
+# How releases of each format of specs are written: the module and the class.
+FORMS = {
+    "dp-designer/mechanism": ("designer.additive.release_form", "GridForm"),
+    "dp-designer/lattice-mechanism": ("designer.lattice.release_form", "LatticeForm"),
+    "dp-designer/row-mechanism": ("designer.lattice.release_form", "LatticeForm"),
+    "dp-designer/staircase-mechanism": ("designer.staircase.release_form", "StaircaseForm"),
+    "dp-designer/structured-mechanism": ("designer.structured.release_form", "StructuredForm"),
+    "dp-designer/marginals": ("designer.marginals.release_form", "MarginalForm"),
+    "dp-designer/odds-ratio-test": ("designer.odds_ratio.release_form", "OddsRatioForm"),
+    "dp-designer/mwem": ("designer.synthetic.release_form", "MultiplicativeForm"),
+    "dp-designer/table-plan": ("designer.tables.release_form", "TableForm"),
+    "dp-designer/small-db": ("designer.synthetic.release_form", "SmallDatabaseForm"),
+    "dp-designer/selection": ("designer.selection.release_form", "ChoiceForm"),
+}
+SPEC = Named("spec", record({"format": one_of(*FORMATS), "version": exactly(FORMAT_VERSION)}))
+ENTRY = Named(
+    "ledger_entry",
+    record(
+        {"id": text("^[0-9a-f]{32}$"), "dataset": text(), "reservation": COUNT, "entry": COUNT, "head": HASH},
+        note="Where a ledger recorded this: its identifier, the data set, the numbers of two entries, the hash of the second.",
+    ),
+)
+REQUIRED: ReleaseKeys = {
+    "format": exactly(RELEASE_FORMAT),
+    "version": exactly(RELEASE_VERSION),
+    "spec": SPEC,
+    "fingerprint": noted("SHA-256 of the `mechanism` of the spec that made this.", either(HASH)),
+    "time": noted("UTC.", text(f"^{UTC_TIME}$")),
+    "rows": noted("What one row was, of a release from a table that an engine read; null elsewhere.", or_null(RowUnit.schema)),
+    "published": noted("What no noise enters, as far as this file tells it.", either(PUBLISHED)),
+    "guarantee": Guarantee.schema,
+    "ledger": or_null(ENTRY),
+    "seal": noted("SHA-256 of the whole object without `seal`.", either(HASH)),
+}
+OPTIONAL: ReleaseKeys = {
+    "vacuous": noted("Why nothing is hidden.", text()),
+    "exact": noted("The names of the answers that no noise reaches.", list_of(text())),
+}
+SAME = 1e-9  # of two floats that different machines compute from the same whole numbers, relative
+OUTSIDE = (
+    "Whether the data were true and complete, and whether the noise was drawn as the spec says: no file shows that.",
+    "Whether the time is right: who holds the ledger, or a signature, vouches for it.",
+)
+
+
+@dataclass(frozen=True)
+class ReleaseVerdict:
+    """What was checked of a release file, in sentences, and what cannot be seen from outside."""
+
+    fingerprint: str
+    time: str
+    checked: tuple[str, ...]
+    unchecked: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    def to_text(self) -> str:
+        """A line for each sentence."""
+        lines = [*(f"Checked:     {line}" for line in self.checked), *(f"Not checked: {line}" for line in self.unchecked)]
+        return "\n".join([*lines, f"Fingerprint {self.fingerprint}, released {self.time}"])
+
+
+@cache
+def form_of(format: str) -> ReleaseForm[Any, Any]:
+    """How releases of a format of specs are written, imported when it is needed."""
+    module, name = FORMS[format]
+    form: ReleaseForm[Any, Any] = getattr(import_module(module), name)()
+    return form
+
+
+def release_schema(format: str) -> Schema:
+    """The schema of release files of one format of specs."""
+    own = {**REQUIRED, **form_of(format).schema}
+    return record({**own, "spec": record({"format": exactly(format), "version": exactly(FORMAT_VERSION)})}, OPTIONAL)
+
+
+def release_document(
+    mechanism: Specified, released: Released, *, ledger: Mapping[str, Any] | None = None, time: datetime | None = None
+) -> dict[str, Any]:
+    """A release as the plain data of its file, sealed.
+
+    mechanism: what made it. ledger: number and hash of its entry and the head of the ledger, as the ledger gives them; None
+    where none is kept. time: of the release, aware of its zone; now unless given.
+    Raises `InvalidProblem` where the release is of another mechanism.
+    """
+    if released.fingerprint != mechanism.fingerprint:
+        raise InvalidProblem("released: was not made by this mechanism; give the mechanism whose `release` made it.")
+    row = getattr(released, "row", None)
+    body = {
+        "format": RELEASE_FORMAT,
+        "version": RELEASE_VERSION,
+        "spec": {"format": mechanism.format, "version": FORMAT_VERSION},
+        "fingerprint": mechanism.fingerprint,
+        "time": utc_text(time),
+        "rows": None if row is None else row.to_dict(),
+        **_content(mechanism, released),
+        "guarantee": released.guarantee.to_dict(),
+        "ledger": None if ledger is None else dict(ledger),
+    }
+    document: dict[str, Any] = plain(body)
+    return sealed(document)
+
+
+def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document with the seal of its contents, in the place of any that it has; for what was put into it afterwards."""
+    return {**document, "seal": seal(document)}
+
+
+def save_release(
+    mechanism: Specified,
+    released: Released,
+    path: str | Path,
+    *,
+    ledger: Mapping[str, Any] | None = None,
+    time: datetime | None = None,
+    replace: bool = True,
+) -> Path:
+    """Write a release as a file that others can check; see `release_document`."""
+    document = release_document(mechanism, released, ledger=ledger, time=time)
+    return write_whole(Path(path), readable_text(document), replace=replace)
+
+
+def verify_release(
+    spec: Specified | str | Path, release: str | Path | Mapping[str, Any], *, allow_vacuous: bool = False
+) -> ReleaseVerdict:
+    """Check a release against its spec, which is certified anew: everything that can be seen without the data.
+
+    spec: a mechanism, or the path of its file. release: the path of the file, or its plain data.
+    allow_vacuous: accept a spec that hides nothing, and says so. Raises `InvalidSpec` where the file was altered, is of
+    another spec, or holds what the mechanism cannot have released.
+    """
+    mechanism = spec if isinstance(spec, Specified) else load(spec, allow_vacuous=allow_vacuous)
+    given = read_json(Path(release), SIZE_LIMIT) if isinstance(release, (str, Path)) else dict(release)
+    _require_frame(given)
+    if (given["fingerprint"], given["spec"]["format"]) != (mechanism.fingerprint, mechanism.format):
+        raise InvalidSpec(
+            f"fingerprint: the release was made by {shown(given['fingerprint'])}, and this spec is {mechanism.fingerprint!r}; "
+            "give the spec that it was made by."
+        )
+    form = form_of(mechanism.format)
+    _require_keys(given, form)
+    rebuilt = reading("release", lambda: form.rebuilt(mechanism, given))
+    _compare(given, _proven(mechanism, given, rebuilt))
+    return ReleaseVerdict(
+        mechanism.fingerprint, given["time"], _checked(mechanism, given), (*form.unchecked(mechanism), *OUTSIDE)
+    )
+
+
+def _content(mechanism: Specified, released: Any) -> dict[str, Any]:
+    """What depends on the format of the spec, and what readers must not miss."""
+    form = form_of(mechanism.format)
+    cautions = {key: value for key in OPTIONAL if (value := getattr(mechanism, key))}
+    return {**form.content(mechanism, released), "published": form.published(mechanism, released), **cautions}
+
+
+def _require_frame(given: Mapping[str, Any]) -> None:
+    """What every release file has, before the spec is looked at: the format, the version, the seal."""
+    if given.get("format") != RELEASE_FORMAT or type(given.get("version")) is not int or given["version"] != RELEASE_VERSION:
+        raise InvalidSpec(
+            f"release: format {shown(given.get('format'))} version {shown(given.get('version'))}; this program reads "
+            f"{RELEASE_FORMAT!r} version {RELEASE_VERSION}."
+        )
+    if missing := sorted(set(REQUIRED) - set(given)):
+        raise InvalidSpec(f"release: has no {missing[0]!r}; {RESTORE}")
+    if given["seal"] != seal(given):
+        raise InvalidSpec(f"seal: does not match the contents; the file was altered or damaged: {RESTORE}")
+    require_keys(given["spec"], keys(SPEC), "spec")
+    version = given["spec"]["version"]
+    if given["spec"]["format"] not in list(FORMS) or type(version) is not int or version != FORMAT_VERSION:
+        raise InvalidSpec(f"spec: {shown(given['spec'])} is no format and version of a spec that this program reads.")
+    if not is_utc_text(given["time"]):
+        raise InvalidSpec(f"time: {shown(given['time'])} is no time in UTC such as 2026-01-31T12:00:00Z; {RESTORE}")
+    _require_entry(given["ledger"])
+
+
+def _require_entry(entry: Any) -> None:
+    if entry is None:
+        return
+    require_keys(entry, keys(ENTRY), "ledger")
+    numbers = [entry[key] for key in ("reservation", "entry")]
+    patterns = {"id": "[0-9a-f]{32}", "head": "[0-9a-f]{64}", "dataset": "(?s).*"}
+    named = all(isinstance(entry[key], str) and re.fullmatch(pattern, entry[key]) for key, pattern in patterns.items())
+    if not named or not all(type(number) is int and number >= 1 for number in numbers):
+        raise InvalidSpec(f"ledger: {shown(entry)} is not what a ledger says of a release that it recorded; {RESTORE}")
+
+
+def _require_keys(given: Mapping[str, Any], form: ReleaseForm[Any, Any]) -> None:
+    needed = {*REQUIRED, *form.schema}
+    if not needed <= set(given) <= needed | set(OPTIONAL):
+        raise InvalidSpec(f"release: has the keys {shown(sorted(given))}; exactly {sorted(needed)} are needed; {RESTORE}")
+
+
+def _proven(mechanism: Specified, given: Mapping[str, Any], rebuilt: Any) -> dict[str, Any]:
+    """What the file has to say about what cannot be chosen freely."""
+    row = None if given["rows"] is None else reading("rows", lambda: RowUnit.from_dict(given["rows"]))
+    guarantee = mechanism.guarantee if row is None else reading("rows", lambda: _guarantee_for(mechanism, row))
+    stated = plain(Guarantee.from_dict(guarantee.to_dict()).to_dict())
+    free = {key: given[key] for key in ("format", "version", "spec", "fingerprint", "time", "rows", "ledger", "seal")}
+    return {**free, **plain(_content(mechanism, rebuilt)), "guarantee": stated}
+
+
+def _guarantee_for(mechanism: Any, row: RowUnit) -> Guarantee:
+    guarantee: Guarantee = mechanism.guarantee_for(row)
+    return guarantee
+
+
+def _compare(given: Mapping[str, Any], proven: Mapping[str, Any]) -> None:
+    """Every key of the file against what follows from its whole numbers; the first that differs is named."""
+    claimed = dict(given)
+    if isinstance(claimed["guarantee"], dict):
+        claimed["guarantee"] = proven_statement(claimed["guarantee"], proven["guarantee"])
+    place = _difference(claimed, dict(proven), "")
+    if place is not None:
+        raise InvalidSpec(f"{place or 'release'}: is not what follows from the spec and the released numbers; {RESTORE}")
+
+
+def _difference(one: Any, other: Any, place: str) -> str | None:
+    """Where two plain values differ by more than the last digits of floats; None where they do not."""
+    if type(one) is not type(other):
+        return place
+    if isinstance(one, dict):
+        if set(one) != set(other):
+            return place
+        pairs = ((f"{place}.{printed(key)}" if place else key, one[key], other[key]) for key in one)
+    elif isinstance(one, list):
+        if len(one) != len(other):
+            return place
+        if canonical(one) == canonical(other):
+            return None
+        pairs = ((f"{place}[{k}]", a, b) for k, (a, b) in enumerate(zip(one, other, strict=True)))
+    else:
+        same = math.isclose(one, other, rel_tol=SAME, abs_tol=0.0) if isinstance(one, float) else one == other
+        return None if same else place
+    return next((found for where, a, b in pairs if (found := _difference(a, b, where)) is not None), None)
+
+
+def _checked(mechanism: Specified, given: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a file that passed has been checked for."""
+    entry = given["ledger"]
+    recorded = (
+        () if entry is None else (f"It names entry {entry['entry']} of a ledger; verify the ledger to see that it is there.",)
+    )
+    return (
+        "The seal fits, and the spec that made it, which was certified anew, has its fingerprint.",
+        "The guarantee is the one that the spec proves.",
+        *form_of(mechanism.format).checked,
+        *recorded,
+    )

@@ -1,0 +1,211 @@
+"""The commands about ledgers, and releases that are recorded: exit codes, what is printed, and nothing of the data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from designer.cli import main
+from designer.ledger import Ledger
+from designer.ledger.chain import output_hash
+from designer.tables import Count, Groups, TablePlan
+from tests.oracles.ledgers import PUBLIC, pure
+
+CANARY = "982451653"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    pure().save("spec.json")
+    Path("counts.csv").write_text(f"count\n{CANARY}\n1\n0\n")
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, standard output, standard error of one command."""
+    capsys.readouterr()
+    code = main(arguments)
+    return code, *capsys.readouterr()
+
+
+def created(capsys: pytest.CaptureFixture[str], *more: str) -> None:
+    total = more or ("--epsilon", "0.5", "--publishes", PUBLIC)
+    assert run(capsys, "ledger", "create", "l", "--dataset", "people", *total)[0] == 0
+
+
+RELEASE = ("release", "spec.json", "--histogram", "counts.csv", "--ledger", "l", "--dataset", "people")
+
+
+def test_a_year_of_one_data_set(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    created(capsys)
+    code, out, _ = run(capsys, "ledger", "plan", "spec.json", "--ledger", "l", "--dataset", "people")
+    assert code == 0 and "costs:      epsilon 0.25 (pure)" in out and "then left:  epsilon 0.25 (pure)" in out
+    code, out, _ = run(capsys, *RELEASE, "--who", "Ada", "-o", "first.json")
+    assert code == 0 and "entry 4 of ledger" in out and CANARY not in out
+    first = json.loads(Path("first.json").read_text())
+    entries = Ledger("l").entries()
+    assert entries[-1].content["output"] == output_hash(first) and entries[-1].content["who"] == "Ada"
+    assert first["ledger"]["head"] == entries[-1].hash and first["ledger"]["head"] in out
+    code, out, _ = run(capsys, *RELEASE, "--json")
+    second = json.loads(out)
+    assert code == 0 and Ledger("l").entries()[-1].content["output"] == output_hash(second)
+    code, out, err = run(capsys, *RELEASE)
+    assert (code, out) == (6, "") and "total of epsilon 0.5; with this release epsilon 0.75" in err and len(err) < 2000
+    assert len(Ledger("l").entries()) == 6
+    assert run(capsys, "ledger", "raise", "l", "--dataset", "people", "--epsilon", "1", "--reason", "more to say")[0] == 0
+    assert run(capsys, *RELEASE)[0] == 0
+    code, out, _ = run(capsys, "ledger", "check", "l", "--release", "first.json", "--head", second["ledger"]["head"])
+    assert code == 0 and "holds" in out and "first.json: recorded as entry 4" in out
+    code, out, _ = run(capsys, "verify", "l", "--json")
+    assert code == 0 and json.loads(out)["released"] == 3 and json.loads(out)["head"] == Ledger("l").head
+    code, out, _ = run(capsys, "ledger", "show", "l", "--entries")
+    assert code == 0 and "3 released" in out and "because: more to say" in out and "left:       epsilon 0.25 (pure)" in out
+    shown = json.loads(run(capsys, "ledger", "show", "l", "--json")[1])
+    assert shown["datasets"][0]["left"]["pure"] == "1/4" and len(shown["entries"]) == 9
+
+
+def test_entries_and_releases_are_signed_and_verified(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("ada", "eve"):
+        assert run(capsys, "keys", "new", name)[0] == 0
+    created(capsys, "--epsilon", "1", "--publishes", PUBLIC, "--sign", "ada")
+    assert run(capsys, *RELEASE, "-o", "first.json", "--sign", "ada")[0] == 0
+    assert run(capsys, "verify", "spec.json", "first.json", "--signer", "ada.pub")[0] == 0
+    assert run(capsys, "verify", "l", "first.json", "--signer", "ada.pub")[0] == 0
+    code, out, _ = run(capsys, "ledger", "check", "l", "--release", "first.json", "--signer", "ada.pub", "--json")
+    assert code == 0 and list(json.loads(out)["signed"].values()) == [4]
+    code, _, err = run(capsys, "ledger", "check", "l", "--signer", "eve.pub")
+    assert code == 7 and "signature of entry 1 does not hold" in err
+    raised = ("ledger", "raise", "l", "--dataset", "people", "--epsilon", "2", "--reason", "more")
+    assert run(capsys, *raised, "--sign", "eve")[0] == 0
+    assert run(capsys, "ledger", "check", "l", "--signer", "ada.pub", "--signer", "eve.pub")[0] == 0
+    assert run(capsys, *raised)[0] == 0 and run(capsys, "ledger", "check", "l")[0] == 0
+    code, _, err = run(capsys, "verify", "l", "--signer", "ada.pub", "--signer", "eve.pub")
+    assert code == 7 and "entry 6 is not signed" in err
+
+
+def test_plans_and_totals_in_each_notion(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, total in {"a": ["--rho", "0.5"], "b": ["--epsilon", "1", "--delta", "1e-6"]}.items():
+        assert run(capsys, "ledger", "create", "l", "--dataset", name, *total, "--allow-unprotected")[0] == 0
+        plan = json.loads(run(capsys, "ledger", "plan", "spec.json", "--ledger", "l", "--dataset", name, "--json")[1])
+        assert plan["refusal"] is None and plan["cost"]["epsilon"] == "1/4" and plan["left_after"]["gaussian"] is not None
+    assert plan["cost"]["delta"] == 0 and 0.2499 < plan["cost"]["epsilon_at_delta"] <= 0.25
+    assert Ledger("l").datasets == ["a", "b"]
+
+
+def test_a_refused_plan_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    created(capsys, "--epsilon", "0.1")
+    code, out, _ = run(capsys, "ledger", "plan", "spec.json", "--ledger", "l", "--dataset", "people")
+    assert code == 0 and "Would be refused." in out and f"--publishes '{PUBLIC}'" in out
+    assert run(capsys, *RELEASE)[0] == 6
+
+
+def test_data_are_looked_at_only_after_the_total(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file that no release could read makes no difference where the total refuses; where it does not, it costs."""
+    created(capsys, "--epsilon", "0.3", "--publishes", PUBLIC)
+    Path("counts.csv").write_text(f"count\n{CANARY}x\n1\n0\n")
+    code, _, err = run(capsys, *RELEASE)
+    assert code == 2 and CANARY not in err and [e.kind for e in Ledger("l").entries()][2:] == ["reserved", "abandoned"]
+    code, _, err = run(capsys, *RELEASE)
+    assert code == 6 and len(Ledger("l").entries()) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--dataset", "people"], "--dataset, --who: belong to a ledger"),
+        (["--who", "Ada"], "--dataset, --who: belong to a ledger"),
+        (["--ledger", "l"], "--dataset: is missing"),
+        (["--ledger", "none", "--dataset", "people"], "cannot be opened"),
+        (["--ledger", "l", "--dataset", "firms"], "has no 'firms'"),
+        (["--ledger", "l", "--dataset", "people", "--who", ""], "who:"),
+        (["--ledger", "l", "--dataset", "people", "-o", "l", "--force"], "is an input"),
+        (["--ledger", "l", "--dataset", "people", "-o", "spec.json", "--force"], "is an input"),
+        (["--ledger", "l", "--dataset", "people", "-o", "none/x.json"], "not a folder"),
+    ],
+)
+def test_nothing_is_reserved_for_what_cannot_be_released(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    created(capsys)
+    code, out, err = run(capsys, "release", "spec.json", "--histogram", "counts.csv", *arguments)
+    assert (code, out) == (2, "") and words in err and len(Ledger("l").entries()) == 2 and not Path("none").exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ["--histogram", "none.csv"],
+        ["--histogram", "spec.json"],
+        ["--histogram", "counts.csv", "--column", "kount"],
+        ["--histogram", "counts.csv", "--entity", "x", "--rows-per-entity", "2"],
+        ["--table", "none.csv"],
+        ["--table", "none/*.parquet"],
+        ["--table", "spec.json"],
+        [],
+    ],
+)
+def test_nothing_is_reserved_without_data(folder: Path, capsys: pytest.CaptureFixture[str], data: list[str]) -> None:
+    created(capsys)
+    assert run(capsys, "release", "spec.json", *data, "--ledger", "l", "--dataset", "people")[0] == 2
+    assert len(Ledger("l").entries()) == 2
+
+
+def test_a_file_with_another_content_is_refused_where_the_content_was_stated(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    created(capsys, "--epsilon", "1", "--publishes", PUBLIC, "--content", "counts.csv")
+    assert run(capsys, *RELEASE)[0] == 0
+    Path("counts.csv").write_text(f"count\n{CANARY}\n1\n1\n")
+    code, _, err = run(capsys, *RELEASE)
+    assert code == 2 and "another content" in err and CANARY not in err and len(Ledger("l").entries()) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "needs epsilon"),
+        (["--epsilon", "1", "--rho", "1"], "one of them"),
+        (["--rho", "1", "--delta", "1e-6"], "goes with epsilon"),
+        (["--epsilon", "-1"], "total.epsilon"),
+        (["--epsilon", "1e9999"], "total.epsilon"),
+        (["--epsilon", "nan"], "total.epsilon"),
+        (["--epsilon", "1", "--delta", "1"], "not below 1"),
+        (["--epsilon", "1", "--content", "none"], "content"),
+    ],
+)
+def test_a_total_that_is_none_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    code, _, err = run(capsys, "ledger", "create", "l", "--dataset", "people", *arguments)
+    assert code == 2 and words in err
+
+
+def test_a_damaged_ledger_has_an_exit_code_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    created(capsys)
+    content = Path("l").read_bytes()
+    Path("l").write_bytes(content.replace(b"people", b"peeple"))
+    commands: list[Any] = [("ledger", name, "l") for name in ("check", "show")]
+    commands += [RELEASE, ("verify", "l"), ("ledger", "plan", "spec.json", "--ledger", "l", "--dataset", "people")]
+    for command in commands:
+        code, out, err = run(capsys, *command)
+        assert (code, out) == (7, "") and "entry 2 was altered" in err
+    for command in (("ledger", "check", "counts.csv"), ("ledger", "show", "spec.json")):
+        assert run(capsys, *command)[0] == 7
+
+
+def test_tables_are_recorded_as_well(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = TablePlan((Count("n", Groups(["state"], [["DE"], ["MD"]]), variance=2),))
+    plan.save("plan.json")
+    Path("table.csv").write_text("state,person\nDE,1\nDE,1\nMD,2\n")
+    allowed = [part for line in plan.guarantee.unprotected for part in ("--publishes", line)]
+    created(capsys, "--rho", "5", *allowed)
+    given = ["release", "plan.json", "--table", "table.csv", "--ledger", "l", "--dataset", "people", "--json"]
+    code, out, err = run(capsys, *given, "--entity", "person", "--rows-per-entity", "2")
+    assert (code, err) == (0, "") and json.loads(out)["ledger"]["entry"] == 4
+    assert Ledger("l").dataset("people").balance().spent.rho == 1  # two rows, four times 1 / (2 * 2)
+    code, _, err = run(capsys, *given)
+    assert code == 2 and "entities of column 'person'" in err and len(Ledger("l").entries()) == 4

@@ -1,0 +1,62 @@
+"""The page for auditors: what it lists is what runs, and what needs no trust does not run."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.house.trusted_base import END, HARMLESS, ROOT, STAGES, START, code_lines, filled, lines_that_ran, of_specimens
+
+PAGE = ROOT / "docs" / "auditing.md"
+ROW = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| (\d+) \| (.+) \|$", re.MULTILINE)
+UNTRUSTED = ("designer/designing/", "designer/convex/", "designer/programs/", "solvers/programs/", "solvers/ellipsoids/")
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return of_specimens(tmp_path_factory.mktemp("specs"))
+
+
+@pytest.mark.slow
+def test_the_page_lists_what_runs(tables: str) -> None:
+    """File by file; lines may differ by a little where another machine decides another draw in balls."""
+    now, told = ROW.findall(tables), ROW.findall(PAGE.read_text())
+    assert [(file, of, does) for file, _, of, does in now] == [(file, of, does) for file, _, of, does in told]
+    for (file, ran, _, _), (_, stated, _, _) in zip(now, told, strict=True):
+        assert abs(int(ran) - int(stated)) <= max(10, int(stated) / 5), file
+
+
+@pytest.mark.slow
+def test_no_solver_runs_beside_those_that_are_named(tables: str) -> None:
+    listed = [file for file, *_ in ROW.findall(tables)]
+    assert len(listed) > 100 and not [file for file in listed if file.startswith(UNTRUSTED)]
+    assert {file.split("/")[1] for file in listed if file.startswith("solvers/")} == {"exact", "lattices", "polytopes"}
+    named = set(re.findall(r"`([\w/.]+\.py)`", tables[tables.rindex("Not counted") :]))
+    assert {file for file in named if file.startswith("solvers/")} <= set(HARMLESS)
+
+
+def test_every_stage_names_folders_that_are_there_and_pages_that_prove_it() -> None:
+    for _, duty, folders, pages in STAGES:
+        assert duty.endswith(".") and all((ROOT / folder).is_dir() for folder in folders)
+        for page in re.findall(r"\]\(([^)]+)\)", pages):
+            assert (PAGE.parent / page).is_file()
+
+
+def test_lines_of_code_are_counted_without_what_no_machine_reads() -> None:
+    source = (ROOT / "designer/version.py").read_text()
+    assert len(code_lines("designer/version.py")) == sum(line.startswith("VERSION") for line in source.splitlines()) == 1
+    assert lines_that_ran("designer/errors.py", [1]) == 0
+    whole = (ROOT / "solvers/exact/bits.py").read_text().splitlines()
+    first = next(number for number, line in enumerate(whole, 1) if line.startswith("def precision"))
+    assert lines_that_ran("solvers/exact/bits.py", [first]) == 3
+
+
+def test_tables_go_between_the_marks() -> None:
+    page = f"before\n{START}\nold\n{END}\nafter\n"
+    assert filled(filled(page, "new"), "newer") == f"before\n{START}\n\nnewer\n{END}\nafter\n"
+
+
+def test_the_page_speaks_of_commands_that_are_there() -> None:
+    for module in re.findall(r"python -m ([\w.]+)", PAGE.read_text()):
+        assert any((ROOT / (module.replace(".", "/") + end)).exists() for end in (".py", "/__main__.py"))

@@ -1,0 +1,330 @@
+"""The trusted base, traced: which functions run when specs are loaded, verified and released, and their costs added up,
+counted in lines.
+
+`python -m tests.house.trusted_base SPEC ...` prints the table for these specs; `--page FILE` writes that of all specimens, one
+of every format and kind, into docs/auditing.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import os
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import fill
+from types import CodeType, FrameType
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+WIDTH = 124
+START, END = "<!-- traced: start -->", "<!-- traced: end -->"
+# What runs and can break no promise, with the reason.
+HARMLESS = {
+    "designer/errors.py": "texts of refusals",
+    "designer/progress.py": "progress bars",
+    "designer/certified/optimality.py": "a note that is not verified",
+    "solvers/deadline.py": "how long a search may take",
+    "solvers/status.py": "names of outcomes",
+    "solvers/programs/absolute_moments.py": "expected sizes of noise, which decide nothing",
+    "solvers/programs/multiplicative_weights.py": "what MWEM makes of noisy measurements",
+}
+RELEASING = (
+    *(
+        "additive",
+        "lattice",
+        "staircase",
+        "structured",
+        "marginals",
+        "odds_ratio",
+        "selection",
+        "synthetic",
+        "tables",
+        "engines",
+    ),
+)
+# The order to read in: what must be true there, the folders, and the pages that prove it.
+STAGES = (
+    (
+        "What a file may say",
+        "A file names nothing but entries of closed lists, is compared with what its object proves, and runs nothing.",
+        ("designer/files/", "designer/values/"),
+        "[closed lists](decisions/closed_lists.md)",
+    ),
+    (
+        "What must be hidden",
+        "Every protected pair is listed, or implied by some that are; no budget, exact or float, is above the stated one.",
+        ("designer/question/", "designer/metrics/", "designer/invariants/", "designer/relations/", "designer/records/"),
+        "[foundations](theory/foundations.md) 1 and 4, [metrics](theory/metrics.md), [invariants](theory/invariants.md), "
+        "[records](theory/records.md)",
+    ),
+    (
+        "The certificate",
+        "The worst ratio is at least that of every pair; exact numbers decide, and every rounding is away from 1.",
+        ("designer/certified/", "designer/promises/"),
+        "[foundations](theory/foundations.md) 2, [very many pairs](theory/million.md), [one delta](theory/approximate.md), "
+        "[tradeoffs](theory/tradeoff.md)",
+    ),
+    (
+        "What is released",
+        "Exact integers meet noise of the law that was certified, and only the sum of the two goes on.",
+        tuple(f"designer/{room}/" for room in RELEASING),
+        "[foundations](theory/foundations.md) 3, [lattice](theory/lattice.md), [staircase](theory/staircase.md), "
+        "[structured](theory/structured.md), [marginals](theory/marginals.md), [selection](theory/selection.md), "
+        "[synthetic](theory/synthetic.md), [tables](theory/tables.md)",
+    ),
+    (
+        "The samplers",
+        "The law of a draw is the stated one, exactly; words of entropy are used once, and floats decide nothing in doubt.",
+        ("designer/sampling/",),
+        "[sampling](theory/sampling.md), [lattice](theory/lattice.md) 2 to 6",
+    ),
+    (
+        "What several releases cost",
+        "No number is below what all of them together spend on a change that all of them protect.",
+        ("designer/composition/",),
+        "[composition](theory/composition.md), [tradeoffs](theory/tradeoff.md)",
+    ),
+    (
+        "The mathematics beneath",
+        "Exact numbers and balls, bounds on groups of pairs, hulls that are proven after they were proposed, integer kernels.",
+        ("solvers/exact/", "solvers/pairs/", "solvers/polytopes/", "solvers/lattices/"),
+        "[hull](theory/hull.md), [lattice](theory/lattice.md) 0 and 1, [very many pairs](theory/million.md) 1",
+    ),
+)
+
+
+def released(loaded: Any) -> None:
+    """A release of invented data that fit what is public: margins, numbers of records, tables that agree."""
+    from designer import InvalidProblem
+
+    if loaded.format == "dp-designer/odds-ratio-test":
+        loaded.release([[3, 3], [2, 2]])
+    elif hasattr(loaded, "universe"):
+        rest = [0] * (len(loaded.universe.elements) - 1)
+        for first in ([6, *rest], [3, *rest], [0, *rest]):
+            try:
+                loaded.release(first)
+                return
+            except InvalidProblem:
+                continue
+    else:
+        _of_records(loaded)
+
+
+def _of_records(loaded: Any) -> None:
+    if loaded.format == "dp-designer/table-plan":
+        import ibis
+
+        rows = [(str(k), "DE" if k % 2 else "RI", k % 4, "111", 10 * k, k / 4) for k in range(40)]
+        columns = zip(("id", "state", "county", "naics", "emp", "pay"), zip(*rows, strict=True), strict=True)
+        loaded.release(ibis.memtable({name: list(values) for name, values in columns}))
+        return
+    domain = loaded.workload.domain
+    loaded.release({name: [values[0], values[-1]] for name, values in zip(domain.attributes, domain.values, strict=True)})
+
+
+def runs(paths: Sequence[str]) -> dict[str, dict[str, list[int]]]:
+    """For each spec the first lines, file by file, of all functions of the packages that run when it is loaded, verified
+    and released, and when two such releases are added up.
+
+    Everything is done twice, and the second time is traced, with what the first kept forgotten: what an import runs is no
+    part of it. Entropy is seeded, so that the same is found every time.
+    """
+    _seed_entropy()
+    for path in paths:
+        _load_verify_release(path)
+    return {path: _traced(path) for path in paths}
+
+
+def _load_verify_release(path: str) -> None:
+    from designer import load
+
+    loaded = load(path, allow_vacuous=True)
+    assert loaded.verify().holds
+    released(loaded)
+    _add_up(loaded)
+
+
+def _add_up(loaded: Any) -> None:
+    """What two such releases cost together, where that has an answer."""
+    from designer import InvalidProblem
+    from designer.composition.expense import expense_of, spent
+
+    try:
+        spent([expense_of(loaded)] * 2).epsilon_at("1e-6")
+    except InvalidProblem:
+        return
+
+
+def _traced(path: str) -> dict[str, list[int]]:
+    for module in [module for name, module in sys.modules.items() if name.split(".")[0] in ("designer", "solvers")]:
+        for kept in list(vars(module).values()):
+            if callable(getattr(kept, "cache_clear", None)):
+                kept.cache_clear()
+    seen: set[CodeType] = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            seen.add(frame.f_code)
+
+    sys.setprofile(note)
+    try:
+        _load_verify_release(path)
+    finally:
+        sys.setprofile(None)
+    found: dict[str, list[int]] = {}
+    for code in seen:
+        file = Path(code.co_filename)
+        if ROOT in file.parents and file.relative_to(ROOT).parts[0] in ("designer", "solvers"):
+            found.setdefault(file.relative_to(ROOT).as_posix(), []).append(code.co_firstlineno)
+    return found
+
+
+def _seed_entropy() -> None:
+    """Words of a seed where a release takes those of the operating system: here alone, on invented data."""
+    from numpy.random import Philox
+
+    from designer.sampling.entropy import SystemEntropy
+
+    own, stream = SystemEntropy.random_words, Philox(0)
+
+    def words(self: SystemEntropy, count: int) -> Any:
+        own(self, count)
+        return stream.random_raw(count)
+
+    SystemEntropy.random_words = words  # type: ignore[method-assign]
+
+
+def traced(paths: Sequence[str]) -> dict[str, dict[str, list[int]]]:
+    """`runs` in a fresh interpreter."""
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tests.house.trusted_base", "--trace", *paths]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, dict[str, list[int]]] = json.loads(done.stdout)
+    return found
+
+
+@cache
+def code_lines(file: str) -> frozenset[int]:
+    """The lines of a file that hold code: no comments, no empty lines, no docstrings."""
+    source = (ROOT / file).read_text()
+    passed_over = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in passed_over:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS)) and ast.get_docstring(node) is not None:
+            lines.difference_update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    return frozenset(lines)
+
+
+def lines_that_ran(file: str, firsts: Iterable[int]) -> int:
+    """The lines of code of the functions and methods, what is defined inside them included, that begin around some lines."""
+    ran: set[int] = set()
+    spans = list(_spans(ast.parse((ROOT / file).read_text()).body))
+    for first in firsts:
+        ran |= {line for start, end in spans if start <= first <= end for line in range(start, end + 1)}
+    return len(ran & code_lines(file))
+
+
+def _spans(body: Sequence[ast.stmt]) -> Iterable[tuple[int, int]]:
+    """First and last lines of functions and of the methods of classes."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _spans(node.body)
+        elif isinstance(node, FUNCTIONS):
+            yield min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]), node.end_lineno or node.lineno
+
+
+def together(found: Mapping[str, Mapping[str, Sequence[int]]]) -> dict[str, set[int]]:
+    """What ran of any spec."""
+    union: dict[str, set[int]] = {}
+    for files in found.values():
+        for file, firsts in files.items():
+            union.setdefault(file, set()).update(firsts)
+    return union
+
+
+def first_sentence(file: str) -> str:
+    """What a file says it is for."""
+    text = " ".join((ast.get_docstring(ast.parse((ROOT / file).read_text())) or "").split("\n\n")[0].split())
+    return text.rstrip(".:").replace("|", "\\|")
+
+
+def table(found: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
+    """The tables in Markdown: how much each spec takes where they have names, and the files, stage by stage."""
+    union = together(found)
+    counted = {file: lines_that_ran(file, firsts) for file, firsts in union.items() if file not in HARMLESS}
+    lines = [
+        f"{len(counted)} files; {sum(counted.values())} lines of code run, of {sum(len(code_lines(file)) for file in counted)} "
+        "in these files.",
+        "",
+    ]
+    for title, duty, folders, pages in STAGES:
+        own = sorted(file for file in counted if file.startswith(folders))
+        if not own:
+            continue
+        ran = sum(counted[file] for file in own)
+        lines += [
+            f"### {title}: {ran} lines",
+            "",
+            fill(f"{duty} Proven in {pages}.", WIDTH, break_on_hyphens=False),
+            "",
+            "| file | lines that run | of | what it does |",
+        ]
+        lines += ["| --- | --- | --- | --- |"]
+        lines += [f"| `{file}` | {counted[file]} | {len(code_lines(file))} | {first_sentence(file)} |" for file in own]
+        lines += [""]
+    passed = [f"`{file}` ({HARMLESS[file]})" for file in sorted(union) if file in HARMLESS]
+    return "\n".join([*lines, fill(f"Not counted, although they run: {', '.join(passed)}.", WIDTH, break_on_hyphens=False), ""])
+
+
+def formats(found: Mapping[str, Mapping[str, Sequence[int]]], kinds: Mapping[str, str]) -> str:
+    """How many lines run for the specs of each format, as a table; kinds: the format of each spec."""
+    lines = ["| format | files | lines that run |", "| --- | --- | --- |"]
+    for kind in sorted(set(kinds.values())):
+        union = together({path: files for path, files in found.items() if kinds[path] == kind})
+        counted = [lines_that_ran(file, firsts) for file, firsts in union.items() if file not in HARMLESS]
+        lines.append(f"| {kind} | {len(counted)} | {sum(counted)} |")
+    return "\n".join([*lines, ""])
+
+
+def of_specimens(folder: Path) -> str:
+    """The tables of the page: a specimen of every format and kind, saved in a folder, loaded, verified and released."""
+    from tests.oracles.spec_specimens import specimens
+
+    kinds = {str(made.save(folder / f"{number}.json")): made.format for number, made in enumerate(specimens().values())}
+    found = traced(list(kinds))
+    return formats(found, kinds) + "\n" + table(found)
+
+
+def filled(page: str, tables: str) -> str:
+    """The page with these tables between its marks."""
+    before, rest = page.split(START)
+    return f"{before}{START}\n\n{tables}\n{END}{rest.split(END)[1]}"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """What the module does: see there."""
+    if arguments[:1] == ["--trace"]:
+        print(json.dumps(runs(arguments[1:])))
+    elif arguments[:1] == ["--page"]:
+        with TemporaryDirectory() as folder:
+            page = Path(arguments[1])
+            page.write_text(filled(page.read_text(), of_specimens(Path(folder))))
+    else:
+        print(table(traced([str(Path(path).resolve()) for path in arguments])))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

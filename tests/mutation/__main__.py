@@ -1,0 +1,71 @@
+"""`python -m tests.mutation [WORDS] [--sample N --seed S] [--wider none|room|all] [--since FILE] [--json FILE]
+[--markdown FILE]`: which test sees which break.
+
+Ends with 1 when a mutant survives or does not fit the source, with 0 when tests see every one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from designer.progress import showing_progress
+from tests.mutation.listed import MUTANTS
+from tests.mutation.mutant import Misfit, Mutant
+from tests.mutation.report import lines, markdown
+from tests.mutation.runner import run, taken_over
+
+WIDER = {"none": (), "room": ("room",), "all": ("room", "default")}
+
+
+def chosen(words: Sequence[str], sample: int | None, seed: int) -> list[Mutant]:
+    """The mutants whose file or description has one of the words, all without any; of these `sample`, drawn by `seed`."""
+    named = [mutant for mutant in MUTANTS if not words or any(word in mutant.file + " " + mutant.breaks for word in words)]
+    return named if sample is None or sample >= len(named) else random.Random(seed).sample(named, sample)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """What the module does: see there."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutation", description="Break the code on purpose; which test sees it?"
+    )
+    parser.add_argument("words", nargs="*", help="mutants whose file or description has one of them; all, if none is given")
+    parser.add_argument("--sample", type=int, metavar="N", help="so many of them, drawn at random")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of that draw")
+    parser.add_argument(
+        "--wider", choices=WIDER, default="room", help="where to look when the named tests pass: all takes long"
+    )
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="copies of the project that are tested at a time")
+    parser.add_argument("--since", type=Path, metavar="FILE", help="what --json wrote: only what changed since is run again")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what became of each, with seconds")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table of docs/mutants.md")
+    wanted = parser.parse_args(arguments)
+    mutants = chosen(wanted.words, wanted.sample, wanted.seed)
+    if not mutants:
+        parser.error(f"no mutant has one of {wanted.words} in its file or description; there are {len(MUTANTS)}.")
+    try:
+        earlier = taken_over(mutants, [] if wanted.since is None else json.loads(wanted.since.read_text()))
+        seen = {verdict.mutant for verdict in earlier}
+        with showing_progress(sys.stderr.isatty()):
+            rest = [mutant for mutant in mutants if mutant not in seen]
+            verdicts = [*earlier, *(run(rest, WIDER[wanted.wider], wanted.workers) if rest else [])]
+    except Misfit as misfit:
+        print(misfit, file=sys.stderr)
+        return 1
+    print("\n".join(lines(verdicts)))
+    _write(wanted.json, json.dumps([verdict.to_dict() for verdict in verdicts], indent=1) + "\n")
+    _write(wanted.markdown, markdown(verdicts))
+    return int(any(verdict.killer is None for verdict in verdicts))
+
+
+def _write(path: Path | None, text: str) -> None:
+    if path is not None:
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,210 @@
+"""Breaks of ledgers: data touched before anything is recorded, totals that are exceeded, entries that may be altered."""
+
+from __future__ import annotations
+
+from tests.mutation.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "designer/ledger/ledger.py",
+        "        known.require_room(self.expense, self.row)  # without",
+        "        pass  # without",
+        "a release is reserved whatever is left",
+        ("tests/ledger/test_ledger.py::test_what_exceeds_the_total_is_refused_before_data_are_touched",),
+    ),
+    Mutant(
+        "designer/ledger/ledger.py",
+        (
+            "            if (account.history, account.expenses) != (known.history, known.expenses):\n"
+            "                account.require_room(self.expense, self.row)\n"
+        ),
+        "",
+        "what another process reserved meanwhile does not count",
+        ("tests/ledger/test_ledger.py::test_threads_and_forks_share_a_ledger",),
+    ),
+    Mutant(
+        "designer/ledger/ledger.py",
+        "        with self.reserve(mechanism, row) as reservation:\n            made = release()\n",
+        "        made = release()\n        with self.reserve(mechanism, row) as reservation:\n",
+        "data are touched before anything is reserved",
+        ("tests/ledger/test_ledger.py::test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out",),
+    ),
+    Mutant(
+        "designer/ledger/ledger.py",
+        "            document = reservation.record(made.to_dict())\n",
+        '            document = {**made.to_dict(), "ledger": {}}\n',
+        "what is handed out is not recorded",
+        ("tests/ledger/test_ledger.py::test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out",),
+    ),
+    Mutant(
+        "designer/ledger/ledger.py",
+        "            if len(entries) < place.number or entries[place.number - 1].hash != place.hash:\n",
+        "            if len(entries) < place.number:\n",
+        "a ledger that was exchanged during a release records it",
+        ("tests/ledger/test_covered_totals.py",),
+    ),
+    Mutant(
+        "designer/ledger/ledger.py",
+        ('            if any(entry.content.get("reservation") == place.number for entry in entries[place.number :]):\n'),
+        "            if False:\n",
+        "one reservation serves two releases",
+        ("tests/ledger/test_ledger.py::test_a_release_by_hand_is_recorded_once",),
+    ),
+    Mutant(
+        "designer/ledger/ledger.py",
+        "            if account.reserves and not total.covers(account.spent.total):\n",
+        "            if False:\n",
+        "a total is stated below what is spent",
+        ("tests/ledger/test_ledger.py::test_raising_a_total_is_an_entry_with_a_name_and_a_reason",),
+    ),
+    Mutant(
+        "designer/ledger/ledger.py",
+        "return expense_of(mechanism, rows_per_entity=row.rows_per_entity or 1)",
+        "return expense_of(mechanism)",
+        "an entity of several rows is charged for one",
+        ("tests/ledger/test_ledger.py::test_entities_and_single_rows_are_not_added_up",),
+    ),
+    Mutant(
+        "designer/ledger/accounts.py",
+        "return tuple(reserve.expense for reserve in self.reserves)",
+        'return tuple(reserve.expense for reserve in self.reserves if reserve.state == "released")',
+        "reservations whose end is not known are not spent",
+        ("tests/ledger/test_ledger.py::test_a_release_that_fails_stays_spent",),
+    ),
+    Mutant(
+        "designer/ledger/accounts.py",
+        "        if not self.total.covers(after.total):\n",
+        "        if not self.total.covers(self.spent.total):\n",
+        "the release that exceeds the total is made",
+        ("tests/ledger/test_ledger.py::test_what_exceeds_the_total_is_refused_before_data_are_touched",),
+    ),
+    Mutant(
+        "designer/ledger/accounts.py",
+        "        if (before.name, before.entity) != (row.name, row.entity):\n",
+        "        if False:\n",
+        "single rows and entities are added up",
+        ("tests/ledger/test_ledger.py",),
+    ),
+    Mutant(
+        "designer/ledger/accounts.py",
+        "return () if allowed is None else tuple(line for line in after.unprotected if line not in allowed)",
+        "return ()",
+        "what was not allowed is left unprotected",
+        ("tests/ledger/test_ledger.py::test_what_stays_unprotected_must_have_been_allowed",),
+    ),
+    Mutant(
+        "designer/ledger/accounts.py",
+        "            if end and not terms.total.covers(spent(self.expenses[:end]).total):\n",
+        "            if end and not terms.total.covers(spent(self.expenses[:1]).total):\n",
+        "a check looks at the first expense alone",
+        ("tests/ledger/test_covered_totals.py",),
+    ),
+    Mutant(
+        "designer/ledger/chain.py",
+        'return hashlib.sha256(f"{previous}\\n{body}".encode()).hexdigest()',
+        "return hashlib.sha256(body.encode()).hexdigest()",
+        "the hash of an entry leaves out the one before it",
+        ("tests/ledger/test_chain.py::test_the_chain_is_what_the_page_says_it_is",),
+    ),
+    Mutant(
+        "designer/ledger/chain.py",
+        "    if entry.hash != entry_hash(previous, entry.body):\n",
+        "    if len(entry.hash) != 64:\n",
+        "the text of an entry may be altered",
+        ("tests/ledger/test_chain.py::test_an_alteration_of_any_field_is_found",),
+    ),
+    Mutant(
+        "designer/ledger/chain.py",
+        "    if entry.previous != previous:\n",
+        "    if False:\n",
+        "an entry need not follow the one before it",
+        ("tests/ledger/test_chain.py::test_an_alteration_of_any_field_is_found",),
+    ),
+    Mutant(
+        "designer/ledger/chain.py",
+        'ADDED_LATER = ("ledger", "seal", "signature")',
+        'ADDED_LATER = ("ledger", "seal", "signature", "answers")',
+        "the hash of a release leaves out its answers",
+        ("tests/ledger/test_ledger.py::test_an_older_copy_is_seen_by_the_release_that_it_lacks",),
+    ),
+    Mutant(
+        "designer/ledger/check.py",
+        '    if entry.kind != "released" or entry.content["output"] != output_hash(document):\n',
+        '    if entry.kind != "released":\n',
+        "a release that was altered passes for the recorded one",
+        ("tests/ledger/test_ledger.py",),
+    ),
+    Mutant(
+        "designer/ledger/check.py",
+        "    if all(entry.hash != head for entry in entries):\n",
+        "    if not entries:\n",
+        "an older copy passes for the ledger",
+        ("tests/ledger/test_chain.py::test_a_ledger_that_was_cut_off_with_care_is_found_by_the_head_of_a_release",),
+    ),
+    Mutant(
+        "designer/ledger/check.py",
+        "        if (key is None) != (entry.signature is None):\n",
+        "        if False:\n",
+        "an entry may lose its signature",
+        ("tests/ledger/test_chain.py::test_an_alteration_of_any_field_is_found",),
+    ),
+    Mutant(
+        "designer/ledger/check.py",
+        "            if trusted is not None:\n                trusted(key, entry.hash.encode(), entry.signature)\n",
+        "",
+        "signatures are counted, and not verified",
+        ("tests/ledger/test_ledger.py",),
+    ),
+    Mutant(
+        "designer/ledger/store.py",
+        '    connection.execute("BEGIN IMMEDIATE")\n',
+        '    connection.execute("BEGIN DEFERRED")\n',
+        "two processes read before either writes",
+        ("tests/ledger/test_ledger.py::test_a_ledger_that_another_process_holds_is_waited_for_and_then_refused",),
+    ),
+    Mutant(
+        "designer/ledger/store.py",
+        '        yield\n        connection.execute("COMMIT")\n',
+        '        yield\n        connection.execute("ROLLBACK")\n',
+        "what is recorded is not kept",
+        ("tests/ledger/test_ledger.py::test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out",),
+    ),
+    Mutant(
+        "designer/ledger/store.py",
+        (
+            '        if (counted := [row[0] for row in connection.execute("SELECT seq FROM '
+            'sqlite_sequence")]) != [len(entries)]:\n'
+        ),
+        "        if not (counted := [len(entries)]):\n",
+        "entries that were cut off at the end are not missed",
+        ("tests/ledger/test_chain.py::test_every_deletion_is_found",),
+    ),
+    Mutant(
+        "designer/ledger/store.py",
+        "        if _schema(connection) != sorted(SCHEMA):\n",
+        "        if False:\n",
+        "a file without its triggers passes",
+        ("tests/ledger/test_chain.py::test_a_file_that_is_no_longer_as_it_was_made_is_refused",),
+    ),
+    Mutant(
+        "designer/ledger/totals.py",
+        "return value is not None and value <= self.limit",
+        "return value is None or value <= self.limit",
+        "what has no number in the notion of a total is covered",
+        ("tests/ledger/test_ledger.py",),
+    ),
+    Mutant(
+        "designer/ledger/totals.py",
+        "            return spent.rho\n",
+        "            return spent.approximate_rho[0] if spent.approximate_rho else None\n",
+        "the delta beside a rho is forgotten",
+        ("tests/ledger/test_covered_totals.py",),
+    ),
+    Mutant(
+        "designer/ledger/totals.py",
+        "return spent.epsilon if self.delta is None else Fraction(spent.delta_at(self.epsilon))",
+        "return spent.epsilon if self.delta is None else Fraction(spent.delta_at(2 * self.epsilon))",
+        "the delta is taken at twice the epsilon",
+        ("tests/ledger/test_ledger.py::test_releases_are_made_as_long_as_they_add_up_within_the_total",),
+    ),
+)

@@ -1,0 +1,20 @@
+"""All mutants, room by room."""
+
+from __future__ import annotations
+
+from tests.mutation import (
+    certified,
+    composition,
+    lattices,
+    ledgers,
+    mechanisms,
+    promises,
+    relations,
+    released,
+    sampling,
+    solvers,
+    tables,
+)
+
+ROOMS = (sampling, certified, released, promises, relations, lattices, tables, mechanisms, composition, ledgers, solvers)
+MUTANTS = tuple(mutant for room in ROOMS for mutant in room.MUTANTS)

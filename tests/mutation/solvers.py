@@ -1,0 +1,109 @@
+"""Breaks of the mathematics that certificates stand on: exact numbers, groups of pairs, chains and bodies."""
+
+from __future__ import annotations
+
+from tests.mutation.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "solvers/exact/rational.py",
+        "return low if low * low == square else low * (1 + Fraction(1, 1 << 79))",
+        "return low",
+        "roots are rounded down on both sides",
+        ("tests/certified/test_norms.py::test_exact_and_float_agree",),
+    ),
+    Mutant(
+        "solvers/exact/rational.py",
+        "return nearest if Fraction(nearest) <= value else nextafter(nearest, -inf)",
+        "return nearest",
+        "floats below a number are the nearest ones",
+        ("tests/certified/test_certificate.py::test_ratios_within_2_to_the_minus_60_of_1_are_told_apart",),
+    ),
+    Mutant(
+        "solvers/exact/rational.py",
+        "low = int(exponents[matrix != 0].min(initial=53)) - 53",
+        "low = int(exponents[matrix != 0].max(initial=-1000)) - 53",
+        "small entries of a matrix lose their digits",
+        ("tests/certified/test_certificate.py::test_verdict_and_ratio_against_fractions",),
+    ),
+    Mutant(
+        "solvers/exact/balls.py",
+        "    while not arb(value) >= ball:\n        value = math.nextafter(value, math.inf)\n    return value",
+        "    return value",
+        "floats above a real number are the nearest ones",
+        ("tests/promises/test_accounting.py::test_gaussian_delta_far_out",),
+    ),
+    Mutant(
+        "solvers/exact/balls.py",
+        "return None if lower is None or upper is None or int(upper) - int(lower) > 1 else int(lower)",
+        "return None if lower is None or upper is None else int(upper)",
+        "fractions below a real number are above it",
+        ("tests/solvers/exact/test_balls.py::test_a_number_that_is_next_to_a_multiple_is_rounded_to_the_side_that_is_proven",),
+    ),
+    Mutant(
+        "solvers/exact/bits.py",
+        "with _held, ctx.workprec(bits):",
+        "with _held:",
+        "the precision stays as it is, and more bits change nothing",
+        ("tests/solvers/exact/test_precision.py::test_threads_compute_what_one_thread_computes",),
+    ),
+    Mutant(
+        "solvers/pairs/walk.py",
+        (
+            "left = (2 * a[:, None] + np.array([0, 0, 1, 1])).ravel()\n"
+            "    right = (2 * b[:, None] + np.array([0, 1, 0, 1])).ravel()"
+        ),
+        ("left = (2 * a[:, None] + np.array([0, 0, 1])).ravel()\n    right = (2 * b[:, None] + np.array([0, 1, 1])).ravel()"),
+        "of the pairs of children one is never opened",
+        ("tests/solvers/pairs/test_walk.py::test_every_pair_of_leaves_is_met_once",),
+    ),
+    Mutant(
+        "solvers/pairs/walk.py",
+        ("            waiting += [(level + 1, a[i : i + PIECE], b[i : i + PIECE]) for i in range(0, len(a), PIECE)]"),
+        "            waiting += [(level + 1, a[:PIECE], b[:PIECE])]",
+        "what is beyond a piece is left out",
+        ("tests/solvers/pairs/test_walk.py::test_every_pair_of_leaves_is_met_once",),
+    ),
+    Mutant(
+        "solvers/pairs/tree.py",
+        "levels.append(of_two(levels[-1][::2], levels[-1][1::2]))",
+        "levels.append(levels[-1][::2])",
+        "boxes of groups are those of their first half",
+        ("tests/certified/test_searched_pairs.py::test_a_search_finds_the_certificate_of_a_look_at_every_pair",),
+    ),
+    Mutant(
+        "solvers/pairs/tree.py",
+        "return np.asarray(np.maximum(np.maximum(lows[:, a] - highs[:, b], lows[:, b] - highs[:, a]), 0.0))",
+        "return np.asarray(np.maximum(np.abs(lows[:, a] - lows[:, b]), 0.0))",
+        "groups are taken for farther apart than they are",
+        ("tests/certified/test_searched_pairs.py::test_a_search_finds_the_certificate_of_a_look_at_every_pair",),
+    ),
+    Mutant(
+        "designer/question/nearness.py",
+        "return np.asarray(self.rule(gaps, low_a, low_b) * (1 - SLACK))",
+        "return np.asarray(self.rule(gaps, low_a, low_b) * 1.5)",
+        "the least budget between two groups is too large",
+        ("tests/certified/test_searched_pairs.py::test_a_search_finds_the_certificate_of_a_look_at_every_pair",),
+    ),
+    Mutant(
+        "solvers/lattices/chain.py",
+        "return np.asarray(np.where(sign * (1.0 + a) < 1.0, size, -1 - size))",
+        "return np.asarray(np.where(sign < 0.5, size, -1 - size))",
+        "the jumps of a chain lean to one side",
+        ("tests/solvers/lattices/test_chain.py::test_many_chains_end_in_the_target",),
+    ),
+    Mutant(
+        "solvers/lattices/chain.py",
+        "accept = threshold <= np.exp(np.minimum(energies - new, 0.0))",
+        "accept = threshold <= np.exp(np.minimum((energies - new) / 2, 0.0))",
+        "a chain accepts as if noise were twice as wide",
+        ("tests/solvers/lattices/test_chain.py::test_many_chains_end_in_the_target",),
+    ),
+    Mutant(
+        "solvers/lattices/chain.py",
+        "gap = self._coefficients(first[0] - second[0], chosen)",
+        "gap = self._coefficients(second[0] - first[0], chosen)",
+        "coupled chains jump apart",
+        ("tests/solvers/lattices/test_chain.py::test_variation_bound_holds_for_the_exact_distance",),
+    ),
+)

@@ -1,0 +1,26 @@
+"""Real numbers rounded to a stated side, where a ball does not tell on which side of a multiple they lie."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from flint import arb
+
+from solvers.exact.balls import float_above_real, float_below_real, fraction_above, fraction_below
+
+QUARTER = Fraction(1, 4)
+
+
+def test_a_number_that_is_next_to_a_multiple_is_rounded_to_the_side_that_is_proven() -> None:
+    near = lambda: arb(0.25, 1e-30)  # noqa: E731
+    assert fraction_below(near, bits=4) == Fraction(3, 16) and fraction_above(near, bits=4) == Fraction(5, 16)
+    assert Fraction(float_below_real(near)) < QUARTER < Fraction(float_above_real(near))
+
+
+@pytest.mark.parametrize("parts", [3, 7, 10, 1000003])
+def test_both_sides_enclose_a_rational_within_one_step(parts: int) -> None:
+    exact, real = Fraction(1, parts), lambda: arb(1) / parts
+    below, above = fraction_below(real, bits=40), fraction_above(real, bits=40)
+    assert below < exact < above and above - below == Fraction(1, 1 << 40)
+    assert Fraction(float_below_real(real)) < exact < Fraction(float_above_real(real))
