@@ -147,8 +147,9 @@ def test_the_command_prints_the_verdict(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["verify", path, "--deep", "--seconds", "0.3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["deep"]["holds"] and found["fingerprint"] == found["deep"]["fingerprint"]
-    assert main(["verify", path, "--seconds", "5"]) == 2
-    assert "--deep" in capsys.readouterr().err
+    for wrong in (["--seconds", "5"], [path, "--deep"]):
+        assert main(["verify", path, *wrong]) == 2
+        assert "--deep" in capsys.readouterr().err
 
 
 def test_a_failing_verdict_ends_the_command_with_an_error(
