@@ -32,7 +32,7 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.additive.noise import noise_for
 from designer.audit.group_sources import structured_source
 from designer.audit.noise_sources import additive_source, lattice_source
-from designer.audit.stated_law import Balance, Integers
+from designer.audit.stated_law import BalanceStatistics, Integers
 from designer.audit.tally import Source, watched
 from designer.audit.verdict import TestPower
 from designer.lattice.mechanism import LatticeMechanism
@@ -122,7 +122,7 @@ def faults() -> dict[str, Fault]:
     }
 
 
-def _altered(change: Callable[[Balance, Integers, np.random.Generator], Integers]) -> Fault:
+def _altered(change: Callable[[BalanceStatistics, Integers, np.random.Generator], Integers]) -> Fault:
     """Right draws, changed afterwards; the law that is known of them is that of a pilot."""
 
     def build(_: Subject, source: Source, seed: int) -> Draw:
@@ -133,18 +133,18 @@ def _altered(change: Callable[[Balance, Integers, np.random.Generator], Integers
     return build
 
 
-def _moved(watch: Balance, draws: Integers, place: int, coordinates: Any) -> Integers:
+def _moved(watch: BalanceStatistics, draws: Integers, place: int, coordinates: Any) -> Integers:
     """The draws with their coordinate at a place changed to others."""
     before = np.rint(watch.law.coordinates(draws)[:, place]).astype(np.int64)
     change = np.asarray(coordinates - before).astype(np.int64)
     return np.asarray(draws + change[:, None] * watch.law.moves[place], dtype=np.int64)
 
 
-def _first(watch: Balance, draws: Integers, place: int = 0) -> Integers:
+def _first(watch: BalanceStatistics, draws: Integers, place: int = 0) -> Integers:
     return np.rint(watch.law.coordinates(draws)[:, place]).astype(np.int64)
 
 
-def _shifted(watch: Balance, draws: Integers, _: np.random.Generator) -> Integers:
+def _shifted(watch: BalanceStatistics, draws: Integers, _: np.random.Generator) -> Integers:
     steps = max(1, round(0.01 * float(watch.law.coordinates(draws)[:, 0].std()))) if len(draws) > 1 else 1
     moved = draws
     for place in range(len(watch.law.moves)):
@@ -152,36 +152,36 @@ def _shifted(watch: Balance, draws: Integers, _: np.random.Generator) -> Integer
     return moved
 
 
-def _one_sided(_: Balance, draws: Integers, generator: np.random.Generator) -> Integers:
+def _one_sided(_: BalanceStatistics, draws: Integers, generator: np.random.Generator) -> Integers:
     turned = (draws[:, 0] < 0) & (generator.random(len(draws)) < SHARE)
     return np.where(turned[:, None], -draws, draws)
 
 
-def _dropped(watch: Balance, draws: Integers, _: np.random.Generator) -> Integers:
+def _dropped(watch: BalanceStatistics, draws: Integers, _: np.random.Generator) -> Integers:
     return _moved(watch, draws, 0, 0 * _first(watch, draws))
 
 
-def _stuck(watch: Balance, draws: Integers, generator: np.random.Generator) -> Integers:
+def _stuck(watch: BalanceStatistics, draws: Integers, generator: np.random.Generator) -> Integers:
     first = _first(watch, draws)
     again = np.where(generator.random(len(draws)) < SHARE, np.roll(first, 1), first)
     return _moved(watch, draws, 0, again)
 
 
-def _repeated(_: Balance, draws: Integers, generator: np.random.Generator) -> Integers:
+def _repeated(_: BalanceStatistics, draws: Integers, generator: np.random.Generator) -> Integers:
     return np.where((generator.random(len(draws)) < SHARE)[:, None], np.roll(draws, 1, axis=0), draws)
 
 
-def _alike(watch: Balance, draws: Integers, generator: np.random.Generator) -> Integers:
+def _alike(watch: BalanceStatistics, draws: Integers, generator: np.random.Generator) -> Integers:
     chosen = generator.random(len(draws)) < SHARE
     return _moved(watch, draws, 1, np.where(chosen, _first(watch, draws), _first(watch, draws, 1)))
 
 
-def _even(watch: Balance, draws: Integers, _: np.random.Generator) -> Integers:
+def _even(watch: BalanceStatistics, draws: Integers, _: np.random.Generator) -> Integers:
     first = _first(watch, draws)
     return _moved(watch, draws, 0, first - first % 2)
 
 
-def _cut(watch: Balance, draws: Integers, _: np.random.Generator) -> Integers:
+def _cut(watch: BalanceStatistics, draws: Integers, _: np.random.Generator) -> Integers:
     energy = watch.law.energies(draws)
     total = energy if energy.ndim == 1 else energy.sum(axis=1)
     kept = draws[total <= np.quantile(total, TAIL)]

@@ -126,7 +126,7 @@ class StatedLaw:
 
 
 @dataclass(frozen=True, eq=False)
-class Balance:
+class BalanceStatistics:
     """The identities of one law, their thresholds fixed by a pilot of draws (n, s)."""
 
     law: StatedLaw
@@ -140,7 +140,7 @@ class Balance:
     rare_shells: Floats  # of the heights, bounds
 
     @classmethod
-    def of(cls, law: StatedLaw, pilot: Integers) -> Balance:
+    def of(cls, law: StatedLaw, pilot: Integers) -> BalanceStatistics:
         """From draws (n, s) that are not tested again."""
         first = pilot[:256]
         ones = np.ones(len(law.moves), dtype=np.int64)

@@ -12,7 +12,7 @@ from designer.audit.group_sources import gaussian_energies, independent_law, lap
 from designer.audit.line_sources import canonical_cdf
 from designer.audit.noise_sources import additive_law
 from designer.audit.row_sources import row_law
-from designer.audit.stated_law import Balance, StatedLaw
+from designer.audit.stated_law import BalanceStatistics, StatedLaw
 from designer.certified.norms import Norm
 from designer.odds_ratio.canonical import canonical_noise
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
@@ -50,10 +50,10 @@ def written_out(law: StatedLaw, scale: float = 1.0) -> tuple[np.ndarray, Floats]
     return points, weights / weights.sum()
 
 
-def watch_of(law: StatedLaw) -> tuple[Balance, np.ndarray]:
+def watch_of(law: StatedLaw) -> tuple[BalanceStatistics, np.ndarray]:
     points, chances = written_out(law)
     pilot = points[np.random.default_rng(1).choice(len(points), 20_000, p=chances)]
-    return Balance.of(law, pilot), pilot
+    return BalanceStatistics.of(law, pilot), pilot
 
 
 @pytest.mark.parametrize("name", LAWS)
