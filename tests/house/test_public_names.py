@@ -46,6 +46,7 @@ NAMES = {
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
     "designer.ledger": "Balance Checked DataSet Forecast Ledger Recorded Reservation Signer Total checked",
     "designer.composition": "Composed Expense Spent composed expense_of spent",
+    "designer.audit": "DeepVerdict Finding TestPower audit",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
 }
 # Rooms that the README sends its readers to, whose names are not gathered in one place.
