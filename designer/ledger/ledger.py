@@ -175,18 +175,19 @@ class DataSet:
         """What the ledger says of it now."""
         return Balance.of(self.ledger.entries(), self.name)
 
-    def raise_total(self, total: Total, reason: str, *, publishes: Sequence[str] | None = ()) -> Balance:
+    def raise_total(self, total: Total | None, reason: str, *, publishes: Sequence[str] | None = ()) -> Balance:
         """A new allowance, in the name of who opened the ledger; what was allowed to be unprotected stays allowed.
 
-        Raises `OverTotal` where more than that is spent already.
+        total: None leaves it as it is. Raises `OverTotal` where more than that is spent already.
         """
         reason = stated_text(reason, "reason", 2000)
 
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
             balance = Balance.of(entries, self.name)
-            if balance.reserves and not total.covers(balance.spent.total):
-                raise OverTotal(f"total: {total.to_text()} does not cover what is spent of {shown(self.name)}; state more.")
-            return [entry_raised(self.name, _joined(balance.allowance, total, publishes), reason)]
+            new = total or balance.allowance.total
+            if balance.reserves and not new.covers(balance.spent.total):
+                raise OverTotal(f"total: {new.to_text()} does not cover what is spent of {shown(self.name)}; state more.")
+            return [entry_raised(self.name, _joined(balance.allowance, new, publishes), reason)]
 
         self.ledger.append(build)
         return self.balance()
