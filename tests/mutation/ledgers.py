@@ -54,7 +54,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/ledger/ledger.py",
-        "            if balance.reserves and not total.covers(balance.spent.total):\n",
+        "            if balance.reserves and not new.covers(balance.spent.total):\n",
         "            if False:\n",
         "a total is stated below what is spent",
         ("tests/ledger/test_ledger.py::test_raising_a_total_is_an_entry_with_a_name_and_a_reason",),
