@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Any
 
 from designer.composition.costs import TotalCost
 from designer.composition.expense import Spent
+from designer.files.signatures import PublicKey
 from designer.ledger.balances import Balance, figures
 from designer.ledger.chain import Entry
 from designer.ledger.check import Checked
@@ -64,7 +66,7 @@ def left_text(total: Total, spent: TotalCost) -> str:
 def entry_lines(entry: Entry) -> list[str]:
     """One entry, and what it says."""
     content = entry.content
-    signed = "" if content["signer"] is None else f", signed by {printed(content['signer'])}"
+    signed = "" if content["signer"] is None else f", signed by {_key(content['signer'])}"
     about = f" {printed(content['dataset'])}:" if "dataset" in content else ""
     head = f"{entry.number:5} {content['time']} {printed(content['who'])}{signed}: {entry.kind}{about} {_gist(entry)}"
     return [head, f"      {entry.hash}"]
@@ -83,9 +85,15 @@ def _gist(entry: Entry) -> str:
     return f"of entry {content['reservation']}{output}"
 
 
+def _key(identifier: str) -> str:
+    """A key of Ed25519 by its fingerprint, as `dp-designer keys` prints it; any other as it calls itself."""
+    known = re.fullmatch("[0-9a-f]{64}", identifier)
+    return f"the key {PublicKey(identifier).fingerprint}" if known else printed(identifier)
+
+
 def check_lines(found: Checked) -> list[str]:
     """A ledger that holds."""
-    signed = [f"{number} entries carry a signature of {printed(key)}." for key, number in found.signed.items()]
+    signed = [f"{number} entries carry a signature of {_key(key)}." for key, number in found.signed.items()]
     interrupted = [f"Reservations without an end, spent: entries {', '.join(map(str, found.open))}."] if found.open else []
     return [
         f"Ledger {found.ledger}: holds. {len(found.entries)} entries follow one another, and no total is exceeded.",
