@@ -74,7 +74,7 @@ def test_entries_and_releases_are_signed_and_verified(folder: Path, capsys: pyte
     created(capsys, "--epsilon", "1", "--publishes", PUBLIC, "--sign", "ada")
     assert run(capsys, *RELEASE, "-o", "first.json", "--sign", "ada")[0] == 0
     assert run(capsys, "verify", "spec.json", "first.json", "--signer", "ada.pub")[0] == 0
-    fingerprint = json.loads(run(capsys, "keys", "show", "ada.pub", "--json")[1])["fingerprint"]
+    fingerprint = json.loads(run(capsys, "keys", "show", "ada.pub", "--json")[1])["key_fingerprint"]
     code, out, _ = run(capsys, "verify", "l", "first.json", "--signer", "ada.pub")
     assert code == 0 and f"4 entries carry a signature of the key {fingerprint}." in out
     assert f"signed by the key {fingerprint}" in run(capsys, "ledger", "show", "l", "--entries")[1]
