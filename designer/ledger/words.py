@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Any
 
+from designer.composition.costs import TotalCost
 from designer.composition.expense import Spent
+from designer.files.signatures import PublicKey
 from designer.ledger.balances import Balance, figures
 from designer.ledger.chain import Entry
 from designer.ledger.check import Checked
@@ -25,7 +28,7 @@ def balance_lines(balance: Balance) -> list[str]:
         *_told("releases", ", ".join(counted) or "none"),
         *_told("protects", balance.spent.unit),
         *_told("spent", cost_text(balance.spent, balance.total)),
-        *_told("left", left_text(balance.total.left(balance.spent.total))),
+        *_told("left", left_text(balance.total, balance.spent.total)),
     ]
 
 
@@ -52,17 +55,18 @@ def cost_text(cost: Spent, total: Total) -> str:
     return ", ".join(parts) or "no finite amount"
 
 
-def left_text(left: dict[str, Fraction | None]) -> str:
-    """The largest further release of each notion, rounded down."""
-    names = {"pure": "epsilon", "gaussian": "rho"}
+def left_text(total: Total, spent: TotalCost) -> str:
+    """A further release of each notion that is covered, rounded down."""
+    names, least = {"pure": "epsilon", "gaussian": "rho"}, "" if total.delta is None else "at least "
+    left = total.left(spent)
     parts = [f"{names[notion]} {decimal_text(value, up=False)} ({notion})" for notion, value in left.items() if value]
-    return " or ".join(parts) + " for one more release" if parts else "nothing"
+    return f"{least}{' or '.join(parts)} for one more release" if parts else "nothing"
 
 
 def entry_lines(entry: Entry) -> list[str]:
     """One entry, and what it says."""
     content = entry.content
-    signed = "" if content["signer"] is None else f", signed by {printed(content['signer'])}"
+    signed = "" if content["signer"] is None else f", signed by {_key(content['signer'])}"
     about = f" {printed(content['dataset'])}:" if "dataset" in content else ""
     head = f"{entry.number:5} {content['time']} {printed(content['who'])}{signed}: {entry.kind}{about} {_gist(entry)}"
     return [head, f"      {entry.hash}"]
@@ -81,9 +85,15 @@ def _gist(entry: Entry) -> str:
     return f"of entry {content['reservation']}{output}"
 
 
+def _key(identifier: str) -> str:
+    """A key of Ed25519 by its fingerprint, as `dp-designer keys` prints it; any other as it calls itself."""
+    known = re.fullmatch("[0-9a-f]{64}", identifier)
+    return f"the key {PublicKey(identifier).fingerprint}" if known else printed(identifier)
+
+
 def check_lines(found: Checked) -> list[str]:
     """A ledger that holds."""
-    signed = [f"{number} entries carry a signature of {printed(key)}." for key, number in found.signed.items()]
+    signed = [f"{number} entries carry a signature of {_key(key)}." for key, number in found.signed.items()]
     interrupted = [f"Reservations without an end, spent: entries {', '.join(map(str, found.open))}."] if found.open else []
     return [
         f"Ledger {found.ledger}: holds. {len(found.entries)} entries follow one another, and no total is exceeded.",
@@ -108,7 +118,7 @@ def forecast_lines(forecast: Forecast) -> list[str]:
     if forecast.refusal is not None:
         return [*lines, f"Would be refused. {forecast.refusal}"]
     assert forecast.after is not None
-    return [*lines, *_told("then left", left_text(balance.total.left(forecast.after.total)))]
+    return [*lines, *_told("then left", left_text(balance.total, forecast.after.total))]
 
 
 def forecast_data(forecast: Forecast) -> dict[str, Any]:

@@ -74,7 +74,10 @@ def test_entries_and_releases_are_signed_and_verified(folder: Path, capsys: pyte
     created(capsys, "--epsilon", "1", "--publishes", PUBLIC, "--sign", "ada")
     assert run(capsys, *RELEASE, "-o", "first.json", "--sign", "ada")[0] == 0
     assert run(capsys, "verify", "spec.json", "first.json", "--signer", "ada.pub")[0] == 0
-    assert run(capsys, "verify", "l", "first.json", "--signer", "ada.pub")[0] == 0
+    fingerprint = json.loads(run(capsys, "keys", "show", "ada.pub", "--json")[1])["key_fingerprint"]
+    code, out, _ = run(capsys, "verify", "l", "first.json", "--signer", "ada.pub")
+    assert code == 0 and f"4 entries carry a signature of the key {fingerprint}." in out
+    assert f"signed by the key {fingerprint}" in run(capsys, "ledger", "show", "l", "--entries")[1]
     code, out, _ = run(capsys, "ledger", "check", "l", "--release", "first.json", "--signer", "ada.pub", "--json")
     assert code == 0 and list(json.loads(out)["signed"].values()) == [4]
     code, _, err = run(capsys, "ledger", "check", "l", "--signer", "eve.pub")
@@ -209,3 +212,15 @@ def test_tables_are_recorded_as_well(folder: Path, capsys: pytest.CaptureFixture
     assert Ledger("l").dataset("people").balance().spent.rho == 1  # two rows, four times 1 / (2 * 2)
     code, _, err = run(capsys, *given)
     assert code == 2 and "entities of column 'person'" in err and len(Ledger("l").entries()) == 4
+
+
+def test_what_a_refusal_names_is_allowed_by_the_command_that_it_names(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    created(capsys, "--epsilon", "0.5")
+    code, _, err = run(capsys, *RELEASE)
+    assert code == 6 and f"--publishes '{PUBLIC}'" in err
+    again = ("ledger", "raise", "l", "--dataset", "people", "--reason", "a census counts everybody")
+    code, out, _ = run(capsys, *again, "--publishes", PUBLIC)
+    assert code == 0 and "total epsilon 0.5" in out and PUBLIC in out
+    assert run(capsys, *RELEASE)[0] == 0
+    code, _, err = run(capsys, *again)
+    assert code == 2 and "changes nothing" in err and len(Ledger("l").entries()) == 5
