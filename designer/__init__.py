@@ -20,6 +20,7 @@ from designer.designing.problem import Problem
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.problem_file import read_problem
+from designer.files.releases import save_release, verify_release
 from designer.files.spec import load
 from designer.question.domain import Domain
 from designer.question.targets import Targets
@@ -54,4 +55,6 @@ __all__ = [
     "load",
     "metrics",
     "read_problem",
+    "save_release",
+    "verify_release",
 ]

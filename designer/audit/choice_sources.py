@@ -42,7 +42,7 @@ def _nodes() -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class ChoiceWatch:
-    """Draws are indices of candidates whose law is known."""
+    """Draws are indices of candidates whose law is known. gains: (R,), rate times score of each."""
 
     name: str
     gains: Floats

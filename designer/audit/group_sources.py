@@ -39,12 +39,12 @@ def independent_law(energies: Callable[[Floats], Floats], groups: Sequence[int])
 
 
 def laplace_energies(rates: Floats) -> Callable[[Floats], Floats]:
-    """`rate |z|`."""
+    """`rate |z|`, rates (m,)."""
     return lambda z: np.asarray(np.abs(z) * rates)
 
 
 def gaussian_energies(precisions: Floats) -> Callable[[Floats], Floats]:
-    """`precision z^2 / 2`."""
+    """`precision z^2 / 2`, precisions (m,)."""
     return lambda z: np.asarray(z**2 * precisions / 2)
 
 

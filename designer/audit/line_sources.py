@@ -55,7 +55,7 @@ def _fixed_point(promise: Tradeoff) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LineWatch:
-    """Draws are numbers of grid steps, each the noise rounded down."""
+    """Draws are numbers of grid steps, each the noise rounded down. edges: (E,), where shares are counted."""
 
     step: float
     cdf: Callable[[Floats], Floats]
@@ -65,12 +65,12 @@ class LineWatch:
 
     @classmethod
     def of(cls, step: float, cdf: Callable[[Floats], Floats], pilot: Any) -> LineWatch:
-        """From draws that are not tested again."""
+        """From draws (n,) that are not tested again."""
         values = pilot.astype(np.float64)
         width = max(step, TABLE_STEP)
         far = 1.0 + float(np.abs(values).max()) * step * 3
         ends = np.arange(0, math.ceil(far / width) + 1) * width
-        mean = float((np.diff(cdf(ends)) * (ends[:-1] + width / 2)).sum() * 2)
+        mean = 2 * float((np.diff(cdf(np.asarray(ends, dtype=np.float64))) * (ends[:-1] + width / 2)).sum())
         edges: Floats = np.unique(np.quantile(values, SHARES, method="lower")).astype(np.float64)
         return cls(step, cdf, edges, mean, step <= 2.0**-16)
 

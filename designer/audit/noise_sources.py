@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.additive.mechanism import AdditiveMechanism
-from designer.audit.stated_law import Balance, Integers, StatedLaw
+from designer.audit.stated_law import BalanceStatistics, Integers, StatedLaw
 from designer.audit.tally import Source
 from designer.certified.norms import Norm
 from designer.lattice.mechanism import LatticeMechanism
@@ -21,9 +21,9 @@ MOST_WATCHED = 24  # coordinates or vectors of jointly drawn noise
 FINE_STEPS = 2.0**-16  # of the norm of one step: sums over the grid are integrals, up to what no test sees
 
 
-def balance_watch(law: StatedLaw) -> Callable[[Integers], Balance]:
+def balance_watch(law: StatedLaw) -> Callable[[Integers], BalanceStatistics]:
     """The watch of a law."""
-    return lambda pilot: Balance.of(law, pilot)
+    return lambda pilot: BalanceStatistics.of(law, pilot)
 
 
 def additive_source(made: AdditiveMechanism, entropy: Entropy) -> Source:
@@ -40,7 +40,10 @@ def additive_source(made: AdditiveMechanism, entropy: Entropy) -> Source:
 
 
 def additive_law(norm: Norm, heard: NDArray[np.intp], steps: Floats, falloff: str) -> StatedLaw:
-    """`exp(-||z||)`, `exp(-||z||^2 / 2)`, or normal noise that is rounded, on the multiples of the steps."""
+    """`exp(-||z||)`, `exp(-||z||^2 / 2)`, or normal noise that is rounded, on the multiples of the steps.
+
+    heard: (s,) places in the R coordinates of the norm that get noise. steps: (R,).
+    """
     size = len(heard)
     watched = np.arange(size) if _is_apart(norm, falloff) else _spread(size)
     moves = np.eye(size, dtype=np.int64)[watched]

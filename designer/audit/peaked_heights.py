@@ -26,7 +26,7 @@ Point = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Heights:
-    """`unit h` on a box of doubled coordinates in the basis, infinite beyond what was reached."""
+    """`unit h` on a box of doubled coordinates in the basis, infinite beyond. corner: (s,), the first point."""
 
     table: Floats
     corner: Integers

@@ -21,14 +21,15 @@ REACH = 45.0  # of `rate |y|` in the tables of laws
 
 @dataclass(frozen=True, eq=False)
 class RowsWatch:
-    """Draws are tables (n, cells). square: the variance of a cell, where it is known; None for signs alone."""
+    """Draws are tables, (n, cells). cells: (c,), the watched ones. square: the variance of
+    a cell, where it is known; None for signs alone."""
 
     cells: NDArray[np.intp]
     square: float | None
     alike: tuple[tuple[int, int, float], ...]  # pairs of places in `cells` with their correlation
 
     def columns(self, draws: Integers) -> Columns:
-        """Means, squares, products, and products in a row."""
+        """Means, squares, products, and products in a row, of draws (n, cells)."""
         z = draws[:, self.cells].astype(np.float64) / np.sqrt(self.square or 1.0)
         kinds = [("shift", z)]
         if self.square is not None:
@@ -42,7 +43,7 @@ class RowsWatch:
         return Columns(names, np.hstack([values for _, values in kinds]))
 
     def effects(self, pilot: Integers, sees: float) -> Mapping[str, float]:
-        """A scale moves squares by twice its share."""
+        """A scale moves squares by twice its share; pilot: (n, cells)."""
         if self.square is None:
             return {}
         return {"scale of all": 2 * sees} | {f"scale {k + 1}": 2 * sees for k in range(len(self.cells))}

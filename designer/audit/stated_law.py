@@ -77,7 +77,7 @@ class StatedLaw:
         return np.arange(len(self.moves)) if self.places_watched is None else self.places_watched
 
     def among(self, kept: NDArray[np.bool_]) -> StatedLaw:
-        """The same with some of the moves only."""
+        """The same with some of the moves only; kept: (m,) booleans."""
         if kept.all():
             return self
         groups = None if self.groups is None else np.unique(self.groups[kept], return_inverse=True)[1].astype(np.intp)
@@ -106,7 +106,7 @@ class StatedLaw:
         return both[0], both[1]
 
     def with_strides(self, pilot: Integers) -> StatedLaw:
-        """The law with the multiple of each move at which the statistic of a scale tells most, by draws of a pilot."""
+        """The law with the multiple of each move at which a scale shows most, by draws (n, s) of a pilot."""
         x = self.coordinates(pilot)
         wide = np.maximum(x.std(axis=0), 0.5)
         here, best, chosen = self.energies(pilot), np.zeros(len(self.moves)), np.ones(len(self.moves), dtype=np.int64)
@@ -126,8 +126,8 @@ class StatedLaw:
 
 
 @dataclass(frozen=True, eq=False)
-class Balance:
-    """The identities of one law, their thresholds fixed by a pilot."""
+class BalanceStatistics:
+    """The identities of one law, their thresholds fixed by a pilot of draws (n, s)."""
 
     law: StatedLaw
     thresholds: Floats  # (quantiles, m), of the coordinates
@@ -136,9 +136,11 @@ class Balance:
     crossed: tuple[tuple[int, int], ...]
     noisy_steps: NDArray[np.bool_]  # (m,): one step is no small change of the energy
     narrow: NDArray[np.intp]  # independent coordinates whose noise is narrower than a step
+    rare_crossings: Floats  # (quantiles, m), variances of crossing a threshold, which few draws may never show
+    rare_shells: Floats  # of the heights, bounds
 
     @classmethod
-    def of(cls, law: StatedLaw, pilot: Integers) -> Balance:
+    def of(cls, law: StatedLaw, pilot: Integers) -> BalanceStatistics:
         """From draws (n, s) that are not tested again."""
         first = pilot[:256]
         ones = np.ones(len(law.moves), dtype=np.int64)
@@ -150,14 +152,18 @@ class Balance:
         ones = np.ones(len(law.moves), dtype=np.int64)
         up, _ = law.rises(pilot[:64], energy[:64], ones)
         total = energy if law.apart is None else energy.sum(axis=1)
+        edges, heights = edges + OFF_DRAWS * (1 + np.abs(edges)), np.quantile(total, BEYOND)
+        crossing = np.maximum(_crossings(_weight(law.rises(pilot, energy, law.strides)[0])), 0.0)
         return cls(
             law,
-            edges + OFF_DRAWS * (1 + np.abs(edges)),
-            np.quantile(total, BEYOND),
+            edges,
+            heights,
             np.abs(c / law.strides).mean(axis=0),
             _few_pairs(len(law.moves)) if law.groups is None else (),
             np.abs(up).max(axis=0, initial=0.0) > FINE,
             narrow,
+            np.array([((c > edge) * crossing).mean(axis=0) for edge in edges]),
+            np.array([((total > t)[:, None] * crossing).mean() if len(law.moves) else 0.0 for t in heights]),
         )
 
     def columns(self, draws: Integers) -> Columns:
@@ -192,11 +198,22 @@ class Balance:
         kinds += self._residues(draws, c, energy)
         kinds += [(f"in a row: {name}", _in_a_row(values)) for name, values in kinds[:2]]
         kinds.append(("in a row: scale of all", _in_a_row(kinds[3][1])))
-        known = [np.zeros(sum(values.shape[1] for _, values in kinds))]
+        known = [np.zeros(values.shape[1]) if name not in self._floors else self._floors[name] for name, values in kinds]
         if law.radial is not None:
             kinds.append(("length", _in_bins(law.radial(energy))))
             known.append(np.sqrt(EDGES * (1 - EDGES)))
         return kinds, known
+
+    @cached_property
+    def _floors(self) -> dict[str, Floats]:
+        """Deviations that statistics of crossings have at least, by their kinds."""
+        groups = np.arange(len(self.law.moves)) if self.law.groups is None else self.law.groups
+        counts = np.bincount(groups)
+        found = {
+            f"beyond {q:g}": np.sqrt(np.bincount(groups, weights=row)) / counts
+            for q, row in zip(QUANTILES, self.rare_crossings, strict=True)
+        }
+        return found | {"beyond a length": np.sqrt(self.rare_shells)}
 
     @cached_property
     def _rare(self) -> Floats:
@@ -206,7 +223,7 @@ class Balance:
 
     def effects(self, pilot: Integers, sees: float) -> dict[str, float]:
         """How far an error moves the mean of a statistic: a scale that is wrong by the share `sees`, of one coordinate (of one
-        law) or of all; a shift of one coordinate by that share of its deviation, by one step at least."""
+        law) or of all; a shift of one coordinate by that share of its deviation, by one step at least. pilot: (n, s)."""
         law = self.law
         if not len(law.moves):
             return {}
@@ -268,22 +285,27 @@ class Balance:
         """Residues modulo 2 and 3 of the coordinates in a basis, and of their sum."""
         if not self.law.basis:
             return []
-        whole, up = np.rint(c), np.ones_like(c)
+        whole, up = np.rint(c).astype(np.int64), np.ones_like(c)
         if self.noisy_steps.any():
             rises, _ = self.law.rises(draws, energy, np.ones(len(self.law.moves), dtype=np.int64))
             up = np.where(self.noisy_steps, _weight(rises), 1.0)
         found: list[tuple[str, Floats]] = []
         for q in (2, 3):
-            left = np.mod(whole, q)
-            before = np.mod(left - 1, q)
+            left = whole % q
+            before = (left - 1) % q
             found += [(f"residue {a} of {q}", self._pooled((left == a) * up - (before == a))) for a in range(1, q)]
-        together = np.mod(np.mod(whole, 2).sum(axis=1), 2)[:, None]
+        together = (whole.sum(axis=1) % 2)[:, None]
         found.append(("residue of sums", self._pooled((together == 1) * up - (together == 0))))
         return found
 
 
 def _weight(rise: Floats) -> Floats:
     return np.asarray(np.exp(np.clip(-rise, -CLIP, CLIP)))
+
+
+def _crossings(weights: Floats) -> Floats:
+    """The variance of whether a shift leads beyond a threshold, for a draw that is beyond it."""
+    return np.asarray(weights * (1 - weights))
 
 
 def _few_pairs(size: int) -> tuple[tuple[int, int], ...]:

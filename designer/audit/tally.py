@@ -17,7 +17,7 @@ from designer.values.arrays import Floats
 
 PILOT = 2**14
 MARGIN = 1.05  # on the draws that are needed: effects are known from a pilot
-BATCH_NUMBERS = 2**21  # statistics computed together
+BATCH_NUMBERS = 2**18  # statistics computed together: what caches hold
 ROUNDING = 1e-9
 LEAST_DRAWS = 32
 UNDECLARED = 2**17  # draws for statistics without a declared error
@@ -48,7 +48,7 @@ class Source:
     """Draws of one part of a frozen object with what they are compared with.
 
     draw: (size) to that many draws, as a release has them. watch: the statistics, from the draws of a pilot. belongs: for each
-    draw whether it is of the set of all possible draws; a single one that is not fails. set_words: that set.
+    draw whether it is of the set of all possible draws; a single one that is not fails, (n,) booleans. set_words: that set.
     """
 
     name: str
@@ -62,12 +62,12 @@ class Source:
     @property
     def pilot(self) -> int:
         """Draws that fix thresholds and are not tested again."""
-        return int(min(PILOT, max(32, BATCH_NUMBERS // (8 * self.width))))
+        return int(min(PILOT, max(32, BATCH_NUMBERS // self.width)))
 
 
 @dataclass(eq=False)
 class Tally:
-    """Running sums of powers of the statistics."""
+    """Running sums of powers of the statistics: sums (3, T), floor (T,)."""
 
     names: tuple[str, ...] = ()
     count: int = 0
@@ -76,7 +76,9 @@ class Tally:
 
     def add(self, found: Columns) -> None:
         """A further batch."""
-        powers = np.array([(found.values**p).sum(axis=0) for p in (1, 2, 3)])
+        values = found.values
+        squares = values * values
+        powers = np.array([values.sum(axis=0), squares.sum(axis=0), np.einsum("nt,nt->t", squares, values)])
         self.names, self.count = found.names, self.count + len(found.values)
         self.sums = powers if not self.sums.size else self.sums + powers
         self.floor = np.zeros(len(found.names)) if found.deviations is None else found.deviations
@@ -176,7 +178,7 @@ def _pilot(source: Source, until: float) -> Any:
 
 def _batch(source: Source, width: int) -> int:
     """Draws whose statistics are computed together."""
-    return max(16, min(2**16, BATCH_NUMBERS // max(width, 16 * source.width)))
+    return max(16, min(2**16, BATCH_NUMBERS // max(width, 2 * source.width)))
 
 
 def _drawn(source: Source, watch: Watch, target: int, until: float, batch: int) -> tuple[Tally, Finding | None]:

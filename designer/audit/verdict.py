@@ -129,9 +129,9 @@ class DeepVerdict:
             "draws with bits of the operating system" if self.seed is None else f"draws with seed {self.seed}: a rehearsal only"
         )
         return (
-            f"Deep verification of {self.format} {self.fingerprint[:12]}: {held} ({self.seconds:.1f} s; {drawn}). Asked of "
-            f"each test: see {100 * self.power.sees:g} % with probability {self.power.probability:g}; all tests together reject "
-            f"a correct sampler with probability {self.power.false_alarm:g} at most."
+            f"Deep verification of {self.format} {self.fingerprint[:12]}: {held} ({self.seconds:.1f} s; {drawn}). "
+            f"Asked of each test: see {100 * self.power.sees:g} % with probability {self.power.probability:g}; all of them "
+            f"together reject a correct sampler with probability {self.power.false_alarm:g} at most."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -18,6 +18,12 @@ def add_deep_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--seconds", type=float, help=f"for the draws of --deep (default {SECONDS:g}); more see smaller errors")
 
 
+def refuse_deep(options: argparse.Namespace) -> None:
+    """What has no sampler is not verified deeply."""
+    if options.deep or options.seconds is not None:
+        raise InvalidProblem("--deep, --seconds: test the sampler of a spec; leave them out for releases and ledgers.")
+
+
 def deep_lines(mechanism: Specified, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The verdict in words and as data; nothing where it was not asked for. `NotPrivate`, once printed, where it fails."""
     if not options.deep:

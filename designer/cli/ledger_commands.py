@@ -31,7 +31,12 @@ def add_ledger_commands(commands: Commands) -> None:
     made = own.add("create", _create, "state a data set and its total, in a new ledger or in one that is there", LEDGER)
     _add_terms(made)
     made.add_argument("--content", type=Path, help="the data file, whose SHA-256 is kept and compared before each release")
-    made = own.add("raise", _raise, "state a new total of a data set, by name and with a reason", LEDGER)
+    made = own.add(
+        "raise",
+        _raise,
+        "state a new total of a data set, or what else it may leave unprotected, by name and with a reason",
+        LEDGER,
+    )
     _add_terms(made)
     made.add_argument("--reason", required=True, help="why, for those who read the ledger")
     made = own.add("show", _show, "what was released, what it cost and what is left, in each notion", LEDGER)
@@ -77,13 +82,16 @@ def _add_terms(made: argparse.ArgumentParser) -> None:
     add_key_options(made, "sign the entry")
 
 
-def _terms(options: argparse.Namespace) -> tuple[Total, Sequence[str] | None]:
-    total = Total(epsilon=options.epsilon, delta=options.delta, rho=options.rho)
-    return total, None if options.allow_unprotected else options.publishes
+def _total(options: argparse.Namespace) -> Total:
+    return Total(epsilon=options.epsilon, delta=options.delta, rho=options.rho)
+
+
+def _publishes(options: argparse.Namespace) -> Sequence[str] | None:
+    return None if options.allow_unprotected else options.publishes
 
 
 def _create(options: argparse.Namespace) -> tuple[str, Any]:
-    total, publishes = _terms(options)
+    total, publishes = _total(options), _publishes(options)
     ledger = Ledger.create(options.file, who=options.who, signer=_signer(given_key(options)))
     content = content_hash([options.content], ledger.id) if options.content else None
     balance = ledger.state(options.dataset, total, publishes=publishes, content=content).balance()
@@ -92,11 +100,13 @@ def _create(options: argparse.Namespace) -> tuple[str, Any]:
 
 
 def _raise(options: argparse.Namespace) -> tuple[str, Any]:
-    total, publishes = _terms(options)
+    stated = any(number is not None for number in (options.epsilon, options.delta, options.rho))
+    if not stated and _publishes(options) == []:
+        raise InvalidProblem("ledger raise: changes nothing; give a total, --publishes or --allow-unprotected.")
     balance = (
         Ledger(options.file, who=options.who, signer=_signer(given_key(options)))
         .dataset(options.dataset)
-        .raise_total(total, options.reason, publishes=publishes)
+        .raise_total(_total(options) if stated else None, options.reason, publishes=_publishes(options))
     )
     return "\n".join(balance_lines(balance)), balance.to_dict()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified, to_spec
-from designer.cli.deep_verification import add_deep_options, deep_lines
+from designer.cli.deep_verification import add_deep_options, deep_lines, refuse_deep
 from designer.cli.ledger_commands import add_check_options, check_ledger
 from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
 from designer.cli.signing_commands import add_signer_options, asked_signer
@@ -44,6 +44,8 @@ def add_spec_commands(commands: Commands) -> None:
 
 
 def _verify(options: argparse.Namespace) -> tuple[str, Any]:
+    if is_ledger(options.file) or options.release is not None:
+        refuse_deep(options)
     if is_ledger(options.file):
         return check_ledger(options, [] if options.release is None else [options.release])
     if options.release is not None:

@@ -17,7 +17,7 @@ import numpy as np
 from designer.certified.specified import Specified
 from designer.composition.costs import Cost, TotalCost
 from designer.composition.steps import Change, Steps, steps_of
-from designer.composition.terms import cost_of_steps
+from designer.composition.terms import cost_of_steps, shapes_of_shift
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation
 from designer.invariants.one_budget import InvariantChanges
@@ -34,20 +34,24 @@ MOST_PAIRS = 20_000  # of elements, or of changes, whose costs are looked at one
 
 @dataclass(frozen=True, eq=False)
 class ReleaseTerm(Immutable):
-    """One release of several: its mechanism, and its relation on the elements that all share."""
+    """One release of several: its mechanism, and its relation on the elements that all share; `named`: which are its own, in
+    its own order."""
 
     mechanism: Specified
     relation: Relation
+    named: bool
     _known: dict[Steps, Cost] = field(default_factory=dict, init=False, repr=False)
 
-    def cost(self, change: Change) -> Cost | None:
-        """What a change costs in this release; None where it is not protected."""
+    def cost(self, change: Change, *, shaped: bool) -> Cost | None:
+        """What a change costs in this release; None where it is not protected. shaped: with the tradeoff functions of the very
+        change, where they are known, and not of its budget alone."""
         steps = steps_of(self.relation, change)
         if steps is None:
             return None
         if steps not in self._known:
             self._known[steps] = cost_of_steps(self.mechanism, steps)
-        return self._known[steps]
+        shapes = shapes_of_shift(self.mechanism, change) if shaped and self.named else ()
+        return replace(self._known[steps], shapes=shapes) if shapes else self._known[steps]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +61,9 @@ class ReleaseTerms(Immutable):
     listed: tuple[ReleaseTerm, ...]
     size: int
 
-    def cost(self, change: Change) -> TotalCost | None:
-        """What a change costs in all; None where one of them does not protect it."""
-        costs = [term.cost(change) for term in self.listed]
+    def cost(self, change: Change, *, shaped: bool = False) -> TotalCost | None:
+        """What a change costs in all; None where one of them does not protect it. shaped: see `ReleaseTerm.cost`."""
+        costs = [term.cost(change, shaped=shaped) for term in self.listed]
         known = tuple(cost for cost in costs if cost is not None)
         return TotalCost(known) if len(known) == len(costs) else None
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from designer.errors import InvalidProblem
 from designer.promises.account import Account
 from designer.promises.accounting import least_float, pure_rho, zcdp_delta, zcdp_epsilon
+from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
 from designer.values.arrays import Immutable
@@ -31,15 +32,15 @@ class Cost(Immutable):
     """What one change costs in one release: everything that is stated here is promised.
 
     epsilon: with `delta`, (epsilon, delta)-privacy; pure where delta is 0. rho: zCDP. mu_squared: mu-GDP. Where there is no
-    epsilon, `delta` belongs to rho: delta-approximate rho-zCDP (Bun and Steinke 2016, Definition 8.1). shape: a tradeoff
-    function that says more than these numbers; None where they say all.
+    epsilon, `delta` belongs to rho: delta-approximate rho-zCDP (Bun and Steinke 2016, Definition 8.1). shapes:
+    tradeoff functions whose product says more than these numbers; none where they say all.
     """
 
     epsilon: Fraction | None = None
     rho: Fraction | None = None
     delta: Fraction = NOTHING
     mu_squared: Fraction | None = None
-    shape: Tradeoff | None = None
+    shapes: tuple[Tradeoff, ...] = ()
 
     @classmethod
     def pure(cls, epsilon: Fraction) -> Cost:
@@ -66,7 +67,8 @@ class Cost(Immutable):
         """The epsilon of its pure promise; None where it has none."""
         if self.is_pure:
             return self.epsilon
-        base, size = (self.shape.base, self.shape.size) if isinstance(self.shape, Group) else (self.shape, 1)
+        shape = self.shapes[0] if len(self.shapes) == 1 else None
+        base, size = (shape.base, shape.size) if isinstance(shape, Group) else (shape, 1)
         return base.epsilon * size if isinstance(base, EpsilonDelta) and not base.delta else None
 
     def as_pure(self) -> Cost:
@@ -75,11 +77,11 @@ class Cost(Immutable):
         return self if self.is_pure or epsilon is None else Cost.pure(epsilon)
 
     @property
-    def function(self) -> Tradeoff | None:
-        """A tradeoff function that is promised; None where zCDP is all that is known."""
-        if self.shape is not None or self.mu_squared:
-            return self.shape or Gaussian(self.mu_squared)  # type: ignore[arg-type]  # one of them is there
-        return None if self.epsilon is None else EpsilonDelta(self.epsilon, self.delta)
+    def functions(self) -> tuple[Tradeoff, ...] | None:
+        """Tradeoff functions whose product is promised; None where zCDP is all that is known."""
+        if self.shapes or self.mu_squared:
+            return self.shapes or (Gaussian(self.mu_squared),)  # type: ignore[arg-type]  # one of them is there
+        return None if self.epsilon is None else (EpsilonDelta(self.epsilon, self.delta),)
 
     @property
     def strict_rho(self) -> Fraction | None:
@@ -101,16 +103,18 @@ class Cost(Immutable):
             )
         rho = None if self.rho is None else self.rho * size**2
         if self.is_pure and self.epsilon is not None:
-            return replace(Cost.pure(self.epsilon * size), shape=self._shape_of_group(size))
+            return replace(Cost.pure(self.epsilon * size), shapes=self._shapes_of_group(size))
         mu_squared = None if self.mu_squared is None else self.mu_squared * size**2
         epsilon = None if self.epsilon is None else self.epsilon * size
-        delta, shape = _delta_of_group(self, size), self._shape_of_group(size)
-        return replace(self, epsilon=epsilon, rho=rho, delta=delta, mu_squared=mu_squared, shape=shape)
+        delta, shapes = _delta_of_group(self, size), self._shapes_of_group(size)
+        return replace(self, epsilon=epsilon, rho=rho, delta=delta, mu_squared=mu_squared, shapes=shapes)
 
-    def _shape_of_group(self, size: Fraction | int) -> Tradeoff | None:
-        """The function of the group: of a pure promise it says more than the sum of the budgets."""
-        function = EpsilonDelta(self.epsilon) if self.shape is None and self.is_pure and self.epsilon else self.shape
-        return None if function is None or int(size) != size or size > MOST_IN_SHAPE else function.group(int(size))
+    def _shapes_of_group(self, size: Fraction | int) -> tuple[Tradeoff, ...]:
+        """The functions of the group, each by itself: of a pure promise they say more than the sum of the budgets."""
+        pure = (EpsilonDelta(self.epsilon),) if self.is_pure and self.epsilon else ()
+        if int(size) != size or size > MOST_IN_SHAPE:
+            return ()
+        return tuple(function.group(int(size)) for function in self.shapes or pure)
 
 
 def cost_of_tradeoff(function: Tradeoff) -> Cost:
@@ -118,14 +122,16 @@ def cost_of_tradeoff(function: Tradeoff) -> Cost:
     if isinstance(function, Gaussian):
         return Cost.normal(function.mu_squared)
     epsilon, delta = _slope_and_gap(function)
-    shape = None if isinstance(function, EpsilonDelta) else function
-    return replace(Cost(epsilon=epsilon, delta=delta) if delta else Cost.pure(epsilon), shape=shape)
+    shapes = () if isinstance(function, EpsilonDelta) else (function,)
+    return replace(Cost(epsilon=epsilon, delta=delta) if delta else Cost.pure(epsilon), shapes=shapes)
 
 
 def _slope_and_gap(function: Tradeoff) -> tuple[Fraction, Fraction]:
     """(epsilon, delta) of a function with finitely many slopes: the steepest, and the delta that is left there."""
     if isinstance(function, EpsilonDelta):
         return function.epsilon, function.delta
+    if isinstance(function, LaplaceTradeoff):
+        return function.epsilon, NOTHING
     if isinstance(function, Group) and isinstance(function.base, EpsilonDelta):
         epsilon = function.base.epsilon * function.size
         return epsilon, Fraction(function.delta_at(epsilon)) if function.base.delta else NOTHING
@@ -200,9 +206,9 @@ class TotalCost(Immutable):
     @property
     def tradeoff(self) -> Tradeoff | None:
         """A function proven to be at most the product of the promised ones; None where one release has none."""
-        functions = [cost.function for cost in self.costs]
-        known = [function for function in functions if function is not None and not function.trivial]
-        if len([f for f in functions if f is not None]) < len(functions):
+        functions = [cost.functions for cost in self.costs]
+        known = [function for listed in functions if listed is not None for function in listed if not function.trivial]
+        if None in functions:
             return None
         return _product(known) if known else EpsilonDelta(NOTHING)
 
@@ -237,9 +243,9 @@ class TotalCost(Immutable):
     @cached_property
     def _account(self) -> Account:
         """The product of what is promised, each release by its tradeoff function where it has one and by its rho where not."""
-        functions = [(cost, cost.function) for cost in self.costs]
-        rho = sum((cost.rho or NOTHING for cost, function in functions if function is None), NOTHING)
-        return Account.of([function for _, function in functions if function is not None], rho)
+        functions = [(cost, cost.functions) for cost in self.costs]
+        rho = sum((cost.rho or NOTHING for cost, listed in functions if listed is None), NOTHING)
+        return Account.of([function for _, listed in functions if listed is not None for function in listed], rho)
 
     @property
     def _set_aside(self) -> Fraction:

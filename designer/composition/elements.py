@@ -47,6 +47,7 @@ from designer.values.arrays import Immutable, frozen
 from designer.values.checks import count, shown
 from solvers.exact.rational import float_above
 
+SHAPED = 100  # changes of which the very shift of the noise is looked at
 PRECISE = 12  # changes of which each has its own product of promises
 NOTHING_LEFT = (
     "mechanisms: no change is protected by all of them, so together they hide nothing: what is unprotected in one, or moves "
@@ -159,7 +160,10 @@ class ComposedElements(Composed):
             require_proven(mechanism)
         relations, elements = on_one_universe(mechanisms)
         require_one_unit(relations)
-        listed = tuple(ReleaseTerm(mechanism, relation) for mechanism, relation in zip(mechanisms, relations, strict=True))
+        listed = tuple(
+            ReleaseTerm(mechanism, relation, relation is getattr(mechanism, "relation", None))
+            for mechanism, relation in zip(mechanisms, relations, strict=True)
+        )
         made = cls(tuple(mechanisms), ReleaseTerms(listed, relations[0].size), elements)
         made._require_something()
         return made
@@ -167,7 +171,7 @@ class ComposedElements(Composed):
     def cost(self, change: object) -> TotalCost | None:
         """What a change of the histogram costs: a tuple (i, j) of elements, N standing for no record; an array of N whole
         numbers; or a mapping from elements to whole numbers, such as {3: -1, 5: 1}."""
-        return self.terms.cost(as_change(change, self.terms.size))
+        return self.terms.cost(as_change(change, self.terms.size), shaped=True)
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         """The budget of one record that changes from element `left` to `right`, N standing for no record, in the `notion`,
@@ -236,7 +240,8 @@ class ComposedElements(Composed):
                 "you mean (change=...)."
             )
         if self.invariant is None and self.terms.pairs <= MOST_PAIRS and not self._all(RowGroups):
-            return undominated(self.terms.cost(change) for change in self.terms.changes_of_one_record())
+            few = self.terms.pairs <= SHAPED
+            return undominated(self.terms.cost(change, shaped=few) for change in self.terms.changes_of_one_record())
         if isinstance(self._common, CommonChanges) and is_listed(self._common):
             return undominated(self._common.costs)
         return (spent([expense_of(mechanism) for mechanism in self.mechanisms]).total,)

@@ -9,8 +9,11 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
+
 from designer.additive.mechanism import AdditiveMechanism
 from designer.additive.promise import WITH_DELTA
+from designer.certified.norms import Norm
 from designer.certified.specified import Specified
 from designer.composition.costs import Cost, cost_of_tradeoff, rho_of_pure
 from designer.errors import InvalidProblem
@@ -24,7 +27,8 @@ from designer.metrics.attributes import Hamming
 from designer.metrics.metric import Metric
 from designer.metrics.presence import AddRemove, AppearOrChange
 from designer.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.promises.tradeoff import EpsilonDelta
+from designer.promises.laplace import discrete_laplace
+from designer.promises.tradeoff import EpsilonDelta, Tradeoff
 from designer.question.relation import Relation
 from designer.records.policy import Policy
 from designer.relations.row_groups import RowGroups
@@ -39,6 +43,7 @@ from designer.tables.plan import TablePlan
 
 Protected = Relation | Presence
 LISTED = 2_000  # pairs whose exact budgets are looked at one by one
+MOST_SHAPES = 16  # answers that one change moves
 NO_RULE = "has no rule of composition; compose mechanisms that `designer.load` reads"
 
 
@@ -82,7 +87,7 @@ def _cost_under_delta(mechanism: AdditiveMechanism, budget: Fraction, delta: Fra
     """(b, delta), and what the length that it allows promises besides: pure for exponential noise, mu-GDP for normal noise."""
     length = WITH_DELTA[mechanism.falloff](delta).most(budget)
     if mechanism.falloff == "exponential":
-        return Cost(epsilon=budget, delta=delta, rho=rho_of_pure(length), shape=EpsilonDelta(length))
+        return Cost(epsilon=budget, delta=delta, rho=rho_of_pure(length), shapes=(EpsilonDelta(length),))
     return Cost(epsilon=budget, delta=delta, rho=length**2 / 2, mu_squared=length**2)
 
 
@@ -100,6 +105,24 @@ def cost_of_steps(mechanism: Specified, steps: Sequence[Fraction]) -> Cost:
     if len(set(steps)) == 1:
         return cost_of_budget(mechanism, steps[0]).of_group(len(steps))
     return cost_of_budget(mechanism, sum(steps, Fraction(0)))
+
+
+def shapes_of_shift(mechanism: Specified, change: Sequence[tuple[int, int]]) -> tuple[Tradeoff, ...]:
+    """The tradeoff functions of independent Laplace noise whose answers this change, (element, records more), moves by known
+    steps of the grid: their product says more than the budget. None of other mechanisms, and where many answers move."""
+    if not isinstance(mechanism, AdditiveMechanism) or mechanism.falloff != "exponential" or mechanism.delta is not None:
+        return ()
+    norm, steps = mechanism.norm, mechanism.grid.steps
+    if type(norm) is not Norm or norm.order != "l1" or norm.map.ndim != 1:
+        return ()
+    moved = np.zeros(len(steps), dtype=object)
+    for element, amount in change:
+        moved += amount * mechanism.integers[:, element].astype(object)
+    places = [k for k in np.flatnonzero(moved).tolist() if norm.map[k]]
+    if len(places) > MOST_SHAPES:
+        return ()
+    lengths = ((Fraction(float(norm.map[k])) * Fraction(float(steps[k])), abs(int(moved[k]))) for k in places)
+    return tuple(discrete_laplace(rate * shift, shift) for rate, shift in lengths)
 
 
 def require_proven(mechanism: Specified) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import reduce
-from types import NoneType
 
 from designer.composition.costs import Cost, TotalCost
 from designer.promises.tradeoff import EpsilonDelta
@@ -49,13 +48,16 @@ def _exceeds(one: TotalCost, other: TotalCost) -> bool:
 
 
 def _at_least(one: Cost, other: Cost) -> bool:
-    """Does the first promise no more than the second, in any notion?"""
-    if not isinstance(one.shape, (EpsilonDelta, NoneType)) and one.shape != other.shape:
-        return False
-    pairs = (
-        (one.epsilon, other.epsilon),
-        (one.pure_epsilon, other.pure_epsilon),
-        (one.rho, other.rho),
-        (one.mu_squared, other.mu_squared),
-    )
+    """Does the first promise no more than the second, in any notion? Of shapes that differ only pure ones are compared."""
+    if one.shapes and one.shapes != other.shapes:
+        told = _pure_shape(one), _pure_shape(other)
+        if told[0] is None or told[1] is None or told[0] < told[1]:
+            return False
+    pairs = ((one.epsilon, other.epsilon), (one.rho, other.rho), (one.mu_squared, other.mu_squared))
     return one.delta >= other.delta and all(a is None or (b is not None and a >= b) for a, b in pairs)
+
+
+def _pure_shape(cost: Cost) -> Fraction | None:
+    """The epsilon of a cost whose one shape is that of a pure promise."""
+    shape = cost.shapes[0] if len(cost.shapes) == 1 else None
+    return shape.epsilon if isinstance(shape, EpsilonDelta) and not shape.delta else None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from designer.composition.expense import Expense, Spent, spent
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidLedger, InvalidProblem, InvalidSpec, OverTotal
 from designer.ledger.chain import Entry
-from designer.ledger.entries import Allowance
+from designer.ledger.entries import DatasetTerms
 from designer.ledger.totals import Total, decimal_text
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
@@ -47,7 +47,7 @@ class Balance(Immutable):
     """One data set of a ledger. history: every allowance it had, each with the number of reserves that were made before."""
 
     name: str
-    history: tuple[tuple[int, Allowance], ...]
+    history: tuple[tuple[int, DatasetTerms], ...]
     reserves: tuple[Reserve, ...]
 
     @classmethod
@@ -66,7 +66,7 @@ class Balance(Immutable):
             raise InvalidLedger(f"ledger: entries about {shown(name)} were not written by this program ({error}).") from None
 
     @property
-    def allowance(self) -> Allowance:
+    def allowance(self) -> DatasetTerms:
         """Those that hold now."""
         return self.history[-1][1]
 
@@ -160,20 +160,26 @@ def figures(cost: Spent, total: Total) -> dict[str, Any]:
 
 
 def _balance(name: str, own: Sequence[Entry]) -> Balance:
-    history: list[tuple[int, Allowance]] = []
+    history: list[tuple[int, DatasetTerms]] = []
     reserves: dict[int, Reserve] = {}
     for entry in own:
         content = entry.content
         if entry.kind in ("stated", "raised"):
             kept = content["content"] if entry.kind == "stated" else history[-1][1].content if history else None
-            history.append((len(reserves), Allowance.from_dict(content, kept)))
+            history.append((len(reserves), DatasetTerms.from_dict(content, kept)))
         elif entry.kind == "reserved":
-            reserves[entry.number] = Reserve(entry, Expense.from_dict(content["expense"]))
+            reserves[entry.number] = Reserve(entry, _expense(entry))
         else:
             _end(reserves, entry)
     if own[0].kind != "stated" or sum(entry.kind == "stated" for entry in own) != 1:
         raise InvalidLedger(f"ledger: {shown(name)} is not stated once, before anything else is said of it.")
     return Balance(name, tuple(history), tuple(reserves.values()))
+
+
+@lru_cache(maxsize=2**16)
+def _expense(entry: Entry) -> Expense:
+    """Read once: one more release looks at all that were made."""
+    return Expense.from_dict(entry.content["expense"])
 
 
 def _end(reserves: dict[int, Reserve], entry: Entry) -> None:

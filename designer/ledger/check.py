@@ -12,6 +12,7 @@ from typing import Any
 from designer.errors import InvalidLedger, InvalidProblem, InvalidSpec
 from designer.ledger.balances import Balance, datasets
 from designer.ledger.chain import RESTORE, Entry, output_hash, require_canonical
+from designer.ledger.entries import require_known
 from designer.ledger.ledger import Ledger
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
@@ -52,7 +53,8 @@ def checked(ledger: Ledger, *, head: str | None = None, trusted: Trusted | None 
     only their presence is looked at.
     """
     ledger.store.require_whole()
-    entries = ledger.entries()
+    entries = ledger.store.read()
+    require_known(entries)
     for entry in entries:
         require_canonical(entry)
     _require_head(entries, head)

@@ -39,7 +39,7 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Allowance(Immutable):
+class DatasetTerms(Immutable):
     """What is allowed of a data set. total: of all releases. publishes: the sentences on what they may leave unprotected, None
     for anything. content: SHA-256 of its file, where it was stated."""
 
@@ -58,7 +58,7 @@ class Allowance(Immutable):
         return {"total": self.total.to_dict(), "publishes": None if self.publishes is None else list(self.publishes)}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], content: str | None) -> Allowance:
+    def from_dict(cls, data: Mapping[str, Any], content: str | None) -> DatasetTerms:
         """From an entry that states or raises them."""
         listed = data["publishes"]
         return cls(Total.from_dict(data["total"]), None if listed is None else tuple(listed), content)
@@ -90,12 +90,12 @@ def entry_opened(ledger: str) -> dict[str, Any]:
     }
 
 
-def entry_stated(dataset: str, allowance: Allowance) -> dict[str, Any]:
+def entry_stated(dataset: str, allowance: DatasetTerms) -> dict[str, Any]:
     """The entry of a new data set."""
     return {"kind": "stated", "dataset": dataset, **allowance.to_dict(), "content": allowance.content}
 
 
-def entry_raised(dataset: str, allowance: Allowance, reason: str) -> dict[str, Any]:
+def entry_raised(dataset: str, allowance: DatasetTerms, reason: str) -> dict[str, Any]:
     """The entry of a new allowance."""
     return {"kind": "raised", "dataset": dataset, **allowance.to_dict(), "reason": reason}
 

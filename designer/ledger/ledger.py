@@ -26,7 +26,7 @@ from designer.ledger.balances import Balance, datasets
 from designer.ledger.chain import RESTORE, Entry, next_entry, output_hash
 from designer.ledger.content import require_content
 from designer.ledger.entries import (
-    Allowance,
+    DatasetTerms,
     entry_abandoned,
     entry_opened,
     entry_raised,
@@ -78,6 +78,7 @@ class Ledger:
         self.who = login_name() if who is None else stated_text(who, "who")
         self.signer = signer
         self.store = Store(place_of(path), positive(wait, "wait"))
+        self._known: tuple[Entry, ...] = ()
         self.id = str(self.entries()[0].content["ledger"])
 
     @classmethod
@@ -89,10 +90,10 @@ class Ledger:
         return cls(path, who=who, wait=wait, signer=signer)
 
     def entries(self) -> tuple[Entry, ...]:
-        """All entries, their chain followed."""
-        found = self.store.read()
-        require_known(found)
-        return found
+        """All entries, their chain followed; what this object has read before is not read again (`checked` does)."""
+        self._known = self.store.read(self._known)
+        require_known(self._known)
+        return self._known
 
     @property
     def head(self) -> str:
@@ -111,7 +112,7 @@ class Ledger:
         the SHA-256 of its file, where that is to be compared before each release.
         """
         name = stated_text(name, "dataset", 200)
-        allowance = Allowance(total, None if publishes is None else tuple(publishes), content)
+        allowance = DatasetTerms(total, None if publishes is None else tuple(publishes), content)
 
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
             if name in datasets(entries):
@@ -137,7 +138,7 @@ class Ledger:
                 raise InvalidLedger(f"ledger: {shown(str(self.store.path))} is another ledger than a moment ago. {RESTORE}")
             return _chained(entries, build(entries), self.who, self.signer)
 
-        return self.store.append(chained)
+        return self.store.append(chained, self._known)
 
 
 def _chained(entries: Sequence[Entry], contents: Sequence[Mapping[str, Any]], who: str, signer: Signer | None) -> list[Entry]:
@@ -174,18 +175,19 @@ class DataSet:
         """What the ledger says of it now."""
         return Balance.of(self.ledger.entries(), self.name)
 
-    def raise_total(self, total: Total, reason: str, *, publishes: Sequence[str] | None = ()) -> Balance:
+    def raise_total(self, total: Total | None, reason: str, *, publishes: Sequence[str] | None = ()) -> Balance:
         """A new allowance, in the name of who opened the ledger; what was allowed to be unprotected stays allowed.
 
-        Raises `OverTotal` where more than that is spent already.
+        total: None leaves it as it is. Raises `OverTotal` where more than that is spent already.
         """
         reason = stated_text(reason, "reason", 2000)
 
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
             balance = Balance.of(entries, self.name)
-            if balance.reserves and not total.covers(balance.spent.total):
-                raise OverTotal(f"total: {total.to_text()} does not cover what is spent of {shown(self.name)}; state more.")
-            return [entry_raised(self.name, _joined(balance.allowance, total, publishes), reason)]
+            new = total or balance.allowance.total
+            if balance.reserves and not new.covers(balance.spent.total):
+                raise OverTotal(f"total: {new.to_text()} does not cover what is spent of {shown(self.name)}; state more.")
+            return [entry_raised(self.name, _joined(balance.allowance, new, publishes), reason)]
 
         self.ledger.append(build)
         return self.balance()
@@ -343,8 +345,8 @@ def _expense(mechanism: Specified, row: RowUnit) -> Expense:
     return expense_of(mechanism, rows_per_entity=row.rows_per_entity or 1)
 
 
-def _joined(allowance: Allowance, total: Total, publishes: Sequence[str] | None) -> Allowance:
+def _joined(allowance: DatasetTerms, total: Total, publishes: Sequence[str] | None) -> DatasetTerms:
     """A new allowance with what the old one allowed to be unprotected."""
     if allowance.publishes is None or publishes is None:
-        return Allowance(total, None, allowance.content)
-    return Allowance(total, tuple(dict.fromkeys((*allowance.publishes, *publishes))), allowance.content)
+        return DatasetTerms(total, None, allowance.content)
+    return DatasetTerms(total, tuple(dict.fromkeys((*allowance.publishes, *publishes))), allowance.content)

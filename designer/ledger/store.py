@@ -76,19 +76,22 @@ class Store:
         sync_folder(store.path.parent)
         return store
 
-    def read(self) -> tuple[Entry, ...]:
-        """All entries, their chain followed; `InvalidLedger` where it is broken."""
+    def read(self, known: tuple[Entry, ...] = ()) -> tuple[Entry, ...]:
+        """All entries, their chain followed; `InvalidLedger` where it is broken.
+
+        known: entries that were read before, and are not read again where the file still has the last of them.
+        """
         with self._connected("rw") as connection:
             connection.execute("BEGIN")
-            return self._entries(connection)
+            return self._entries(connection, known)
 
-    def append(self, build: Callable[[tuple[Entry, ...]], Sequence[Entry]]) -> tuple[Entry, ...]:
+    def append(self, build: Callable[[tuple[Entry, ...]], Sequence[Entry]], known: tuple[Entry, ...] = ()) -> tuple[Entry, ...]:
         """What `build` makes of all entries, added behind them, on the disk when this returns.
 
-        No other process reads or writes in between. What `build` raises leaves the file as it was.
+        No other process writes in between. What `build` raises leaves the file as it was. known: see `read`.
         """
         with self._connected("rw") as connection, _writing(connection):
-            new = tuple(build(self._entries(connection)))
+            new = tuple(build(self._entries(connection, known)))
             _insert(connection, new)
         return new
 
@@ -99,9 +102,12 @@ class Store:
         if found != ["ok"]:
             raise InvalidLedger(f"ledger: {shown(str(self.path))} is damaged ({shown(found[0])}). {RESTORE}")
 
-    def _entries(self, connection: sqlite3.Connection) -> tuple[Entry, ...]:
+    def _entries(self, connection: sqlite3.Connection, known: tuple[Entry, ...]) -> tuple[Entry, ...]:
         self._require_own(connection)
-        entries = followed(connection.execute(f"SELECT {COLUMNS} FROM entries ORDER BY number"))
+        if known and not _has(connection, known[-1]):
+            known = ()
+        rows = connection.execute(f"SELECT {COLUMNS} FROM entries WHERE number > ? ORDER BY number", (len(known),))
+        entries = known + followed(rows, known[-1] if known else None)
         if (counted := [row[0] for row in connection.execute("SELECT seq FROM sqlite_sequence")]) != [len(entries)]:
             raise InvalidLedger(f"ledger: has {len(entries)} entries of the {shown(counted)} that it once had. {RESTORE}")
         return entries
@@ -164,6 +170,12 @@ def _schema(connection: sqlite3.Connection) -> list[str]:
     return sorted(
         sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'")
     )
+
+
+def _has(connection: sqlite3.Connection, entry: Entry) -> bool:
+    """Is an entry in the file as it was?"""
+    row = connection.execute(f"SELECT {COLUMNS} FROM entries WHERE number = ?", (entry.number,)).fetchone()
+    return bool(row == (entry.number, entry.previous, entry.body, entry.hash, entry.signature))
 
 
 def _insert(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:

@@ -91,6 +91,11 @@ class Total(Immutable):
         """
         return {"pure": self._most(spent, Cost.pure), "gaussian": self._most(spent, Cost.concentrated)}
 
+    @property
+    def _edge(self) -> Fraction:
+        """What is too little to look for beyond a plain sum: 1 in 65,536 of the total."""
+        return Fraction((self.epsilon if self.rho is None else self.rho) or 0) / 2**16
+
     def _most(self, spent: TotalCost, maker: Callable[[Fraction], Cost]) -> Fraction | None:
         quick = self._allows(self.measured(spent, precise=False))
 
@@ -99,10 +104,10 @@ class Total(Immutable):
 
         if not covered(NOTHING):
             return None
-        if self.delta is None:
-            exact = self.limit - (self.measured(spent) or NOTHING)
-            if covered(exact) and not covered(exact + self.limit / 2**40):
-                return exact
+        sums = (self.rho, spent.rho) if self.rho is not None else (self.epsilon, spent.epsilon)
+        plain = Fraction(sums[0] or 0) - (sums[1] or NOTHING)
+        if plain >= 0 and covered(plain) and not covered(plain + self._edge):
+            return plain
         bound = Fraction(self.epsilon if self.epsilon is not None else 2 + 2 * self.limit)
         return _largest(covered, bound, FINE if quick else COARSE)
 

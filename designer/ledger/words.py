@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from designer.composition.costs import TotalCost
 from designer.composition.expense import Spent
 from designer.ledger.balances import Balance, figures
 from designer.ledger.chain import Entry
@@ -25,7 +26,7 @@ def balance_lines(balance: Balance) -> list[str]:
         *_told("releases", ", ".join(counted) or "none"),
         *_told("protects", balance.spent.unit),
         *_told("spent", cost_text(balance.spent, balance.total)),
-        *_told("left", left_text(balance.total.left(balance.spent.total))),
+        *_told("left", left_text(balance.total, balance.spent.total)),
     ]
 
 
@@ -52,11 +53,12 @@ def cost_text(cost: Spent, total: Total) -> str:
     return ", ".join(parts) or "no finite amount"
 
 
-def left_text(left: dict[str, Fraction | None]) -> str:
-    """The largest further release of each notion, rounded down."""
-    names = {"pure": "epsilon", "gaussian": "rho"}
+def left_text(total: Total, spent: TotalCost) -> str:
+    """A further release of each notion that is covered, rounded down."""
+    names, least = {"pure": "epsilon", "gaussian": "rho"}, "" if total.delta is None else "at least "
+    left = total.left(spent)
     parts = [f"{names[notion]} {decimal_text(value, up=False)} ({notion})" for notion, value in left.items() if value]
-    return " or ".join(parts) + " for one more release" if parts else "nothing"
+    return f"{least}{' or '.join(parts)} for one more release" if parts else "nothing"
 
 
 def entry_lines(entry: Entry) -> list[str]:
@@ -108,7 +110,7 @@ def forecast_lines(forecast: Forecast) -> list[str]:
     if forecast.refusal is not None:
         return [*lines, f"Would be refused. {forecast.refusal}"]
     assert forecast.after is not None
-    return [*lines, *_told("then left", left_text(balance.total.left(forecast.after.total)))]
+    return [*lines, *_told("then left", left_text(balance.total, forecast.after.total))]
 
 
 def forecast_data(forecast: Forecast) -> dict[str, Any]:

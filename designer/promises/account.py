@@ -48,7 +48,7 @@ class Account:
     >>> from designer.promises.tradeoff import EpsilonDelta
     >>> thirty = Account.of([(EpsilonDelta(1), 30)])
     >>> thirty.delta_at(30), thirty.epsilon_at(0), round(thirty.epsilon_at(1e-6), 3)
-    (0.0, 30.0, 26.999)
+    (0.0, 30.0, 29.988)
     >>> Account.of([Gaussian.of(3), Gaussian.of(4)]).delta_at(2) == Gaussian.of(5).delta_at(2)
     True
     """
@@ -229,8 +229,9 @@ class Account:
 
     def _cost(self, step: Fraction, bits: int) -> float:
         """The rungs of the product, or sixteen times those of a factor, whose every rung is computed."""
-        widest = max(span for span, _ in self._spans)
-        return max(32 * widest / step, *(tails.masses.units.length() for tails in self._tails(step, bits, above=True)))
+        widest = max(float(span / step) for span, _ in self._spans)
+        longest = max(tails.masses.units.length() for tails in self._tails(step, bits, above=True))
+        return max(32 * widest, float(longest))
 
     @cached_property
     def _spans(self) -> list[tuple[Fraction, int]]:

@@ -30,7 +30,7 @@ class LaplaceTradeoff(Tradeoff):
     At least `EpsilonDelta(epsilon)` everywhere: a Laplace mechanism keeps more than the pure promise made of it.
 
     >>> round(LaplaceTradeoff(1).delta_at("1/2"), 4), round(EpsilonDelta(1).delta_at("1/2"), 4)
-    (0.2212, 0.2877)
+    (0.2212, 0.2876)
     """
 
     kind = "laplace"
@@ -46,7 +46,7 @@ class LaplaceTradeoff(Tradeoff):
         ratio = np.exp(-epsilon)
         between = ratio / (4 * np.maximum(alpha, ratio / 2))
         lower = np.where(alpha < ratio / 2, 1.0 - np.exp(epsilon) * alpha, between)
-        return np.where(alpha > 0.5, ratio * complement, lower)
+        return np.asarray(np.where(alpha > 0.5, ratio * complement, lower))
 
     def power(self, alpha: ArrayLike) -> Floats:
         given = np.asarray(alpha, dtype=np.float64)
@@ -54,7 +54,7 @@ class LaplaceTradeoff(Tradeoff):
         ratio = np.exp(-epsilon)
         between = 1.0 - ratio / (4 * np.maximum(given, ratio / 2))
         lower = np.where(given < ratio / 2, np.exp(epsilon) * given, between)
-        return np.where(given > 0.5, 1.0 - ratio * (1.0 - given), lower)
+        return np.asarray(np.where(given > 0.5, 1.0 - ratio * (1.0 - given), lower))
 
     def ball(self, alpha: arb, complement: arb) -> arb:
         low = exp_ball(-self.epsilon) / 2

@@ -131,9 +131,10 @@ def poisson_subsampled(
     if relation != "add_remove":
         raise InvalidProblem(
             f"relation: {shown(relation)}; sampling is proven to amplify here only for records that appear or disappear "
-            '("add_remove"). Replacing one is removing one and adding one: take the promise to groups of two of that relation.'
+            '("add_remove"). Replacing one is removing one and adding one: `EpsilonDelta(sampled_epsilon(epsilon, rate), '
+            "rate * delta).group(2)` is promised then."
         )
     share = rational_from(rate, "rate", 0, 1)
     if isinstance(promise, Subsampled):
-        promise, share = promise.base, share * promise.rate
+        return poisson_subsampled(promise.base, share * promise.rate)
     return promise if share == 1 else Subsampled(promise, share)

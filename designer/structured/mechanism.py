@@ -26,6 +26,7 @@ from designer.marginals.draws import stored
 from designer.marginals.subsets import Subsets
 from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database, tables_of_histogram
 from designer.progress import announce, track
+from designer.question.histogram import Universe
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
@@ -252,6 +253,11 @@ class StructuredMechanism(Specified):
     ) -> StructuredRelease:
         """See `release_database`."""
         return self.release_database(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
+
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by; of small domains."""
+        return Universe(self.workload.domain.elements, self.workload.domain.keys)
 
     def release_counts(self, histogram: object) -> StructuredRelease:
         """The same of counts of all combinations of values, of domains that are small enough to list them: an array in the

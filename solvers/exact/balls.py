@@ -76,7 +76,7 @@ def float_above_real(real: Real) -> float:
 
 def float_below_real(real: Real) -> float:
     """A float proven to be at most the real number; see `float_above_real`."""
-    return -float_above_real(lambda: -real())
+    return 0.0 - float_above_real(lambda: -real())  # never -0.0
 
 
 def fraction_below(real: Real, bits: int = 160) -> Fraction:

@@ -209,3 +209,15 @@ def test_tables_are_recorded_as_well(folder: Path, capsys: pytest.CaptureFixture
     assert Ledger("l").dataset("people").balance().spent.rho == 1  # two rows, four times 1 / (2 * 2)
     code, _, err = run(capsys, *given)
     assert code == 2 and "entities of column 'person'" in err and len(Ledger("l").entries()) == 4
+
+
+def test_what_a_refusal_names_is_allowed_by_the_command_that_it_names(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    created(capsys, "--epsilon", "0.5")
+    code, _, err = run(capsys, *RELEASE)
+    assert code == 6 and f"--publishes '{PUBLIC}'" in err
+    again = ("ledger", "raise", "l", "--dataset", "people", "--reason", "a census counts everybody")
+    code, out, _ = run(capsys, *again, "--publishes", PUBLIC)
+    assert code == 0 and "total epsilon 0.5" in out and PUBLIC in out
+    assert run(capsys, *RELEASE)[0] == 0
+    code, _, err = run(capsys, *again)
+    assert code == 2 and "changes nothing" in err and len(Ledger("l").entries()) == 5

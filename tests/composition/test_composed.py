@@ -40,6 +40,11 @@ def made(relation: Relation, notion: str = "pure", names: list[str] | None = Non
     return design(Problem(workload, relation, notion=notion, **options), family).mechanism
 
 
+def chosen(epsilon: float) -> Specified:
+    """A pure mechanism of whose law nothing but its budget is known."""
+    return Selection.design(Linear(Workload.identity(3)), metrics.uniform(3, epsilon))
+
+
 def test_the_statement_of_two_metric_mechanisms() -> None:
     first, second = made(LINE), made(OWN)
     both = composed(first, second)
@@ -104,8 +109,7 @@ def test_normal_noise_composes_as_normal_noise() -> None:
 
 
 def test_thirty_pure_releases_have_no_delta_at_thirty() -> None:
-    one = made(metrics.uniform(3, 1.0))
-    thirty = composed(*[one] * 30)
+    thirty = composed(*[chosen(1.0)] * 30)
     assert thirty.delta(30) == 0 and thirty.epsilon() == 30
     assert thirty.epsilon(1e-3) < 27 and thirty.exact_budget(0, 1) == 30
 
@@ -120,7 +124,7 @@ def test_never_looser_than_plain_addition() -> None:
 
 def test_groups_of_each_mechanism_come_first() -> None:
     """SEMI Proposition 21: of a pure pair, between the exact product of the groups and the sum of all budgets."""
-    both = composed(made(metrics.uniform(3, 0.5)), made(metrics.uniform(3, 0.25)))
+    both = composed(chosen(0.5), chosen(0.25))
     assert both.epsilon(0, records=3) == 2.25 and both.delta(2.25, records=3) == 0
     groups_last = both.tradeoff().group(3)
     alphas = np.linspace(0, 1, 21)
@@ -135,7 +139,7 @@ def test_established_accountants_agree() -> None:
     """Pure promises and normal noise of unequal sizes, against privacy loss distributions of dp-accounting."""
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     common = pytest.importorskip("dp_accounting.pld.common")
-    pure = [made(metrics.uniform(3, epsilon)) for epsilon in (0.5, 0.5, 0.25)]
+    pure = [chosen(epsilon) for epsilon in (0.5, 0.5, 0.25)]
     told = made(metrics.uniform(3, 1.0), "approximate", delta=1e-4)
     both = composed(*pure, told)
     deviation = 1 / math.sqrt(float(expense_of(told).mu_squared))
@@ -146,6 +150,21 @@ def test_established_accountants_agree() -> None:
         theirs = theirs.compose(pld.from_privacy_parameters(parameters, value_discretization_interval=step))
     for epsilon in (0.5, 1.0, 1.5):
         assert both.delta(epsilon) == pytest.approx(theirs.get_delta_for_epsilon(epsilon), rel=2e-3)
+
+
+def test_laplace_noise_keeps_more_than_its_budget_says() -> None:
+    """Ten Laplace mechanisms on a fine grid, against the privacy loss distribution of continuous noise: of the very change, and
+    of the worst one; one more step of a coarse grid is a pure promise, and keeps no more."""
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    fine = design(Problem(Workload([[0.0, 1.37, 2.0]]), metrics.uniform(3, 1.0)), "laplace").mechanism
+    both = composed(*[fine] * 10)
+    theirs = pld.from_laplace_mechanism(1.0, value_discretization_interval=1e-4).self_compose(10)
+    known = theirs.get_delta_for_epsilon(5.0)
+    assert both.delta(5, change=(0, 2)) == pytest.approx(known, rel=2e-3) == both.delta(5)
+    assert both.delta(5, change=(0, 1)) < known / 4
+    assert composed(*[chosen(1.0)] * 10).delta(5) > 1.5 * known
+    coarse = design(Problem(Workload([[0.0, 1.0, 0.0]]), metrics.uniform(3, 1.0)), "laplace").mechanism
+    assert composed(*[coarse] * 10).delta(5) == pytest.approx(composed(*[chosen(1.0)] * 10).delta(5), rel=1e-6)
 
 
 def test_elements_are_joined_by_name() -> None:

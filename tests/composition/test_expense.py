@@ -162,7 +162,7 @@ def test_groups_of_each_notion() -> None:
     assert (three.epsilon, three.rho, three.mu_squared) == (3, Fraction(9, 4), Fraction(9, 2))
     chained = sum(Fraction(1, 1000) * Fraction(math.exp(k)) for k in range(3))  # delta (1 + e + e^2)
     assert float(three.delta) == pytest.approx(float(chained), rel=1e-12)
-    assert PURE.of_group(3).as_pure() == replace(Cost.pure(Fraction(3, 10)), shape=EpsilonDelta(Fraction(1, 10)).group(3))
+    assert PURE.of_group(3).as_pure() == replace(Cost.pure(Fraction(3, 10)), shapes=(EpsilonDelta(Fraction(1, 10)).group(3),))
     with pytest.raises(InvalidProblem, match="zCDP but for events"):
         Cost.concentrated(Fraction(1), Fraction(1, 100)).of_group(2)
 

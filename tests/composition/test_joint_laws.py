@@ -187,6 +187,16 @@ def test_the_joint_law_of_two_mechanisms_keeps_what_they_promise_together(names:
             assert largest_loss(joint) == pytest.approx(2 * alone, rel=1e-9)  # reached by both at once: budgets truly add
 
 
+def test_laplace_noise_spends_what_its_joint_law_spends() -> None:
+    """The claimed delta of the very change is that of the enumerated joint law, not that of all pure mechanisms."""
+    first, second = on_elements()["additive"], noisy(metrics.uniform(4, 0.8), 0.4)
+    made = composed(first, second)
+    for change in ((-1, 0, 1, 0), (-1, 1, 0, 0)):
+        joint, total = both(atoms(first, change), atoms(second, change)), made.cost(np.array(change))
+        for epsilon in (0.2, 0.5, 1.0):
+            assert excess(joint, epsilon) == pytest.approx(total.delta_at(epsilon), rel=1e-3, abs=1e-9)
+
+
 @pytest.mark.parametrize("names", list(combinations_with_replacement(ROWS, 2)), ids=" and ".join)
 def test_the_joint_law_of_two_releases_of_rows_keeps_what_they_promise_together(names: tuple[str, str]) -> None:
     first, second = (on_rows()[name] for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ import pytest
 from designer import Problem, Workload, design, metrics
 from designer.composition import expense_of
 from designer.composition.costs import Cost, TotalCost
+from designer.promises.accounting import gdp_epsilon
 from designer.relations.row_groups import RowGroups
 from designer.synthetic.multiplicative import MWEM
 from designer.tables import Count, Groups, Measure, PartitionSelection, TablePlan, UnitSplitting
@@ -34,10 +36,16 @@ def test_a_record_that_may_change_in_several_groups_costs_the_sum_of_their_budge
 
 
 def test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release() -> None:
-    """Without zCDP or GDP there is nothing but plain addition: two deltas of 1/1000 leave none below 1/500."""
+    """Two deltas of 1/1000 leave none below 1 - 0.999^2, and that at the sum of the budgets; the product says what there is
+    between, and plain addition nothing."""
     total = TotalCost((Cost(epsilon=Fraction(1), delta=Fraction(1, 1000)),) * 2)
-    assert total.epsilon_at("1/500") == 2.0 and total.epsilon_at("1/501") is None
-    assert total.delta_at(2) == float_above(Fraction(1, 500)) and total.delta_at("1.999") == 1.0
+    certain, both = 1 - 0.999**2, (1 + math.exp(-1)) ** -2  # the second: two answers that both speak for the alternative
+    assert total.epsilon_at("1/501") is None and total.epsilon_at("1/500", precise=False) == 2.0
+    rest = 1 - (1 - 0.002) / (1 - certain)
+    assert total.epsilon_at("1/500") == pytest.approx(2 + math.log1p(-rest / both), rel=1e-12)
+    assert total.delta_at(2) == pytest.approx(certain, rel=1e-12)
+    assert total.delta_at(2, precise=False) == float_above(Fraction(1, 500)) and total.delta_at("1.999", precise=False) == 1.0
+    assert total.delta_at("1.999") == pytest.approx(1 - (1 - certain) * (1 + both * math.expm1(-0.001)), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["marginals presence", "structured presence"])
@@ -60,3 +68,12 @@ def test_a_plan_that_finds_groups_costs_the_delta_of_its_largest_record(at_most:
     selection = PartitionSelection.design("1/8", 1e-6, UnitSplitting([emp], [50]), at_most)
     found = expense_of(TablePlan((Count("n", Groups(["state"], selection=selection), variance=4),)))
     assert found.delta == Fraction(selection.delta_of(at_most)) and (at_most == 1 or selection.delta_of(1) < found.delta)
+
+
+def test_a_delta_that_one_release_spends_is_not_there_for_another() -> None:
+    """Noise of 1/8-zCDP beside a release that fails with probability 0.999e-6: at 1e-6 in all, a billionth is left for it."""
+    fails, most = Cost(epsilon=Fraction(1, 1000), delta=Fraction(999, 10**9)), Fraction(1, 10**6)
+    told = TotalCost((fails, Cost.concentrated(Fraction(1, 8)))).epsilon_at(most)
+    # Normal noise is 1/8-zCDP, and has to be (epsilon, (1e-6 - 0.999e-6) / (1 - 0.999e-6)) by itself, at least.
+    assert told is not None and told >= gdp_epsilon("1/2", (most - fails.delta) / (1 - fails.delta)) * (1 - 1e-12)
+    assert told > 1.2 * gdp_epsilon("1/2", most)

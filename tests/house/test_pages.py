@@ -10,13 +10,16 @@ import pytest
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 DOCS = ROOT / "docs"
-PAGES = [DOCS / name for name in ("architecture.md", "adding.md", "programs.md", "ledger.md", "auditing.md", "mutants.md")]
+PAGES = [
+    DOCS / name
+    for name in ("architecture.md", "adding.md", "programs.md", "ledger.md", "verifying.md", "auditing.md", "mutants.md")
+]
 PAGES += sorted((DOCS / "decisions").glob("*.md"))
 PAGES += [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 SOURCE = "\n".join(
     path.read_text() for place in ("designer", "solvers", "tests") for path in sorted((ROOT / place).rglob("*.py"))
 )
-EXAMPLES = {"ring.py"}  # files that a recipe has its reader write
+EXAMPLES = {"ring.py", "spec.json", "release.json"}  # files that a recipe has its reader write
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

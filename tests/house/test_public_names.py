@@ -29,7 +29,7 @@ from designer.invariants import Invariant
 NAMES = {
     "designer": """AdditiveMechanism Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec LeastBudget Mechanism
         NotPrivate Optimality PrivacyCertificate Problem Release StructuredDesign StructuredProblem Targets Workload __version__ compare design invariants least_budget load
-        metrics read_problem""",
+        metrics read_problem save_release verify_release""",
     "designer.metrics": """AddRemove AppearOrChange Chebyshev Euclidean Graph GreatCircle Hamming Instance Line Manhattan Matrix Maximum
         Metric Ordered Partition PerElement Product Restricted RootSumSquares Scaled SmoothThreshold Sum Taxonomy Threshold Uniform add_remove
         after_noisy_total appear_or_change attribute_values blowfish blowfish_attribute blowfish_full_domain blowfish_graph
@@ -46,6 +46,7 @@ NAMES = {
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
     "designer.ledger": "Balance Checked DataSet Forecast Ledger Recorded Reservation Signer Total checked",
     "designer.composition": "Composed Expense Spent composed expense_of spent",
+    "designer.audit": "DeepVerdict Finding TestPower audit",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
 }
 # Rooms that the README sends its readers to, whose names are not gathered in one place.
@@ -56,6 +57,8 @@ DEEPER = {
     "designer.odds_ratio.odds_ratio_test": "OddsRatioTest",
     "designer.pictures": "figure register_picture",
     "designer.promises.tradeoff": "EpsilonDelta Gaussian",
+    "designer.files.releases": "ReleaseVerdict release_document save_release sealed verify_release",
+    "designer.files.signatures": "EntryCheck EntrySigner PublicKey SignedBy SigningKey new_key sign_file signer_of",
     "designer.promises.account": "Account",
     "designer.promises.laplace": "LaplaceTradeoff discrete_laplace",
     "designer.promises.subsampled": "poisson_subsampled sampled_epsilon",

@@ -11,7 +11,7 @@ from designer.composition.costs import Cost, TotalCost
 from designer.composition.expense import expense_of
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidLedger
-from designer.ledger import Total, checked
+from designer.ledger import Ledger, Total, checked
 from designer.ledger.entries import entry_reserved
 from tests.oracles.ledgers import pure, stated
 
@@ -61,7 +61,31 @@ def test_expenses_beyond_the_total_are_found_whoever_wrote_them(tmp_path: Path) 
     entry = entry_reserved("people", expense_of(made), made.guarantee, RowUnit())
     for _ in range(2):
         people.ledger.append(lambda entries: [entry])
-    assert checked(people.ledger).accounts[0].spent.epsilon == Fraction(1, 2)
+    assert checked(people.ledger).balances[0].spent.epsilon == Fraction(1, 2)
     people.ledger.append(lambda entries: [entry])
     with pytest.raises(InvalidLedger, match="exceed the total"):
         checked(people.ledger)
+
+
+class Stamp:
+    """A signer whose signatures anybody could make."""
+
+    key = "stamp"
+
+    def sign(self, message: bytes) -> str:
+        return f"signed {message.decode()}"
+
+
+def test_every_signature_is_shown_to_who_is_trusted_to_judge_it(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "l", signer=Stamp())
+    ledger.state("people", Total(epsilon=1))
+    shown: list[tuple[str, bytes, str]] = []
+
+    def refuse(key: str, message: bytes, signature: str) -> None:
+        shown.append((key, message, signature))
+        if len(shown) == 2:
+            raise InvalidLedger("untrue")
+
+    with pytest.raises(InvalidLedger):
+        checked(ledger, trusted=refuse)
+    assert shown == [("stamp", entry.hash.encode(), f"signed {entry.hash}") for entry in ledger.entries()]

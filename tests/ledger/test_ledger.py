@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from designer import InvalidProblem, Problem, Workload, design, invariants, load, metrics
+from designer import InvalidProblem, InvalidSpec, Problem, Workload, design, invariants, load, metrics
 from designer.composition.expense import expense_of, spent
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidLedger, OverTotal
@@ -29,7 +29,7 @@ from designer.marginals import MarginalWorkload, Presence, design_marginals
 from designer.question.domain import Domain
 from designer.selection import Selection
 from designer.selection.scores import Linear
-from tests.oracles.ledgers import PUBLIC, busy_ledger, normal, pure, reserved_only, stated
+from tests.oracles.ledgers import PUBLIC, busy_ledger, normal, pure, reserved_only, stated, unlocked
 
 
 class Watched(Mapping[str, int]):
@@ -265,6 +265,21 @@ def test_a_ledger_that_is_set_back_or_exchanged_during_a_release_stops_it(tmp_pa
         reservation.record({})
 
 
+def test_what_was_read_before_is_not_read_again_but_still_belongs_to_the_file(tmp_path: Path) -> None:
+    """An object that has read a ledger sees what others add, and what was set back or exchanged."""
+    people = stated(tmp_path / "l")
+    old = (tmp_path / "l").read_bytes()
+    for _ in range(2):
+        Ledger(tmp_path / "l").dataset("people").release(pure(), [5, 6, 7])
+        assert people.ledger.entries() == Ledger(tmp_path / "l").entries()
+    (tmp_path / "l").write_bytes(old)
+    assert kinds(people.ledger) == ["opened", "stated"]
+    with unlocked(tmp_path / "l") as connection:
+        connection.execute("UPDATE entries SET body = replace(body, 'people', 'peeple') WHERE number = 2")
+    with pytest.raises(InvalidLedger, match="entry 2 was altered"):
+        people.release(pure(), [5, 6, 7])
+
+
 def test_a_ledger_that_was_moved_during_a_release_stops_it(tmp_path: Path) -> None:
     people = stated(tmp_path / "l")
     with pytest.raises(InvalidProblem, match="cannot be opened"), people.reserve(pure()) as reservation:
@@ -454,6 +469,12 @@ def test_entries_are_signed_where_there_is_a_key(tmp_path: Path) -> None:
             raise InvalidLedger("untrue")
 
     assert checked(ledger, trusted=verify).signed == {"stamp": 4}
+
+    def refuse(key: str, message: bytes, signature: str) -> None:
+        raise InvalidSpec(f"signature: {signature[:6]}")
+
+    with pytest.raises(InvalidLedger, match="signature of entry 1 does not hold: signature: signed"):
+        checked(ledger, trusted=refuse)
     with closing(sqlite3.connect(tmp_path / "l")) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("DELETE FROM sqlite_master WHERE name = 'entries_stay'")

@@ -24,7 +24,7 @@ MUTANTS = (
         "        if self.is_pure:\n            return self.epsilon\n",
         "        if self.epsilon is not None:\n            return self.epsilon\n",
         "releases with a delta add up to a pure promise",
-        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
+        ("tests/composition/test_rounds.py::test_a_release_with_a_delta_leaves_no_pure_promise",),
     ),
     Mutant(
         "designer/composition/costs.py",
@@ -38,7 +38,7 @@ MUTANTS = (
         "sum((cost.delta for cost in self.costs), NOTHING)))",
         "max((cost.delta for cost in self.costs), default=NOTHING)))",
         "the deltas of several releases do not add up",
-        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
+        ("tests/composition/test_rounds.py::test_a_release_with_a_delta_leaves_no_pure_promise",),
     ),
     Mutant(
         "designer/composition/costs.py",
@@ -59,7 +59,7 @@ MUTANTS = (
         "return own + Fraction(self.epsilon_of(self.total, delta - spent))",
         "return own + Fraction(self.epsilon_of(self.total, delta))",
         "the delta is spent twice",
-        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
+        ("tests/composition/test_rounds.py::test_a_delta_that_one_release_spends_is_not_there_for_another",),
     ),
     Mutant(
         "designer/composition/costs.py",
@@ -131,7 +131,7 @@ MUTANTS = (
         "    if isinstance(mechanism, MarginalMechanism):\n        return Cost.concentrated(budget**2 / 2)",
         "    if isinstance(mechanism, MarginalMechanism):\n        return Cost.concentrated(budget**2 / 4)",
         "the rho of marginals is halved",
-        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
+        ("tests/composition/test_rounds.py::test_gaussian_noise_for_the_presence_of_a_record_costs_half_its_squared_budget",),
     ),
     Mutant(
         "designer/composition/terms.py",
@@ -173,16 +173,13 @@ MUTANTS = (
         ("delta = sum((Fraction(s.delta_of(s.bound)) for level in plan.levels if (s := level.selection)), Fraction(0))"),
         "delta = sum((Fraction(s.delta_of(1)) for level in plan.levels if (s := level.selection)), Fraction(0))",
         "the delta of a plan is that of a record of one row",
-        ("tests/composition/test_rounds.py::test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release",),
+        ("tests/composition/test_rounds.py::test_a_plan_that_finds_groups_costs_the_delta_of_its_largest_record",),
     ),
     Mutant(
         "designer/composition/statement.py",
         ("        unprotected=tuple(dict.fromkeys(line for statement in statements for line in statement.unprotected)),"),
         "        unprotected=statements[0].unprotected,",
         "what a later mechanism publishes exactly is not in the joint statement",
-        (
-            "tests/relations/test_composition.py",
-            "tests/composition",
-        ),
+        ("tests/relations/test_composition.py::test_what_any_of_several_releases_publishes_exactly_is_said_of_the_whole",),
     ),
 )

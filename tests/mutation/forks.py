@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
-OPTIONS = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "tests.mutation.unshrunk", "-rfE", "--tb=no", "--no-header")
+OPTIONS = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "tests.mutation.unshrunk", "-rfE", "--tb=line", "--no-header")
 SHARED = (
     "pytest",
     "xdist.plugin",

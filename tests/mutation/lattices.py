@@ -248,7 +248,7 @@ MUTANTS = (
         "vectors = entries(null).T[:rank]",
         "vectors = entries(null).T[: max(rank - 1, 1)]",
         "the kernel misses a vector",
-        ("tests/solvers/lattices",),
+        ("tests/solvers/lattices/test_lattice.py::test_kernel_holds_exactly_the_integer_solutions",),
     ),
     Mutant(
         "solvers/lattices/kernel.py",

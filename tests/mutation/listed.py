@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutation import (
     certified,
     composition,
+    documents,
     lattices,
     ledgers,
     mechanisms,
@@ -16,5 +17,18 @@ from tests.mutation import (
     tables,
 )
 
-ROOMS = (sampling, certified, released, promises, relations, lattices, tables, mechanisms, composition, ledgers, solvers)
+ROOMS = (
+    sampling,
+    certified,
+    released,
+    promises,
+    relations,
+    lattices,
+    tables,
+    mechanisms,
+    composition,
+    ledgers,
+    documents,
+    solvers,
+)
 MUTANTS = tuple(mutant for room in ROOMS for mutant in room.MUTANTS)

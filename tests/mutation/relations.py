@@ -34,7 +34,7 @@ MUTANTS = (
         "left, right = np.tile(lines[value], value), lines[:value].ravel()",
         "left, right = np.tile(lines[value], 1), lines[value - 1].ravel()",
         "of an attribute only neighbouring values are paired",
-        ("tests/metrics/test_sums_over_attributes.py",),
+        ("tests/metrics/test_sums_over_attributes.py::test_the_worst_ratio_is_that_of_every_pair_by_brute_force",),
     ),
     Mutant(
         "designer/metrics/algebra.py",
@@ -129,7 +129,7 @@ MUTANTS = (
         "    for part in relation.inner():\n        require_listed(part)\n",
         "",
         "a rule of the caller's is saved inside another one",
-        ("tests/metrics/test_own_metric.py",),
+        ("tests/metrics/test_own_metric.py::test_saving_is_refused_with_a_way_on_and_writes_nothing",),
     ),
     Mutant(
         "designer/relations/row_groups.py",
@@ -166,7 +166,7 @@ MUTANTS = (
         "    if len(presences) < len(listed):\n        return change\n",
         "",
         "records may appear although one release does not protect them",
-        ("tests/relations/test_composition.py",),
+        ("tests/relations/test_composition.py::test_pure_budgets_add_and_gaussian_ones_in_squares",),
     ),
     Mutant(
         "designer/relations/joint_promises.py",

@@ -9,7 +9,8 @@ from tests.mutation.runner import Verdict
 OPENING = """# Breaks that the tests see
 
 Each line is one break made on purpose in the code that privacy rests on, and the first test that fails with it. Written by
-`python -m tests.mutation --markdown docs/mutants.md`; the breaks themselves, old text and new, are in `tests/mutation/`.
+`python -m tests.mutation --markdown docs/mutants.md`, which takes verdicts over from earlier runs (`--since`); the breaks
+themselves, old text and new, are in `tests/mutation/`.
 
 """
 

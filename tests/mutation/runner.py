@@ -56,8 +56,8 @@ def killer_of(ran: Ran, limit: float) -> str | None:
     seen = SEEN.search(ran.text)
     if ran.code not in (FAILED, INTERRUPTED) or seen is None:
         raise Misfit(f"pytest ended with {ran.code} and names no test:\n{ran.text[-2000:]}")
-    if any(slip in seen[2] for slip in SLIPS):
-        raise Misfit(f"{seen[1]}{seen[2]}: the mutant is a slip, and no break.")
+    if any(f"{slip}: " in ran.text for slip in SLIPS):
+        raise Misfit(f"{seen[1]}: the mutant is a slip, and no break:\n{ran.text[-2000:]}")
     return seen[1]
 
 

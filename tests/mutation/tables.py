@@ -28,8 +28,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/tables/run.py",
-        "return answer_of(query, keys, tuple(map(operator.add, exact, noise)))",
-        "return answer_of(query, keys, tuple(exact))",
+        "return tuple(map(operator.add, exact, noise))",
+        "return tuple(exact)",
         "sums and counts get no noise",
         ("tests/tables/test_table_plan.py::test_release_answers_listed_groups_and_found_ones",),
     ),

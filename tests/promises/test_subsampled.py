@@ -92,7 +92,7 @@ def test_against_dp_accounting_where_both_directions_matter() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(InvalidProblem, match=r"relation: 'replace_one'; sampling is proven .* groups of two"):
+    with pytest.raises(InvalidProblem, match=r"relation: 'replace_one'; sampling is proven .*group\(2\)"):
         poisson_subsampled(Gaussian.of(1), "1/2", "replace_one")
     with pytest.raises(InvalidProblem, match=r"rate: 2\.0 must be at least 0 and at most 1"):
         poisson_subsampled(Gaussian.of(1), 2)

@@ -1,0 +1,107 @@
+"""The identities of balance, against laws that are written out: means are 0 under the law, and errors move them as declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from designer.audit.choice_sources import choice_law
+from designer.audit.group_sources import gaussian_energies, independent_law, laplace_energies
+from designer.audit.line_sources import canonical_cdf
+from designer.audit.noise_sources import additive_law
+from designer.audit.row_sources import row_law
+from designer.audit.stated_law import BalanceStatistics, StatedLaw
+from designer.certified.norms import Norm
+from designer.odds_ratio.canonical import canonical_noise
+from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
+from tests.oracles.selection_by_definition import BY_DEFINITION
+
+Floats = np.ndarray
+HALF = 60
+
+
+def box(size: int) -> np.ndarray:
+    axes = [np.arange(-HALF, HALF + 1)] * size
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, size)
+
+
+def joint(order: str, falloff: str) -> StatedLaw:
+    """A norm whose noise is about two steps wide, in two dimensions."""
+    matrix = np.array([[0.5, 0.1], [0.0, 0.6]])
+    return additive_law(Norm(matrix if order == "l2" else np.array([0.7, 0.8]), order), np.arange(2), np.ones(2), falloff)  # type: ignore[arg-type]
+
+
+LAWS: dict[str, Callable[[], StatedLaw]] = {
+    "joint, exponential": lambda: joint("l2", "exponential"),
+    "joint, gaussian": lambda: joint("l2", "gaussian"),
+    "box": lambda: joint("linf", "exponential"),
+    "laplace": lambda: independent_law(laplace_energies(np.array([0.6, 0.9])), [0, 1]),
+    "gaussian": lambda: independent_law(gaussian_energies(np.array([0.1, 0.2])), [0, 0]),
+    "rounded": lambda: additive_law(Norm(np.array([0.4, 0.5]), "l2"), np.arange(2), np.ones(2), "rounded_gaussian"),
+}
+
+
+def written_out(law: StatedLaw, scale: float = 1.0) -> tuple[np.ndarray, Floats]:
+    """All outputs that matter, and their probabilities where energies are divided by `scale`."""
+    points = box(2)
+    weights = np.exp(-law.energy(points.astype(float)) / scale)
+    return points, weights / weights.sum()
+
+
+def watch_of(law: StatedLaw) -> tuple[BalanceStatistics, np.ndarray]:
+    points, chances = written_out(law)
+    pilot = points[np.random.default_rng(1).choice(len(points), 20_000, p=chances)]
+    return BalanceStatistics.of(law, pilot), pilot
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_every_statistic_has_mean_0_under_its_law(name: str) -> None:
+    """By summing over the law; products of draws in a row are left to their independence."""
+    watch, _ = watch_of(LAWS[name]())
+    points, chances = written_out(watch.law)
+    found = watch.columns(points)
+    own = [k for k, kind in enumerate(found.names) if "in a row" not in kind]
+    assert len(own) >= 18
+    np.testing.assert_allclose(chances @ found.values[:, own], 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["joint, exponential", "laplace", "box"])
+def test_a_wrong_scale_moves_the_mean_as_declared(name: str) -> None:
+    watch, pilot = watch_of(LAWS[name]())
+    points, chances = written_out(watch.law, 1.01)
+    found = watch.columns(points)
+    moved = float(chances @ found.values[:, found.names.index("scale of all")])
+    assert abs(moved) == pytest.approx(watch.effects(pilot, 0.01)["scale of all"], rel=0.06)
+
+
+@pytest.mark.parametrize("law", BY_DEFINITION)
+def test_laws_of_choices_are_those_of_the_definition(law: str) -> None:
+    from fractions import Fraction
+
+    scores = [Fraction(3), Fraction(1, 2), Fraction(-2), Fraction(3)]
+    wanted = [float(x) for x in BY_DEFINITION[law](scores, Fraction(2, 3))]
+    np.testing.assert_allclose(choice_law(law, np.array([float(s) for s in scores]) * 2 / 3), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "promise", [EpsilonDelta(1), EpsilonDelta("1/2", "1/100"), EpsilonDelta("1/2").group(2), Gaussian.of(1)]
+)
+def test_the_recursion_is_the_canonical_law(promise: Tradeoff) -> None:
+    places = np.linspace(-6, 6, 97)
+    found = canonical_cdf(promise, isinstance(promise, Gaussian))(places)
+    np.testing.assert_allclose(found, canonical_noise(promise).cdf(places), atol=2e-14)
+
+
+@pytest.mark.parametrize(("columns", "rate"), [(2, 0.4), (3, 0.25)])
+def test_the_law_of_a_row_is_that_of_its_enumeration(columns: int, rate: float) -> None:
+    reach = np.arange(-120, 121)
+    if columns == 2:
+        wanted = np.exp(-2 * rate * np.abs(reach))
+    else:
+        pairs = np.abs(reach)[:, None] + np.abs(reach)[None] + np.abs(reach[:, None] + reach[None])
+        wanted = np.exp(-rate * pairs).sum(axis=1)
+    found = row_law(columns, rate)
+    middle = len(found) // 2
+    np.testing.assert_allclose(found[middle - 40 : middle + 41], (wanted / wanted.sum())[80:161], atol=1e-12)

@@ -1,0 +1,31 @@
+"""Files that say what is promised in the words of earlier versions load; files that claim something else do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from designer import InvalidSpec
+from designer.certified.guarantee import ESTIMATED, POST_PROCESSING, TRADEOFFS_MULTIPLY
+from designer.certified.specified import seal, to_spec
+from designer.files.spec import from_spec
+from tests.oracles.spec_specimens import specimens
+
+
+@pytest.mark.parametrize(("name", "said"), [("test pure", TRADEOFFS_MULTIPLY), ("lattice chain", ESTIMATED)])
+def test_the_earlier_sentence_about_several_releases_loads(name: str, said: str) -> None:
+    spec = to_spec(specimens()[name])
+    assert spec["guarantee"]["post_processing"] == said
+    earlier = {**spec, "guarantee": {**spec["guarantee"], "post_processing": POST_PROCESSING}}
+    made = from_spec({**earlier, "seal": seal(earlier)})
+    assert made.guarantee.post_processing == said
+    other = {**spec, "guarantee": {**spec["guarantee"], "post_processing": f"{POST_PROCESSING} And more."}}
+    with pytest.raises(InvalidSpec, match="claims something else"):
+        from_spec({**other, "seal": seal(other)})
+
+
+def test_what_never_said_otherwise_must_say_what_it_proves() -> None:
+    spec = to_spec(specimens()["lattice l1"])
+    assert spec["guarantee"]["post_processing"] == POST_PROCESSING
+    altered = {**spec, "guarantee": {**spec["guarantee"], "post_processing": ESTIMATED}}
+    with pytest.raises(InvalidSpec, match="claims something else"):
+        from_spec({**altered, "seal": seal(altered)})

@@ -1,0 +1,50 @@
+"""Masses on ladders, coarse ones, are on their side of the exact product at every slope, in both directions."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from designer.promises.losses import Laddered, Rungs, curve_of, laddered, laddered_atoms
+from designer.promises.piecewise import PiecewiseLinear, from_distributions
+from designer.promises.subsampled import Subsampled
+from designer.promises.tails import Tails
+from designer.promises.tradeoff import Tradeoff
+
+BITS = 128
+
+
+def random_law(generator: np.random.Generator) -> PiecewiseLinear:
+    null, alternative = ([*generator.integers(0, 7, 4).tolist(), 1] for _ in range(2))
+    return from_distributions(null, alternative)
+
+
+def on_ladder(function: Tradeoff, step: Fraction, atoms: bool, above: bool, backwards: bool) -> Laddered:
+    """Both ways: by its atoms, or by delta at the rungs alone, as what is not piecewise linear is."""
+    if atoms:
+        return laddered_atoms(function, step, BITS, above=above, backwards=backwards)
+    curve = curve_of(function)
+    return laddered(curve, Rungs.of(curve, step, BITS), above=above, backwards=backwards)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("atoms", [True, False], ids=["atoms", "curve"])
+def test_coarse_ladders_err_to_their_side(seed: int, atoms: bool) -> None:
+    generator = np.random.default_rng(seed)
+    f, g = random_law(generator), random_law(generator)
+    rate, step = Fraction(int(generator.integers(1, 10)), 10), Fraction(int(generator.integers(1, 41)), 100)
+    # The sampled function written out, so that the product is exact.
+    exact = PiecewiseLinear(f.alphas, tuple(rate * beta + (1 - rate) * (1 - alpha) for alpha, beta in f.points)) @ g
+    for backwards in (False, True):
+        joint = exact.inverse() if backwards else exact
+        low, high = (
+            Tails.of([(on_ladder(x, step, atoms, above, backwards), 1) for x in (Subsampled(f, rate), g)], step)
+            for above in (False, True)
+        )
+        for epsilon in (Fraction(-1, 2), Fraction(0), Fraction(1, 3), Fraction(1), Fraction(2)):
+            delta = float(joint.exact_delta(Fraction(math.exp(epsilon))))
+            assert low.delta(epsilon) <= delta * (1 + 1e-12) + 1e-16
+            assert high.delta(epsilon) >= delta * (1 - 1e-12) - 1e-16
