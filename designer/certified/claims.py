@@ -11,7 +11,6 @@ from designer.certified.certificate import SEEN, Witness, attains
 from designer.certified.sensitivity import SensitivitySet
 from designer.question.workload import Workload
 
-CLOSE = Fraction(1, 1 << 40)
 # How far above its pair the claim says that it is, in percent.
 BOUND = re.compile(rf"[^,]*, [^,]*, which for whole groups of pairs are up to ([0-9]{{1,3}}(?:[.][0-9]{{1,3}})?) {SEEN}")
 
@@ -36,7 +35,7 @@ def settled_claim(mechanism: Certified, claimed: dict[str, Any], proven: dict[st
         return claimed
     if Fraction(proven["worst_ratio"]) <= Fraction(ratio) <= 1 and _is_bound(claimed, Fraction(ratio), mechanism):
         return {**claimed, **{key: proven[key] for key in ("worst_ratio", "arithmetic", "witness")}}
-    near = abs(Fraction(ratio) - Fraction(proven["worst_ratio"])) <= CLOSE
+    near = abs(Fraction(ratio) - Fraction(proven["worst_ratio"])) <= Fraction(1, 1 << 40)
     sentence = re.sub("[0-9]+", "", str(claimed.get("arithmetic"))) == re.sub("[0-9]+", "", proven["arithmetic"])
     if not (near and sentence):
         return claimed
@@ -67,7 +66,7 @@ def _is_bound(claimed: dict[str, Any], ratio: Fraction, mechanism: Certified) ->
         return False
     u, budget = sensitivity.exact(witness.left, witness.right)
     length: Fraction | None = mechanism.norm.exact(u)
-    if not budget or length is None or ratio > length / budget * (1 + Fraction(said[1]) / 100) + CLOSE:
+    if not budget or length is None or ratio > length / budget * (1 + Fraction(said[1]) / 100) + Fraction(1, 1 << 40):
         return False
     return attains(sensitivity, mechanism.norm, witness, length / budget, mechanism.workload.elements)
 

@@ -13,7 +13,7 @@ import numpy as np
 from designer.certified.norms import Norm
 from designer.question.nearness import Nearness
 from designer.values.arrays import Floats
-from solvers.pairs.steepest import steepest
+from solvers.pairs.cones import steepest
 
 LARGEST = 1e100  # numbers up to this size have products with slopes that are finite
 GUARD = 2.0**-40  # relative, far above the rounding of float budgets and of a few sums

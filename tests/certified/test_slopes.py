@@ -19,7 +19,7 @@ from designer.certified.slopes import Slope
 from designer.certified.specified import seal, to_spec
 from designer.certified.steep import Hunt
 from designer.values.arrays import Floats
-from solvers.pairs.steepest import steepest
+from solvers.pairs.cones import steepest
 from tests.certified.test_bounded_pairs import STEEP, bounding, linear
 
 KINDS = (metrics.euclidean, metrics.manhattan, metrics.chebyshev)
