@@ -293,5 +293,5 @@ def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> P
         f"{search.pairs}"
     )
     if search.tolerance:
-        arithmetic += f", which for whole groups of pairs are up to {100 * search.tolerance:.0f} {SEEN}"
+        arithmetic += f", which for whole groups of pairs are up to {100 * search.tolerance:.3g} {SEEN}"
     return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from designer.certified.norms import Norm
+from designer.certified.slopes import Slope
 from designer.errors import DesignFailed
 from designer.progress import announce, track
 from designer.question.nearness import Nearness
@@ -21,9 +22,10 @@ from designer.question.relation import Block
 from designer.values.arrays import Floats
 from solvers.pairs.directions import DirectionTable, gauges
 from solvers.pairs.tree import Boxes, Indices, PointTree, grown
-from solvers.pairs.walk import PIECE, PairWalk
+from solvers.pairs.walk import PIECE, Foretold, PairWalk
 
 TOLERANCES = (0.01, 0.02, 0.05)  # how far bounds of groups may be above the worst pair seen, where ties defeat the search
+FINE = (0.001,)  # the same, where slopes bound the answers: such bounds are near the worst pair
 COARSE = (0.1, 0.2)  # the same, of searches that seek pairs for a design: what these miss costs noise, and no privacy
 HEAVY = 2e9  # pairs; a search that looks at more gives way to a bound: a minute
 WORTH = 0.5  # a bound that is no quicker than this part of the time of an exact ratio is not worth what it gives away
@@ -163,13 +165,22 @@ class Clusters:
             x, y = a[start : start + step], b[start : start + step]
             apart = self.lengths([centre[x] - centre[y] for centre in centres[level]])
             parts.append(apart + radii[level][x] + radii[level][y])
-        boxes = self.boxes
-        least = self.near.least(boxes.gaps(level, a, b), boxes.low(level, a), boxes.low(level, b))
-        return np.where(
-            self.alike.coincide(level, a, b),
-            0.0,
-            self._ratios(np.concatenate(parts) if parts else np.zeros(0), least, of_pairs=False),
-        )
+        lengths = np.concatenate(parts) if parts else np.zeros(0)
+        return np.where(self.alike.coincide(level, a, b), 0.0, self._ratios(lengths, self.least(level, a, b), of_pairs=False))
+
+    def least(self, level: int, a: Indices, b: Indices) -> Floats:
+        """No budget between elements of the nodes a and b, (n,), is smaller."""
+        return self.near.least(self.boxes.gaps(level, a, b), self.boxes.low(level, a), self.boxes.low(level, b))
+
+    @cached_property
+    def slope(self) -> Slope | None:
+        """What bounds answers that are affine in the features."""
+        return Slope.of(self.near, self.points, self.norm)
+
+    def by_slope(self, slope: Slope, level: int, a: Indices, b: Indices) -> Floats:
+        """As `bound`, from the budgets alone."""
+        least = self.least(level, a, b)
+        return self._ratios(slope.steep * least + slope.apart, least, of_pairs=False)
 
     @cached_property
     def alike(self) -> Boxes:
@@ -230,14 +241,6 @@ class Clusters:
 CLOSE = 1 << 12  # points of a group whose radius is measured; larger groups take that of their halves
 
 
-class _Foretold(Exception):
-    """A walk is given up for the work that it would be, in pairs looked at."""
-
-    def __init__(self, work: float) -> None:
-        super().__init__(work)
-        self.work = work
-
-
 @dataclass
 class Hunt:
     """The search for the pairs of largest ratio.
@@ -279,7 +282,7 @@ class Hunt:
         scan = self.groups.near.pairs * SCANNED_EACH if self.groups.mapped else np.inf
         if not self._walk(0.0, min(scan, HEAVY)):
             return
-        steps = (*TOLERANCES, *COARSE) if self.partners else TOLERANCES
+        steps = (*(FINE if self.groups.slope else ()), *TOLERANCES, *(COARSE if self.partners else ()))
         if scan > HEAVY and any(self._allows(t) and not self._walk(t, HEAVY) for t in steps):
             return
         exact = self._walk(0.0, 0.0, whole=True)
@@ -309,7 +312,7 @@ class Hunt:
         try:
             for a, b in track(self._pieces(iter(walk)), "searching pairs"):
                 self._take(a, b)
-        except _Foretold as given_up:
+        except Foretold as given_up:
             return given_up.work
         return 0.0
 
@@ -320,14 +323,18 @@ class Hunt:
         return max(self.covered, near)
 
     def _opens(self, level: int, a: Indices, b: Indices) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        bound = self.groups.bound(level, a, b)
-        return np.asarray((bound >= self.floor) & (bound > self._enough))
+        opens = np.ones(len(a), dtype=np.bool_)
+        if self.tolerance and self.groups.slope is not None:
+            opens = np.asarray(self.groups.by_slope(self.groups.slope, level, a, b) > self._enough)
+        bound = self.groups.bound(level, a[opens], b[opens])
+        opens[opens] = (bound >= self.floor) & (bound > self._enough)
+        return opens
 
     def _foretell(self, leaf_pairs: float, asked: float, limit: float, ended: bool) -> None:
         """Give up what is above the limit."""
         looked_at = leaf_pairs * self.groups.tree.leaves.shape[1] ** 2
         if (work := looked_at + BOUNDED * asked) > limit:
-            raise _Foretold(work)
+            raise Foretold(work)
         if ended:
             self._allow(looked_at)
 

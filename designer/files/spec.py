@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
@@ -215,10 +216,23 @@ def _compare_claims(mechanism: Specified, spec: Mapping[str, Any]) -> None:
         claimed = spec[name]
         if name == "guarantee" and isinstance(claimed, dict):
             claimed = proven_statement(_as_printed(claimed), value)
+            claimed = _with_ratio(claimed, spec["certificate"], mechanism, proven)
         if name == "certificate" and isinstance(claimed, dict):
             claimed = mechanism.settled_claim(claimed, value)
         if canonical(claimed) != canonical(value):
             raise InvalidSpec(f"{name}: the file claims something else than its mechanism proves; design the mechanism again.")
+
+
+def _with_ratio(statement: Any, claimed: dict[str, Any], mechanism: Specified, proven: dict[str, Any]) -> Any:
+    """The statement with the proven worst ratio where it has that of a certificate which is true though it claims less."""
+    said = statement.get("parameters")
+    if canonical(mechanism.settled_claim(claimed, proven["certificate"])) != canonical(proven["certificate"]):
+        return statement
+    if not isinstance(said, dict) or type(said.get("worst_ratio")) is not float:
+        return statement
+    same = said["worst_ratio"] == float(Fraction(claimed["worst_ratio"]))
+    ratio = proven["guarantee"]["parameters"].get("worst_ratio") if same else said["worst_ratio"]
+    return {**statement, "parameters": {**said, "worst_ratio": ratio}}
 
 
 def _as_printed(claimed: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.domain import Domain, attribute_lines
-from designer.question.nearness import Nearness, all_pairs_of, of_parts
+from designer.question.nearness import Nearness, all_pairs_of, of_parts, scaled_rule
 from designer.question.relation import Block, Indices, Read, Relation, rectangles
 from designer.values.arrays import Floats
 from designer.values.checks import positive, shown
@@ -187,11 +187,11 @@ class Scaled(Metric):
 
     @cached_property
     def nearness(self) -> Nearness | None:
-        return of_parts([self.part.nearness], lambda parts: self._times(parts[0]))
+        return scaled_rule(self.part.nearness, self.factor, self._times)
 
     @cached_property
     def searched(self) -> Nearness | None:
-        return of_parts([self.part.searched], lambda parts: self._times(parts[0]))
+        return scaled_rule(self.part.searched, self.factor, self._times)
 
     def along(self, left: Indices, right: Indices) -> Floats:
         return self._times(self.part.along(left, right))

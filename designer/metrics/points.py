@@ -16,7 +16,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.metrics.metric import Metric
-from designer.question.nearness import MOST_FEATURES, Nearness, all_pairs_of
+from designer.question.nearness import MOST_FEATURES, Nearness, Order, all_pairs_of
 from designer.question.relation import Block, Indices, Read
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import positive
@@ -49,7 +49,7 @@ class Euclidean(Metric):
 
     @cached_property
     def nearness(self) -> Nearness | None:
-        return straight(self.places, self.per_unit, lambda gaps: np.sqrt(sum_of_squares(gaps)))
+        return straight(self.places, self.per_unit, "l2")
 
     def exact_budget(self, left: int, right: int) -> Fraction:
         square = sum(
@@ -179,13 +179,20 @@ def sum_of_squares(gaps: Floats) -> Floats:
     return np.asarray(total)
 
 
-def straight(places: Floats, rate: float, length: Callable[[Floats], Floats]) -> Nearness | None:
-    """A length of the differences of coordinates, (N, s), times a rate; None in very many dimensions, where boxes tell
+LENGTHS: Mapping[Order, Callable[[Floats], Floats]] = {
+    "l1": np.add.reduce,
+    "l2": lambda gaps: np.sqrt(sum_of_squares(gaps)),
+    "linf": np.maximum.reduce,
+}
+
+
+def straight(places: Floats, rate: float, order: Order) -> Nearness | None:
+    """A norm of the differences of coordinates, (N, s), times a rate; None in very many dimensions, where boxes tell
     nothing."""
     if places.shape[1] > MOST_FEATURES:
         return None
-    units = np.full(places.shape[1], rate)
-    return Nearness(places, lambda gaps, a, b: length(gaps) * rate, units, all_pairs_of(len(places)))
+    units, length = np.full(places.shape[1], rate), LENGTHS[order]
+    return Nearness(places, lambda gaps, a, b: length(gaps) * rate, units, all_pairs_of(len(places)), ball=(order, rate))
 
 
 def _turn(a: Floats, b: Floats) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 from designer.errors import InvalidProblem
 from designer.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
 from designer.metrics.points import euclidean, require_measurable, straight
-from designer.question.nearness import Nearness
+from designer.question.nearness import Nearness, Order
 from designer.question.relation import Block, Read
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import positive, shown
@@ -72,7 +72,7 @@ class Ordered(Metric):
 
     @cached_property
     def nearness(self) -> Nearness | None:
-        return straight(self.values[:, None], self.rate, lambda gaps: gaps[0])
+        return straight(self.values[:, None], self.rate, "l1")
 
     def blocks(self) -> Iterator[Block]:
         order = np.argsort(self.values, kind="stable").astype(np.intp)
@@ -111,7 +111,7 @@ class Chebyshev(Metric):
     kind = "chebyshev"
     schema = of_kind("relation", kind, COORDINATES, "The largest of the differences of coordinates, two or more.")
     scipy_name: ClassVar[Literal["chebyshev", "cityblock"]] = "chebyshev"
-    of_gaps: ClassVar[np.ufunc] = np.maximum
+    order: ClassVar[Order] = "linf"
     what: ClassVar[str] = "the largest difference at any position of the two series"
 
     def __post_init__(self) -> None:
@@ -131,7 +131,7 @@ class Chebyshev(Metric):
 
     @cached_property
     def nearness(self) -> Nearness | None:
-        return straight(self.places, self.per_unit, self.of_gaps.reduce)
+        return straight(self.places, self.per_unit, self.order)
 
     def _moves(self, left: int, right: int) -> list[Fraction]:
         pairs = zip(self.places[left], self.places[right], strict=True)
@@ -162,7 +162,7 @@ class Manhattan(Chebyshev):
     kind = "manhattan"
     schema = of_kind("relation", kind, COORDINATES, "The sum of the differences of coordinates, two or more.")
     scipy_name: ClassVar[Literal["chebyshev", "cityblock"]] = "cityblock"
-    of_gaps: ClassVar[np.ufunc] = np.add
+    order: ClassVar[Order] = "l1"
     what: ClassVar[str] = "the sum of the differences at all positions"
 
     def exact_budget(self, left: int, right: int) -> Fraction:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ SCANNED = 1 << 23  # so many pairs are looked at one by one in less than a secon
 SLACK = 2.0**-44  # relative, for the rounding of `Nearness.least` and of float budgets beside their stated error
 MOST_FEATURES = 64  # boxes in more dimensions tell nothing apart
 Rule = Callable[[Floats, Floats, Floats], Floats]
+Order = Literal["l1", "l2", "linf"]
 Along = Callable[[Indices, Indices], Floats]
 
 
@@ -31,7 +33,8 @@ class Nearness:
     units: (f,), what a difference of one in a feature is worth in budgets, to compare the widths of boxes.
     pairs: how many protected pairs `blocks()` of the relation lists. apart: features tell all budgets apart; otherwise groups
     of elements with near answers matter as much as groups with low budgets. off: how far the rule may be above `along`, as a
-    part of it, where that computes budgets in another way.
+    part of it, where that computes budgets in another way. ball: (order, rate) where budgets are that norm of the gaps, times
+    the rate; None elsewhere.
     """
 
     features: Floats
@@ -40,6 +43,7 @@ class Nearness:
     pairs: int
     apart: bool = True
     off: float = 0.0
+    ball: tuple[Order, float] | None = None
 
     @cached_property
     def tree(self) -> PointTree:
@@ -69,7 +73,9 @@ class Nearness:
 
     def at(self, elements: NDArray[np.intp]) -> Nearness:
         """The rule between the elements of these numbers, (n,), each once; all pairs of them count."""
-        return Nearness(self.features[elements], self.rule, self.units, all_pairs_of(len(elements)), self.apart, self.off)
+        return Nearness(
+            self.features[elements], self.rule, self.units, all_pairs_of(len(elements)), self.apart, self.off, self.ball
+        )
 
     def repeated(self, elements: NDArray[np.intp]) -> Nearness:
         """The rule between the elements of these numbers, (n,), which may repeat: at budget 0 from each other, then."""
@@ -79,7 +85,7 @@ class Nearness:
 
         once = self.at(elements)
         numbered = np.hstack([once.features, elements[:, None].astype(np.float64)])
-        return replace(once, features=numbered, rule=rule, units=np.append(self.units, 1.0))
+        return replace(once, features=numbered, rule=rule, units=np.append(self.units, 1.0), ball=None)
 
     def least(self, gaps: Floats, low_a: Floats, low_b: Floats) -> Floats:
         """A lower bound of float budgets, (...,), rounding included; arguments (f, ...)."""
@@ -165,6 +171,17 @@ def of_parts(
         any(part.apart for part in known),
         max(part.off for part in known),
     )
+
+
+def scaled_rule(part: Nearness | None, factor: float, times: Callable[[Floats], Floats]) -> Nearness | None:
+    """The rule of a multiple of budgets.
+
+    times: from budgets, (...,), to their multiples.
+    """
+    found = of_parts([part], lambda parts: times(parts[0]))
+    if found is None or part is None or part.ball is None:
+        return found
+    return replace(found, ball=(part.ball[0], part.ball[1] * factor))
 
 
 def all_pairs_of(elements: int) -> int:

@@ -18,6 +18,14 @@ SAMPLE = 64  # of so many parts of the work, the first foretells the rest
 Opens = Callable[[int, Indices, Indices], np.ndarray[tuple[int], np.dtype[np.bool_]]]
 
 
+class Foretold(Exception):
+    """A walk is given up for the work that it would be."""
+
+    def __init__(self, work: float) -> None:
+        super().__init__(work)
+        self.work = work
+
+
 @dataclass
 class PairWalk:
     """The walk: `opens(level, a, b)` says which pairs of nodes of a level must be opened.

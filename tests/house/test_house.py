@@ -59,7 +59,7 @@ def test_import_loads_neither_solvers_nor_plots() -> None:
     programs = {name for name in modules if name.startswith("solvers.")}
     numbers = {name for name in programs if name.startswith("solvers.exact")}
     light = {"solvers.solution", "solvers.status", "solvers.programs"}
-    light |= {"solvers.pairs", "solvers.pairs.tree", "solvers.pairs.walk", "solvers.pairs.directions"}
+    light |= {"solvers.pairs", "solvers.pairs.tree", "solvers.pairs.walk", "solvers.pairs.cones", "solvers.pairs.directions"}
     light |= {"solvers.polytopes", "solvers.polytopes.triangulation"}
     light |= {"solvers.lattices", *(f"solvers.lattices.{name}" for name in ("kernel", "colliding", "enumeration"))}
     light |= {"solvers.programs.absolute_moments", "solvers.programs.factor_bracket", "solvers.deadline"}
