@@ -106,7 +106,8 @@ def _weights(
     Under a taxonomy `|(w_i, w_j)|_p <= d(i, j)` holds where each weight is its share of the least cost of its element.
     """
     if isinstance(relation, InvariantMetric):
-        return relation.nearest() / {"l1": 2.0, "l2": 2.0**0.5, "linf": 1.0}[order]
+        share: Floats = relation.nearest() / {"l1": 2.0, "l2": 2.0**0.5, "linf": 1.0}[order]
+        return share
     unit = _table_weights(relation, order, ~still) if isinstance(relation, LinkedChanges) else np.ones(relation.size)
     length = float(relation.longest(np.where(still, 0.0, unit), order).bound)
     return np.where(still, np.inf, unit * (relation.epsilon / length))
