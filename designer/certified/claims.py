@@ -60,9 +60,11 @@ def _is_witness(claimed: Any, proven: dict[str, Any] | None, mechanism: Certifie
 def _is_bound(claimed: dict[str, Any], ratio: Fraction, mechanism: Certified) -> bool:
     """Is the claimed ratio as little above that of the claimed pair as the claim says?"""
     said, witness = BOUND.fullmatch(str(claimed.get("arithmetic"))), _witness(claimed.get("witness"))
+    if said is None or witness is None:
+        return False
     sensitivity = mechanism.sensitivity()
     points = range(len(sensitivity.points))
-    if said is None or witness is None or witness.left not in points or witness.right not in points:
+    if witness.left not in points or witness.right not in points:
         return False
     u, budget = sensitivity.exact(witness.left, witness.right)
     length: Fraction | None = mechanism.norm.exact(u)
