@@ -48,7 +48,7 @@ UNSEEN = (
 def audit(
     mechanism: Specified, *, power: TestPower | None = None, seconds: float = SECONDS, seed: int | None = None
 ) -> DeepVerdict:
-    """What can be found out about a frozen object, from its numbers and from its own draws; see docs/trust.md.
+    """What can be found out about a frozen object, from its numbers and from its own draws.
 
     power: what the tests of its sampler must see, and how often they may be wrong. seconds: for all draws; where they do not
     suffice, the verdict says which power was reached. seed: of a rehearsal whose draws can be repeated; None draws from the

@@ -2,7 +2,7 @@
 
 A migration never weakens what is checked: the seal of the file is compared first, and what comes out is certified, and
 compared with its claims, like any other spec. It is noted, so that who verifies reads what was changed. When a version of the
-format ends, its migration takes a spec of it to the next one; the policy is in docs/decisions/versions_of_files.md.
+format ends, its migration takes a spec of it to the next one; the policy is among the decisions, "versions of files".
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from designer.invariants.changes import InvariantDistance
 from designer.invariants.impossible import proven_adjacency
 from designer.invariants.one_budget import InvariantChanges
 from designer.invariants.statistics import Distance, Integers, Statistics
-from designer.invariants.transport import InvariantMetric, joined
+from designer.invariants.transport import InvariantMetric, transported
 from designer.metrics import Metric
 from designer.question.domain import Domain
 from designer.question.histogram import Universe, counts, exact_answers
@@ -107,7 +107,7 @@ class Invariant(Statistics):
 
     def __rand__(self, metric: object) -> InvariantMetric:
         """`metric & invariant`: changes that keep the statistics, with their transport cost under the metric as budget."""
-        return joined(metric, self, self.chosen_adjacency()) if isinstance(metric, Metric) else NotImplemented
+        return transported(metric, self, self.chosen_adjacency()) if isinstance(metric, Metric) else NotImplemented
 
 
 def linear(matrix: object, names: Sequence[object] | None = None, *, records_public: bool = True) -> Invariant:

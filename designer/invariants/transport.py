@@ -262,7 +262,7 @@ def number_of_changes(invariant: Statistics, adjacency: int) -> int:
     return 0 if known is None else known.count_at_least()
 
 
-def joined(metric: Metric, invariant: Statistics, adjacency: int) -> InvariantMetric:
+def transported(metric: Metric, invariant: Statistics, adjacency: int) -> InvariantMetric:
     """`metric & invariant`: by exchanges where these are proven to imply all changes, and a list would be long."""
     relation = InvariantMetric(metric, invariant, adjacency)
     long = relation.levels is not None and number_of_changes(invariant, adjacency) > LONG

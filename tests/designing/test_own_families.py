@@ -27,6 +27,7 @@ from designer import (
     metrics,
 )
 from designer.certified.norms import weighted_l1
+from designer.composition.common import CommonChanges, CommonPairs
 from designer.designing.families import FAMILIES, family_named, forget_family, known_families, register_family
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates
@@ -163,14 +164,14 @@ def test_a_metric_of_ones_own_is_not_saved(relation: Any, tmp_path: Path) -> Non
 
 
 def test_every_relation_of_the_house_is_in_the_closed_list() -> None:
-    """What the house defines can be read back; `Neighbours` is derived from a score, `Allowed` from a delta, and never held."""
+    """What the house defines can be read back; what is derived from a score, a delta or several releases is never held."""
     todo, found = [Relation], set()
     while todo:
         kind = todo.pop()
         todo += kind.__subclasses__()
         if kind.__module__.startswith("designer.") and not inspect.isabstract(kind) and "kind" in vars(kind):
             found.add(kind)
-    assert found - {Neighbours, Allowed} == set(RELATIONS.values())
+    assert found - {Neighbours, Allowed, CommonPairs, CommonChanges} == set(RELATIONS.values())
 
 
 def test_load_gives_the_kind_that_is_asked_for(tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/certified/certificate.py",
-        "ratio = None if infinite else longest.bound / relation.budget",
-        "ratio = longest.bound / relation.budget",
+        "ratio = None if infinite else longest.bound / relation.cost(longest.change)",
+        "ratio = longest.bound / relation.cost(longest.change)",
         "unlisted changes may move what gets no noise",
         ("tests/invariants/test_lengths.py::test_noise_below_what_the_longest_change_needs_is_refused",),
     ),

@@ -122,7 +122,7 @@ MUTANTS = (
         "    if canonical(relation.to_spec()) != canonical(spec):\n",
         "    if False:\n",
         "a relation need not be written as it is",
-        ("tests/files/test_spec_formats.py::test_unknown_and_missing_keys_are_refused_by_schema_and_loader",),
+        ("tests/relations/test_kinds.py::test_a_relation_is_written_as_this_program_writes_it",),
     ),
     Mutant(
         "designer/relations/kinds.py",
@@ -204,7 +204,7 @@ MUTANTS = (
         ("tests/invariants/test_invariants.py::test_the_changes_are_those_of_all_pairs_of_small_databases",),
     ),
     Mutant(
-        "designer/invariants/changes.py",
+        "designer/invariants/transport.py",
         "return min(finite, default=None)\n\n    def largest_budget",
         "return max(finite, default=None)\n\n    def largest_budget",
         "the transport of records takes the longest way",

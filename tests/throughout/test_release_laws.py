@@ -367,7 +367,7 @@ def test_choices_of_mwem(monkeypatch: pytest.MonkeyPatch) -> None:
     size, records, epsilon = 60, 600, 0.028
     made = MWEM(indicators(size, epsilon), records, ((Fraction(1, 2), Fraction(1, 2)),))
     cached(MWEM, "_choice", monkeypatch)
-    cached(MWEM, "_noise", monkeypatch)
+    cached(MWEM, "noise_of", monkeypatch)
     monkeypatch.setattr(MWEM, "histogram_of", lambda self, transcript: np.zeros(size))
     x = np.array([records, *[0] * (size - 1)])
     values = np.abs(x - records / size)
@@ -381,7 +381,7 @@ def test_choices_of_mwem(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_measurements_of_mwem(monkeypatch: pytest.MonkeyPatch) -> None:
     """`E |z| = 1 / sinh(rate)` for discrete Laplace noise; the rate is the round's share of what moves the query by one."""
     made = MWEM(indicators(3, 1.0), 30, ((Fraction(1, 6000), Fraction(1, 10 * ROUNDS)),) * ROUNDS)
-    cached(MWEM, "_noise", monkeypatch)
+    cached(MWEM, "noise_of", monkeypatch)
     monkeypatch.setattr(MWEM, "_choice", lambda self, *_: SimpleNamespace(draw=lambda *_: [0]))
     monkeypatch.setattr(MWEM, "_learn", lambda self, logs, done: logs)
     x, rate = [10, 10, 10], 1 / (10 * ROUNDS)
