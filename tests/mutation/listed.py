@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutation import (
+    accounts,
     certified,
     composition,
     documents,
@@ -22,6 +23,7 @@ ROOMS = (
     certified,
     released,
     promises,
+    accounts,
     relations,
     lattices,
     tables,

@@ -12,7 +12,7 @@ from designer.promises.losses import Laddered, Rungs, curve_of, laddered, ladder
 from designer.promises.piecewise import PiecewiseLinear, from_distributions
 from designer.promises.subsampled import Subsampled
 from designer.promises.tails import Tails
-from designer.promises.tradeoff import Tradeoff
+from designer.promises.tradeoff import EpsilonDelta, Tradeoff
 
 BITS = 128
 
@@ -48,3 +48,17 @@ def test_coarse_ladders_err_to_their_side(seed: int, atoms: bool) -> None:
             delta = float(joint.exact_delta(Fraction(math.exp(epsilon))))
             assert low.delta(epsilon) <= delta * (1 + 1e-12) + 1e-16
             assert high.delta(epsilon) >= delta * (1 - 1e-12) - 1e-16
+
+
+@pytest.mark.parametrize("bits", [30, 37, 45])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1, 3)])
+def test_masses_are_rounded_to_their_side(bits: int, epsilon: Fraction) -> None:
+    """Of a pure promise on rungs at its own epsilon nothing but the rounding is between the bounds: `delta(0) = tanh(epsilon/2)`,
+    which is irrational, and the curve by 16 units of the masses at most."""
+    curve = curve_of(EpsilonDelta(epsilon))
+    low, high = (
+        Tails.of([(laddered(curve, Rungs.of(curve, epsilon, bits), above=above, backwards=False), 1)], epsilon)
+        for above in (False, True)
+    )
+    exact = math.tanh(epsilon / 2)
+    assert low.delta(Fraction(0)) < exact < high.delta(Fraction(0)) < low.delta(Fraction(0)) + 16 * 2.0**-bits
