@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from designer.additive.mechanism import AdditiveMechanism
 from designer.audit.stated_law import BalanceStatistics, Integers, StatedLaw
-from designer.audit.tally import Source
+from designer.audit.tally import Source, Watch
 from designer.certified.norms import Norm
 from designer.lattice.mechanism import LatticeMechanism
+from designer.lattice.row_mechanism import RowMechanism
 from designer.sampling.entropy import Entropy
 from designer.values.arrays import Floats
 
@@ -103,8 +104,15 @@ def _spread(size: int) -> NDArray[np.intp]:
 
 def lattice_source(made: LatticeMechanism, entropy: Entropy) -> Source:
     """The noise of a table, which keeps its invariant; vectors of a basis where the rank is small, short ones elsewhere."""
-    constraints = made.relation.invariant.constraints
     words = f"P(z) proportional to the {made.falloff} fall-off in the certified norm on a lattice of rank {made.dimension}"
+    return table_source(made, words, entropy, balance_watch(lattice_law(made)))
+
+
+def table_source(
+    made: LatticeMechanism | RowMechanism, words: str, entropy: Entropy, watch: Callable[[Integers], Watch]
+) -> Source:
+    """Integer noise of a table, which must keep the invariant. words: its law. watch: what is looked at in draws, (n, N)."""
+    constraints = made.relation.invariant.constraints
 
     def belongs(draws: Integers) -> NDArray[np.bool_]:
         return np.asarray(~np.asarray(draws @ constraints.T).any(axis=1))
@@ -113,7 +121,7 @@ def lattice_source(made: LatticeMechanism, entropy: Entropy) -> Source:
         "noise",
         words,
         lambda size: made.sampler.draw(size, entropy),
-        balance_watch(lattice_law(made)),
+        watch,
         belongs,
         "an integer table that the public statistics do not see",
         made.relation.size,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.audit.noise_sources import table_source
 from designer.audit.stated_law import Integers
 from designer.audit.tally import Columns, Source
 from designer.lattice.row_mechanism import RowMechanism
@@ -51,23 +52,11 @@ class RowsWatch:
 
 def row_source(made: RowMechanism, entropy: Entropy) -> Source:
     """The noise of the table."""
-    constraints = made.relation.invariant.constraints
     cells = np.unique(np.linspace(0, made.relation.size - 1, MOST_CELLS).astype(np.intp))
     square, alike = _known(made, cells)
     words = "second moments, from the law of a row by convolution" if square else "signs (the law has no formula here)"
 
-    def belongs(draws: Integers) -> NDArray[np.bool_]:
-        return np.asarray(~np.asarray(draws @ constraints.T).any(axis=1))
-
-    return Source(
-        "noise",
-        words,
-        lambda size: made.sampler.draw(size, entropy),
-        lambda _: RowsWatch(cells, square, alike),
-        belongs,
-        "an integer table that the public statistics do not see",
-        made.relation.size,
-    )
+    return table_source(made, words, entropy, lambda _: RowsWatch(cells, square, alike))
 
 
 def _known(made: RowMechanism, cells: NDArray[np.intp]) -> tuple[float | None, tuple[tuple[int, int, float], ...]]:

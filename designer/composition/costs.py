@@ -13,13 +13,13 @@ from functools import cached_property
 
 from designer.errors import InvalidProblem
 from designer.promises.account import Account
-from designer.promises.accounting import least_float, pure_rho, zcdp_delta, zcdp_epsilon
+from designer.promises.accounting import gaussian_epsilon, pure_rho, zcdp_delta, zcdp_epsilon
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
 from designer.values.arrays import Immutable
 from designer.values.checks import rational_from
-from solvers.exact.balls import decided, exp_ball, float_above_real, rational_ball
+from solvers.exact.balls import exp_ball, float_above_real, rational_ball
 from solvers.exact.rational import float_above
 
 NOTHING = Fraction(0)
@@ -288,19 +288,7 @@ def _gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> float:
 
 
 def _gaussian_epsilon(mu_squared: Fraction, delta: Fraction) -> float:
-    """The least epsilon, by bisection between deltas that are proven."""
-    function = Gaussian(mu_squared)
-    if not mu_squared:
-        return 0.0
-
-    def holds(epsilon: float) -> bool:
-        def question() -> bool | None:
-            ball, limit = function.delta_ball(exp_ball(Fraction(epsilon))), rational_ball(delta)
-            return True if ball <= limit else False if ball > limit else None
-
-        return bool(decided(question))
-
-    return least_float(holds, "epsilon")
+    return gaussian_epsilon(Gaussian(mu_squared), delta)
 
 
 _Adds = Callable[[Cost], Fraction | None]

@@ -9,30 +9,39 @@ from typing import Generic, TypeVar
 from designer.additive.interface import Mechanism
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.optimality import Optimality
+from designer.certified.specified import Specified
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.problem import Problem
 
 M = TypeVar("M", bound=Mechanism, covariant=True)
+F = TypeVar("F", bound=Specified, covariant=True)
+P = TypeVar("P", covariant=True)
 
 
 @dataclass(frozen=True)
-class Design(Generic[M]):
-    """A mechanism of kind M with what is known about it: the privacy certificate,
-    and how close it is to the best of its family."""
+class Made(Generic[P, F]):
+    """A frozen object for a problem, how many seconds it took, and what it says of itself."""
 
-    problem: Problem
-    mechanism: M
+    problem: P
+    mechanism: F
     seconds: float
 
     @property
     def privacy(self) -> PrivacyCertificate:
         """The certificate, computed from the frozen mechanism."""
-        return self.mechanism.privacy
+        certificate: PrivacyCertificate = self.mechanism.privacy
+        return certificate
 
     @property
     def optimality(self) -> Optimality | None:
-        """Value, lower bound and gap of the design objective; None for baselines, which claim nothing."""
+        """Value, lower bound and gap of the design objective; None where nothing is claimed, as by baselines."""
         return self.mechanism.optimality
+
+
+@dataclass(frozen=True)
+class Design(Made[Problem, M]):
+    """A mechanism of kind M with what is known about it: the privacy certificate,
+    and how close it is to the best of its family."""
 
     @property
     def loss(self) -> float:

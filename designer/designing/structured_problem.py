@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from designer.additive.interface import Mechanism
-from designer.certified.certificate import PrivacyCertificate
-from designer.certified.optimality import Optimality
+from designer.certified.specified import Specified
 from designer.designing.choosing import ROOM, SECONDS
-from designer.designing.made import Design
+from designer.designing.made import Design, Made
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem
 from designer.metrics import Hamming, Product, add_remove
@@ -90,22 +89,10 @@ class StructuredProblem:
 
 
 @dataclass(frozen=True)
-class StructuredDesign:
+class StructuredDesign(Made[StructuredProblem, Specified]):
     """A structured mechanism with what is known about it."""
 
-    problem: StructuredProblem
     mechanism: StructuredMechanism
-    seconds: float
-
-    @property
-    def privacy(self) -> PrivacyCertificate:
-        """The certificate, computed from the frozen mechanism."""
-        return self.mechanism.privacy
-
-    @property
-    def optimality(self) -> Optimality | None:
-        """Value and bound over all linear mechanisms under presence; None for other relations."""
-        return self.mechanism.optimality
 
     @property
     def loss(self) -> float:

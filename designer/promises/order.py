@@ -163,7 +163,8 @@ def sign_changes(first: PiecewiseLinear, second: PiecewiseLinear) -> tuple[Fract
 
 
 def compose(first: Tradeoff, second: Tradeoff) -> Tradeoff:
-    """The tensor product, exactly: two Gaussians (`mu^2` add) or two piecewise linear functions. Others: see `compose_below`.
+    """The tensor product, exactly: two Gaussians (`mu^2` add) or two piecewise linear functions. Others: see `Account` in
+    `designer.promises.account`.
 
     >>> compose(Gaussian.of(3), Gaussian.of(4)) == Gaussian.of(5)
     True
@@ -173,8 +174,8 @@ def compose(first: Tradeoff, second: Tradeoff) -> Tradeoff:
     if isinstance(first, PiecewiseLinear) and isinstance(second, PiecewiseLinear):
         return first @ second
     raise InvalidProblem(
-        f"first: {first.sentence()} and {second.sentence()} have no exact composition here; use `compose_below`, which errs "
-        "towards privacy."
+        f"first: {first.sentence()} and {second.sentence()} have no exact composition here; use `Account` "
+        "(designer.promises.account), which bounds it from both sides."
     )
 
 

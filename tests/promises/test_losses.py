@@ -53,8 +53,8 @@ def test_coarse_ladders_err_to_their_side(seed: int, atoms: bool) -> None:
 @pytest.mark.parametrize("bits", [30, 37, 45])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1, 3)])
 def test_masses_are_rounded_to_their_side(bits: int, epsilon: Fraction) -> None:
-    """Of a pure promise on rungs at its own epsilon nothing but the rounding is between the bounds: `delta(0) = tanh(epsilon/2)`,
-    which is irrational, and the curve by 16 units of the masses at most."""
+    """Of a pure promise on rungs at its own epsilon nothing but the rounding is between the bounds:
+    `delta(0) = tanh(epsilon/2)`, which is irrational, and they are 16 units of the masses apart at most."""
     curve = curve_of(EpsilonDelta(epsilon))
     low, high = (
         Tails.of([(laddered(curve, Rungs.of(curve, epsilon, bits), above=above, backwards=False), 1)], epsilon)
