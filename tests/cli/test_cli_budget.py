@@ -72,6 +72,7 @@ def test_targets_hold_for_design_too(problem: Path, capsys: pytest.CaptureFixtur
     assert code == 3 and "all budgets times 2.00" in err and "north: standard error at most 5, reached 10" in err
 
 
+@pytest.mark.slow
 def test_what_cannot_be_answered_is_refused(problem: Path, capsys: pytest.CaptureFixture[str]) -> None:
     problem.write_text(PROBLEM.split("[targets]")[0])
     code, _, err = run(capsys, "budget", problem)

@@ -233,6 +233,7 @@ def test_the_gaussian_of_unequal_budgets_agrees_with_a_modelling_layer(seed: int
     assert made.mechanism.privacy.holds and made.optimality is not None and made.optimality.gap < 1e-5
 
 
+@pytest.mark.slow
 def test_many_budgets_are_interpolated_and_still_proven() -> None:
     """1,225 distinct budgets: the worst pair is exact, the bound allows for the interpolation."""
     points = np.random.default_rng(2).random((50, 2))

@@ -136,6 +136,7 @@ def test_a_staircase_from_auto_is_printed_saved_compared_and_aimed(few: None, tm
     assert aimed.mechanism.family == "staircase" and aimed.loss <= 1.05**2 * made.loss
 
 
+@pytest.mark.slow
 def test_a_lattice_from_auto_is_printed_saved_and_aimed(few: None, tmp_path: Path) -> None:
     table = Problem(Workload.identity(6), invariants.margins((2, 3)).protect(3.0))
     made = design(table, seconds=LONG)
@@ -194,6 +195,7 @@ def test_scans_stop_at_the_time_limit_and_improvements_keep_the_best() -> None:
     assert list(track(range(3), "scanning")) == [0, 1, 2] and time_left() == float("inf")
 
 
+@pytest.mark.slow
 def test_strategies_and_staircases_are_private_when_time_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock jumps: what is found by then is frozen and certified like everything else, and no better than to the end."""
     asked = Problem(Workload([[0.0, 1, 2], [1, 0, 3]]), metrics.uniform(3, 2.0))
@@ -206,6 +208,7 @@ def test_strategies_and_staircases_are_private_when_time_ends_early(monkeypatch:
         assert early.privacy.holds and full.loss <= early.loss * (1 + 1e-9) and early.loss < 3 * full.loss
 
 
+@pytest.mark.slow
 def test_a_stopped_family_says_that_time_was_over(few: None) -> None:
     def waits(problem: Problem) -> Any:
         time.sleep(0.6)

@@ -278,6 +278,7 @@ def test_a_gauge_with_a_weaker_scale_or_without_a_vertex_is_refused(tmp_path: Pa
 # The limit -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_no_additive_family_beats_the_limit(seed: int) -> None:
     kind = {"notion": ("pure", "gaussian")[seed % 2], "loss": ("squared", "max")[seed // 2 % 2]}

@@ -98,6 +98,7 @@ def breaking(monkeypatch: pytest.MonkeyPatch, failure: BaseException, family: st
     monkeypatch.setattr(listed, "FAMILIES", broken)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda f: type(f).__name__)
 def test_the_failure_of_one_family_is_reported_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch, failure: Exception
@@ -115,6 +116,7 @@ def test_the_failure_of_one_family_is_reported_and_the_others_go_on(
         design(problem, "laplace")
 
 
+@pytest.mark.slow
 def test_an_interrupt_is_no_failure_of_a_family(monkeypatch: pytest.MonkeyPatch) -> None:
     breaking(monkeypatch, KeyboardInterrupt())
     for call in (design, compare):

@@ -73,6 +73,7 @@ def test_the_bound_of_several_queries_is_below_every_feasible_design() -> None:
         assert n**2 * ((p - q) ** 2).sum(axis=0).max() + 2 * (c**2).sum() >= bound * (1 - 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "absolute", "max"])
 @pytest.mark.parametrize("records", [1.0, 12.0, 300.0])
 def test_every_loss_of_several_queries_is_certified_and_below_laplace(loss: str, records: float) -> None:
@@ -139,6 +140,7 @@ def test_scans_know_the_origin_and_components(relation: metrics.Metric, loss: st
     assert made.loss <= design(problem, "laplace").loss * (1 + 1e-4)
 
 
+@pytest.mark.slow
 def test_more_unknowns_than_asked_for_are_refused_before_they_are_tried() -> None:
     problem = Problem(Workload.random(3, 6, "real", 1), metrics.uniform(6, 1.0), records=5.0)
     with pytest.raises(DesignFailed, match=r"3 queries of 6 elements are 18 unknowns, more than 17.*options.most = 18"):
@@ -152,6 +154,7 @@ def test_more_unknowns_than_asked_for_are_refused_before_they_are_tried() -> Non
         design(large, "laplace_joint")
 
 
+@pytest.mark.slow
 def test_a_single_query_of_700_elements_is_solved_to_its_optimum() -> None:
     """Beyond what is written out; the paper's cities are 741."""
     relation = metrics.euclidean(np.random.default_rng(0).random((700, 2)))

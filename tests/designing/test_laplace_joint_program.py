@@ -127,6 +127,7 @@ def test_program_6_itself_for_several_queries() -> None:
     assert made.optimality.lower_bound <= special.optimality.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_no_search_from_the_answer_finds_better_rows_and_scales(loss: str) -> None:
     asked = problem(1, 2, loss, records=20.0, elements=4)
@@ -134,6 +135,7 @@ def test_no_search_from_the_answer_finds_better_rows_and_scales(loss: str) -> No
     assert by_penalty(asked, (made.mechanism.effective, made.mechanism.scales)) >= made.loss * (1 - 1e-3)
 
 
+@pytest.mark.slow
 def test_linear_constraints_on_the_rows_are_kept_at_the_frozen_mechanism(tmp_path) -> None:
     asked = problem(2, 2, records=15.0)
     q = asked.workload.dense()
@@ -171,6 +173,7 @@ def test_one_query_with_constraints_against_all_pairs_written_out() -> None:
     assert made.loss == pytest.approx(least, rel=1e-5) and made.optimality.gap < 1e-3
 
 
+@pytest.mark.slow
 def test_another_objective_and_a_cap_on_the_bias() -> None:
     asked = problem(6, 2, records=20.0)
     program = programs.laplace_joint(asked)
@@ -190,6 +193,7 @@ def test_contradictions_are_told_in_the_words_of_the_user(queries: int) -> None:
         program.design()
 
 
+@pytest.mark.slow
 def test_elements_at_distance_zero_are_one_and_a_missing_record_weighs_nothing() -> None:
     d = np.array([[0, 0, 1, 2], [0, 0, 1, 2], [1, 1, 0, 1.5], [2, 2, 1.5, 0]], dtype=float)
     tied = Problem(Workload([[1.0, 1, 3, 7], [0, 0, 2, 1]]), metrics.from_matrix(d), records=3.0)

@@ -56,6 +56,7 @@ def rate_for_margin(target: float) -> float:
     return high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [0.01, 0.5, 1e6])
 def test_one_count_needs_what_the_closed_forms_say(target: float) -> None:
     """Geometric: variance `1 / (2 sinh^2(factor / 2))` and its own tail; Gaussian: 1 / target, 1.95996 / target."""
@@ -238,6 +239,7 @@ def test_bad_calls_are_refused() -> None:
         least_budget(ONE, good, "gaussian")
 
 
+@pytest.mark.slow
 def test_the_picture_is_drawn_and_not_over_another(tmp_path: Path) -> None:
     found = least_budget(CITIES, Targets(standard_error=2.0), "laplace", curve=3)
     assert found.plot(tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"

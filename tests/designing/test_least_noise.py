@@ -80,6 +80,7 @@ def staircase(distance: int, epsilon: float, offset: float, first: int, power: i
     return float((weights * np.abs(z) ** power).sum() / weights.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
 def test_one_query_meets_the_staircase_of_geng_and_viswanath(epsilon: float) -> None:
     """All differences up to Delta with one budget: the best staircase on the whole numbers for absolute loss; and in units of
@@ -168,6 +169,7 @@ def test_budgets_that_floats_do_not_hold_have_no_limit() -> None:
     assert limit(Problem(Workload.identity(2), metrics.scaled(1e-20, metrics.uniform(2, 1e20)))) is not None
 
 
+@pytest.mark.slow
 def test_noise_on_the_lattice_of_an_invariant_is_never_below_the_limit() -> None:
     for shape in ((2, 2), (2, 3)):
         problem = Problem(Workload.identity(math.prod(shape)), invariants.margins(shape).protect(2.0, 2))
@@ -269,6 +271,7 @@ def test_whole_numbers_are_not_always_the_best_for_whole_numbers() -> None:
         assert best_loss(steps, half, forms, 2, small, large)[0].sum() == pytest.approx(better, rel=5e-4)
 
 
+@pytest.mark.slow
 def test_the_bound_of_the_ball_is_false_at_finite_budgets() -> None:
     """The ball of radius 1/3 lies in the hull of u / b, and T8 would say 6/9."""
     points = np.array(box(40, 2))

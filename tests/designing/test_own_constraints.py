@@ -63,6 +63,7 @@ def test_caps_that_bind_are_held_exactly_and_the_loss_is_that_of_brute_force(see
     assert made.optimality.lower_bound <= expected * (1 + 1e-6) and made.optimality.objective.endswith("the user's own")
 
 
+@pytest.mark.slow
 def test_two_caps_leave_the_rest_of_the_budget_by_hand() -> None:
     """`w_north = w_south = 1/2` by caps; then `w_east <= 1/2` too, and its variance is theirs."""
     program = programs.laplace(ring())
@@ -189,6 +190,7 @@ def test_an_objective_that_leaves_a_query_out_is_no_design() -> None:
 # The frozen noise -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_repair_breaks_is_taken_up_by_a_second_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver answers up to 1e-8, or 1e-3; a cap must hold exactly for the mechanism that was frozen."""
     capped = programs.laplace(ring()).variance_at_most("north", 5.0, name="cap")

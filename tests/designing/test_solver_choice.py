@@ -31,6 +31,7 @@ def test_the_families_that_say_so_are_those_that_have_a_program() -> None:
     assert all(name.startswith(program.title) for name, program in PROGRAMS.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "solver"),
     [*((family, "CLARABEL") for family in PROGRAMS), ("laplace", "SCS"), ("ellipsoid", "SCS"), ("gaussian", "SCS")],
@@ -49,6 +50,7 @@ def test_any_solver_gives_a_certified_design_that_says_how_far_it_was_off(family
     assert loaded.fingerprint == made.mechanism.fingerprint and loaded.provenance["solver"] == solver
 
 
+@pytest.mark.slow
 def test_a_sloppy_answer_is_repaired_and_that_is_on_record() -> None:
     made = design(prefixes(), "laplace", solver="SCS", solver_options={"eps_abs": 1e-2, "eps_rel": 1e-2})
     worst = made.privacy.worst_ratio

@@ -46,6 +46,7 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_import_loads_neither_solvers_nor_plots() -> None:
     """No package but numpy, no family, and of `solvers` only what numbers need."""
     modules = loaded_by("import designer")
@@ -66,6 +67,7 @@ def test_import_loads_neither_solvers_nor_plots() -> None:
     assert families == set() and programs - numbers <= light
 
 
+@pytest.mark.slow
 def test_the_first_design_imports_the_list_of_families_without_a_convex_solver() -> None:
     modules = loaded_by("import designer.designing.families")
     assert "designer.designing.families.lattice" in modules

@@ -24,6 +24,7 @@ CHEAP = ("fractions below a real number are above it", "of the pairs of children
 UNSEEN = Mutant(JSON_TEXT, '"""A JSON object from a file of limited size."""', '"""Reads."""', "nothing", READING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.__name__.rpartition(".")[2])
 def test_every_mutant_fits_the_source(room: object) -> None:
     for mutant in room.MUTANTS:  # type: ignore[attr-defined]

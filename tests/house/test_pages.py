@@ -31,6 +31,7 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
     assert [name for name in missing if Path(name).name not in EXAMPLES] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_that_a_page_gives_in_code_are_in_the_source(page: Path) -> None:
     prose = re.sub("```.*?```", "", page.read_text(), flags=re.DOTALL)

@@ -6,6 +6,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 # Each is the word of its field, and public in its own room: `metrics.partition`, `invariants.partition`; `main` runs a module.
 SHARED = {
@@ -15,6 +17,7 @@ SHARED = {
 }
 
 
+@pytest.mark.slow
 def test_no_name_is_given_twice() -> None:
     homes: dict[str, set[str]] = defaultdict(set)
     for path in [*(ROOT / "designer").rglob("*.py"), *(ROOT / "solvers").rglob("*.py")]:

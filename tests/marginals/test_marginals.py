@@ -481,6 +481,7 @@ def test_programs_whose_path_once_went_astray(attributes: int, order: int, seed:
     assert made.optimality is not None and made.optimality.gap <= 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**31))
 def test_any_workload_is_certified_within_its_gap(seed: int) -> None:

@@ -47,6 +47,7 @@ def test_tables_of_a_histogram_are_found_again() -> None:
     assert np.array_equal(fitted_counts((3, 4), asked), counts)
 
 
+@pytest.mark.slow
 def test_no_single_step_is_better() -> None:
     """Brute force on 2 x 2 x 2: no histogram one record away is nearer, and the best of all small ones is not much nearer."""
     random = np.random.default_rng(2)

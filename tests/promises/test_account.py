@@ -179,6 +179,7 @@ def test_the_tradeoff_function_is_below_the_exact_product() -> None:
     assert float(below.fixed_point()) >= float(coarse.fixed_point()) - 1e-3
 
 
+@pytest.mark.slow
 def test_against_dp_accounting() -> None:
     """Theirs is pessimistic on a grid of 1e-3: never below our lower bound, and within its own discretisation of the upper."""
     library = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")

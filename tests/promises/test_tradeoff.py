@@ -65,6 +65,7 @@ def by_rejection_sets(p: list[int], q: list[int], alpha: Fraction) -> Fraction:
     return least
 
 
+@pytest.mark.slow
 @given(pairs(), st.fractions(0, 1, max_denominator=40))
 @settings(max_examples=60, deadline=None)
 def test_discrete_tradeoff_is_the_best_test(pair: tuple[list[int], list[int]], alpha: Fraction) -> None:
@@ -261,7 +262,7 @@ def test_exact_composition() -> None:
     # Five answers of randomised response are a binomial count against its mirror image.
     counts = [Fraction(int(v)) for v in (np.array([1, 5, 10, 10, 5, 1]) * 3 ** np.arange(6))]
     assert power == from_distributions(counts[::-1], counts)
-    with pytest.raises(InvalidProblem, match="compose_below"):
+    with pytest.raises(InvalidProblem, match="Account"):
         compose(Gaussian.of(1), EpsilonDelta(1))
 
 

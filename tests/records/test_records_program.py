@@ -46,6 +46,7 @@ def met(made, accuracies: list[Accuracy]) -> list[float]:
 KINDS = [{}, {"average": True}, {"families": True}, {"families": True, "largest": True}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_the_design_is_that_of_the_specialised_solver(kind: dict[str, bool]) -> None:
     for seed in range(2):

@@ -25,6 +25,7 @@ def made(relation: Relation, notion: str = "pure", matrix: object = ((1.0, 2.0, 
     return design(Problem(Workload(matrix), relation, notion=notion), "laplace" if notion == "pure" else "gaussian").mechanism
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(every_metric(), st.integers(1, 3))
 def test_pure_budgets_add_and_gaussian_ones_in_squares(metric: metrics.Metric, copies: int) -> None:
@@ -46,6 +47,7 @@ def test_pure_budgets_add_and_gaussian_ones_in_squares(metric: metrics.Metric, c
         assert square * (1 - Fraction(1, 2**78)) <= root**2 <= square * (1 + Fraction(1, 2**78))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(with_origin(), st.sampled_from([0.1, 0.3, 2.0]))
 def test_budgets_of_appearing_compose_too(relation: metrics.AppearOrChange, epsilon: float) -> None:

@@ -46,6 +46,7 @@ def fit(rows: np.ndarray, reach: int, variance: Fraction, draws: np.ndarray) -> 
     return p_value(counts, np.append(mass / mass.sum() * (1 - 1e-7), 1e-7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("levels", "repeats", "reach", "variance", "percent"),
     [
@@ -85,6 +86,7 @@ def test_tables_without_lines_follow_the_enumerated_law_and_wrong_variances_do_n
     assert fit(rows, reach, variance * Fraction(106, 100), draws) < FAILURE_PROBABILITY
 
 
+@pytest.mark.slow
 def test_tables_without_lines_have_the_covariance_of_their_span() -> None:
     draws = LineGaussian((2, 3, 4), Fraction(30)).draw(DRAWS, SeededEntropy(10))
     span = [np.eye(n) - 1 / n for n in (2, 3, 4)]

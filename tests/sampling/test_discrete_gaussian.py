@@ -65,6 +65,7 @@ def test_draws_follow_the_exact_law_and_wrong_ones_do_not(variance: Fraction, ce
         assert fit(draws + 1, variance, centre) < FAILURE_PROBABILITY
 
 
+@pytest.mark.slow
 def test_coordinates_with_laws_of_their_own() -> None:
     draws = DiscreteGaussian([v for v, _ in LAWS], [c for _, c in LAWS]).draw(150_001, SeededEntropy(2))
     assert all(fit(draws[:, k], *law) > FAILURE_PROBABILITY for k, law in enumerate(LAWS))

@@ -38,6 +38,7 @@ def columns() -> NDArray[np.int64]:
     return RoundedNormal(DEVIATIONS).draw(DRAWS, SeededEntropy(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", range(1, len(DEVIATIONS)))
 def test_draws_follow_the_exact_law_and_one_that_is_a_hundredth_off_is_seen(k: int) -> None:
     draws, deviation = columns()[:, k], float(DEVIATIONS[k])

@@ -140,6 +140,7 @@ def to_plain(made: StaircaseMechanism) -> Any:
     return json.loads(json.dumps(to_spec(made)["mechanism"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("relation", "queries", "reach"),
     [
@@ -186,6 +187,7 @@ def test_real_numbers_get_the_staircase_of_geng_and_viswanath(budget: float) -> 
     assert absolute.loss == pytest.approx(delta * math.exp(budget / 2) / math.expm1(budget), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_stairs_are_drawn_as_their_moments_say_and_keep_unequal_budgets() -> None:
     made = design(Problem(Workload([[0.0, 0.31, 2.9]]), metrics.from_matrix(TRIANGLE)), "staircase").mechanism
     assert isinstance(made.noise, Stairs) and made.privacy.holds
@@ -289,6 +291,7 @@ def test_losses_are_never_below_their_bounds_nor_above_other_families() -> None:
 # Mechanisms ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_point_of_small_loss_outside_the_domain_spoils_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise that is wide along one direction of small loss: the bound was that of a point outside, 16 % below the law."""
     rows = np.random.default_rng(3).integers(0, 3, (3, 5)).astype(float)

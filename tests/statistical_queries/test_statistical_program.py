@@ -54,6 +54,7 @@ def ratios(made, asked: StatisticalQueries) -> float:
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["CLARABEL", "HIGHS"])
 @pytest.mark.parametrize("n", [1.0, 8.0, 1000.0])
 def test_program_14_is_that_of_the_closed_form(n: float, solver: str) -> None:

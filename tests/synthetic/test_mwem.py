@@ -75,11 +75,13 @@ def test_every_transcript_of_one_round_and_every_pair_of_neighbours(kind: str, s
     assert 0.3 < worst_ratio(coarse(RELATIONS[kind], 1, selection), 2) <= 1 + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RELATIONS)
 def test_every_transcript_of_two_rounds(kind: str) -> None:
     assert 0.2 < worst_ratio(coarse(RELATIONS[kind], 2), 1) <= 1 + 1e-12
 
 
+@pytest.mark.slow
 def test_uneven_rounds_and_shares() -> None:
     shares = ((Fraction(1, 10), Fraction(3, 10)), (Fraction(1, 5), Fraction(2, 5)))
     assert 0.2 < worst_ratio(coarse(shares=shares), 1) <= 1 + 1e-12

@@ -107,6 +107,7 @@ def test_law_is_the_papers_with_y_scaled_to_n() -> None:
     np.testing.assert_allclose(made.pmf(x), weights / weights.sum(), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_simulated_choices_follow_the_law() -> None:
     made, x = tiny(constant=0.15), np.array([2, 0, 0, 1])
     answers = np.ldexp(made.candidates.answers.astype(float), made.queries.exponent) * made.records / made.size
@@ -203,6 +204,7 @@ def test_too_many_candidates_are_refused_with_advice() -> None:
         tiny("x")
 
 
+@pytest.mark.slow
 def test_chain_reaches_the_law_where_both_are_known() -> None:
     """Identity queries tell all histograms apart, so candidates are histograms;
     100 moves forget the start of 2 records among 3 elements."""

@@ -46,6 +46,7 @@ def test_margins_of_a_release_agree_in_all_that_they_share() -> None:
     assert made["all"].values[0] == pytest.approx(made["county"].values.sum())
 
 
+@pytest.mark.slow
 def test_the_stated_variances_are_those_of_many_releases() -> None:
     """300 releases: mean squares within 35 % of the variances (chi-square of 300, four deviations, 19 cells: below 1e-3)."""
     exact = TablePlan([Count(name, level, variance="1/10000") for name, level in LEVELS.items()]).simulate(table(), 1)

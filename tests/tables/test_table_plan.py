@@ -220,6 +220,7 @@ def test_a_stated_rate_below_the_recomputed_one_is_not_private() -> None:
         TablePlan(plan.queries, SPLITTING, plan.rho * Fraction(999_999, 1_000_000))
 
 
+@pytest.mark.slow
 def test_release_answers_listed_groups_and_found_ones() -> None:
     plan, rows = everything(), firms(300, seed=5)
     release = plan.release(on_duckdb(rows))
@@ -286,6 +287,7 @@ def test_variances_are_those_of_what_is_drawn() -> None:
     assert answers["w"].variances == pytest.approx([1e6, 1e8, 1e7])
 
 
+@pytest.mark.slow
 def test_a_seeded_draw_is_repeated_and_stamped() -> None:
     plan, table = everything(), on_duckdb(firms(50, seed=7))
     one, two = plan.simulate(table, 5), plan.simulate(table, 5)
@@ -341,6 +343,7 @@ def test_tables_of_other_types_are_refused() -> None:
         everything().release([[1, 2]])
 
 
+@pytest.mark.slow
 def test_a_file_larger_than_the_memory_of_the_engine(tmp_path: Path) -> None:
     """23 MB of random numbers: sums in 20 MB of memory, distinct ids, whose tables take more, in 40 MB.
     The numbers are exact."""

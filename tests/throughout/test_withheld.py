@@ -190,6 +190,7 @@ def open_quietly(engine: Any, path: Path) -> Any:
     return engine.read_csv(str(path), auto_detect=False, header=True, columns=columns, delim=",", ignore_errors=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(by_records()))
 def test_engines_that_fail_in_the_middle_of_a_query(name: str, lines: Path) -> None:
     pytest.importorskip("ibis")

@@ -234,6 +234,7 @@ def test_many_threads_that_save_leave_one_whole_file(folder: Path, made) -> None
     assert not [name for name in os.listdir() if name.startswith(".")]
 
 
+@pytest.mark.slow
 def test_a_killed_program_leaves_the_target_alone(folder: Path) -> None:
     """Killed with the new file written and not yet moved: the worst moment."""
     code = (

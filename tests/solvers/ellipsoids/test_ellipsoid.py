@@ -93,6 +93,7 @@ def test_a_simplex_by_symmetry(size: int) -> None:
     assert minimise_maximum(Differences.of(np.eye(size))).value == pytest.approx(2 * (size - 1) / size, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_equal_weights_on_the_longest_rows_are_tried_first_and_proven() -> None:
     """Alternating signs around 4 or 6 cells of a table: its symmetries leave no direction of zero margins alone, so Sigma is 6
     times the projection onto these 16 dimensions."""

@@ -121,6 +121,7 @@ def test_particular_solutions() -> None:
     assert particular_solution([[6, 10]], [1]) is None
 
 
+@pytest.mark.slow
 def test_large_and_degenerate_matrices() -> None:
     huge = integer_kernel([[10**40, 3 * 10**40 + 7, -(2**90)]])
     assert huge.dimension == 2 and not (huge.basis @ np.array([10**40, 3 * 10**40 + 7, -(2**90)], dtype=object)).any()

@@ -28,6 +28,7 @@ def test_rounds_end_with_the_vertices_of_the_hull_of_all_points(dimension: int) 
     assert len(told) > 1
 
 
+@pytest.mark.slow
 def test_a_hull_that_is_forecast_far_above_the_limit_is_refused_while_it_is_small() -> None:
     """The hull of all 300 points has more than the limit; the largest that was built has fewer."""
     points, told = sphere(300, 6), list[str]()

@@ -140,6 +140,7 @@ def test_volume_and_facets_against_scipy(s: int) -> None:
     assert 2 * len(body.vertices) == len(other.vertices) and body.simplex_count == len(other.simplices)
 
 
+@pytest.mark.slow
 def test_second_moment_against_monte_carlo() -> None:
     """Rejection from a box with scipy's facets; 12 entries at 5.2 standard errors: failure probability below 3e-6."""
     points = np.random.default_rng(11).standard_normal((9, 3))
