@@ -84,13 +84,18 @@ PROBLEM = record(
         "tolerance": noted("The relative gap to the optimum at which the design stops.", number(above=0, below=1)),
         "allow_vacuous": noted("Accept tables that no protected change moves.", BOOLEAN),
     },
+    note="What is least, and where to stop.",
 )
 
 
 def marginals_form() -> Schema:
     """The sections of a file."""
     return record(
-        {"domain": DOMAIN, "workload": WORKLOAD, "relation": RELATION},
+        {
+            "domain": DOMAIN,
+            "workload": noted("Which tables.", WORKLOAD),
+            "relation": noted("What may change, and its budget.", RELATION),
+        },
         {"problem": PROBLEM, "targets": noted("By table: its attributes joined by ' x ', in their order.", TARGETS)},
     )
 
@@ -108,10 +113,10 @@ class MarginalsRequest(Request):
     targets: Targets | None = None
 
     def make(self, choices: Choices) -> MarginalMechanism:
+        asked, tolerance, vacuous = (self.workload, self.protection), self.tolerance, self.allow_vacuous
         if self.targets is not None:
-            return marginals_meeting(self.workload, self.protection, self.targets, allow_vacuous=self.allow_vacuous)
-        chosen = {"tolerance": self.tolerance, "allow_vacuous": self.allow_vacuous}
-        return design_marginals(self.workload, self.protection, self.loss, **chosen)  # type: ignore[arg-type]
+            return marginals_meeting(*asked, self.targets, self.loss, tolerance=tolerance, allow_vacuous=vacuous)
+        return design_marginals(*asked, self.loss, tolerance=tolerance, allow_vacuous=vacuous)
 
     def description(self) -> Mapping[str, object]:
         return {
@@ -167,16 +172,11 @@ class MarginalsReader(Reader):
     def read(self) -> MarginalsRequest:
         problem = self.data.get("problem", {})
         workload = self.workload
-        targets = self.targets_of(table_names(workload))
-        if targets is not None:
-            for key in ("loss", "tolerance"):
-                if key in problem:
-                    raise self.refuse("problem", key, problem[key], "does not go with [targets], which say what is best")
         return MarginalsRequest(
             title=self.title,
             workload=workload,
             protection=self.protection,
-            targets=targets,
+            targets=self.targets_of(table_names(workload)),
             files=tuple(self.files),
             **{key: value for key, value in problem.items() if key != "notion"},
         )
