@@ -17,7 +17,7 @@ from designer.designing.least import STEP, least_budget
 from designer.designing.structured_problem import StructuredDesign
 from designer.errors import InvalidProblem
 from designer.files.problem_file import read_problem
-from designer.pictures import check_picture
+from designer.pictures.figures import check_picture
 from designer.report import budget_summary, design_summary, structured_summary
 from designer.values.output import checked_target
 from designer.values.printing import printed
