@@ -10,13 +10,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from designer.additive.drawn import mechanism_drawings
 from designer.additive.release import Release, SimulatedNoise
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.specified import Simulation
+from designer.certified.specified import Released, Simulation
 from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
+from designer.pictures.drawing import Drawing
 from designer.question.histogram import Universe
 from designer.question.relation import Relation
 from designer.question.workload import Workload
@@ -154,6 +156,10 @@ class Mechanism(TakesCounts):
         """See `Specified.simulated`: draws of the noise, with the standard deviation that the law gives each answer."""
         noise = self.sample_noise(size, seed)
         return Simulation(noise.stamp, self.workload.queries, np.sqrt(self.query_variances()), np.asarray(noise))
+
+    def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
+        """Standard errors, a cloud of noise, and the norm ball in two or three dimensions."""
+        return mechanism_drawings(self)
 
     @property
     def ball_words(self) -> str:

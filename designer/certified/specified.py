@@ -18,6 +18,7 @@ from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
 from designer.values.answer_table import AnswerTable
+from designer.pictures.drawing import Drawing, chosen
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import shown
 from designer.values.json_text import canonical, canonical_text, plain, readable_text
@@ -155,6 +156,17 @@ class Specified(Immutable, ABC):
             return [released.to_text()]
         data = {key: value for key, value in released.to_dict().items() if key != "guarantee"}
         return [json.dumps(plain(data), indent=1, ensure_ascii=False)]
+
+    def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
+        """The pictures that there are of it, and of the answers of one of its releases; none where nothing can be drawn."""
+        return ()
+
+    def plot(self, ax: Any = None, kind: str | None = None, *, released: Released | None = None) -> Any:
+        """Draw one of its pictures into axes of matplotlib, by default into new ones; returns the axes.
+
+        kind: the name of one of `drawings()`, by default the first. Needs matplotlib (extra `plot`).
+        """
+        return chosen(self.drawings(released), kind, f"a {type(self).__name__}").plot(ax)
 
     @property
     @abstractmethod
