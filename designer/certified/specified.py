@@ -17,8 +17,8 @@ from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
-from designer.values.answer_table import AnswerTable
 from designer.pictures.drawing import Drawing, chosen
+from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import shown
 from designer.values.json_text import canonical, canonical_text, plain, readable_text
