@@ -12,6 +12,7 @@ import numpy as np
 from designer.additive.interface import Mechanism
 from designer.designing.best import design, reason
 from designer.designing.choosing import Deadline, Way, chosen_families, progress_name, ways_of
+from designer.designing.comparison_words import COLUMNS, comparison_markdown, comparison_text, loss_words
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.made import Design
 from designer.designing.problem import Problem
@@ -20,23 +21,8 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.pictures import figure, register_picture, save_picture
 from designer.progress import track_named
 from designer.values.arrays import Floats
-from designer.values.checks import positive
-from designer.values.printing import in_markdown, printed_below
-
-COLUMNS = {
-    "family": "family",
-    "loss": "loss",
-    "squared": "squared error",
-    "absolute": "absolute error",
-    "max": "worst query variance",
-    "improvement": "IF(Q)",
-    "efficiency": "efficiency",
-    "gap": "gap",
-    "worst_ratio": "worst ratio",
-    "seconds": "seconds",
-    "note": "note",
-}
-
+from designer.values.checks import count, positive
+from designer.values.on_terminal import NARROWEST, WIDTH
 
 COMPARING = 60.0  # seconds for all families
 
@@ -64,14 +50,16 @@ class Comparison:
         return self.designs[best]
 
     def to_markdown(self) -> str:
-        """A table, best first, with the families that failed at the end, and what efficiency means."""
-        lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
-        for row in sorted(self.rows, key=lambda r: np.inf if r["loss"] is None else r["loss"]):
-            lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
-        if self.limit is not None:
-            value = printed_below(self.limit.value, 6)
-            lines += ["", f"Efficiency: {value} over the loss, by {self.limit.reason}.", *self.limit.scope]
-        return "\n".join(lines) + "\n"
+        """A table of everything, best first, with the families that failed at the end, and what efficiency means."""
+        return comparison_markdown(self.rows, self.limit)
+
+    def to_text(self, width: int = WIDTH) -> str:
+        """The same for people: which loses least and by how much, and a table with the figures that matter,
+        losses and errors rounded up, efficiencies and gains down.
+
+        width: of the longest line, in characters; columns that matter less are left out where they do not fit.
+        """
+        return comparison_text(self.rows, self.problem, self.limit, count(width, "width", least=NARROWEST))
 
     def plot(self, path: str | Path, *, kind: str = "families", replace: bool = True) -> Path:
         """A picture: error of each family, and the standard deviation of the noise for each query.
@@ -172,12 +160,6 @@ def _row(name: str, made: Design[Mechanism], reference: Floats | None, least: Li
     }
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else in_markdown(value)
-
-
 def draw_comparison(comparison: Comparison) -> Any:
     """Left: the loss of every family. Right: the standard deviation of the noise of each query, sorted for the best family."""
     drawing, (left, right) = figure(columns=2)
@@ -187,13 +169,7 @@ def draw_comparison(comparison: Comparison) -> Any:
     bars = left.barh([row["family"] for row in rows], [row["loss"] for row in rows], color="0.6")
     bars[-1].set_color("tab:blue")
     left.bar_label(bars, fmt="%.3g", padding=3)
-    weighted = "" if (comparison.problem.costs == 1).all() else "weighted "
-    words = {
-        "squared": "expected total squared error",
-        "absolute": "expected total absolute error",
-        "max": "largest query variance",
-    }
-    left.set_xlabel(weighted + words[comparison.problem.loss])
+    left.set_xlabel(loss_words(comparison.problem))
     left.set_xscale("log")
     left.margins(x=0.25)
     order = np.argsort(rows[-1]["scales"])
