@@ -91,7 +91,9 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
         check_picture(options.plot)
     family, chosen = (options.family, {}) if options.family else (file.family, file.options)
     result = least_budget(file.matrix_problem, file.targets, family, step=options.step, **{**chosen, **given_seconds(options)})
-    saved = save(result.design.mechanism, options.output, replace=options.force) if options.output else None
+    saved = (
+        save(result.design.mechanism.described(file.about), options.output, replace=options.force) if options.output else None
+    )
     text = budget_summary(file.title, result)
     text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
     if options.plot:
