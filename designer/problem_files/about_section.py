@@ -12,6 +12,7 @@ from datetime import date
 from typing import Any
 
 from designer.certified.about import ALL, NOTES, UNITS, About
+from designer.values.printing import printed
 from designer.values.schema import Named, either, list_of, noted, record, text, whole
 
 POINT_IN_TIME = either(text(), whole())
@@ -50,7 +51,7 @@ def about_of(data: Mapping[str, Any]) -> About:
         said["period"] = " to ".join(map(str, given)) if isinstance(given, list) else str(given)
     if isinstance(said.get("units"), str):
         said["units"] = {ALL: said["units"]}
-    said = {**({"title": data["title"]} if data.get("title") else {}), **said}
+    said = {**({"title": printed(data["title"])} if data.get("title") else {}), **said}
     return About.from_dict(said) if said else About()
 
 
