@@ -8,12 +8,14 @@ from pathlib import Path
 from designer.errors import InvalidProblem
 from designer.problem_files.kind import DEFAULT, Kind
 from designer.problem_files.linear import LINEAR
+from designer.problem_files.marginals import MARGINALS
 from designer.problem_files.request import Request
 from designer.problem_files.sections import toml_of
+from designer.problem_files.table_plan import TABLE_PLAN
 from designer.values.checks import meant, shown
 
 # In the order in which schema and pages list them; the first is that of files that name none.
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (LINEAR,)}
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (LINEAR, MARGINALS, TABLE_PLAN)}
 
 
 def read_request(path: str | Path) -> Request:
