@@ -14,7 +14,7 @@ from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
 from designer.errors import InvalidProblem
-from designer.pictures import check_picture
+from designer.pictures.figures import check_picture
 from designer.problem_files.kinds import read_request
 from designer.problem_files.linear_request import ProblemFile
 from designer.problem_files.request import Choices
