@@ -48,7 +48,7 @@ from designer.values.schema import (
 NUMBERS = "number"
 OF = {"of": noted("The attribute, or the attributes, that the function is of.", either(text(), list_of(text(), distinct=True)))}
 BY_VALUE: Schema = {"type": "object", "minProperties": 1, "additionalProperties": number()}
-TERM = either(
+TERMS = (
     record(
         {
             **OF,
@@ -66,10 +66,10 @@ TERM = either(
         }
     ),
 )
-FUNCTION = either(TERM, record({"terms": noted("Functions of few attributes each, which are added up.", list_of(TERM))}))
+SUM = record({"terms": noted("Functions of few attributes each, which are added up.", list_of(either(*TERMS)))})
 STATISTICS: Schema = noted(
     "The functions whose averages are asked, by name.",
-    {"type": "object", "minProperties": 1, "additionalProperties": FUNCTION},
+    {"type": "object", "minProperties": 1, "additionalProperties": either(*TERMS, SUM)},
 )
 WEIGHTS = noted(
     "What the error of each average counts: in order, or by name; 1 for those that are not named.",
@@ -177,7 +177,7 @@ class AveragesFile(Request):
         """Standard errors of the sums, and of the averages where the number of records is public."""
         assert isinstance(made, AdditiveMechanism)
         largest, records = float(made.standard_errors().max()), self.asked.get("records")
-        note = "Answers:     n times the averages, as counts of images; `dp-designer count` makes these of records"
+        note = "Answers:     n times the averages; release them with --table RECORDS --counted-by this file"
         divided = "" if records is None else f", of the averages {largest / float(records):.4g}"
         return [note, f"Accuracy:    largest standard error {largest:.4g}{divided}"]
 

@@ -140,8 +140,9 @@ class SelectionReader(AskingReader):
 
     def require(self, kind: Kind) -> None:
         section = self.data.get("selection")
-        score = section.get("score") if isinstance(section, dict) else None
-        if isinstance(score, str) and score not in SELECTION_FORMS and FUNCTION.search(score):
+        given = section.get("score") if isinstance(section, dict) else None
+        score = given if isinstance(given, str) else ""
+        if score not in SELECTION_FORMS and FUNCTION.search(score):
             raise self.refuse("selection", "score", score, NO_FUNCTION)
         if score == Tabulated.kind and "workload" in self.data:
             raise self.refuse("selection", "score", score, "is the whole score; leave [workload] out, which it does not read")
