@@ -83,6 +83,16 @@ def series_of(values: object) -> list[object] | None:
     )
 
 
+def arrow_of(table: object, wanted: Iterable[Label]) -> Any:
+    """The columns of a data frame that have these names as an Arrow table; None for anything else. An index is left out."""
+    frame = _adapted(table)
+    if frame is None:
+        return None
+    asked = set(wanted)
+    names = [name for name in _names(frame) if name in asked]
+    return _collected(frame, names).select(*names).to_arrow()
+
+
 def frame_of(columns: Mapping[str, Any], backend: str) -> Any:
     """A data frame of a library from columns: sequences of texts, or arrays of numbers, all equally long.
 
