@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,8 @@ from designer.pictures import figure, register_picture, save_picture
 from designer.progress import track_named
 from designer.values.arrays import Floats
 from designer.values.checks import positive
+from designer.values.display import SHOWN_ROWS, Displayed, Preview
+from designer.values.frames import frame_of_rows
 from designer.values.printing import in_markdown, printed_below
 
 COLUMNS = {
@@ -42,7 +44,7 @@ COMPARING = 60.0  # seconds for all families
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Displayed):
     """One row for each family: a dict with the keys of `COLUMNS` and `scales`, `improvements` (for each query);
     None where undefined.
 
@@ -66,12 +68,31 @@ class Comparison:
     def to_markdown(self) -> str:
         """A table, best first, with the families that failed at the end, and what efficiency means."""
         lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
-        for row in sorted(self.rows, key=lambda r: np.inf if r["loss"] is None else r["loss"]):
+        for row in self._by_loss():
             lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
         if self.limit is not None:
             value = printed_below(self.limit.value, 6)
             lines += ["", f"Efficiency: {value} over the loss, by {self.limit.reason}.", *self.limit.scope]
         return "\n".join(lines) + "\n"
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many families, and the best of them."""
+        best = min(self.designs, key=lambda name: self.designs[name].loss, default=None)
+        return {"families": len(self.rows), "best": best, "loss": self.problem.loss}
+
+    def display_rows(self) -> Preview | None:
+        """The first families, by loss."""
+        rows = [tuple(row[name] for name in COLUMNS) for row in self._by_loss()]
+        return Preview(tuple(COLUMNS.values()), rows[:SHOWN_ROWS], len(rows))
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """A row for each family, by loss, under the keys of `COLUMNS`; NaN where a number is undefined.
+
+        backend: "pandas", "polars" or "pyarrow"."""
+        return frame_of_rows(self._by_loss(), COLUMNS, backend)
+
+    def _by_loss(self) -> list[dict[str, Any]]:
+        return sorted(self.rows, key=lambda row: np.inf if row["loss"] is None else row["loss"])
 
     def plot(self, path: str | Path, *, kind: str = "families", replace: bool = True) -> Path:
         """A picture: error of each family, and the standard deviation of the noise for each query.

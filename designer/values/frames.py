@@ -110,6 +110,18 @@ def frame_of(columns: Mapping[str, Any], backend: str) -> Any:
         raise InvalidProblem(f"backend: {backend} is not installed; install it, or use another of {list(BACKENDS)}.") from None
 
 
+def frame_of_rows(rows: Sequence[Mapping[str, Any]], names: Iterable[str], backend: str) -> Any:
+    """The same from rows: a column of numbers where all that is there are numbers, NaN where one is missing; else of texts."""
+    columns = {name: [row[name] for row in rows] for name in names}
+    return frame_of({name: _filled(column) for name, column in columns.items()}, backend)
+
+
+def _filled(column: Sequence[Any]) -> Any:
+    if not all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in column):
+        return ["" if value is None else str(value) for value in column]
+    return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+
+
 def _kind(column: Any, nw: Any) -> Any:
     """The type of a column, which an empty one would not tell."""
     number = isinstance(column, np.ndarray) and column.dtype.kind in "if"
