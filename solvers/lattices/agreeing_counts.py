@@ -59,14 +59,14 @@ class AgreeingCounts:
     proven: bool
 
 
-def agreeing_counts(asked: AskedSums, *, whole: bool = True) -> AgreeingCounts:
+def nearest_counts(asked: AskedSums, *, whole: bool = True) -> AgreeingCounts:
     """The nearest nonnegative x, whole unless said otherwise. ValueError where whole numbers are asked and S, A or t are not.
 
     >>> from scipy.sparse import csr_array
     >>> one = csr_array(np.array([[1, 0], [0, 1], [1, 1]]))
     >>> none = csr_array((0, 2))
     >>> asked = AskedSums(one, np.array([1.4, -3.0, 2.7]), np.ones(3), none, np.zeros(0))
-    >>> agreeing_counts(asked).counts.tolist()
+    >>> nearest_counts(asked).counts.tolist()
     [2.0, 0.0]
     """
     if whole and any((np.rint(part) != part).any() for part in (asked.sums.data, asked.exact.data, asked.totals)):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from solvers.lattices.agreeing_counts import AskedSums, agreeing_counts
+from solvers.lattices.agreeing_counts import AskedSums, nearest_counts
 from solvers.status import Status
 
 
@@ -43,7 +43,7 @@ def test_no_whole_counts_are_nearer_than_those_that_are_found(layout: str, publi
         weights = rng.uniform(0.2, 3.0, len(sums))
         exact = np.ones((1 if published else 0, sums.shape[1]), dtype=int)
         totals = exact @ truth
-        found = agreeing_counts(AskedSums(csr_array(sums), near, weights, csr_array(exact), totals.astype(float)))
+        found = nearest_counts(AskedSums(csr_array(sums), near, weights, csr_array(exact), totals.astype(float)))
         assert found.counts is not None and found.proven and (found.counts >= 0).all()
         assert (found.counts == np.rint(found.counts)).all() and (exact @ found.counts == totals).all()
         if found.counts.max() <= most:
@@ -58,7 +58,7 @@ def test_real_counts_are_those_of_least_squares_with_signs() -> None:
     rng = np.random.default_rng(5)
     for sums in layouts().values():
         near, weights = rng.normal(1, 2, len(sums)), rng.uniform(0.2, 3.0, len(sums))
-        found = agreeing_counts(
+        found = nearest_counts(
             AskedSums(csr_array(sums), near, weights, csr_array((0, sums.shape[1])), np.zeros(0)), whole=False
         )
         _, norm = nnls(np.sqrt(weights)[:, None] * sums, np.sqrt(weights) * near)
@@ -68,14 +68,14 @@ def test_real_counts_are_those_of_least_squares_with_signs() -> None:
 def test_totals_that_no_counts_have_are_infeasible() -> None:
     both = csr_array(np.array([[1, 1], [1, 0]]))
     asked = AskedSums(csr_array(np.eye(2, dtype=int)), np.zeros(2), np.ones(2), both, np.array([1.0, 3.0]))
-    assert agreeing_counts(asked).status is Status.INFEASIBLE and agreeing_counts(asked, whole=False).counts is None
+    assert nearest_counts(asked).status is Status.INFEASIBLE and nearest_counts(asked, whole=False).counts is None
 
 
 def test_fractions_are_refused_for_whole_counts() -> None:
     asked = AskedSums(csr_array(np.eye(2) / 2), np.zeros(2), np.ones(2), csr_array((0, 2)), np.zeros(0))
     with pytest.raises(ValueError, match="whole numbers"):
-        agreeing_counts(asked)
-    assert agreeing_counts(asked, whole=False).counts is not None
+        nearest_counts(asked)
+    assert nearest_counts(asked, whole=False).counts is not None
 
 
 def test_a_large_hierarchy_agrees() -> None:
@@ -85,5 +85,5 @@ def test_a_large_hierarchy_agrees() -> None:
     sums = csr_array(np.vstack([np.ones((1, 2000)), (group == np.arange(100)[:, None]), np.eye(2000)]).astype(int))
     truth = rng.poisson(3, 2000)
     near = sums @ truth + rng.normal(0, 2, 2101)
-    found = agreeing_counts(AskedSums(sums, near, np.full(2101, 0.25), csr_array((0, 2000)), np.zeros(0)))
+    found = nearest_counts(AskedSums(sums, near, np.full(2101, 0.25), csr_array((0, 2000)), np.zeros(0)))
     assert found.counts is not None and (found.counts >= 0).all() and found.value < 2101 * 0.25 * 12
