@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.question.histogram import UNUSABLE, Columns, Labelled
+from designer.question.histogram import UNUSABLE, Labelled
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import meant
 from designer.values.confidential import withholding
+from designer.values.frames import Columns
 
 Table = dict[str, list[str]]
 Read = TypeVar("Read")

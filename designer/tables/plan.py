@@ -268,8 +268,8 @@ class TablePlan(Specified):
     def release(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> TableRelease:
-        """Noisy answers of a confidential Ibis table, on any engine whose texts can be told apart by bytes; levels share
-        aggregations where the engine can roll them up, and only aggregates travel.
+        """Noisy answers of a confidential data frame, or of an Ibis table on any engine that tells texts apart by bytes;
+        levels share aggregations where the engine can roll them up, and only aggregates travel.
 
         The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the
         caller's word for what one row is. entity, rows_per_entity: a column, and how many rows of each of its values count; the
