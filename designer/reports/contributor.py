@@ -26,7 +26,6 @@ DELTAS = tuple(Fraction(1, 10**digits) for digits in (3, 4, 6, 8, 10))
 ODDS_COLUMNS = (
     "What may change",
     "budget",
-    "odds at most",
     "odds shift by at most",
     "a chance of 1 in 20 (5 %) becomes at most",
     "right guesses at most",
@@ -100,7 +99,7 @@ class Contributor(ABC, Generic[M]):
         risks = [Risk.of(cost) for _, cost in rows if cost is not None]
         but_for = next((risk.but_for for risk in risks if risk.delta), "")
         cells = tuple(_cells(meant, None if cost is None else Risk.of(cost)) for meant, cost in rows)
-        sheet = Sheet("What budgets mean", ODDS_COLUMNS, cells, frozenset(range(1, 6)), _note(but_for))
+        sheet = Sheet("What budgets mean", ODDS_COLUMNS, cells, frozenset(range(1, 5)), _note(but_for))
         return (sheet, *epsilon_delta(worst.cost))
 
     def certificate(self, made: M) -> tuple[Piece, ...]:
@@ -154,9 +153,9 @@ def _cost(made: Specified, budget: Fraction | None) -> Cost | None:
 
 def _cells(meant: Meaning, risk: Risk | None) -> tuple[str, ...]:
     if meant.budget is None:
-        return (meant.change, "none", *(NOT_PROTECTED,) * 4)
+        return (meant.change, "none", *(NOT_PROTECTED,) * 3)
     if risk is None:
-        return (meant.change, nearly(meant.budget), *(NOT_PROVEN,) * 4)
+        return (meant.change, nearly(meant.budget), *(NOT_PROVEN,) * 3)
     return (meant.change, nearly(meant.budget), *risk.cells())
 
 
@@ -187,7 +186,7 @@ def epsilon_delta(cost: TotalCost | None) -> tuple[Piece, ...]:
 
 def _odds_of(epsilon: Fraction) -> tuple[str, str]:
     cells = Risk(epsilon, Fraction(0), 1.0).cells()
-    return cells[1], cells[2]
+    return cells[0], cells[1]
 
 
 def risk_words(risk: Risk) -> str:

@@ -44,9 +44,12 @@ FORMS: Mapping[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 MEANINGS: Mapping[str, str] = {
-    "accuracy": "How near released numbers are to the true ones. Noise is random, so it is told as what holds 95 % of the time.",
+    "accuracy": (
+        "How near released numbers are to the true ones. Noise is random, so it is told as what holds 95 % of the time."
+    ),
     "approximate privacy": (
-        "A promise on odds that may fail for outputs that come up with a probability of at most delta; written (epsilon, delta)."
+        "A promise on odds that may fail for outputs that come up with a probability of at most delta; written (epsilon, "
+        "delta)."
     ),
     "budget": (
         "What a change of the data may cost: a number b. Before and after the change no output's odds differ by more than a "
@@ -57,15 +60,22 @@ MEANINGS: Mapping[str, str] = {
         "The result of computing, from the file alone and without trusting who made it, that no protected change spends more "
         "than its budget."
     ),
-    "deep verification": "Checks beyond the certificate: small cases written out in full, and the random numbers tested as drawn.",
-    "delta": "The probability of the outputs for which a promise on odds may fail. It should be far below 1 over the number of people.",
+    "deep verification": (
+        "Checks beyond the certificate: small cases written out in full, and the random numbers tested as drawn."
+    ),
+    "delta": (
+        "The probability of the outputs for which a promise on odds may fail. It should be far below 1 over the number of "
+        "people."
+    ),
     "differential privacy": (
         "The promise that what is released comes out nearly as likely whether or not one person's record is changed, so that "
         "nobody learns much about the person from it, whatever else they know."
     ),
     "epsilon": "One budget for all changes; odds shift by a factor of at most exp(epsilon).",
     "family": "A way of making noise. Several may serve the same questions; a design is the best that one of them gives.",
-    "fingerprint": "64 characters computed from everything that decides what a release does. Equal fingerprints: the same mechanism.",
+    "fingerprint": (
+        "64 characters computed from everything that decides what a release does. Equal fingerprints: the same mechanism."
+    ),
     "guarantee": "The full statement of what is promised, in fixed sentences; every release carries it.",
     "ledger": "The book in which every release from a data set is entered before it is made, with what it costs.",
     "limit": "A loss that no design can beat, by a theorem; so it tells how much better another design could possibly be.",
@@ -73,14 +83,16 @@ MEANINGS: Mapping[str, str] = {
     "noise": "Random numbers that are added to true answers, so that nobody can tell from an answer whose record is behind it.",
     "norm": "A way to measure lengths. Noise falls off with its length; a norm ball is the set of all noise up to a length.",
     "odds": (
-        "How likely one thing is against another: odds of 1 to 19 are a chance of 1 in 20. What somebody believes after seeing a "
-        "release, against before, shifts by at most the stated factor, up or down."
+        "How likely one thing is against another: odds of 1 to 19 are a chance of 1 in 20. What somebody believes after seeing "
+        "a release, against before, shifts by at most the stated factor, up or down."
     ),
     "policy": "A public function of a record that says how much the record may lose.",
     "pure privacy": "A promise on odds that holds for every output without exception.",
     "record": "What is protected: usually the data of one person. What one row is must be judged by those who know the data.",
     "Renyi divergence": "A measure of how different two lists of probabilities are, for each order above 1; 0 means equal.",
-    "rho": "The budget of zero-concentrated privacy: b^2 / 2 for a budget of b. It converts into (epsilon, delta) in many ways.",
+    "rho": (
+        "The budget of zero-concentrated privacy: b^2 / 2 for a budget of b. It converts into (epsilon, delta) in many ways."
+    ),
     "right guesses": (
         "The share of right answers of the best possible attacker who sees the release and must tell two equally likely cases "
         "apart; 50 % is chance."
@@ -100,7 +112,8 @@ MEANINGS: Mapping[str, str] = {
 }
 _TERM_OF = {form.lower(): term for term, forms in FORMS.items() for form in forms}
 _ANY = re.compile(
-    r"(?<![\w-])(" + "|".join(re.escape(form) for form in sorted(_TERM_OF, key=len, reverse=True)) + r")(?![\w-])", re.IGNORECASE
+    r"(?<![\w-])(" + "|".join(re.escape(form) for form in sorted(_TERM_OF, key=len, reverse=True)) + r")(?![\w-])",
+    re.IGNORECASE,
 )
 
 

@@ -41,10 +41,12 @@ FARTHEST = "from one end to the other: the two most distant values of all"
 
 @dataclass(frozen=True)
 class Meaning:
-    """A protected change in words, and its budget; None where the change is not protected."""
+    """A change in words, and its budget; None where the change is not protected. sized: it is a record of some size, whose
+    loss a policy says."""
 
     change: str
     budget: Fraction | None
+    sized: bool = False
 
 
 def meanings(protected: Relation | Presence, elements: Sequence[str] = ()) -> tuple[Meaning, ...]:
@@ -53,11 +55,12 @@ def meanings(protected: Relation | Presence, elements: Sequence[str] = ()) -> tu
 
 
 @singledispatch
-def _meanings(relation: Relation, elements: tuple[str, ...]) -> Iterator[Meaning]:
+def _meanings(relation: Relation | Presence, elements: tuple[str, ...]) -> Iterator[Meaning]:
     """Of any relation: the pairs of least and of largest budget, by name where they are few enough to be looked at."""
     if isinstance(relation, Metric) and 1 < relation.size <= ENUMERATED and len(elements) == relation.size:
         yield from _of_pairs(relation, elements)
         return
+    assert isinstance(relation, Relation), "Presence has its own"
     least, most = relation.least_budget(positive=True), relation.largest_budget()
     slack = 1 + 2 * Fraction(relation.budget_error)
     if math.isfinite(least) and least < most:

@@ -81,16 +81,18 @@ def times(budget: Fraction) -> str:
 
 
 def shift(budget: Fraction) -> str:
-    """How far the odds shift, up or down, at most: in percent where that is at most as much again.
+    """How far the odds shift, up or down, at most: a factor, and in percent where that is less than as much again.
 
     >>> shift(Fraction(1, 20)), shift(Fraction(3)), shift(Fraction(0))
-    ('5.2 %', 'to 20.1 times', '0 %')
+    ('5.2 % (×1.052)', '×20.1', '0 %')
     """
     if budget > LARGEST:
         return NO_LIMIT
+    if budget == 0:
+        return "0 %"
     if budget * 3 <= 2:
-        return f"{above(float_above_real(lambda: 100 * (exp_ball(budget) - 1)), 2)} %"
-    return f"to {above(factor(budget))} times"
+        return f"{above(float_above_real(lambda: 100 * (exp_ball(budget) - 1)), 2)} % ({times(budget)})"
+    return times(budget)
 
 
 def chance_after(budget: Fraction, prior: Fraction = PRIOR) -> float:
@@ -161,8 +163,8 @@ class Risk:
         """What is left out, in words; empty where nothing is."""
         return f", but for outputs that come up with a chance of {one_in(self.delta)}" if self.delta else ""
 
-    def cells(self) -> tuple[str, str, str, str]:
-        """Odds, shift, what 1 in 20 becomes, right guesses: for a table."""
+    def cells(self) -> tuple[str, str, str]:
+        """How far odds shift, what 1 in 20 becomes, right guesses: for a table."""
         known = self.exponent <= LARGEST
         becomes = percent(chance_after(self.exponent)) if known else NO_LIMIT
-        return times(self.exponent), shift(self.exponent), becomes, percent(self.guess)
+        return shift(self.exponent), becomes, percent(self.guess)

@@ -49,11 +49,11 @@ class QueriesOfTables(Contributor[TablePlan]):
 
     def rows(self, made: TablePlan) -> list[tuple[Meaning, Cost | None]]:
         """Records of several sizes, each with what its presence costs, whatever groups it is in."""
-        return [(Meaning(words, None), _largest(made, amounts)) for words, amounts in _examples(made)]
+        return [(Meaning(words, None, sized=True), _largest(made, amounts)) for words, amounts in _examples(made)]
 
     def budgets(self, made: TablePlan) -> tuple[Piece, ...]:
         costs = [(meant.change, cost) for meant, cost in self.rows(made) if cost is not None]
-        cells = tuple((words, above(cost.rho or 0), *Risk.of(cost).cells()[1:]) for words, cost in costs)
+        cells = tuple((words, above(cost.rho or 0), *Risk.of(cost).cells()) for words, cost in costs)
         but_for = next((risk.but_for for _, cost in costs if (risk := Risk.of(cost)).delta), "")
         left_out = f" Odds and chances hold{but_for}." if but_for else ""
         note = f"The presence of one such record, whatever its groups.{left_out} Every number is rounded up."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from designer.drawings import drawings_of
+from designer.errors import DesignFailed, InvalidProblem
 from designer.progress import announce
 from designer.report import cautions
 from designer.reports import sections
@@ -63,6 +64,9 @@ def _pictures(evidence: Evidence) -> Iterator[PageSection]:
     except ImportError:
         return
     released = None if evidence.release is None else evidence.release.released
-    drawn = tuple(Picture(d.name, d.title, d.alt, d.svg()) for d in drawings_of(evidence.made, released))
+    try:
+        drawn = tuple(Picture(d.name, d.title, d.alt, d.svg()) for d in drawings_of(evidence.made, released))
+    except (DesignFailed, InvalidProblem):
+        return  # what has no number has no picture; its sections say why
     if drawn:
         yield PageSection("pictures", "Pictures", drawn)

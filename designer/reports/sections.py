@@ -45,7 +45,9 @@ def _split(line: str) -> tuple[str, str]:
 def hidden(made: Specified, contributor: Contributor[Any]) -> PageSection:
     """What is hidden, and from whom."""
     promise = made.guarantee
-    pairs = Pairs((("What is protected", named(promise.unit, 1000)), ("Which changes", quoted(promise.relation, "guarantee.relation"))))
+    pairs = Pairs(
+        (("What is protected", named(promise.unit, 1000)), ("Which changes", quoted(promise.relation, "guarantee.relation")))
+    )
     notion = Prose(quoted(promise.notion, "guarantee.notion"), "note")
     return PageSection(
         "hidden",
@@ -57,9 +59,9 @@ def hidden(made: Specified, contributor: Contributor[Any]) -> PageSection:
 def budgets(made: Specified, contributor: Contributor[Any]) -> PageSection:
     """What budgets mean, as odds."""
     lead = Prose(
-        "A budget limits how far the odds of anything can shift by looking at the release: whatever somebody held likely before, "
-        "and whatever the release says, the odds afterwards are at most so many times those before, and at least that part of "
-        "them."
+        "A budget limits how far the odds of anything can shift by looking at the release: whatever somebody held likely "
+        "before, and whatever the release says, the odds afterwards are at most so many times those before, and at least that "
+        "part of them."
     )
     return PageSection("budgets", "Budgets, and what they mean", (lead, *contributor.budgets(made)))
 
@@ -69,7 +71,10 @@ def unprotected(made: Specified, contributor: Contributor[Any]) -> PageSection:
     lines = tuple(quoted(line, "guarantee.unprotected") for line in made.guarantee.unprotected)
     exact: tuple[Piece, ...] = ()
     if made.exact:
-        exact = (Prose(f"Published exactly, without any noise: {counted(len(made.exact), 'answer')}.", "warning"), *listed(made.exact, "answers"))
+        exact = (
+            Prose(f"Published exactly, without any noise: {counted(len(made.exact), 'answer')}.", "warning"),
+            *listed(made.exact, "answers"),
+        )
     said: Piece = Points(lines) if lines else Prose("Nothing is published without noise, and every change has a budget.")
     return PageSection("unprotected", "What is not protected", (*exact, said, *contributor.exact_note(made)))
 
@@ -95,7 +100,9 @@ def _sheets(tables: tuple[AnswerTable, ...]) -> Iterator[Piece]:
     for place, table in enumerate(tables):
         if left <= 0:
             rest = sum(len(other.answers) for other in tables[place:])
-            yield Prose(f"{counted(len(tables) - place, 'further table')} with {counted(rest, 'answer')} stand in the release file.")
+            yield Prose(
+                f"{counted(len(tables) - place, 'further table')} with {counted(rest, 'answer')} stand in the release file."
+            )
             return
         yield _sheet(table, left)
         left -= len(table.answers)
@@ -161,7 +168,13 @@ def spending(evidence: Evidence) -> tuple[PageSection, ...]:
     pieces: list[Piece] = [Pairs(tuple(facts)), *_forecast(evidence)]
     if balance.reserves:
         rows = [
-            (f"{r.entry.number}", str(r.entry.content["time"]), STATES[r.state], _cost(r.expense.cost, total), r.expense.fingerprint[:12])
+            (
+                f"{r.entry.number}",
+                str(r.entry.content["time"]),
+                STATES[r.state],
+                _cost(r.expense.cost, total),
+                r.expense.fingerprint[:12],
+            )
             for r in reversed(balance.reserves)
         ]
         shown, left_out = shown_rows(rows, "dp-designer ledger show has all.")
@@ -198,12 +211,16 @@ def comparison(evidence: Evidence) -> PageSection:
     tried = evidence.made.provenance.get("tried", {})
     if tried:
         rows, left_out = shown_rows([(named(name), named(words, 300)) for name, words in tried.items()], "The spec has all.")
-        pieces.append(Sheet("Families that the maker tried (a note, not recomputed)", ("Family", "what came of it"), rows, note=left_out))
+        pieces.append(
+            Sheet("Families that the maker tried (a note, not recomputed)", ("Family", "what came of it"), rows, note=left_out)
+        )
     best = evidence.made.optimality
     if best is not None:
         gap = f" No design of its family can beat {nearly(best.lower_bound)}." if best.lower_bound else ""
         checked = "computed with the design" if best.verified else "a note of the maker, not recomputed"
-        pieces.append(Prose(f"Minimised was: {named(best.objective, 300)}. Reached: {nearly(best.value)}.{gap} This is {checked}."))
+        pieces.append(
+            Prose(f"Minimised was: {named(best.objective, 300)}. Reached: {nearly(best.value)}.{gap} This is {checked}.")
+        )
     return PageSection("comparison", title, tuple(pieces) or (Prose("Nothing is noted of other families."),))
 
 

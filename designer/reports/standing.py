@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
 from designer.audit.deep import UNSEEN
 from designer.audit.verdict import TITLES
@@ -29,7 +30,7 @@ MADE_CHECKED = ("The certificate was computed when the mechanism was built, in t
 BUILT = "The sampler was built: this program can draw the noise that is promised."
 
 
-def verification(evidence: Evidence, time: str, contributor: Contributor[object]) -> PageSection:
+def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -> PageSection:
     """What was recomputed now, and what is only noted."""
     release = evidence.release
     checked = [*(SPEC_CHECKED if evidence.loaded else MADE_CHECKED), BUILT]
@@ -62,21 +63,25 @@ def _noted(evidence: Evidence) -> Iterator[Points | Pairs]:
     notes = [(named(key), named(plain(value), 300)) for key, value in evidence.made.provenance.items() if key != "tried"]
     best = evidence.made.optimality
     if best is not None:
-        notes.append(("optimality", f"{best.value:.6g} reached, at least {best.lower_bound:.6g} needed ({named(best.objective, 200)})"))
+        notes.append(
+            ("optimality", f"{best.value:.6g} reached, at least {best.lower_bound:.6g} needed ({named(best.objective, 200)})")
+        )
     yield Pairs(tuple(notes)) if notes else Points(("Nothing.",))
 
 
-def open_points(evidence: Evidence, contributor: Contributor[object]) -> tuple[str, ...]:
+def open_points(evidence: Evidence, contributor: Contributor[Any]) -> tuple[str, ...]:
     """What nothing here checks, in sentences."""
-    found = [f"{subject[0].upper()}{subject[1:]}: {words}." for subject, words in UNSEEN]
-    found += evidence.release.verdict.unchecked if evidence.release else OUTSIDE[:1]
-    found += contributor.open_points(evidence.made)
+    found = list(contributor.open_points(evidence.made))
+    if evidence.ledger is None:
+        found.append(
+            "What else was released from the same data: no ledger was looked at, and losses of several releases add up."
+        )
     if evidence.deep is None:
         found.append("Whether the sampler draws what it should: deep verification tests that, and was not run for this page.")
-    if evidence.ledger is None:
-        found.append("What else was released from the same data: no ledger was looked at, and losses of several releases add up.")
     if not any(signer for _, signer in _signers(evidence)):
         found.append("Who made the files: no signature was looked at.")
+    found += evidence.release.verdict.unchecked if evidence.release else OUTSIDE[:1]
+    found += [f"{subject[0].upper()}{subject[1:]}: {words}." for subject, words in UNSEEN]
     return tuple(dict.fromkeys(found))
 
 
@@ -88,11 +93,13 @@ def deep_section(evidence: Evidence) -> tuple[PageSection, ...]:
     rows = tuple((named(f.subject), TITLES[f.manner].lower(), _held(f.holds), named(f.words, 600)) for f in verdict.findings)
     held = "Nothing that was looked at fails." if verdict.holds else "Some of the lines below FAIL: release nothing with this."
     asked = (
-        f"Each test would see an error of {100 * verdict.power.sees:g} % with a probability of {verdict.power.probability:g}; all "
-        f"together they reject a correct sampler with a probability of at most {verdict.power.false_alarm:g}."
+        f"Each test would see an error of {100 * verdict.power.sees:g} % with a probability of {verdict.power.probability:g}; "
+        f"all together they reject a correct sampler with a probability of at most {verdict.power.false_alarm:g}."
     )
     sheet = Sheet("Findings", ("What", "how", "holds", "found"), rows)
-    return (PageSection("deep", "Deep verification", (Prose(held, "plain" if verdict.holds else "warning"), Prose(asked), sheet)),)
+    return (
+        PageSection("deep", "Deep verification", (Prose(held, "plain" if verdict.holds else "warning"), Prose(asked), sheet)),
+    )
 
 
 def _held(holds: bool | None) -> str:

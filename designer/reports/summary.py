@@ -7,6 +7,7 @@ from typing import Any
 
 from designer.certified.specified import Specified
 from designer.ledger.words import cost_text, left_text
+from designer.question.relation import RECORDS_PUBLIC
 from designer.reports.content import Headline
 from designer.reports.contributor import Contributor, Worst, guess_words, risk_words
 from designer.reports.evidence import Evidence
@@ -24,7 +25,7 @@ def headlines(evidence: Evidence, contributor: Contributor[Any], time: str) -> t
         Headline("What is published?", published.answer, published.details, "published"),
         Headline("About whom?", _whom(made, contributor), made.guarantee.unit, "hidden"),
         *_gain(made, contributor),
-        _unprotected(made),
+        _unprotected(made, contributor),
         Headline("How accurate is it?", accuracy.answer, accuracy.details, "accuracy"),
         _verified(evidence, time),
         _spent(evidence),
@@ -48,7 +49,18 @@ def _gain(made: Specified, contributor: Contributor[Any]) -> Iterator[Headline]:
     if worst.risk is None:
         yield Headline(question, "No bound for all records is proven", _reason(worst, near), "budgets", alarm=True)
         return
-    yield Headline(question, _capital(risk_words(worst.risk)), _gain_details(worst, near), "budgets", worst.risk.exponent > LARGEST)
+    least = _nearest(near, worst.risk)
+    answer = f"At worst {risk_words(worst.risk)}"
+    if least is not None:
+        answer = f"{shift(least[1].exponent)} on the odds where {least[0]}; at worst {risk_words(worst.risk)}"
+    details = f"At worst: when {worst.change}. {guess_words(worst.risk)}"
+    yield Headline(question, _capital(answer), details, "budgets", worst.risk.exponent > LARGEST)
+
+
+def _nearest(near: list[tuple[str, Risk]], worst: Risk) -> tuple[str, Risk] | None:
+    """The smallest change that people can picture, where less than half as much is gained by it as at worst."""
+    least = min(near, key=lambda entry: entry[1].exponent, default=None)
+    return least if least is not None and least[1].exponent * 2 < worst.exponent else None
 
 
 def _reason(worst: Worst, near: list[tuple[str, Risk]]) -> str:
@@ -56,23 +68,20 @@ def _reason(worst: Worst, near: list[tuple[str, Risk]]) -> str:
     return f"{_capital(named(worst.reason.removeprefix('mechanism: '), 400)).rstrip('.')}.{example}"
 
 
-def _gain_details(worst: Worst, near: list[tuple[str, Risk]]) -> str:
-    assert worst.risk is not None
-    least = min(near, key=lambda entry: entry[1].exponent, default=None)
-    smaller = ""
-    if least is not None and least[1].exponent * 2 < worst.risk.exponent:
-        smaller = f" For smaller changes it is less: {least[0]}, {shift(least[1].exponent)}."
-    return f"At worst, when {worst.change}. {guess_words(worst.risk)}{smaller}"
-
-
-def _unprotected(made: Specified) -> Headline:
-    """What is NOT protected: answers without noise, and what the relation leaves public."""
-    question, exact = "What is NOT protected?", made.exact
-    lines = made.guarantee.unprotected
+def _unprotected(made: Specified, contributor: Contributor[Any]) -> Headline:
+    """What is NOT protected: answers without noise, changes without a budget, and what the relation leaves public."""
+    question, exact, lines = "What is NOT protected?", made.exact, made.guarantee.unprotected
+    bare = [meant.change for meant, _ in contributor.rows(made) if meant.budget is None and not meant.sized]
     told = [f"{counted(len(exact), 'answer')} published exactly, without any noise ({some(exact)})"] if exact else []
-    told += [counted(len(lines), "thing is public or has no budget", "things are public or have no budget")] if lines else []
-    details = " ".join(named(line, 240) for line in lines[:4]) + (" And more: read on." if len(lines) > 4 else "")
-    return Headline(question, _capital("; ".join(told)) or "Nothing is left public by design", details, "unprotected", bool(told))
+    told += [f"nobody is protected where {bare[0]}"] if bare else []
+    told += [named(lines[0], 160).rstrip(".")] if len(lines) == 1 and not bare else []
+    told += [f"{len(lines)} things are public or have no budget"] if len(lines) > 1 else []
+    details = "" if len(lines) == 1 and not bare else " ".join(named(line, 240) for line in lines[:4])
+    more = " And more: read on." if len(lines) > 4 else ""
+    usual = not exact and not bare and lines in ((), (RECORDS_PUBLIC,))
+    return Headline(
+        question, _capital("; ".join(told)) or "Nothing is left public by design", details + more, "unprotected", not usual
+    )
 
 
 def _verified(evidence: Evidence, time: str) -> Headline:
@@ -90,7 +99,9 @@ def _spent(evidence: Evidence) -> Headline:
     """What a ledger says of the data set; that none was looked at, otherwise."""
     question, seen = "How much was spent of these data in all?", evidence.ledger
     if seen is None:
-        return Headline(question, "Not known: no ledger was looked at", "Losses of several releases add up.", "verification", True)
+        return Headline(
+            question, "Not known: no ledger was looked at", "Losses of several releases add up.", "verification", True
+        )
     balance = seen.balance
     refused = seen.forecast is not None and seen.forecast.refusal is not None
     answer = f"{cost_text(balance.spent, balance.total)} of {balance.total.to_text()}"
@@ -102,7 +113,9 @@ def _spent(evidence: Evidence) -> Headline:
 
 def _open(evidence: Evidence, contributor: Contributor[Any]) -> Headline:
     points = open_points(evidence, contributor)
-    return Headline("What is left for people to judge?", counted(len(points), "open point"), " ".join(points[:3]), "verification")
+    return Headline(
+        "What is left for people to judge?", counted(len(points), "open point"), " ".join(points[:2]), "verification"
+    )
 
 
 def _capital(text: str) -> str:
