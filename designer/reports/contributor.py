@@ -18,7 +18,7 @@ from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.reports.content import Pairs, Piece, Points, Prose, Sheet
 from designer.reports.meanings import Meaning, meanings
 from designer.reports.names import counted, named, quoted
-from designer.reports.odds import Risk, above, nearly, one_in, percent, shift
+from designer.reports.odds import LARGEST, Risk, above, nearly, one_in, percent, shift
 
 M = TypeVar("M", bound=Specified)
 ROWS = 100  # rows of a table on the page
@@ -191,6 +191,8 @@ def _odds_of(epsilon: Fraction) -> tuple[str, str]:
 
 def risk_words(risk: Risk) -> str:
     """What an attacker gains, in a clause."""
+    if risk.exponent > LARGEST:
+        return "odds may shift without a limit that helps"
     return f"odds shift by at most {shift(risk.exponent)}{risk.but_for}"
 
 

@@ -38,6 +38,7 @@ def html_of(page: BoardPage) -> str:
             (key_of(term), term, meaning) for term, meaning in sorted(MEANINGS.items(), key=lambda entry: entry[0].lower())
         ],
         linker=Linker,
+        unbroken=unbroken,
         kind=lambda piece: type(piece).__name__,
         drawn=drawn,
     )
@@ -59,6 +60,11 @@ def _template() -> Any:
     return found.get_template("page.html.jinja")
 
 
+def unbroken(text: str) -> str:
+    """The text, no line of which begins with a sign of percent."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
 class Linker:
     """Writes texts with links to the words of the glossary, each word once in its part of the page."""
 
@@ -70,7 +76,7 @@ class Linker:
         from markupsafe import Markup, escape
 
         pieces = []
-        for piece, term in with_terms(text.replace(" %", "\N{NO-BREAK SPACE}%")):
+        for piece, term in with_terms(unbroken(text)):
             if term is None or term in self.linked:
                 pieces.append(escape(piece))
             else:

@@ -19,6 +19,7 @@ from designer.reports.names import counted, named, quoted
 from designer.reports.odds import above, nearly
 from designer.reports.proofs import sketch_of
 from designer.values.answer_table import AnswerTable
+from designer.values.arrays import Floats
 
 FROM_WHOM = (
     "From everyone who sees what is released: with any computing power, at any later time, and whatever else they know, be it "
@@ -90,7 +91,7 @@ def answers(seen: SeenRelease) -> PageSection:
     document = seen.document
     facts = [("File", named(seen.name)), ("Released", document["time"]), ("Made by the mechanism", document["fingerprint"])]
     row = document["rows"]
-    facts += [("What one row was", named(row, 300))] if row else []
+    facts += [(named(key.replace("_", " ")), named(value, 300)) for key, value in (row or {}).items() if value is not None]
     pieces: list[Piece] = [Pairs(tuple(facts)), *_sheets(tables), *_others(seen, bool(tables))]
     return PageSection("answers", "The release", tuple(pieces))
 
@@ -115,7 +116,7 @@ def _sheet(table: AnswerTable, most: int) -> Sheet:
     rows = []
     for k in range(number):
         error = None if table.standard_errors is None else float(table.standard_errors[k])
-        within = "not known" if lower is None or upper is None else f"{_number(lower[k], error)} to {_number(upper[k], error)}"
+        within = "exact" if error == 0 else _within(lower, upper, k, error)
         told = "not known" if error is None else above(error) if error else "0, exact"
         rows.append((*(named(key) for key in table.keys[k]), _number(float(table.answers[k]), error), told, within))
     columns = (*map(named, table.columns), "answer", "standard error", "95 % interval")
@@ -125,7 +126,14 @@ def _sheet(table: AnswerTable, most: int) -> Sheet:
     return Sheet(f"Answers: {named(table.name)}", columns, tuple(rows), frozenset(range(first, first + 3)), f"{law}{more}")
 
 
-def _interval(table: AnswerTable) -> tuple[Any, Any, str]:
+def _within(lower: Floats | None, upper: Floats | None, k: int, error: float | None) -> str:
+    """Both ends of the interval of answer k, out of lower and upper, (G,)."""
+    if lower is None or upper is None:
+        return "not known"
+    return f"{_number(float(lower[k]), error)} to {_number(float(upper[k]), error)}"
+
+
+def _interval(table: AnswerTable) -> tuple[Floats | None, Floats | None, str]:
     try:
         found = table.intervals(0.95)
     except (InvalidProblem, DesignFailed) as refusal:
@@ -137,7 +145,8 @@ def _number(value: float, error: float | None) -> str:
     """A number with two digits beyond the size of its noise."""
     if error is None or error <= 0 or not np.isfinite(value):
         return f"{value:,.10g}"
-    return f"{value:,.{min(12, max(0, 1 - int(np.floor(np.log10(error)))))}f}"
+    digits = min(12, max(0, 1 - int(np.floor(np.log10(error)))))
+    return f"{round(value, digits) + 0.0:,.{digits}f}"  # no -0.0
 
 
 def _others(seen: SeenRelease, has_tables: bool) -> Iterator[Piece]:
@@ -217,9 +226,9 @@ def comparison(evidence: Evidence) -> PageSection:
     best = evidence.made.optimality
     if best is not None:
         gap = f" No design of its family can beat {nearly(best.lower_bound)}." if best.lower_bound else ""
-        checked = "computed with the design" if best.verified else "a note of the maker, not recomputed"
+        checked = "was computed with the design" if best.verified else "is a note of the maker, not recomputed"
         pieces.append(
-            Prose(f"Minimised was: {named(best.objective, 300)}. Reached: {nearly(best.value)}.{gap} This is {checked}.")
+            Prose(f"Minimised was: {named(best.objective, 300)}. Reached: {nearly(best.value)}.{gap} This {checked}.")
         )
     return PageSection("comparison", title, tuple(pieces) or (Prose("Nothing is noted of other families."),))
 

@@ -18,8 +18,8 @@ from designer.values.json_text import plain
 from designer.version import VERSION
 
 FINGERPRINT = (
-    "import hashlib, json, sys; m = json.load(open(sys.argv[1]))['mechanism']; "
-    "print(hashlib.sha256(json.dumps(m, sort_keys=True, separators=(',', ':')).encode()).hexdigest())"
+    'import hashlib, json, sys; m = json.load(open(sys.argv[1]))["mechanism"]; '
+    'print(hashlib.sha256(json.dumps(m, sort_keys=True, separators=(",", ":")).encode()).hexdigest())'
 )
 SPEC_CHECKED = (
     "The seal of the spec fits its contents.",
