@@ -20,7 +20,7 @@ from designer.designing.problem import Problem
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.problem_file import read_problem
-from designer.files.releases import save_release, verify_release
+from designer.files.releases import read_release, save_release, verify_release
 from designer.files.spec import load
 from designer.question.domain import Domain
 from designer.question.targets import Targets
@@ -55,6 +55,7 @@ __all__ = [
     "load",
     "metrics",
     "read_problem",
+    "read_release",
     "save_release",
     "verify_release",
 ]

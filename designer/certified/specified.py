@@ -17,6 +17,7 @@ from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
 from designer.pictures.drawing import Drawing, chosen
+from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import shown
 from designer.values.json_text import canonical, canonical_text, plain, readable_text
@@ -40,6 +41,9 @@ class Released(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """Its numbers as tables, with standard errors and intervals; none where a choice was released, and no number."""
 
 
 @dataclass(frozen=True, eq=False)
