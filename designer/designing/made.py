@@ -10,8 +10,10 @@ from designer.additive.interface import Mechanism
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
+from designer.designing.drawn_errors import design_drawings
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.problem import Problem
+from designer.pictures.drawing import Drawing, Pictured
 
 M = TypeVar("M", bound=Mechanism, covariant=True)
 F = TypeVar("F", bound=Specified, covariant=True)
@@ -19,12 +21,16 @@ P = TypeVar("P", covariant=True)
 
 
 @dataclass(frozen=True)
-class Made(Generic[P, F]):
+class Made(Pictured, Generic[P, F]):
     """A frozen object for a problem, how many seconds it took, and what it says of itself."""
 
     problem: P
     mechanism: F
     seconds: float
+
+    def drawings(self) -> tuple[Drawing, ...]:
+        """The pictures of the object."""
+        return self.mechanism.drawings()
 
     @property
     def privacy(self) -> PrivacyCertificate:
@@ -42,6 +48,10 @@ class Made(Generic[P, F]):
 class Design(Made[Problem, M]):
     """A mechanism of kind M with what is known about it: the privacy certificate,
     and how close it is to the best of its family."""
+
+    def drawings(self) -> tuple[Drawing, ...]:
+        """The pictures of the mechanism, with the limit of each answer alone beside its standard error where that is known."""
+        return design_drawings(self.problem, self.mechanism)
 
     @property
     def loss(self) -> float:

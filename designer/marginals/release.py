@@ -17,6 +17,7 @@ from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.marginals.residuals import assemble
 from designer.marginals.workload import MarginalWorkload
+from designer.pictures.answers import PicturedAnswers
 from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
 from designer.values.arrays import Floats
 
@@ -56,7 +57,7 @@ class Residuals:
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalRelease(Residuals):
+class MarginalRelease(Residuals, PicturedAnswers):
     """Noisy marginals, with the guarantee they carry and the fingerprint of the mechanism that made them.
 
     residuals: the noisy integers themselves, from which anyone recomputes the tables in exact arithmetic.
