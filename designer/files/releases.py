@@ -183,8 +183,7 @@ def verify_release(
     another spec, or holds what the mechanism cannot have released.
     """
     mechanism, given, _ = _verified(spec, release, allow_vacuous)
-    form = form_of(mechanism.format)
-    unchecked = (*form.unchecked(mechanism), *((SAID,) if "about" in given else ()), *OUTSIDE)
+    unchecked = (*form_of(mechanism.format).unchecked(mechanism), *((SAID,) if "about" in given else ()), *OUTSIDE)
     return ReleaseVerdict(mechanism.fingerprint, given["time"], _checked(mechanism, given), unchecked)
 
 
