@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from designer.additive.drawn import mechanism_drawings
+from designer.additive.drawn import mechanism_drawings, release_maps
 from designer.additive.release import Release, SimulatedNoise
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.norms import Norm
@@ -158,6 +158,10 @@ class Mechanism(TakesCounts):
         return Simulation(noise.stamp, self.workload.queries, np.sqrt(self.query_variances()), np.asarray(noise))
 
     def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
+        """As for every mechanism; released counts of places also on a map."""
+        return (*super().drawings(released), *([] if released is None else release_maps(self, released.answer_tables())))
+
+    def own_drawings(self) -> tuple[Drawing, ...]:
         """Standard errors, a cloud of noise, and the norm ball in two or three dimensions."""
         return mechanism_drawings(self)
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from designer.certified.guarantee import TIMING, Guarantee
-from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.records import policies
@@ -17,6 +16,7 @@ from designer.records.policy import Policy
 from designer.records.values import entry
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.tables.answers import TableRelease, TableSimulation
+from designer.tables.drawn import DrawnPlan
 from designer.tables.groups import Groups
 from designer.tables.intervals import limits_of_answers
 from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
@@ -48,7 +48,7 @@ from designer.values.schema import keys
 
 
 @dataclass(frozen=True, eq=False)
-class TablePlan(Specified):
+class TablePlan(DrawnPlan):
     """Queries of one table, each with its noise; the policy `P(r)`, what adding or removing record r costs,
     is the sum of their losses.
 
