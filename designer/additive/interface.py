@@ -11,13 +11,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from designer.additive.drawn import mechanism_drawings
 from designer.additive.release import Release, SimulatedNoise
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.specified import Simulation
+from designer.certified.specified import Released, Simulation
 from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
+from designer.pictures.drawing import Drawing
 from designer.question.histogram import Universe
 from designer.question.relation import Relation
 from designer.question.workload import Workload
@@ -66,6 +68,10 @@ class Mechanism(TakesCounts):
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change of the histogram, or of the answers, spends;
         infinite where it moves what is published exactly."""
+
+    @property
+    def named_answers(self) -> tuple[str, ...]:
+        return self.workload.queries
 
     def spent_delta(self) -> float | None:
         """The delta that the worst pair spends at its budget, rounded up; None where the promise has no delta."""
@@ -181,6 +187,10 @@ class Mechanism(TakesCounts):
         """See `Specified.simulated`: draws of the noise, with the standard deviation that the law gives each answer."""
         noise = self.sample_noise(size, seed)
         return Simulation(noise.stamp, self.workload.queries, np.sqrt(self.query_variances()), np.asarray(noise))
+
+    def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
+        """Standard errors, a cloud of noise, and the norm ball in two or three dimensions."""
+        return mechanism_drawings(self)
 
     @property
     def ball_words(self) -> str:

@@ -12,10 +12,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, Self
 
+from designer.certified.about import NOTHING, About
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
+from designer.pictures.drawing import Drawing, chosen
 from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import shown
@@ -61,7 +63,7 @@ class Specified(Immutable, ABC):
 
     takes: what it releases from, the first preferred: counts of the universe elements, or records. `privacy` is the certificate
     of construction, a dataclass of plain values. Two of them are equal when they do the same: their fingerprints, hashes of
-    `core()`, agree. `optimality` and `provenance` are notes that travel with the object and decide nothing.
+    `core()`, agree. `optimality`, `provenance` and `about` are notes that travel with the object and decide nothing.
     """
 
     format: ClassVar[str]
@@ -74,6 +76,7 @@ class Specified(Immutable, ABC):
     allow_vacuous: bool = False
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = MappingProxyType({})
+    about: About = NOTHING  # words of the maker for readers
     migrations: tuple[str, ...] = ()  # what was changed in the form of the file that it was read from, in sentences
 
     @abstractmethod
@@ -154,6 +157,17 @@ class Specified(Immutable, ABC):
         data = {key: value for key, value in released.to_dict().items() if key != "guarantee"}
         return [json.dumps(plain(data), indent=1, ensure_ascii=False)]
 
+    def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
+        """The pictures that there are of it, and of the answers of one of its releases; none where nothing can be drawn."""
+        return ()
+
+    def plot(self, ax: Any = None, kind: str | None = None, *, released: Released | None = None) -> Any:
+        """Draw one of its pictures into axes of matplotlib, by default into new ones; returns the axes.
+
+        kind: the name of one of `drawings()`, by default the first. Needs matplotlib (extra `plot`).
+        """
+        return chosen(self.drawings(released), kind, f"a {type(self).__name__}").plot(ax)
+
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
@@ -215,9 +229,30 @@ class Specified(Immutable, ABC):
         """
         return self._twin(provenance=dict(provenance), optimality=optimality or self.optimality)
 
+    def described(self, about: About) -> Self:
+        """The same object with words for readers, in the place of any that it has: title, data, units and the like.
+
+        They go with it into its spec, its releases and its report, decide nothing, and are no part of the fingerprint. Raises
+        `InvalidProblem` for a unit of an answer that there is not, where answers have names of their own.
+        """
+        if not isinstance(about, About):
+            raise InvalidProblem(f"about: {shown(about)} is no About; give About(title=...) of designer.")
+        if self.named_answers is not None:
+            about.require_units_of(self.named_answers)
+        return self._twin(about=about)
+
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        """The names of all answers, which units are stated for; None where they are not all written out."""
+        return None
+
     def read_with(self, migrations: tuple[str, ...]) -> Self:
         """The same object with notes on what was changed in the form of its file when it was read."""
         return self._twin(migrations=migrations)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuilt = super().__reduce__()
+        return (*rebuilt, {"about": self.about}) if self.about else rebuilt
 
     def _twin(self, **notes: Any) -> Self:
         twin = object.__new__(type(self))
@@ -249,8 +284,13 @@ def to_spec(mechanism: Specified) -> dict[str, Any]:
         "provenance": dict(mechanism.provenance),
         "fingerprint": mechanism.fingerprint,
     }
-    spec: dict[str, Any] = plain(body)
+    spec: dict[str, Any] = {**plain(body), **about_entry(mechanism)}
     return {**spec, "seal": seal(spec)}
+
+
+def about_entry(mechanism: Specified) -> dict[str, Any]:
+    """What files say under `about`; nothing where the maker said nothing."""
+    return {"about": mechanism.about.to_dict()} if mechanism.about else {}
 
 
 def seal(spec: Mapping[str, Any]) -> str:

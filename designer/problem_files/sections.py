@@ -20,18 +20,23 @@ from designer.values.arrays import Floats
 from designer.values.checks import meant, shown
 
 
+def toml_of(path: Path) -> dict[str, Any]:
+    """What a TOML file holds, as plain data."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidProblem(f"{path}: cannot be read ({error.strerror}); give the path of a problem file.") from None
+    except (ValueError, RecursionError) as error:  # of tomllib, of the decoding, of numbers with thousands of digits
+        raise InvalidProblem(f"{path}: is not TOML ({error}); give a problem file.") from None
+
+
 class Sections:
     """One problem file being read; knows the file's name for error messages."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, data: dict[str, Any]) -> None:
         self.path = path
+        self.data = data
         self.files = [path]  # all that are read
-        try:
-            self.data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InvalidProblem(f"{path}: cannot be read ({error.strerror}); give the path of a problem file.") from None
-        except (ValueError, RecursionError) as error:  # of tomllib, of the decoding, of numbers with thousands of digits
-            raise InvalidProblem(f"{path}: is not TOML ({error}); give a problem file.") from None
 
     def refuse(self, section: str, key: str, value: object, remedy: str) -> InvalidProblem:
         """The error that names file, section, key, value and remedy; for the caller to raise."""
