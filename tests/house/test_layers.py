@@ -25,6 +25,7 @@ LAYERS = (
     {"tables"},
     {"programs", "composition", "audit"},
     {"ledger"},
+    {"exchange"},
     {"designer", "cli"},
     {"__main__"},
 )
