@@ -9,6 +9,7 @@ True
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.additive.release import Release
+from designer.certified.about import About
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
@@ -28,6 +29,7 @@ from designer.question.workload import Workload
 from designer.version import VERSION as __version__
 
 __all__ = [
+    "About",
     "AdditiveMechanism",
     "Comparison",
     "Design",

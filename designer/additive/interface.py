@@ -61,6 +61,10 @@ class Mechanism(TakesCounts):
         """The budget that a change of the histogram, or of the answers, spends;
         infinite where it moves what is published exactly."""
 
+    @property
+    def named_answers(self) -> tuple[str, ...]:
+        return self.workload.queries
+
     def spent_delta(self) -> float | None:
         """The delta that the worst pair spends at its budget, rounded up; None where the promise has no delta."""
         return None

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, Self
 
+from designer.certified.about import NOTHING, About
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
@@ -57,7 +58,7 @@ class Specified(Immutable, ABC):
 
     takes: what it releases from, the first preferred: counts of the universe elements, or records. `privacy` is the certificate
     of construction, a dataclass of plain values. Two of them are equal when they do the same: their fingerprints, hashes of
-    `core()`, agree. `optimality` and `provenance` are notes that travel with the object and decide nothing.
+    `core()`, agree. `optimality`, `provenance` and `about` are notes that travel with the object and decide nothing.
     """
 
     format: ClassVar[str]
@@ -70,6 +71,7 @@ class Specified(Immutable, ABC):
     allow_vacuous: bool = False
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = MappingProxyType({})
+    about: About = NOTHING  # words of the maker for readers
     migrations: tuple[str, ...] = ()  # what was changed in the form of the file that it was read from, in sentences
 
     @abstractmethod
@@ -211,9 +213,30 @@ class Specified(Immutable, ABC):
         """
         return self._twin(provenance=dict(provenance), optimality=optimality or self.optimality)
 
+    def described(self, about: About) -> Self:
+        """The same object with words for readers, in the place of any that it has: title, data, units and the like.
+
+        They go with it into its spec, its releases and its report, decide nothing, and are no part of the fingerprint. Raises
+        `InvalidProblem` for a unit of an answer that there is not, where answers have names of their own.
+        """
+        if not isinstance(about, About):
+            raise InvalidProblem(f"about: {shown(about)} is no About; give About(title=...) of designer.")
+        if self.named_answers is not None:
+            about.require_units_of(self.named_answers)
+        return self._twin(about=about)
+
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        """The names of all answers, which units are stated for; None where they are not all written out."""
+        return None
+
     def read_with(self, migrations: tuple[str, ...]) -> Self:
         """The same object with notes on what was changed in the form of its file when it was read."""
         return self._twin(migrations=migrations)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuilt = super().__reduce__()
+        return (*rebuilt, {"about": self.about}) if self.about else rebuilt
 
     def _twin(self, **notes: Any) -> Self:
         twin = object.__new__(type(self))
@@ -245,8 +268,13 @@ def to_spec(mechanism: Specified) -> dict[str, Any]:
         "provenance": dict(mechanism.provenance),
         "fingerprint": mechanism.fingerprint,
     }
-    spec: dict[str, Any] = plain(body)
+    spec: dict[str, Any] = {**plain(body), **about_entry(mechanism)}
     return {**spec, "seal": seal(spec)}
+
+
+def about_entry(mechanism: Specified) -> dict[str, Any]:
+    """What files say under `about`; nothing where the maker said nothing."""
+    return {"about": mechanism.about.to_dict()} if mechanism.about else {}
 
 
 def seal(spec: Mapping[str, Any]) -> str:

@@ -18,9 +18,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from designer.certified.about import About
 from designer.certified.guarantee import Guarantee
 from designer.certified.release_form import PUBLISHED, RELEASE_FORMAT, RESTORE, ReleaseForm, ReleaseKeys
-from designer.certified.specified import FORMAT_VERSION, Released, Specified, seal
+from designer.certified.specified import FORMAT_VERSION, Released, Specified, about_entry, seal
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.files.spec import FORMATS, load, proven_statement, reading
@@ -80,11 +81,14 @@ REQUIRED: ReleaseKeys = {
     "ledger": or_null(ENTRY),
     "seal": noted("SHA-256 of the whole object without `seal`.", either(HASH)),
 }
-OPTIONAL: ReleaseKeys = {
+CAUTIONS: ReleaseKeys = {
     "vacuous": noted("Why nothing is hidden.", text()),
     "exact": noted("The names of the answers that no noise reaches.", list_of(text())),
 }
+OPTIONAL: ReleaseKeys = {**CAUTIONS, "about": About.schema}
+FREE = ("format", "version", "spec", "fingerprint", "time", "rows", "ledger", "seal")  # what no spec decides
 SAME = 1e-9  # of two floats that different machines compute from the same whole numbers, relative
+SAID = "Whether what `about` says is true, such as title, period and units: these are words of the maker."
 OUTSIDE = (
     "Whether the data were true and complete, and whether the noise was drawn as the spec says: no file shows that.",
     "Whether the time is right: who holds the ledger, or a signature, vouches for it.",
@@ -147,8 +151,7 @@ def release_document(
         "guarantee": released.guarantee.to_dict(),
         "ledger": None if ledger is None else dict(ledger),
     }
-    document: dict[str, Any] = plain(body)
-    return sealed(document)
+    return sealed({**plain(body), **about_entry(mechanism)})
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,17 +192,17 @@ def verify_release(
         )
     form = form_of(mechanism.format)
     _require_keys(given, form)
+    _require_same_words(mechanism, given)
     rebuilt = reading("release", lambda: form.rebuilt(mechanism, given))
     _compare(given, _proven(mechanism, given, rebuilt))
-    return ReleaseVerdict(
-        mechanism.fingerprint, given["time"], _checked(mechanism, given), (*form.unchecked(mechanism), *OUTSIDE)
-    )
+    unchecked = (*form.unchecked(mechanism), *((SAID,) if "about" in given else ()), *OUTSIDE)
+    return ReleaseVerdict(mechanism.fingerprint, given["time"], _checked(mechanism, given), unchecked)
 
 
 def _content(mechanism: Specified, released: Any) -> dict[str, Any]:
     """What depends on the format of the spec, and what readers must not miss."""
     form = form_of(mechanism.format)
-    cautions = {key: value for key in OPTIONAL if (value := getattr(mechanism, key))}
+    cautions = {key: value for key in CAUTIONS if (value := getattr(mechanism, key))}
     return {**form.content(mechanism, released), "published": form.published(mechanism, released), **cautions}
 
 
@@ -240,12 +243,21 @@ def _require_keys(given: Mapping[str, Any], form: ReleaseForm[Any, Any]) -> None
         raise InvalidSpec(f"release: has the keys {shown(sorted(given))}; exactly {sorted(needed)} are needed; {RESTORE}")
 
 
+def _require_same_words(mechanism: Specified, given: Mapping[str, Any]) -> None:
+    """Words for readers are those of the spec; a release may say none, as of a spec that was described later."""
+    if "about" in given and canonical(given["about"]) != canonical(mechanism.about.to_dict()):
+        raise InvalidSpec(
+            "about: the release describes itself in other words than its spec; give the spec that it was released from, or "
+            f"{RESTORE}"
+        )
+
+
 def _proven(mechanism: Specified, given: Mapping[str, Any], rebuilt: Any) -> dict[str, Any]:
     """What the file has to say about what cannot be chosen freely."""
     row = None if given["rows"] is None else reading("rows", lambda: RowUnit.from_dict(given["rows"]))
     guarantee = mechanism.guarantee if row is None else reading("rows", lambda: _guarantee_for(mechanism, row))
     stated = plain(Guarantee.from_dict(guarantee.to_dict()).to_dict())
-    free = {key: given[key] for key in ("format", "version", "spec", "fingerprint", "time", "rows", "ledger", "seal")}
+    free = {key: given[key] for key in (*FREE, "about") if key in given}
     return {**free, **plain(_content(mechanism, rebuilt)), "guarantee": stated}
 
 

@@ -131,6 +131,10 @@ class TablePlan(Specified):
         return tuple(dict.fromkeys([*measured, *(measure for split in splittings if split for measure in split.measures)]))
 
     @property
+    def named_answers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*(part.name for part in self.noisy), *(query.name for query in self.queries)]))
+
+    @property
     def numbers(self) -> tuple[str, ...]:
         """The columns that must hold numbers: what to name in `open_table` for a file without types."""
         compared = [c.column for query in self.queries for c in query.where if c.values and isinstance(c.values[0], int)]

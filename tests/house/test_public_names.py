@@ -27,7 +27,7 @@ from designer import (
 from designer.invariants import Invariant
 
 NAMES = {
-    "designer": """AdditiveMechanism Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec LeastBudget Mechanism
+    "designer": """About AdditiveMechanism Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec LeastBudget Mechanism
         NotPrivate Optimality PrivacyCertificate Problem Release StructuredDesign StructuredProblem Targets Workload __version__ compare design invariants least_budget load
         metrics read_problem save_release verify_release""",
     "designer.metrics": """AddRemove AppearOrChange Chebyshev Euclidean Graph GreatCircle Hamming Instance Line Manhattan Matrix Maximum
