@@ -18,10 +18,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.norms import Norm
 from designer.certified.specified import Specified
 from designer.composition.terms import largest_budget
 from designer.errors import InvalidProblem
+from designer.exchange.noise_law import diagonal_of
 from designer.exchange.spending import Distance, Noisy, Spending, counts_alone, require_noisy, spending_of
 from designer.metrics.metric import Metric
 from designer.metrics.presence import AppearOrChange
@@ -105,8 +105,8 @@ def counting(
 
 @dataclass(frozen=True)
 class OwnNoise:
-    """The constructor of OpenDP that draws noise of the same law as a mechanism: `make_laplace` or `make_gaussian` on vectors of
-    floats, with the granularity 2^k. scale: the mechanism's, rounded up to a float; `exact` where it is one."""
+    """The constructor of OpenDP that draws noise of the same law as a mechanism: `make_laplace` or `make_gaussian` on vectors
+    of floats, with the granularity 2^k. scale: the mechanism's, rounded up to a float; `exact` where it is one."""
 
     constructor: Constructor
     scale: float
@@ -115,25 +115,16 @@ class OwnNoise:
 
 
 def own_noise(mechanism: Specified) -> OwnNoise | None:
-    """Which constructor of OpenDP draws noise of the mechanism's law; None where none does: another shape than independent noise,
+    """Which constructor of OpenDP draws noise of the mechanism's law; None where none does: noise that is not independent,
     scales or steps that differ between answers, answers without noise."""
-    if not isinstance(mechanism, AdditiveMechanism) or type(mechanism.norm) is not Norm:
+    if not isinstance(mechanism, AdditiveMechanism) or mechanism.norm.silent.any():
         return None
-    weights = diagonal_of(mechanism)
+    weights = diagonal_of(mechanism.norm)
     kind = OWN_KINDS.get((mechanism.norm.order, mechanism.falloff))
     if weights is None or kind is None or len(set(weights)) != 1 or len(set(mechanism.grid.exponents)) != 1:
         return None
     scale = float_above(1 / weights[0])
     return OwnNoise(kind, scale, mechanism.grid.exponents[0], Fraction(scale) * weights[0] == 1)
-
-
-def diagonal_of(mechanism: AdditiveMechanism) -> list[Fraction] | None:
-    """The weights of a norm that looks at every coordinate by itself, (R,); None for others, and where one is infinite."""
-    given = mechanism.norm.map
-    if given.ndim == 2 and (given.shape[0] != given.shape[1] or np.count_nonzero(given) != np.count_nonzero(given.diagonal())):
-        return None
-    weights = np.abs(given if given.ndim == 1 else given.diagonal())
-    return [Fraction(w) for w in weights.tolist()] if np.isfinite(weights).all() and weights.all() else None
 
 
 @contextmanager

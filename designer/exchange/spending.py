@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class Spending:
         if not length:
             return 0.0
         assert self.delta is not None
-        return float(WITH_DELTA[self.falloff](Fraction(self.delta)).spent_budget(float_above(length)))  # type: ignore[index]
+        return float(WITH_DELTA[self.falloff](Fraction(self.delta)).spent_budget(float_above(length)))
 
 
 def spending_of(mechanism: Specified, distance: Distance = "records") -> Spending:
@@ -93,8 +93,8 @@ def require_noisy(mechanism: Specified) -> Noisy:
     """The mechanism, if it adds noise of one law to the answers of any histogram; refused with the reason otherwise."""
     if not isinstance(mechanism, Noisy):
         raise InvalidProblem(
-            f"mechanism: a {type(mechanism).__name__} adds no noise of one law to the answers of a histogram; additive, lattice "
-            "and staircase mechanisms do."
+            f"mechanism: a {type(mechanism).__name__} adds no noise of one law to the answers of a histogram; additive, "
+            "lattice and staircase mechanisms do."
         )
     require_proven(mechanism)
     if mechanism.vacuous:
@@ -159,5 +159,5 @@ def _longest_column(norm: Norm, measured: Floats) -> Fraction | None:
     near = columns[lengths >= worst * (1 - 2 * FLOAT_ERROR) - 2 * error]
     if near.size > MOST_ENTRIES:
         return Fraction(worst) * (1 + Fraction(FLOAT_ERROR)) + Fraction(error)
-    exact: list[Any] = [norm.exact([Fraction(x) for x in column]) for column in near.tolist()]
-    return max(exact)
+    exact = [norm.exact([Fraction(x) for x in column]) for column in near.tolist()]
+    return max(length for length in exact if length is not None)
