@@ -20,9 +20,9 @@ from designer.designing.made import Design
 from designer.designing.problem import Problem
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
-from designer.files.problem_file import read_problem
-from designer.files.releases import save_release, verify_release
+from designer.files.releases import read_release, save_release, verify_release
 from designer.files.spec import load
+from designer.problem_files.linear import read_problem
 from designer.question.domain import Domain
 from designer.question.targets import Targets
 from designer.question.workload import Workload
@@ -57,6 +57,7 @@ __all__ = [
     "load",
     "metrics",
     "read_problem",
+    "read_release",
     "save_release",
     "verify_release",
 ]

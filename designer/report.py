@@ -26,7 +26,7 @@ def cautions(made: Specified) -> list[str]:
 
 def summary(made: Specified) -> str:
     """What a frozen object does and what proves it, in a dozen lines."""
-    return "\n".join([*cautions(made), *made.summary_lines()])
+    return "\n".join([*cautions(made), *made.about.lines(), *made.summary_lines()])
 
 
 def page(made: Specified) -> str:
@@ -45,11 +45,11 @@ def structured_summary(title: str, made: StructuredDesign) -> str:
     title, mechanism = printed(title), made.mechanism
     lines = [title, "=" * len(title), *cautions(mechanism), *mechanism.summary_lines()]
     lines.append(f"Error:       root mean squared error {mechanism.root_mean_squared_error:.6g} of an answer")
-    lines += [*_optimality_lines(made.optimality), f"Time:        {made.seconds:.2f} s"]
+    lines += [*optimality_lines(made.optimality), f"Time:        {made.seconds:.2f} s"]
     return "\n".join([*lines, *_tried_lines(mechanism)])
 
 
-def _optimality_lines(found: Optimality | None) -> list[str]:
+def optimality_lines(found: Optimality | None) -> list[str]:
     """What was reached, and what is needed."""
     if found is None:
         return []
@@ -63,7 +63,7 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
     """What was designed, how good it is, and what proves it."""
     title = printed(title)
     lines = [title, "=" * len(title), *cautions(made.mechanism), *made.mechanism.design_lines()]
-    lines += _optimality_lines(made.optimality)
+    lines += optimality_lines(made.optimality)
     if made.efficiency is not None and made.limit is not None:
         lines.append(
             f"Efficiency:  {printed_below(made.efficiency, 3)}, the part of the loss that is needed by {made.limit.reason}"

@@ -6,21 +6,24 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from designer.additive.drawn import mechanism_drawings
 from designer.additive.release import Release, SimulatedNoise
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.specified import Simulation
+from designer.certified.specified import Released, Simulation
 from designer.engines.tabulation import TakesCounts
-from designer.errors import InvalidProblem
+from designer.errors import DesignFailed, InvalidProblem
+from designer.pictures.drawing import Drawing
 from designer.question.histogram import Universe
 from designer.question.relation import Relation
 from designer.question.workload import Workload
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.values.answer_table import Limits, symmetric_limits
 from designer.values.arrays import Floats
 from designer.values.checks import count, probability, shown
 
@@ -99,6 +102,28 @@ class Mechanism(TakesCounts):
         and Chebyshev's bound, on the safe side, where a mechanism knows no better."""
         return np.asarray(self.standard_errors() / math.sqrt(1 - probability(confidence, "confidence")))
 
+    def joint_margins(self, confidence: float = CONFIDENCE) -> Floats:
+        """Numbers t, (K,), with `P(|noise in answer k| <= t_k for all k) >= confidence`."""
+        return self.reach_of_answers(confidence, True)[0]
+
+    def reach_of_answers(self, level: float, simultaneous: bool) -> tuple[Floats, str]:
+        """Margins of each answer, or of all at once, (K,), and by which law, in a sentence."""
+        given = probability(level, "confidence")
+        share = (1 - given) / (self.workload.shape[0] if simultaneous else 1)
+        return self.margins(1 - share), "margins of single answers" + (", Bonferroni over all" if simultaneous else "")
+
+    def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
+        """Intervals of the answers of a release of this mechanism; see `designer.values.answer_table`."""
+        margins, law = self.reach_of_answers(level, simultaneous)
+        return symmetric_limits(released.answers, margins, self.workload.whole_rows, law)
+
+    def known_errors(self) -> Floats | None:
+        """`standard_errors`; None where no bound of the noise in an answer is proven."""
+        try:
+            return self.standard_errors()
+        except DesignFailed:
+            return None
+
     @property
     def simulated_draws(self) -> int:
         """By how many draws variances are simulated; 0 where they are computed."""
@@ -131,6 +156,10 @@ class Mechanism(TakesCounts):
         """See `Specified.simulated`: draws of the noise, with the standard deviation that the law gives each answer."""
         noise = self.sample_noise(size, seed)
         return Simulation(noise.stamp, self.workload.queries, np.sqrt(self.query_variances()), np.asarray(noise))
+
+    def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
+        """Standard errors, a cloud of noise, and the norm ball in two or three dimensions."""
+        return mechanism_drawings(self)
 
     @property
     def ball_words(self) -> str:

@@ -275,7 +275,7 @@ class AdditiveMechanism(Mechanism):
         answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
         told = tuple(multiples) if self.tells_multiples else None
         kept = kept_rows(self.relation, self.workload, self.heard, self.reconstruction)
-        return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, kept=kept, multiples=told)
+        return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, kept=kept, multiples=told, law=self)
 
     @property
     def heard(self) -> NDArray[np.bool_]:

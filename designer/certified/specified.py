@@ -17,6 +17,8 @@ from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
+from designer.pictures.drawing import Drawing, chosen
+from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import shown
 from designer.values.json_text import canonical, canonical_text, plain, readable_text
@@ -40,6 +42,9 @@ class Released(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """Its numbers as tables, with standard errors and intervals; none where a choice was released, and no number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +156,17 @@ class Specified(Immutable, ABC):
             return [released.to_text()]
         data = {key: value for key, value in released.to_dict().items() if key != "guarantee"}
         return [json.dumps(plain(data), indent=1, ensure_ascii=False)]
+
+    def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
+        """The pictures that there are of it, and of the answers of one of its releases; none where nothing can be drawn."""
+        return ()
+
+    def plot(self, ax: Any = None, kind: str | None = None, *, released: Released | None = None) -> Any:
+        """Draw one of its pictures into axes of matplotlib, by default into new ones; returns the axes.
+
+        kind: the name of one of `drawings()`, by default the first. Needs matplotlib (extra `plot`).
+        """
+        return chosen(self.drawings(released), kind, f"a {type(self).__name__}").plot(ax)
 
     @property
     @abstractmethod

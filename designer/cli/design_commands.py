@@ -7,18 +7,19 @@ import json
 from pathlib import Path
 from typing import Any
 
-from designer.certified.specified import save, to_spec
+from designer.certified.specified import save
 from designer.cli.options import TOML, Commands, add_output, add_seconds, check_output, given_seconds
 from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
-from designer.designing.best import design
 from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
-from designer.designing.structured_problem import StructuredDesign
 from designer.errors import InvalidProblem
-from designer.files.problem_file import read_problem
-from designer.pictures import check_picture
-from designer.report import budget_summary, design_summary, structured_summary
+from designer.pictures.figures import check_picture
+from designer.problem_files.kinds import read_request
+from designer.problem_files.linear_request import ProblemFile
+from designer.problem_files.request import Choices, Request
+from designer.report import budget_summary
+from designer.values.on_terminal import terminal_width
 from designer.values.output import checked_target
 from designer.values.printing import printed
 
@@ -34,6 +35,7 @@ def add_design_commands(commands: Commands) -> None:
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     add_seconds(made)
     add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
+    made.add_argument("--markdown", action="store_true", help="print every column as a table in Markdown")
     _add_budget_options(commands.add("budget", _budget, "find the least factor on all budgets that meets the [targets]", TOML))
 
 
@@ -56,21 +58,14 @@ def _add_budget_options(made: argparse.ArgumentParser) -> None:
 
 
 def _design(options: argparse.Namespace) -> tuple[str, Any]:
-    file = read_problem(options.file)
-    check_output(options, file.files)
+    request = read_request(options.file)
+    check_output(options, request.files)
     key = signing_key(options)
-    # Options in the file belong to the family in the file, and those of a solver to that solver.
-    chosen = {} if options.family else dict(file.options)
-    if options.solver is not None:
-        chosen = {**chosen, "solver": options.solver, "solver_options": {}}
-    if options.solver_option:
-        chosen["solver_options"] = {**chosen.get("solver_options", {}), **dict(options.solver_option)}
-    family: str = options.family or file.family
-    made = design(file.problem, family, targets=file.targets, **{**chosen, **given_seconds(options)})
-    saved = save(made.mechanism, options.output, replace=options.force) if options.output else None
-    summary = structured_summary(file.title, made) if isinstance(made, StructuredDesign) else design_summary(file.title, made)
+    choices = Choices(options.family, options.solver, dict(options.solver_option or ()), options.seconds)
+    outcome = request.made(choices)
+    saved = save(outcome.mechanism, options.output, replace=options.force) if options.output else None
     kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep it."
-    return "\n".join([summary, kept, *signed_line(options, key)]), to_spec(made.mechanism)
+    return "\n".join([*outcome.lines, kept, *signed_line(options, key)]), outcome.data
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -85,7 +80,9 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def _budget(options: argparse.Namespace) -> tuple[str, Any]:
-    file = read_problem(options.file)
+    file = read_request(options.file)
+    if not isinstance(file, ProblemFile):
+        return _other_budget(file, options)
     check_output(options, file.files)
     if file.targets is None:
         raise InvalidProblem(f"{options.file}: section [targets] is missing; say there how accurate the answers must be.")
@@ -94,7 +91,9 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
         check_picture(options.plot)
     family, chosen = (options.family, {}) if options.family else (file.family, file.options)
     result = least_budget(file.matrix_problem, file.targets, family, step=options.step, **{**chosen, **given_seconds(options)})
-    saved = save(result.design.mechanism, options.output, replace=options.force) if options.output else None
+    saved = (
+        save(result.design.mechanism.described(file.about), options.output, replace=options.force) if options.output else None
+    )
     text = budget_summary(file.title, result)
     text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
     if options.plot:
@@ -102,13 +101,28 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
     return text, {"title": file.title, **result.to_dict()}
 
 
+def _other_budget(request: Request, options: argparse.Namespace) -> tuple[str, Any]:
+    """The same for what is no matrix of queries."""
+    if options.plot:
+        raise request.without("--plot", "error against budget is drawn for linear queries")
+    check_output(options, request.files)
+    outcome = request.least(Choices(options.family, seconds=options.seconds), step=options.step)
+    saved = save(outcome.mechanism, options.output, replace=options.force) if options.output else None
+    kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep the design at this factor."
+    return "\n".join([*outcome.lines, kept]), outcome.data
+
+
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:
-    file = read_problem(options.file)
+    file = read_request(options.file)
+    if not isinstance(file, ProblemFile):
+        raise file.without("compare", "families are compared for linear queries; use dp-designer design")
     check_output(options, file.files)
     if options.output:
         check_picture(options.output)
     result = compare(file.matrix_problem, options.family, **given_seconds(options))
-    text = f"{printed(file.title)}\n\n{result.to_markdown()}"
+    title = printed(file.title)
+    head = title if options.markdown else f"{title}\n{'=' * len(title)}"
+    text = f"{head}\n\n{result.to_markdown() if options.markdown else result.to_text(terminal_width())}"
     if options.output:
-        text += f"\nDrawn to {printed(result.plot(options.output, replace=options.force))}.\n"
+        text = text.rstrip() + f"\n\nDrawn to {printed(result.plot(options.output, replace=options.force))}."
     return text.rstrip(), {"title": file.title, "rows": result.rows, "limit": result.limit and result.limit.to_dict()}

@@ -15,10 +15,12 @@ from designer.cli.options import SPEC, Commands, add_output, caution_data, check
 from designer.cli.signing_commands import add_signer_options, asked_signer
 from designer.designing.relation_picture import save_relation_picture
 from designer.errors import InvalidProblem
-from designer.files.problem_file import ProblemFile, read_problem
 from designer.files.releases import verify_release
 from designer.files.signatures import SignedBy
 from designer.ledger.store import is_ledger
+from designer.problem_files.kinds import read_request
+from designer.problem_files.linear_request import ProblemFile
+from designer.problem_files.request import Request
 from designer.report import cautions, page, summary
 from designer.values.json_text import read_json
 from designer.values.output import write_whole
@@ -94,19 +96,9 @@ def _report(options: argparse.Namespace) -> tuple[str, Any]:
 
 def _show(options: argparse.Namespace) -> tuple[str, Any]:
     if options.file.suffix == ".toml":
-        file = read_problem(options.file)
-        queries, elements = file.problem.workload.shape
+        file = read_request(options.file)
         drawn = _drawn(file, options)
-        data = {
-            "title": file.title,
-            "queries": queries,
-            "elements": elements,
-            "relation": file.problem.relation.sentence(),
-            "notion": file.problem.notion,
-            **({} if file.problem.delta is None else {"delta": file.problem.delta}),
-            "family": file.family,
-            **({"drawn to": str(drawn)} if drawn else {}),
-        }
+        data = {"title": file.title, **file.description(), **({"drawn to": str(drawn)} if drawn else {})}
         return "\n".join(f"{key:10}{printed(value)}" for key, value in data.items()), data
     if options.output:
         raise InvalidProblem("--plot: draws what a problem file protects; a spec is shown without a picture.")
@@ -114,10 +106,12 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
     return summary(mechanism), to_spec(mechanism)
 
 
-def _drawn(file: ProblemFile, options: argparse.Namespace) -> Path | None:
+def _drawn(file: Request, options: argparse.Namespace) -> Path | None:
     """The picture of what a problem file protects, where one is asked for."""
     if not options.output:
         return None
+    if not isinstance(file, ProblemFile):
+        raise file.without("--plot", "pictures are drawn of what linear queries protect")
     check_output(options, file.files)
     problem = file.matrix_problem
     return save_relation_picture(problem.relation, options.output, problem.workload.elements, replace=options.force)

@@ -127,6 +127,44 @@ def own_noise(mechanism: Specified) -> OwnNoise | None:
     return OwnNoise(kind, scale, mechanism.grid.exponents[0], Fraction(scale) * weights[0] == 1)
 
 
+MODULE = '''"""A measurement of OpenDP, from the spec beside this file.
+
+What d_in says: {apart}.
+At d_in = 1: {promised}.
+"""
+
+from pathlib import Path
+
+from designer import load
+from designer.exchange.opendp import as_measurement
+
+SPEC = Path(__file__).parent / {spec!r}
+FINGERPRINT = {fingerprint!r}
+
+
+def measurement():
+    """The measurement, its guarantee proven anew from the spec."""
+    mechanism = load(SPEC)
+    if mechanism.fingerprint != FINGERPRINT:
+        raise ValueError("the spec is another one than this file was made for")
+    return as_measurement(mechanism, distance={distance!r})
+'''
+
+
+def measurement_module(mechanism: Specified, spec: str, *, distance: Distance = "records") -> str:
+    """A Python module whose `measurement()` is that of `as_measurement`, read from the spec at the path `spec`, seen from the
+    folder of the module. It is written where OpenDP is not installed, too."""
+    spending = spending_of(mechanism, distance)
+    promised = {"pure": "epsilon", "gaussian": "rho of zCDP"}.get(spending.notion, f"delta {spending.delta!r} with epsilon")
+    return MODULE.format(
+        apart=DISTANCES[distance],
+        promised=f"{promised} {spending.of(1)!r}",
+        spec=str(spec),
+        fingerprint=mechanism.fingerprint,
+        distance=distance,
+    )
+
+
 @contextmanager
 def features() -> Iterator[None]:
     """OpenDP's features that a measurement of one's own needs, for as long as it is built; afterwards as they were."""

@@ -28,7 +28,8 @@ from designer.synthetic.multiplicative import MWEM
 from designer.synthetic.small_databases import SmallDB
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
-from designer.values.printing import in_markdown, printed_below
+from designer.values.printing import in_markdown
+from designer.values.rounding import at_least, at_most
 from designer.values.schema import exactly, list_of, number, one_of, record, text
 from solvers.exact.rational import float_above
 
@@ -358,8 +359,8 @@ def _implementation(known: _Known) -> dict[str, Any]:
 
 def _optimal(note: Optimality) -> str:
     """What is known of the choice of the noise; that of the budgets is for people to say."""
-    claim = f"The noise has the least {note.objective}: {note.value:.6g}, and no design of its family is below "
-    return told(f"{claim}{printed_below(note.lower_bound)} ({note.method}).")
+    claim = f"The noise has the least {note.objective}: {at_most(note.value)}, and no design of its family is below "
+    return told(f"{claim}{at_least(note.lower_bound)} ({note.method}).")
 
 
 def _administrative(known: _Known) -> dict[str, Any]:

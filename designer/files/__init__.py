@@ -1,1 +1,1 @@
-"""Files: problem files in, specs of frozen objects out and in, tables of data beside them."""
+"""Files: specs of frozen objects out and in, releases, signatures, tables of data beside them."""

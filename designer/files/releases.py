@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cache
 from importlib import import_module
@@ -182,6 +182,26 @@ def verify_release(
     allow_vacuous: accept a spec that hides nothing, and says so. Raises `InvalidSpec` where the file was altered, is of
     another spec, or holds what the mechanism cannot have released.
     """
+    mechanism, given, _ = _verified(spec, release, allow_vacuous)
+    unchecked = (*form_of(mechanism.format).unchecked(mechanism), *((SAID,) if "about" in given else ()), *OUTSIDE)
+    return ReleaseVerdict(mechanism.fingerprint, given["time"], _checked(mechanism, given), unchecked)
+
+
+def read_release(
+    spec: Specified | str | Path, release: str | Path | Mapping[str, Any], *, allow_vacuous: bool = False
+) -> Released:
+    """A saved release, verified against its spec as `verify_release` does and rebuilt from its whole numbers: with its
+    guarantee, its answer tables and their intervals, which follow from the spec and are in no file.
+
+    spec, release, allow_vacuous, errors: as for `verify_release`.
+    """
+    return _verified(spec, release, allow_vacuous)[2]
+
+
+def _verified(
+    spec: Specified | str | Path, release: str | Path | Mapping[str, Any], allow_vacuous: bool
+) -> tuple[Specified, dict[str, Any], Released]:
+    """The mechanism, the plain data of the file, all of which follow from it, and the release that they tell of."""
     mechanism = spec if isinstance(spec, Specified) else load(spec, allow_vacuous=allow_vacuous)
     given = read_json(Path(release), SIZE_LIMIT) if isinstance(release, (str, Path)) else dict(release)
     _require_frame(given)
@@ -195,8 +215,10 @@ def verify_release(
     _require_same_words(mechanism, given)
     rebuilt = reading("release", lambda: form.rebuilt(mechanism, given))
     _compare(given, _proven(mechanism, given, rebuilt))
-    unchecked = (*form.unchecked(mechanism), *((SAID,) if "about" in given else ()), *OUTSIDE)
-    return ReleaseVerdict(mechanism.fingerprint, given["time"], _checked(mechanism, given), unchecked)
+    if given["rows"] is None:
+        return mechanism, given, rebuilt
+    row = RowUnit.from_dict(given["rows"])
+    return mechanism, given, replace(rebuilt, row=row, guarantee=_guarantee_for(mechanism, row))
 
 
 def _content(mechanism: Specified, released: Any) -> dict[str, Any]:

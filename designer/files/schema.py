@@ -1,9 +1,8 @@
-"""The JSON Schemas of specs, problem files, releases and signatures, put together from what each class and each section says
-about itself.
+"""The JSON Schemas of specs, releases and signatures, put together from what each class says about itself.
 
-Every format, relation, norm, score and query states its keys beside its `to_spec`, where the loader reads them too; what
-sections of problem files hold is in `designer.files.problem_forms`, for the reader as well. This module only collects. `python
--m designer.files.schema spec` (or `problem`, `release`, `signature`) prints what docs/spec.schema.json (and so on) holds.
+Every format, relation, norm, score and query states its keys beside its `to_spec`, where the loader reads them too. This module
+only collects. `python -m designer.files.schema spec` (or `release`, `signature`) prints what docs/spec.schema.json (and so on)
+holds; the schema of problem files is made by `designer.problem_files.schema`.
 """
 
 from __future__ import annotations
@@ -13,22 +12,10 @@ import json
 from typing import Any
 
 from designer.certified.specified import FORMAT_VERSION
-from designer.files.problem_forms import (
-    BUDGETED,
-    DOMAIN,
-    ELEMENTS,
-    INVARIANT_FORMS,
-    NO_METRICS,
-    PROBLEM,
-    RELATION_FORMS,
-    TARGETS,
-    WORKLOAD_FORMS,
-    design_forms,
-)
 from designer.files.releases import RELEASE_VERSION, release_schema
 from designer.files.signatures import SIGNATURE, SIGNATURE_VERSION
 from designer.files.spec import FORMATS, FRAME, class_of
-from designer.values.schema import POSITIVE, Named, Schema, bundle, either, exactly, record, text
+from designer.values.schema import Schema, bundle, exactly
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NOTE = (
@@ -60,62 +47,6 @@ def _rules(format: str) -> Schema:
     return {"if": {"properties": {"format": exactly(format)}}, "then": {"properties": parts, **kind.spec_rules}}
 
 
-def problem_schema() -> dict[str, Any]:
-    """The schema of problem files, in TOML, for editors that complete and check them."""
-    head = {
-        "$schema": DRAFT,
-        "$id": "https://dp-designer.example/problem.schema.json",
-        "title": "dp-designer problem file",
-        "description": (
-            "Paths are relative to the file. The schema fixes the form; the reader checks what the tables hold, too."
-        ),
-    }
-    metrics = {name: _of_metric(name) for name in RELATION_FORMS}
-    metric = Named("metric", either(*(form for name, form in metrics.items() if name not in NO_METRICS)))
-    without = either(metric, *(metrics[name] for name in NO_METRICS))
-    # [relation] is narrowed below; editors complete by what stands here.
-    needed = {"workload": either(*WORKLOAD_FORMS.values()), "relation": either(without, BUDGETED)}
-    sections = {
-        "title": text(),
-        "elements": ELEMENTS,
-        "domain": DOMAIN,
-        "invariant": either(*INVARIANT_FORMS.values()),
-        "problem": PROBLEM,
-        "design": either(*design_forms()),
-        "targets": TARGETS,
-    }
-    rules: dict[str, Any] = {
-        "if": {"required": ["invariant"]},
-        "then": {"properties": {"relation": either(BUDGETED, metric)}, "not": TWO_SIZES, **LINKED},
-        "else": {"properties": {"relation": without}},
-    }
-    return bundle({**head, **record(needed, sections), **rules})
-
-
-# A budget per unit of distance has no largest number of changed records.
-TWO_SIZES: Schema = {
-    "properties": {"relation": {"required": ["per_distance"]}, "invariant": {"required": ["adjacency"]}},
-    "required": ["relation", "invariant"],
-}
-
-# The cells of linked tables are the elements, and their changes have one budget.
-LINKED: Schema = {
-    "if": {"properties": {"invariant": {"required": ["linked"]}}},
-    "then": {
-        "properties": {"relation": record({"epsilon": POSITIVE})},
-        "required": ["domain"],
-        "not": {"required": ["elements"]},
-    },
-}
-
-
-def _of_metric(name: str) -> Named:
-    """[relation] of one metric."""
-    form = RELATION_FORMS[name]
-    keys = {"properties": {"metric": exactly(name), **form["properties"]}, "required": ["metric", *form["required"]]}
-    return Named(f"metric_{name}", {**form, **keys})
-
-
 def release_file_schema() -> dict[str, Any]:
     """The schema of release files of every kind."""
     head = {
@@ -143,7 +74,6 @@ def signature_schema() -> dict[str, Any]:
 
 SCHEMAS = {
     "spec": spec_schema,
-    "problem": problem_schema,
     "release": release_file_schema,
     "signature": signature_schema,
 }

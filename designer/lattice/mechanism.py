@@ -270,7 +270,9 @@ class LatticeMechanism(Mechanism):
         with np.errstate(over="ignore", invalid="ignore"):  # of queries whose entries are near the largest float
             answers = frozen(asked.dense() @ np.array(noisy, dtype=np.float64))
         kept = frozen(self.relation.invariant.constraints.astype(np.float64)) if asked.is_identity else None
-        return LatticeRelease(answers, asked.queries, self.guarantee, self.fingerprint, tuple(noisy), elements, kept=kept)
+        return LatticeRelease(
+            answers, asked.queries, self.guarantee, self.fingerprint, tuple(noisy), elements, kept=kept, law=self
+        )
 
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change v of the table spends, `||v||`; infinite where v changes what is public.

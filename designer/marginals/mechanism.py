@@ -21,6 +21,7 @@ from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
+from designer.marginals.cell_margins import margins_of_cells
 from designer.marginals.draws import stored, true_residuals
 from designer.marginals.noise import ResidualNoise
 from designer.marginals.protection import (
@@ -39,6 +40,7 @@ from designer.marginals.tables import Tables, tables_of_columns, tables_of_count
 from designer.marginals.workload import MarginalWorkload, positions
 from designer.question.domain import Domain
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.values.answer_table import Limits, symmetric_limits
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count
 from designer.values.confidential import withholding
@@ -255,6 +257,12 @@ class MarginalMechanism(Specified):
         entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
         stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
         return SimulatedTables(self, self._drawn(entropy), stamp)
+
+    def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
+        """Intervals of all cells of all requested tables, in order; see `designer.values.answer_table`."""
+        answers = np.concatenate([table.ravel() for table in released.tables().values()])
+        margins, law = margins_of_cells(self, level, simultaneous)
+        return symmetric_limits(answers, margins, np.ones(len(answers), dtype=bool), law)
 
     def core(self) -> dict[str, Any]:
         domain = self.workload.domain

@@ -21,6 +21,7 @@ from designer.promises.kinds import TRADEOFFS, tradeoff_from_spec
 from designer.promises.tradeoff import Tradeoff
 from designer.question.histogram import Labelled, carries_names
 from designer.sampling.entropy import SystemEntropy
+from designer.values.answer_table import AnswerTable, Limits
 from designer.values.checks import count, probability, shown
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
@@ -252,6 +253,12 @@ class OddsRatioRelease:
     def _cell(self) -> tuple[Fraction, Fraction]:
         return self.statistic, self.statistic + Fraction(1, 2**self.test.exponent)
 
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """The noisy count and the p-values; what is uncertain in them is what `interval` says of the odds ratio."""
+        values = np.array([float(self.statistic), self.p_greater, self.p_less, self.p_two_sided])
+        keys = tuple((name,) for name in ("noisy count", "p-value, greater", "p-value, less", "p-value, two-sided"))
+        return (AnswerTable("test", ("number",), keys, values, None, limits=_no_limits),)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data: statistic, p-values, 95 % interval, the guarantee, the fingerprint."""
         return {
@@ -262,6 +269,10 @@ class OddsRatioRelease:
             "fingerprint": self.fingerprint,
             "guarantee": self.guarantee.to_dict(),
         }
+
+
+def _no_limits(level: float, simultaneous: bool) -> Limits:
+    raise InvalidProblem("intervals: a p-value has none; `released.interval(confidence)` holds the odds ratio.")
 
 
 def first_cell(table: object, margins: Margins) -> int:

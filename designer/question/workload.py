@@ -92,6 +92,15 @@ class Workload(Immutable):
         here = np.arange(elements)
         return np.array_equal(rows, here) and np.array_equal(columns, here) and bool((self.matrix.diagonal() == 1).all())
 
+    @cached_property
+    def whole_rows(self) -> NDArray[np.bool_]:
+        """(K,) booleans: the queries whose answers are whole numbers, because all their entries are."""
+        if isinstance(self.matrix, np.ndarray):
+            return np.asarray((self.matrix == np.rint(self.matrix)).all(axis=1))
+        broken = self.matrix.data != np.rint(self.matrix.data)
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
+        return np.asarray(np.bincount(rows[broken], minlength=self.shape[0]) == 0)
+
     def answer(self, histogram: object) -> Floats:
         """`Q x` in floating point, for public or synthetic data, joined by name like counts.
         A private answer comes from `Mechanism.release`."""

@@ -26,6 +26,7 @@ from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw, draw_from_each
 from designer.selection.scores import Score
 from designer.selection.spec import SCORE, score_from_spec
+from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats
 from designer.values.checks import count, positive, probability, shown
 from designer.values.confidential import withholding
@@ -270,6 +271,10 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {"choice": self.choice, "fingerprint": self.fingerprint, "guarantee": self.guarantee.to_dict()}
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """None: a choice is no number."""
+        return ()
 
     def to_text(self) -> str:
         """The choice in a line."""

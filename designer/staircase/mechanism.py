@@ -260,7 +260,7 @@ class StaircaseMechanism(Mechanism):
         """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
         answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
         told = tuple(multiples) if self.tells_multiples else None
-        return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, multiples=told)
+        return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, multiples=told, law=self)
 
     @cached_property
     def tells_multiples(self) -> bool:

@@ -30,6 +30,7 @@ from designer.question.histogram import Universe
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.structured.answer_margins import limits_of_terms
 from designer.structured.blocks import (
     KindOfChange,
     MeasuredProduct,
@@ -44,6 +45,7 @@ from designer.structured.reconstruction import sides, summed_square
 from designer.structured.release import LISTED, SimulatedAnswers, StructuredRelease, listed_answers
 from designer.structured.spec import CORE, core_of, parts_of_core
 from designer.structured.workload import StructuredWorkload
+from designer.values.answer_table import Limits
 from designer.values.checks import count
 from designer.values.confidential import withholding
 from designer.values.schema import Named, record
@@ -319,6 +321,10 @@ class StructuredMechanism(Specified):
         entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
         stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
         return SimulatedAnswers(self, tuple(self._drawn(entropy)), stamp)
+
+    def limits_of(self, released: StructuredRelease, level: float, simultaneous: bool) -> Limits:
+        """Intervals of all answers of all terms, in order; see `designer.structured.answer_margins`."""
+        return limits_of_terms(self, released, level, simultaneous)
 
     def answer_lines(self, released: Any) -> list[str]:
         return listed_answers(released) if self.workload.count <= LISTED else super().answer_lines(released)

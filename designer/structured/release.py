@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from designer.errors import InvalidProblem
 from designer.structured.blocks import MeasuredProduct
 from designer.structured.described import Described
 from designer.structured.reconstruction import sides
+from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
 from designer.values.arrays import Floats
 from designer.values.printing import printed
 
@@ -26,7 +28,7 @@ LISTED = 1000  # answers that a release lists by name
 WORKING = 2**22  # numbers that are held while single answers are put together
 
 
-class Structured(Described, Protocol):
+class Structured(Described, LawOfAnswers, Protocol):
     """What answers are put together by."""
 
     def parts(self, term: int) -> tuple[MeasuredProduct, ...]: ...
@@ -113,6 +115,21 @@ class StructuredRelease(StructuredAnswers):
     guarantee: Guarantee
     fingerprint: str
     row: RowUnit | None = field(default=None, kw_only=True)
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """The answers of each term, by its attributes; refused where they are too many to be written out."""
+        terms = range(len(self.mechanism.workload.terms))
+        return in_order([self._answer_table(term) for term in terms], self.mechanism, self)
+
+    def _answer_table(self, term: int) -> AnswerTable:
+        workload = self.mechanism.workload
+        asked, domain = workload.terms[term], workload.domain
+        names = tuple(domain.attributes[axis] for axis in asked)
+        keys = tuple(product(*(queries.labels(domain.values[axis]) for axis, queries in asked.items())))
+        places = np.argwhere(np.ones([queries.count for queries in asked.values()], dtype=bool))
+        answers, errors = self.table(term).ravel(), self.standard_errors(places, term)
+        called = " x ".join(names) or "total"
+        return AnswerTable(called, names or ("query",), keys if names else (("total",),), answers, errors)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: the noisy integers of every block, from which anybody puts answers together; and the answers, by name,

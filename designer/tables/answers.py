@@ -14,6 +14,7 @@ from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
 from designer.tables.groups import Labels
+from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
 from designer.values.arrays import Floats
 from designer.values.printing import printed
 
@@ -47,6 +48,12 @@ class Answer:
     @cached_property
     def _place(self) -> dict[Labels, int]:
         return {labels: i for i, labels in enumerate(self.keys)}
+
+    def table(self) -> AnswerTable:
+        """The answers by the columns of the groups; those of everybody by the name of the query."""
+        columns, keys = (self.columns, self.keys) if self.columns else (("query",), ((self.name,),) * len(self.keys))
+        errors = None if self.variances is None else np.sqrt(self.variances)
+        return AnswerTable(self.name, columns, keys, self.values, errors)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, a row for each group."""
@@ -92,6 +99,11 @@ class TableRelease(Answers):
     guarantee: Guarantee
     fingerprint: str
     row: RowUnit | None = field(default=None, kw_only=True)
+    law: LawOfAnswers | None = field(default=None, kw_only=True, repr=False)
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """The answers of each query, by the columns of its groups."""
+        return in_order([answer.table() for answer in self.answers.values()], self.law, self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: answers, the guarantee, the fingerprint."""

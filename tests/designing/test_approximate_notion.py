@@ -34,7 +34,7 @@ from designer.designing.families import register_family
 from designer.designing.families.listed import forget_family
 from designer.designing.family import Family
 from designer.designing.least_noise import limit
-from designer.files.problem_file import read_problem
+from designer.problem_files.linear import read_problem
 from designer.promises.accounting import gdp_mu
 from designer.question.relation import Relation
 from designer.relations.joint_promises import for_groups

@@ -26,7 +26,6 @@ def test_the_module_prints_the_files(capsys: pytest.CaptureFixture[str]) -> None
     for arguments, name in (
         ([], "spec"),
         (["spec"], "spec"),
-        (["problem"], "problem"),
         (["release"], "release"),
         (["signature"], "signature"),
     ):

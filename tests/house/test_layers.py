@@ -23,7 +23,7 @@ LAYERS = (
     {"designing"},
     {"selection", "synthetic", "statistical_queries", "files", "report"},
     {"tables"},
-    {"programs", "composition", "audit"},
+    {"programs", "composition", "audit", "problem_files", "drawings"},
     {"ledger"},
     {"exchange"},
     {"designer", "cli"},

@@ -15,9 +15,10 @@ import pytest
 
 from designer import InvalidProblem, read_problem
 from designer.designing.families import FAMILIES
-from designer.files.schema import problem_schema, written
-from tests.files import test_problem_file as problems
-from tests.files import test_relation_file as relations
+from designer.files.schema import written
+from designer.problem_files.schema import problem_schema
+from tests.problem_files import test_problem_file as problems
+from tests.problem_files import test_relation_file as relations
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
@@ -83,7 +84,7 @@ def read(folder: Path, data: dict[str, Any]) -> bool:
 
 
 def test_the_published_schema_is_what_the_reader_says() -> None:
-    """After a change of the sections: `python -m designer.files.schema problem > docs/problem.schema.json`."""
+    """After a change of the sections: `python -m designer.problem_files.schema > docs/problem.schema.json`."""
     jsonschema.Draft202012Validator.check_schema(problem_schema())
     assert (ROOT / "docs" / "problem.schema.json").read_text(encoding="utf-8") == written(problem_schema())
 

@@ -21,7 +21,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,8 @@ from typing import Any
 from designer.designing.problem import Problem
 from designer.designing.structured_problem import StructuredProblem
 from designer.errors import InvalidProblem
-from designer.files.problem_forms import (
+from designer.problem_files.kind import DEFAULT, HEADING, Kind, Reader
+from designer.problem_files.linear_forms import (
     BUDGETED,
     BUILDERS,
     ELEMENTS,
@@ -39,9 +39,11 @@ from designer.files.problem_forms import (
     TARGETS,
     WORKLOAD_FORMS,
     allowed,
+    linear_form,
 )
-from designer.files.problem_structured import STRUCTURED, StructuredReader
-from designer.question.targets import Targets
+from designer.problem_files.linear_request import ProblemFile
+from designer.problem_files.sections import toml_of
+from designer.problem_files.structured import STRUCTURED, StructuredReader
 from designer.question.workload import Workload
 from designer.values.checks import meant, shown
 
@@ -66,44 +68,33 @@ KEYS: dict[str, set[str]] = {  # of each section, whatever kind it is of
 }
 
 
-@dataclass(frozen=True)
-class ProblemFile:
-    """A parsed problem file: the problem, the family asked for, its options, the title, the files that were read for it, and
-    the accuracy that is asked for."""
-
-    title: str
-    problem: Problem | StructuredProblem
-    family: str
-    options: dict[str, Any]
-    files: tuple[Path, ...] = ()
-    targets: Targets | None = None
-
-    @property
-    def matrix_problem(self) -> Problem:
-        """The problem with its queries as a matrix, which not every structured workload can be."""
-        return self.problem.written_out() if isinstance(self.problem, StructuredProblem) else self.problem
-
-
 def read_problem(path: str | Path) -> ProblemFile:
-    """Read a TOML problem file; paths in it are relative to it."""
-    return _Reader(Path(path)).read()
+    """Read a TOML problem file for linear queries; paths in it are relative to it."""
+    place = Path(path)
+    data = toml_of(place)
+    if data.get("kind", DEFAULT) != DEFAULT:
+        raise InvalidProblem(
+            f"{place}: kind = {shown(data['kind'])}: is no problem of linear queries; read_request reads files of every kind, "
+            "and dp-designer design makes what they ask for."
+        )
+    found = LINEAR.read(place, data)
+    assert isinstance(found, ProblemFile)
+    return found
 
 
-class _Reader(StructuredReader):
-    """One whole problem file being read."""
+class LinearReader(StructuredReader, Reader):
+    """One whole problem file for linear queries being read."""
 
     def read(self) -> ProblemFile:
-        self.check_keys()
-        try:
-            problem = self.structured_problem() if self.is_structured else self.plain_problem()
-        except InvalidProblem as error:
-            raise error if str(error).startswith(str(self.path)) else InvalidProblem(f"{self.path}: {error}") from None
-        targets = None if isinstance(problem, StructuredProblem) else self.targets(problem)
+        problem = self.structured_problem() if self.is_structured else self.plain_problem()
+        targets = None if isinstance(problem, StructuredProblem) else self.targets_of(problem.workload.queries)
         options = dict(self.data.get("design", {}))
         family = options.pop("family", "auto")
         if not isinstance(family, str):
             raise self.refuse("design", "family", family, "name a family, or leave it out for the best that applies")
-        return ProblemFile(str(self.data.get("title", self.path.stem)), problem, family, options, tuple(self.files), targets)
+        return ProblemFile(
+            title=self.title, files=tuple(self.files), problem=problem, family=family, options=options, targets=targets
+        )
 
     @property
     def is_structured(self) -> bool:
@@ -116,20 +107,10 @@ class _Reader(StructuredReader):
         self.require_one_universe()
         return Problem(self.workload(), self.relation(), **self.data.get("problem", {}))
 
-    def targets(self, problem: Problem) -> Targets | None:
-        """What [targets] asks for, of queries that there are."""
-        if "targets" not in self.data:
-            return None
-        try:
-            found = Targets(**self.data["targets"])
-            found.of(problem.workload.queries)
-        except InvalidProblem as error:
-            raise InvalidProblem(f"{self.path}: [targets] {str(error).removeprefix('targets.')}") from None
-        return found
-
-    def check_keys(self) -> None:
+    def require(self, kind: Kind) -> None:
+        """What sections there may be depends on one another; their own readers look into them."""
         for name, section in self.data.items():
-            if name == "title":
+            if name == "kind" or name in HEADING:
                 continue
             if name not in SECTIONS:
                 raise self.unknown(name, section)
@@ -163,6 +144,7 @@ class _Reader(StructuredReader):
         return self.domain.size if self.is_structured else self.workload().shape[1]
 
     def workload_kind(self) -> str:
+        """The one key of [workload] that says what kind it is of."""
         given = self.data["workload"]
         kinds = [kind for kind in WORKLOAD_KINDS if kind in given]
         if len(kinds) != 1:
@@ -177,6 +159,7 @@ class _Reader(StructuredReader):
         return kinds[0]
 
     def workload(self) -> Workload:
+        """The queries, with names for them and for the elements where the file has some."""
         kind = self.workload_kind()
         self.require_over_cells(kind, self.data["workload"].get(kind))
         build: Callable[[], Workload] = getattr(self, f"_workload_{'builder' if kind == 'random' else kind}")
@@ -234,3 +217,6 @@ class _Reader(StructuredReader):
         # Every element's own count is best called what the element is called.
         named = self.element_names if name == "identity" and size == self.universe_size() else None
         return made if named is None else Workload(made.matrix, named)
+
+
+LINEAR = Kind(DEFAULT, "Noise around the answers of linear queries.", linear_form, LinearReader)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from designer import Domain, InvalidProblem, Problem, design, metrics, read_problem
-from designer.files.problem_relations import RELATION_KEYS
+from designer.problem_files.relations import RELATION_KEYS
 from designer.question.relation import Relation
 from designer.relations.kinds import RELATIONS
 from designer.values.json_text import plain

@@ -11,10 +11,10 @@ from typing import Any
 from designer import invariants, metrics
 from designer.errors import InvalidProblem
 from designer.files.data_files import read_matrix
-from designer.files.problem_forms import BUDGETED, INVARIANT_FORMS, RELATION_FORMS, allowed
-from designer.files.problem_linked import LinkedSections
 from designer.invariants import Invariant
 from designer.metrics.metric import Metric
+from designer.problem_files.linear_forms import BUDGETED, INVARIANT_FORMS, RELATION_FORMS, allowed
+from designer.problem_files.linked import LinkedSections
 from designer.question.relation import Relation
 from designer.values.arrays import Floats
 from designer.values.checks import count, meant, positive, shown

@@ -23,8 +23,8 @@ from designer import (
     read_problem,
 )
 from designer.cli import main
-from designer.files.problem_forms import ASKED_KINDS
 from designer.marginals import Presence
+from designer.problem_files.linear_forms import ASKED_KINDS
 from designer.question.domain import Domain
 from designer.structured import StructuredMechanism, StructuredWorkload, design_structured
 from designer.structured.attribute_queries import KINDS

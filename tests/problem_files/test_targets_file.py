@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 
 from designer import InvalidProblem, Targets, read_problem
-from designer.files.problem_forms import ACCURACY
-from designer.files.schema import problem_schema
+from designer.problem_files.linear_forms import ACCURACY
+from designer.problem_files.schema import problem_schema
 from designer.question.targets import KINDS
 
 HEAD = (

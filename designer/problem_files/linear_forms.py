@@ -180,6 +180,53 @@ def allowed(form: Schema) -> set[str]:
     return set(form["properties"])
 
 
+# A budget per unit of distance has no largest number of changed records.
+TWO_SIZES: Schema = {
+    "properties": {"relation": {"required": ["per_distance"]}, "invariant": {"required": ["adjacency"]}},
+    "required": ["relation", "invariant"],
+}
+
+# The cells of linked tables are the elements, and their changes have one budget.
+LINKED: Schema = {
+    "if": {"properties": {"invariant": {"required": ["linked"]}}},
+    "then": {
+        "properties": {"relation": record({"epsilon": POSITIVE})},
+        "required": ["domain"],
+        "not": {"required": ["elements"]},
+    },
+}
+
+
+def linear_form() -> Schema:
+    """The sections of a whole file for linear queries; builders of families are imported, with their solvers."""
+    metrics = {name: _of_metric(name) for name in RELATION_FORMS}
+    metric = Named("metric", either(*(form for name, form in metrics.items() if name not in NO_METRICS)))
+    without = either(metric, *(metrics[name] for name in NO_METRICS))
+    # [relation] is narrowed below; editors complete by what stands here.
+    needed = {"workload": either(*WORKLOAD_FORMS.values()), "relation": either(without, BUDGETED)}
+    sections = {
+        "elements": ELEMENTS,
+        "domain": DOMAIN,
+        "invariant": either(*INVARIANT_FORMS.values()),
+        "problem": PROBLEM,
+        "design": either(*design_forms()),
+        "targets": TARGETS,
+    }
+    rules: dict[str, Any] = {
+        "if": {"required": ["invariant"]},
+        "then": {"properties": {"relation": either(BUDGETED, metric)}, "not": TWO_SIZES, **LINKED},
+        "else": {"properties": {"relation": without}},
+    }
+    return record(needed, sections, **rules)
+
+
+def _of_metric(name: str) -> Named:
+    """[relation] of one metric."""
+    form = RELATION_FORMS[name]
+    keys = {"properties": {"metric": exactly(name), **form["properties"]}, "required": ["metric", *form["required"]]}
+    return Named(f"metric_{name}", {**form, **keys})
+
+
 def design_forms() -> list[Schema]:
     """[design] for each family, with the options of its builder; builders are imported, with their solvers."""
     from designer.designing.families import FAMILIES

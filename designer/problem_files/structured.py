@@ -10,8 +10,8 @@ from designer import metrics
 from designer.designing.structured_problem import StructuredProblem
 from designer.errors import InvalidProblem
 from designer.files.data_files import read_matrix
-from designer.files.problem_forms import ASKED_KINDS
-from designer.files.problem_relations import RelationReader
+from designer.problem_files.linear_forms import ASKED_KINDS
+from designer.problem_files.relations import RelationReader
 from designer.values.checks import meant, shown
 
 if TYPE_CHECKING:  # they bring solvers

@@ -7,8 +7,8 @@ from typing import Any
 
 from designer import invariants
 from designer.errors import InvalidProblem
-from designer.files.problem_sections import Sections
 from designer.invariants import LinkedTables
+from designer.problem_files.sections import Sections
 from designer.question.histogram import Keys
 from designer.question.relation import Relation
 from designer.values.checks import meant, positive, shown

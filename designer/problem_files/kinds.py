@@ -1,0 +1,31 @@
+"""The closed list of kinds of problem files, and the reader of them all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from designer.errors import InvalidProblem
+from designer.problem_files.kind import DEFAULT, Kind
+from designer.problem_files.linear import LINEAR
+from designer.problem_files.marginals import MARGINALS
+from designer.problem_files.request import Request
+from designer.problem_files.sections import toml_of
+from designer.problem_files.table_plan import TABLE_PLAN
+from designer.values.checks import meant, shown
+
+# In the order in which schema and pages list them; the first is that of files that name none.
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (LINEAR, MARGINALS, TABLE_PLAN)}
+
+
+def read_request(path: str | Path) -> Request:
+    """What a problem file of any kind asks for; paths in it are relative to it.
+
+    Raises `InvalidProblem` that names file, section, key, value and remedy.
+    """
+    place = Path(path)
+    data = toml_of(place)
+    name = data.get("kind", DEFAULT)
+    if not isinstance(name, str) or name not in KINDS:
+        raise InvalidProblem(f"{place}: kind = {shown(name)}: unknown; {meant(name, KINDS)}use one of {list(KINDS)}.")
+    return KINDS[name].read(place, data)
