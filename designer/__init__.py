@@ -9,6 +9,7 @@ True
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.additive.release import Release
+from designer.certified.about import About
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
@@ -19,7 +20,7 @@ from designer.designing.made import Design
 from designer.designing.problem import Problem
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
-from designer.files.releases import save_release, verify_release
+from designer.files.releases import read_release, save_release, verify_release
 from designer.files.spec import load
 from designer.problem_files.linear import read_problem
 from designer.question.domain import Domain
@@ -28,6 +29,7 @@ from designer.question.workload import Workload
 from designer.version import VERSION as __version__
 
 __all__ = [
+    "About",
     "AdditiveMechanism",
     "Comparison",
     "Design",
@@ -55,6 +57,7 @@ __all__ = [
     "load",
     "metrics",
     "read_problem",
+    "read_release",
     "save_release",
     "verify_release",
 ]

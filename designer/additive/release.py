@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,12 @@ from designer.additive.nearest_tables import NearestTable, nearest_table
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.invariants.statistics import Statistics
+from designer.pictures.answers import PicturedAnswers
 from designer.question.relation import RECORDS_PUBLIC, Relation
 from designer.question.workload import Workload
+from designer.values.answer_table import LEVEL, AnswerTable, Intervals, LawOfAnswers, in_order
 from designer.values.arrays import Floats, frozen
+from designer.values.tabular import Tabular
 
 LARGEST_RANKED = 2**22  # entries of a reconstruction whose rank takes seconds
 
@@ -69,13 +72,22 @@ def kept_rows(relation: Relation, workload: Workload, heard: NDArray[np.bool_], 
     return frozen(public[noise <= 1e-9 * np.abs(public).max() * np.abs(rebuilt).max()])
 
 
+class LawOfRelease(LawOfAnswers, Protocol):
+    """What a release knows of the mechanism that made it: what was asked, and how far the answers may be off."""
+
+    @property
+    def workload(self) -> Workload: ...
+    def known_errors(self) -> Floats | None: ...
+
+
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(PicturedAnswers, Tabular):
     """Noisy answers, (K,), with the guarantee they carry and the fingerprint of the mechanism that made them.
 
     kept: statistics of the answers, (q, K), that carry no noise: those of the true counts; None where none are known.
     multiples: the noisy whole multiples of the steps themselves, (R,), which the answers follow from; None where the answers
     do not determine all of them, and for mechanisms without steps. row: what one row was, of releases from a table.
+    law: the mechanism, or what else knows the noise, for standard errors and intervals; no part of the data.
     """
 
     answers: Floats
@@ -85,6 +97,28 @@ class Release:
     kept: Floats | None = field(default=None, kw_only=True)
     multiples: tuple[int, ...] | None = field(default=None, kw_only=True)
     row: RowUnit | None = field(default=None, kw_only=True)
+    law: LawOfRelease | None = field(default=None, kw_only=True, repr=False)
+
+    @property
+    def standard_errors(self) -> Floats | None:
+        """Standard deviation of the noise in each of the K answers, or a bound above it; None where none is known."""
+        return None if self.law is None else self.law.known_errors()
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """The answers as one table, by the columns of the elements where these are what is counted, else by query."""
+        columns: tuple[str, ...] = ("query",)
+        keys: tuple[tuple[str, ...], ...] = tuple((name,) for name in self.queries)
+        if self.law is not None and (named := self.law.workload.keys) is not None and self.law.workload.is_identity:
+            columns, keys = named.columns, named.rows
+        return in_order([AnswerTable("answers", columns, keys, self.answers, self.standard_errors)], self.law, self)
+
+    def intervals(self, level: float = LEVEL, simultaneous: bool = False) -> Intervals:
+        """Intervals of the answers: each with probability `level`, or all of them at once; see `AnswerTable.intervals`."""
+        return self.answer_tables()[0].intervals(level, simultaneous)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many answers, and the fingerprint."""
+        return {"answers": len(self.answers), **super().display_facts()}
 
     def consistent(self, invariant: Statistics, totals: object, **options: Any) -> NearestTable:
         """The nearest table with published statistics, nonnegative and integer as asked: see

@@ -123,7 +123,7 @@ def _as_answered(mechanism: OnAGrid, answers: Any) -> Release:
     if not all(type(value) is float for value in values):
         raise InvalidSpec(f"answers: {shown(answers)} are not all floats; {RESTORE}")
     blank = mechanism.released([0] * len(mechanism.grid.exponents))
-    return Release(np.array(values), names, blank.guarantee, blank.fingerprint, kept=blank.kept)
+    return Release(np.array(values), names, blank.guarantee, blank.fingerprint, kept=blank.kept, law=blank.law)
 
 
 def _exact_answers(mechanism: OnAGrid, released: Release) -> list[dict[str, Any]]:

@@ -12,12 +12,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, Self
 
+from designer.certified.about import NOTHING, About
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
+from designer.pictures.answers import answer_drawings
+from designer.pictures.drawing import Drawing, chosen
+from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import shown
+from designer.values.display import HEAD, Displayed
 from designer.values.json_text import canonical, canonical_text, plain, readable_text
 from designer.values.output import write_whole
 from designer.values.printing import in_markdown, printed
@@ -40,6 +45,9 @@ class Released(Protocol):
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
 
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """Its numbers as tables, with standard errors and intervals; none where a choice was released, and no number."""
+
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
@@ -52,12 +60,12 @@ class Simulation:
     draws: Floats
 
 
-class Specified(Immutable, ABC):
+class Specified(Immutable, Displayed, ABC):
     """A mechanism of any kind that can be saved, loaded and verified; subclasses are frozen dataclasses.
 
     takes: what it releases from, the first preferred: counts of the universe elements, or records. `privacy` is the certificate
     of construction, a dataclass of plain values. Two of them are equal when they do the same: their fingerprints, hashes of
-    `core()`, agree. `optimality` and `provenance` are notes that travel with the object and decide nothing.
+    `core()`, agree. `optimality`, `provenance` and `about` are notes that travel with the object and decide nothing.
     """
 
     format: ClassVar[str]
@@ -70,6 +78,7 @@ class Specified(Immutable, ABC):
     allow_vacuous: bool = False
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = MappingProxyType({})
+    about: About = NOTHING  # words of the maker for readers
     migrations: tuple[str, ...] = ()  # what was changed in the form of the file that it was read from, in sentences
 
     @abstractmethod
@@ -120,6 +129,13 @@ class Specified(Immutable, ABC):
         """`size` draws of the noise, for simulation only; `InvalidProblem` where the noise depends on the data."""
         raise InvalidProblem("mechanism: is no additive mechanism, so there is no noise to draw; use release.")
 
+    def display_facts(self) -> Mapping[str, object]:
+        """Its family, the sizes of what it was asked, and the fingerprint."""
+        asked, queries = getattr(self, "workload", None), getattr(self, "queries", None)
+        sizes = asked.display_facts() if isinstance(asked, Displayed) else {}
+        sizes = {"queries": len(queries)} if isinstance(queries, (list, tuple)) else sizes
+        return {"family": getattr(self, "family", None), **sizes, "fingerprint": self.fingerprint[:HEAD]}
+
     def certificate_words(self) -> str:
         """The certificate in a line for each of its values, and the fingerprint."""
         values = (f"{name.replace('_', ' ')}: {printed(value)}" for name, value in plain(asdict(self.privacy)).items())
@@ -149,6 +165,32 @@ class Specified(Immutable, ABC):
             return [released.to_text()]
         data = {key: value for key, value in released.to_dict().items() if key != "guarantee"}
         return [json.dumps(plain(data), indent=1, ensure_ascii=False)]
+
+    def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
+        """The pictures of the answers of one of its releases, and those of its own; none where nothing can be drawn.
+
+        Raises `InvalidProblem` for a release of another mechanism.
+        """
+        if released is None:
+            return self.own_drawings()
+        if released.fingerprint != self.fingerprint:
+            raise InvalidProblem(
+                f"released: was made by {shown(released.fingerprint)}, not by this mechanism, {shown(self.fingerprint)}; "
+                "give the mechanism that made it."
+            )
+        return (*answer_drawings(released.answer_tables(), self.about.unit), *self.own_drawings())
+
+    def own_drawings(self) -> tuple[Drawing, ...]:
+        """The pictures of the mechanism itself."""
+        return ()
+
+    def plot(self, ax: Any = None, kind: str | None = None, *, released: Released | None = None) -> Any:
+        """Draw one of its pictures into axes of matplotlib, by default into new ones; returns the axes.
+
+        kind: the name of one of `drawings(released)`, by default the first. Needs matplotlib (extra `plot`). Raises
+        `InvalidProblem` for other names, and for axes that have not the dimensions of the picture.
+        """
+        return chosen(self.drawings(released), kind, type(self).__name__).plot(ax)
 
     @property
     @abstractmethod
@@ -211,9 +253,30 @@ class Specified(Immutable, ABC):
         """
         return self._twin(provenance=dict(provenance), optimality=optimality or self.optimality)
 
+    def described(self, about: About) -> Self:
+        """The same object with words for readers, in the place of any that it has: title, data, units and the like.
+
+        They go with it into its spec, its releases and its report, decide nothing, and are no part of the fingerprint. Raises
+        `InvalidProblem` for a unit of an answer that there is not, where answers have names of their own.
+        """
+        if not isinstance(about, About):
+            raise InvalidProblem(f"about: {shown(about)} is no About; give About(title=...) of designer.")
+        if self.named_answers is not None:
+            about.require_units_of(self.named_answers)
+        return self._twin(about=about)
+
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        """The names of all answers, which units are stated for; None where they are not all written out."""
+        return None
+
     def read_with(self, migrations: tuple[str, ...]) -> Self:
         """The same object with notes on what was changed in the form of its file when it was read."""
         return self._twin(migrations=migrations)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuilt = super().__reduce__()
+        return (*rebuilt, {"about": self.about}) if self.about else rebuilt
 
     def _twin(self, **notes: Any) -> Self:
         twin = object.__new__(type(self))
@@ -245,8 +308,13 @@ def to_spec(mechanism: Specified) -> dict[str, Any]:
         "provenance": dict(mechanism.provenance),
         "fingerprint": mechanism.fingerprint,
     }
-    spec: dict[str, Any] = plain(body)
+    spec: dict[str, Any] = {**plain(body), **about_entry(mechanism)}
     return {**spec, "seal": seal(spec)}
+
+
+def about_entry(mechanism: Specified) -> dict[str, Any]:
+    """What files say under `about`; nothing where the maker said nothing."""
+    return {"about": mechanism.about.to_dict()} if mechanism.about else {}
 
 
 def seal(spec: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
-"""The command line: design, compare, budget, release, sample, verify, report, show, ledger, keys, sign.
+"""The command line: design, compare, budget, release, sample, verify, report, show, ledger, keys, sign, doctor.
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 6 a release that the total of its data set does not cover;
-7 a ledger that is damaged, altered or an older copy; 130 interrupted.
+7 a ledger that is damaged, altered or an older copy; 8 something needed is broken (doctor); 130 interrupted.
 A release prints noisy answers and the guarantee; true values are never printed, logged or written.
 """
 
@@ -18,9 +18,12 @@ from contextlib import suppress
 
 from designer import progress
 from designer.cli.design_commands import add_design_commands
+from designer.cli.doctor import add_doctor
+from designer.cli.export_commands import add_export_commands
 from designer.cli.ledger_commands import add_ledger_commands
 from designer.cli.options import Commands
 from designer.cli.release_commands import add_release_commands
+from designer.cli.report_commands import add_report_commands
 from designer.cli.signing_commands import add_signing_commands
 from designer.cli.spec_commands import add_spec_commands
 from designer.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal
@@ -43,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # names that the terminal's encoding lacks
     options = parser().parse_args(arguments)
     try:
-        _run(options)
+        return _run(options)
     except BrokenPipeError:  # the reader, such as `head`, had enough
         _drop_output()
     except (Exception, KeyboardInterrupt) as error:
@@ -53,8 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace) -> None:
-    """Do what is asked and print it."""
+def _run(options: argparse.Namespace) -> int:
+    """Do what is asked and print it; returns the exit code that the command gives to what it found."""
     if sys.stdout is None:
         raise InvalidProblem(CLOSED)
     with progress.showing_progress(sys.stderr is not None and sys.stderr.isatty() and not options.json):
@@ -66,6 +69,8 @@ def _run(options: argparse.Namespace) -> None:
     except OSError as error:  # a full disk
         _drop_output()
         raise InvalidProblem(f"standard output: {error.strerror}.") from None
+    code: int = options.exit_code(data)
+    return code
 
 
 def _failure(error: BaseException, options: argparse.Namespace) -> tuple[int, str]:
@@ -113,6 +118,9 @@ def parser() -> argparse.ArgumentParser:
     add_design_commands(commands)
     add_release_commands(commands)
     add_spec_commands(commands)
+    add_report_commands(commands)
     add_ledger_commands(commands)
+    add_export_commands(commands)
     add_signing_commands(commands)
+    add_doctor(commands)
     return top

@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from designer.additive.interface import Mechanism
 from designer.designing.best import design, reason
 from designer.designing.choosing import Deadline, Way, chosen_families, progress_name, ways_of
+from designer.designing.comparison_words import COLUMNS, comparison_markdown, comparison_text, sorted_rows
+from designer.designing.drawn_comparison import comparison_drawings
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.made import Design
 from designer.designing.problem import Problem
-from designer.designing.relation_picture import draw_compared_relation
+from designer.designing.relation_picture import MOST_DRAWN, relation_drawing
 from designer.errors import DesignFailed, InvalidProblem
-from designer.pictures import figure, register_picture, save_picture
+from designer.pictures.drawing import Drawing, beside
+from designer.pictures.figures import check_picture
+from designer.pictures.registered import kind_among, registered_figure, save_figure
 from designer.progress import track_named
 from designer.values.arrays import Floats
-from designer.values.checks import positive
-from designer.values.printing import in_markdown, printed_below
-
-COLUMNS = {
-    "family": "family",
-    "loss": "loss",
-    "squared": "squared error",
-    "absolute": "absolute error",
-    "max": "worst query variance",
-    "improvement": "IF(Q)",
-    "efficiency": "efficiency",
-    "gap": "gap",
-    "worst_ratio": "worst ratio",
-    "seconds": "seconds",
-    "note": "note",
-}
-
+from designer.values.checks import count, positive, shown
+from designer.values.display import SHOWN_ROWS, Displayed, Preview
+from designer.values.frames import frame_of_rows
+from designer.values.on_terminal import NARROWEST, WIDTH
 
 COMPARING = 60.0  # seconds for all families
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Displayed):
     """One row for each family: a dict with the keys of `COLUMNS` and `scales`, `improvements` (for each query);
     None where undefined.
 
@@ -64,23 +55,70 @@ class Comparison:
         return self.designs[best]
 
     def to_markdown(self) -> str:
-        """A table, best first, with the families that failed at the end, and what efficiency means."""
-        lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
-        for row in sorted(self.rows, key=lambda r: np.inf if r["loss"] is None else r["loss"]):
-            lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
-        if self.limit is not None:
-            value = printed_below(self.limit.value, 6)
-            lines += ["", f"Efficiency: {value} over the loss, by {self.limit.reason}.", *self.limit.scope]
-        return "\n".join(lines) + "\n"
+        """A table of everything, best first, with the families that failed at the end, and what efficiency means."""
+        return comparison_markdown(self.rows, self.limit)
 
-    def plot(self, path: str | Path, *, kind: str = "families", replace: bool = True) -> Path:
-        """A picture: error of each family, and the standard deviation of the noise for each query.
+    def to_text(self, width: int = WIDTH) -> str:
+        """The same for people: which loses least and by how much, and a table with the figures that matter,
+        losses and errors rounded up, efficiencies and gains down.
+
+        width: of the longest line, in characters; columns that matter less are left out where they do not fit.
+        """
+        return comparison_text(self.rows, self.problem, self.limit, count(width, "width", least=NARROWEST))
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many families, and the best of them."""
+        best = min(self.designs, key=lambda name: self.designs[name].loss, default=None)
+        return {"families": len(self.rows), "best": best, "loss": self.problem.loss}
+
+    def display_rows(self) -> Preview | None:
+        """The first families, by loss."""
+        rows = [tuple(row[name] for name in COLUMNS) for row in sorted_rows(self.rows)]
+        return Preview(tuple(COLUMNS.values()), rows[:SHOWN_ROWS], len(rows))
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """A row for each family, by loss, under the keys of `COLUMNS`; NaN where a number is undefined.
+
+        backend: "pandas", "polars" or "pyarrow"."""
+        return frame_of_rows(sorted_rows(self.rows), COLUMNS, backend)
+
+    def drawings(self) -> tuple[Drawing, ...]:
+        """Loss by family against the limit, the standard deviation of each query's noise, and, of few elements, what is
+        protected; none where no family has a mechanism."""
+        found = comparison_drawings(self.problem, self.rows, self.limit)
+        return (*found, relation_drawing(self.problem.relation, self.problem.workload.elements)) if self._is_graph else found
+
+    @property
+    def _is_graph(self) -> bool:
+        return self.problem.relation.single_records and self.problem.relation.size <= MOST_DRAWN
+
+    @overload
+    def plot(self, path: str | Path, *, kind: str = ..., replace: bool = ...) -> Path: ...
+    @overload
+    def plot(self, path: None = ..., *, ax: Any = ..., kind: str = ...) -> Any: ...
+    def plot(self, path: str | Path | None = None, *, ax: Any = None, kind: str = "families", replace: bool = True) -> Any:
+        """A picture, into a file, which is returned, or into axes of matplotlib, by default new ones, which are returned.
         Needs matplotlib (extra `plot`).
 
-        kind: "relation", the graph of what is protected, or a picture of your own: see `designer.pictures.register_picture`.
-        replace: may a regular file of that name be replaced?
+        kind: "families", the loss of each, in a file beside the other one; "deviations", the standard deviation of the noise
+        for each query; "relation", the graph of what is protected; or a picture of your own, into a file: see
+        `designer.pictures.register_picture`. replace: may a regular file of that name be replaced?
         """
-        return save_picture(kind, self, Path(path), replace=replace)
+        if path is not None and ax is not None:
+            raise InvalidProblem("plot: draws into a file or into axes; give path or ax, not both.")
+        own = registered_figure(kind, self)
+        if own is not None:
+            if path is None:
+                raise InvalidProblem(f"kind: {shown(kind)} makes a figure of its own; give a path to write it to.")
+            return save_figure(own, Path(path), replace=replace)
+        if path is not None:
+            check_picture(Path(path))
+        drawing = kind_among(self.drawings(), kind)
+        if path is None:
+            return drawing.plot(ax)
+        if kind == "families":
+            return save_figure(lambda: beside(self.drawings()[:2]), Path(path), replace=replace)
+        return drawing.save(path, replace=replace)
 
 
 def compare(problem: Problem, families: str | Sequence[str] | None = None, *, seconds: float = COMPARING) -> Comparison:
@@ -170,42 +208,3 @@ def _row(name: str, made: Design[Mechanism], reference: Floats | None, least: Li
         "scales": (deviations / np.sqrt(2)).tolist(),
         "improvements": None if factors is None else factors.tolist(),
     }
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else in_markdown(value)
-
-
-def draw_comparison(comparison: Comparison) -> Any:
-    """Left: the loss of every family. Right: the standard deviation of the noise of each query, sorted for the best family."""
-    drawing, (left, right) = figure(columns=2)
-    rows = sorted((row for row in comparison.rows if row["loss"] is not None), key=lambda row: row["loss"], reverse=True)
-    if not rows:
-        raise InvalidProblem("plot: no family has a mechanism for this problem, there is nothing to draw.")
-    bars = left.barh([row["family"] for row in rows], [row["loss"] for row in rows], color="0.6")
-    bars[-1].set_color("tab:blue")
-    left.bar_label(bars, fmt="%.3g", padding=3)
-    weighted = "" if (comparison.problem.costs == 1).all() else "weighted "
-    words = {
-        "squared": "expected total squared error",
-        "absolute": "expected total absolute error",
-        "max": "largest query variance",
-    }
-    left.set_xlabel(weighted + words[comparison.problem.loss])
-    left.set_xscale("log")
-    left.margins(x=0.25)
-    order = np.argsort(rows[-1]["scales"])
-    for row in rows[::-1]:
-        right.plot(np.sqrt(2) * np.array(row["scales"])[order], marker="o", markersize=3, linewidth=1, label=row["family"])
-    right.set_yscale("log")
-    right.set_xlabel(f"queries, sorted by the noise of {rows[-1]['family']}")
-    right.set_xticks(range(len(order)) if len(order) <= 20 else [])
-    right.set_ylabel("standard deviation of the noise")
-    right.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return drawing
-
-
-register_picture("families", draw_comparison)
-register_picture("relation", draw_compared_relation)

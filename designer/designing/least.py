@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -17,11 +17,16 @@ from designer.designing.factor_search import FamilyFactor, Make, factor_of_famil
 from designer.designing.made import Design
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem
-from designer.pictures import figure, register_picture, save_picture
+from designer.pictures.drawing import Drawing
+from designer.pictures.labels import legend
+from designer.pictures.numerals import for_people, ticks_for_people
+from designer.pictures.style import colour, ink, series_style
 from designer.progress import track, track_named
 from designer.question.targets import WORDS, Targets, require_targets
 from designer.values.checks import count, positive, shown
-from designer.values.printing import in_markdown, printed
+from designer.values.display import HEAD, SHOWN_ROWS, Displayed, Preview
+from designer.values.frames import frame_of_rows
+from designer.values.printing import in_markdown
 
 STEP = 1e-4
 POINTS = 9  # of the curve
@@ -49,7 +54,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True, eq=False)
-class LeastBudget:
+class LeastBudget(Displayed):
     """The least factor on all budgets that meets the targets, of the best family, and the table by family.
 
     factor: at which `design`, certified, meets every target (`reached`); at `missed_at`, smaller by the relative `step`, the
@@ -113,6 +118,24 @@ class LeastBudget:
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
         return "\n".join(lines) + "\n"
 
+    def display_facts(self) -> Mapping[str, object]:
+        """The factor, what is proven of it, the family, and the fingerprint of its design."""
+        made = self.design.mechanism
+        known = {"factor": self.factor, "rho factor": self.rho_factor, "no less than": self.lower_bound}
+        return {**known, "family": self.best.family, "fingerprint": made.fingerprint[:HEAD]}
+
+    def display_rows(self) -> Preview | None:
+        """The first queries with targets, and what is reached."""
+        first = [(one.target.query, one.target.kind, one.target.value, one.in_units) for one in self.reached[:SHOWN_ROWS]]
+        return Preview(("query", "target on", "target", "reached"), first, len(self.reached))
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The curve, a row for each factor and query with a target: error against budget.
+
+        backend: "pandas", "polars" or "pyarrow"."""
+        rows = [{"factor": point.factor, **_row_of(one)} for point in self.curve for one in point.reached]
+        return frame_of_rows(rows, ("factor", "query", "kind", "target", "reached"), backend)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for machines."""
         return {
@@ -129,12 +152,28 @@ class LeastBudget:
             "curve": [{"factor": p.factor, "reached": [_row_of(one) for one in p.reached]} for p in self.curve],
         }
 
-    def plot(self, path: str | Path, *, replace: bool = True) -> Path:
-        """A picture of error against budget, both on logarithmic axes, with the targets. Needs matplotlib (extra `plot`).
+    def drawings(self) -> tuple[Drawing, ...]:
+        """Error against budget."""
+        alt = (
+            f"Error over target against the factor on all budgets, both logarithmic: at {for_people(self.factor, 4)}, with "
+            f"{self.best.family}, all {len(self.reached)} targets are met, below it one is missed."
+        )
+        return (Drawing("budget", "Error against budget", alt, lambda axes: _draw_budget(axes, self), width=8.0),)
+
+    @overload
+    def plot(self, path: str | Path, *, replace: bool = ...) -> Path: ...
+    @overload
+    def plot(self, path: None = ..., *, ax: Any = ...) -> Any: ...
+    def plot(self, path: str | Path | None = None, *, ax: Any = None, replace: bool = True) -> Any:
+        """Error against budget, both on logarithmic axes, with the targets: into a file, which is returned, or into axes of
+        matplotlib, by default new ones, which are returned. Needs matplotlib (extra `plot`).
 
         replace: may a regular file of that name be replaced?
         """
-        return save_picture("budget", self, Path(path), replace=replace)
+        if path is not None and ax is not None:
+            raise InvalidProblem("plot: draws into a file or into axes; give path or ax, not both.")
+        (drawing,) = self.drawings()
+        return drawing.plot(ax) if path is None else drawing.save(path, replace=replace)
 
 
 def least_budget(
@@ -263,27 +302,36 @@ def representatives(reached: Sequence[Reached], most: int = 6) -> list[int]:
     return sorted(worst.values(), key=lambda place: -reached[place].ratio)[:most]
 
 
-def draw_budget(found: LeastBudget) -> Any:
+def _draw_budget(axes: Any, found: LeastBudget) -> None:
     """A line for one query of each target, the farthest from it: its error over the target, met from 1 on downwards; the least
     factor as a vertical line, and a mark where each family first meets all targets."""
-    drawing, axes = figure()
     factors = [point.factor for point in found.curve]
-    for place in representatives(found.reached):
+    handles, names = [], []
+    for series, place in enumerate(representatives(found.reached)):
         target = found.reached[place].target
-        label = f"{printed(target.query)}: {WORDS[target.kind]} {target.value:g}"
-        axes.plot(factors, [p.reached[place].ratio for p in found.curve], marker="o", markersize=3, linewidth=1, label=label)
-    axes.axhline(1.0, color="0.3", linestyle="--", linewidth=1)
-    axes.axvline(found.factor, color="0.3", linewidth=1)
-    for row in sorted((row for row in found.rows if row["factor"] is not None), key=lambda row: row["factor"]):
-        marked = {"marker": "^", "markersize": 7, "linestyle": "", "transform": axes.get_xaxis_transform()}
-        axes.plot([row["factor"]], [0.03], label=f"all met by {row['family']} at {row['factor']:.4g}", **marked)
+        (line,) = axes.plot(factors, [p.reached[place].ratio for p in found.curve], **series_style(series))
+        handles.append(line)
+        names.append(f"{target.query}: {WORDS[target.kind]} {for_people(target.value)}")
+    axes.axhline(1.0, color=ink(axes), linestyle="--", linewidth=1)
+    axes.axvline(found.factor, color=ink(axes), linewidth=1)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    on_rho = "" if found.rho_factor is None else "; its square is the factor on rho"
-    axes.set_xlabel(f"factor on all budgets{on_rho}")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high)
+    axes.axhspan(1.0, max(high, 1.0), color=colour(5), alpha=0.06, linewidth=0)
+    for words, height, alignment in (("missed", 1.03, "bottom"), ("met", 0.97, "top")):
+        axes.annotate(words, (1.0, height), xycoords=("axes fraction", "data"), ha="right", va=alignment, fontsize=8)
+    for series, row in enumerate(sorted(_with_factor(found.rows), key=lambda row: row["factor"]), start=len(handles)):
+        marked = {"marker": "^", "markersize": 7, "linestyle": "", "transform": axes.get_xaxis_transform(), "clip_on": False}
+        (mark,) = axes.plot([row["factor"]], [0.0], color=colour(series), **marked)
+        handles.append(mark)
+        names.append(f"all met by {row['family']} at {for_people(row['factor'], 4)}")
+    axes.set_xlabel(f"factor on all budgets{'' if found.rho_factor is None else '; its square is the factor on rho'}")
     axes.set_ylabel(f"error over target, {found.best.family}")
-    axes.legend(fontsize=8, loc="upper right")
-    return drawing
+    ticks_for_people(axes.xaxis)
+    ticks_for_people(axes.yaxis)
+    legend(axes, handles, names, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
-register_picture("budget", draw_budget)
+def _with_factor(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [row for row in rows if row["factor"] is not None]

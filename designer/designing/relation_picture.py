@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,50 +9,54 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.pictures import check_picture, figure
+from designer.pictures.drawing import Drawing
+from designer.pictures.figures import check_picture
+from designer.pictures.labels import as_text, shortened
+from designer.pictures.style import ink
 from designer.progress import announce
 from designer.question.graph_view import ABSENT
 from designer.question.relation import Relation
 from designer.values.arrays import Floats
-from designer.values.output import write_whole
 
 MOST_DRAWN = 60  # elements: the layout of so many takes two seconds, and more are a smear
 MOST_NAMED = 40
+WIDEST_NAME = 24
 
 
-def draw_relation(relation: Relation, elements: Sequence[object] | None = None) -> Any:
-    """A figure of matplotlib: the pairs that no others imply are lines, coloured by their budget; where all budgets fit into a
-    plane, distances are budgets. Refused above 60 elements, and for relations that are no graphs (see `to_networkx`)."""
+def relation_drawing(relation: Relation, elements: Sequence[object] | None = None) -> Drawing:
+    """The pairs that no others imply are lines, coloured by their budget; where all budgets fit into a plane, distances are
+    budgets. Refused above 60 elements, and for relations that are no graphs (see `to_networkx`)."""
     if relation.size > MOST_DRAWN:
         raise InvalidProblem(
             f"plot: {relation.size} elements are more than {MOST_DRAWN}; merge some, or draw relation.to_networkx() elsewhere."
         )
-    announce(f"laying out {relation.size} elements")
     whole, needed = (relation.to_networkx(elements, implied=implied) for implied in (True, False))
-    drawing, axes = figure(width=7.0, height=5.5)
+    alt = f"A graph of {relation.size} elements: {_title(whole, needed)}, longer lines and darker ones for larger budgets."
+    return Drawing("relation", _title(whole, needed), alt, lambda axes: _draw_graph(axes, whole, needed), width=7.0, height=5.5)
+
+
+def _draw_graph(axes: Any, whole: Any, needed: Any) -> None:
+    announce(f"laying out {whole.number_of_nodes()} elements")
     places = _places(whole)
     lines = _draw_lines(axes, needed, places)
     if lines is not None and len(np.unique(lines.get_array())) > 1:
-        drawing.colorbar(lines, ax=axes, label="budget of a change", shrink=0.8)
+        axes.figure.colorbar(lines, ax=axes, label="budget of a change", shrink=0.8)
     spots = np.array([places[node] for node in needed.nodes])
-    axes.scatter(*spots.T, s=36 if len(spots) <= MOST_NAMED else 9, color="black", zorder=2)
-    for node, spot in places.items() if len(places) <= MOST_NAMED else ():
-        axes.annotate(str(node)[:24], spot, xytext=(4, 4), textcoords="offset points", fontsize=8)
-    axes.set_title(_title(whole, needed), fontsize=10)
+    axes.scatter(*spots.T, s=36 if len(spots) <= MOST_NAMED else 9, color=ink(axes), zorder=2)
+    named = places if len(places) <= MOST_NAMED else {}
+    for name, spot in zip(shortened(list(named), WIDEST_NAME), named.values(), strict=True):
+        as_text(axes.annotate(name, spot, xytext=(4, 4), textcoords="offset points", fontsize=8))
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.15)
     axes.set_axis_off()
-    return drawing
 
 
 def save_relation_picture(
     relation: Relation, path: str | Path, elements: Sequence[object] | None = None, *, replace: bool = True
 ) -> Path:
     """Draw the graph of a relation and write it, whole or not at all, in the format that the ending of its name says."""
-    check_picture(target := Path(path))
-    picture = io.BytesIO()
-    draw_relation(relation, elements).savefig(picture, format=target.suffix[1:].lower(), dpi=150)
-    return write_whole(target, picture.getvalue(), replace=replace)
+    check_picture(Path(path))
+    return relation_drawing(relation, elements).save(path, replace=replace)
 
 
 def _title(whole: Any, needed: Any) -> str:
@@ -116,8 +119,3 @@ def _draw_lines(axes: Any, graph: Any, places: dict[Any, Floats]) -> Any:
     lines.set_array(np.array([budget for _, _, budget in edges]))
     axes.add_collection(lines)
     return lines
-
-
-def draw_compared_relation(comparison: Any) -> Any:
-    """The relation of the problem that is compared."""
-    return draw_relation(comparison.problem.relation, comparison.problem.workload.elements)

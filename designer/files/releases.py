@@ -11,16 +11,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from designer.certified.about import About
 from designer.certified.guarantee import Guarantee
 from designer.certified.release_form import PUBLISHED, RELEASE_FORMAT, RESTORE, ReleaseForm, ReleaseKeys
-from designer.certified.specified import FORMAT_VERSION, Released, Specified, seal
+from designer.certified.specified import FORMAT_VERSION, Released, Specified, about_entry, seal
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.files.spec import FORMATS, load, proven_statement, reading
@@ -80,11 +81,14 @@ REQUIRED: ReleaseKeys = {
     "ledger": or_null(ENTRY),
     "seal": noted("SHA-256 of the whole object without `seal`.", either(HASH)),
 }
-OPTIONAL: ReleaseKeys = {
+CAUTIONS: ReleaseKeys = {
     "vacuous": noted("Why nothing is hidden.", text()),
     "exact": noted("The names of the answers that no noise reaches.", list_of(text())),
 }
+OPTIONAL: ReleaseKeys = {**CAUTIONS, "about": About.schema}
+FREE = ("format", "version", "spec", "fingerprint", "time", "rows", "ledger", "seal")  # what no spec decides
 SAME = 1e-9  # of two floats that different machines compute from the same whole numbers, relative
+SAID = "Whether what `about` says is true, such as title, period and units: these are words of the maker."
 OUTSIDE = (
     "Whether the data were true and complete, and whether the noise was drawn as the spec says: no file shows that.",
     "Whether the time is right: who holds the ledger, or a signature, vouches for it.",
@@ -147,8 +151,7 @@ def release_document(
         "guarantee": released.guarantee.to_dict(),
         "ledger": None if ledger is None else dict(ledger),
     }
-    document: dict[str, Any] = plain(body)
-    return sealed(document)
+    return sealed({**plain(body), **about_entry(mechanism)})
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,6 +182,26 @@ def verify_release(
     allow_vacuous: accept a spec that hides nothing, and says so. Raises `InvalidSpec` where the file was altered, is of
     another spec, or holds what the mechanism cannot have released.
     """
+    mechanism, given, _ = _verified(spec, release, allow_vacuous)
+    unchecked = (*form_of(mechanism.format).unchecked(mechanism), *((SAID,) if "about" in given else ()), *OUTSIDE)
+    return ReleaseVerdict(mechanism.fingerprint, given["time"], _checked(mechanism, given), unchecked)
+
+
+def read_release(
+    spec: Specified | str | Path, release: str | Path | Mapping[str, Any], *, allow_vacuous: bool = False
+) -> Released:
+    """A saved release, verified against its spec as `verify_release` does and rebuilt from its whole numbers: with its
+    guarantee, its answer tables and their intervals, which follow from the spec and are in no file.
+
+    spec, release, allow_vacuous, errors: as for `verify_release`.
+    """
+    return _verified(spec, release, allow_vacuous)[2]
+
+
+def _verified(
+    spec: Specified | str | Path, release: str | Path | Mapping[str, Any], allow_vacuous: bool
+) -> tuple[Specified, dict[str, Any], Released]:
+    """The mechanism, the plain data of the file, all of which follow from it, and the release that they tell of."""
     mechanism = spec if isinstance(spec, Specified) else load(spec, allow_vacuous=allow_vacuous)
     given = read_json(Path(release), SIZE_LIMIT) if isinstance(release, (str, Path)) else dict(release)
     _require_frame(given)
@@ -189,17 +212,19 @@ def verify_release(
         )
     form = form_of(mechanism.format)
     _require_keys(given, form)
+    _require_same_words(mechanism, given)
     rebuilt = reading("release", lambda: form.rebuilt(mechanism, given))
     _compare(given, _proven(mechanism, given, rebuilt))
-    return ReleaseVerdict(
-        mechanism.fingerprint, given["time"], _checked(mechanism, given), (*form.unchecked(mechanism), *OUTSIDE)
-    )
+    if given["rows"] is None:
+        return mechanism, given, rebuilt
+    row = RowUnit.from_dict(given["rows"])
+    return mechanism, given, replace(rebuilt, row=row, guarantee=_guarantee_for(mechanism, row))
 
 
 def _content(mechanism: Specified, released: Any) -> dict[str, Any]:
     """What depends on the format of the spec, and what readers must not miss."""
     form = form_of(mechanism.format)
-    cautions = {key: value for key in OPTIONAL if (value := getattr(mechanism, key))}
+    cautions = {key: value for key in CAUTIONS if (value := getattr(mechanism, key))}
     return {**form.content(mechanism, released), "published": form.published(mechanism, released), **cautions}
 
 
@@ -240,12 +265,21 @@ def _require_keys(given: Mapping[str, Any], form: ReleaseForm[Any, Any]) -> None
         raise InvalidSpec(f"release: has the keys {shown(sorted(given))}; exactly {sorted(needed)} are needed; {RESTORE}")
 
 
+def _require_same_words(mechanism: Specified, given: Mapping[str, Any]) -> None:
+    """Words for readers are those of the spec; a release may say none, as of a spec that was described later."""
+    if "about" in given and canonical(given["about"]) != canonical(mechanism.about.to_dict()):
+        raise InvalidSpec(
+            "about: the release describes itself in other words than its spec; give the spec that it was released from, or "
+            f"{RESTORE}"
+        )
+
+
 def _proven(mechanism: Specified, given: Mapping[str, Any], rebuilt: Any) -> dict[str, Any]:
     """What the file has to say about what cannot be chosen freely."""
     row = None if given["rows"] is None else reading("rows", lambda: RowUnit.from_dict(given["rows"]))
     guarantee = mechanism.guarantee if row is None else reading("rows", lambda: _guarantee_for(mechanism, row))
     stated = plain(Guarantee.from_dict(guarantee.to_dict()).to_dict())
-    free = {key: given[key] for key in ("format", "version", "spec", "fingerprint", "time", "rows", "ledger", "seal")}
+    free = {key: given[key] for key in (*FREE, "about") if key in given}
     return {**free, **plain(_content(mechanism, rebuilt)), "guarantee": stated}
 
 

@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
+from designer.certified.about import About
 from designer.certified.guarantee import SAID_BEFORE, SOFTWARE, Guarantee
 from designer.certified.optimality import Optimality
 from designer.certified.release_form import RELEASE_FORMAT
@@ -76,7 +77,8 @@ FRAME = record(
         "provenance": PROVENANCE,
         "fingerprint": noted("SHA-256 of `mechanism`, keys sorted, no spaces.", either(HASH)),
         "seal": noted("SHA-256 of the whole object without `seal`.", either(HASH)),
-    }
+    },
+    {"about": About.schema},
 )
 TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "object": dict, "number": (int, float), "array": list}
 
@@ -116,7 +118,7 @@ def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified
 def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
     if spec.get("format") == RELEASE_FORMAT:
         raise InvalidSpec("spec: is a release; give its spec, and the release behind it: dp-designer verify SPEC RELEASE.")
-    require_keys(spec, keys(FRAME), "spec")
+    require_keys({key: value for key, value in spec.items() if key != "about"}, keys(FRAME), "spec")
     if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] not in readable_versions():
         raise InvalidSpec(
             f"spec: format {shown(spec['format'])} version {shown(spec['version'])}; this program reads {sorted(FORMATS)} "
@@ -171,7 +173,8 @@ def class_of(format: str) -> type[Specified]:
 def _mechanism(spec: Mapping[str, Any]) -> Specified:
     kind = class_of(spec["format"])
     optimality, provenance = _optimality_from_spec(spec["optimality"]), _provenance_from_spec(spec["provenance"])
-    return kind.from_core(spec["mechanism"]).annotated(provenance, optimality)
+    made = kind.from_core(spec["mechanism"]).annotated(provenance, optimality)
+    return made.described(About.from_dict(spec["about"])) if "about" in spec else made
 
 
 def reading(field: str, build: Callable[[], Any]) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,10 +17,13 @@ from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.marginals.residuals import assemble
 from designer.marginals.workload import MarginalWorkload
+from designer.pictures.answers import PicturedAnswers
+from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
 from designer.values.arrays import Floats
+from designer.values.tabular import Tabular
 
 
-class Determined(Protocol):
+class Determined(LawOfAnswers, Protocol):
     """What tables are put together by: a workload, the axes of a subset that the residuals determine,
     the variance of its cells."""
 
@@ -54,7 +58,7 @@ class Residuals:
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalRelease(Residuals):
+class MarginalRelease(Residuals, PicturedAnswers, Tabular):
     """Noisy marginals, with the guarantee they carry and the fingerprint of the mechanism that made them.
 
     residuals: the noisy integers themselves, from which anyone recomputes the tables in exact arithmetic.
@@ -63,6 +67,21 @@ class MarginalRelease(Residuals):
     guarantee: Guarantee
     fingerprint: str
     row: RowUnit | None = field(default=None, kw_only=True)
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """Each requested table, by the columns of its attributes."""
+        return in_order([self._answer_table(names, table) for names, table in self.tables().items()], self.mechanism, self)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many tables, and the fingerprint."""
+        return {"tables": len(self.mechanism.workload.subsets), **super().display_facts()}
+
+    def _answer_table(self, names: tuple[str, ...], table: Floats) -> AnswerTable:
+        domain = self.mechanism.workload.domain
+        keys = tuple(product(*(domain.values[domain.axis(name)] for name in names)))
+        errors = np.sqrt(self.mechanism.variances(names)).ravel()
+        called = " x ".join(names) or "total"
+        return AnswerTable(called, names or ("query",), keys if names else (("total",),), table.ravel(), errors)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: tables by the names of their attributes, the variance of their cells, the guarantee, the fingerprint."""

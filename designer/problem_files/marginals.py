@@ -112,6 +112,10 @@ class MarginalsRequest(Request):
     allow_vacuous: bool = False
     targets: Targets | None = None
 
+    @property
+    def named_answers(self) -> tuple[str, ...]:
+        return table_names(self.workload)
+
     def make(self, choices: Choices) -> MarginalMechanism:
         asked, tolerance, vacuous = (self.workload, self.protection), self.tolerance, self.allow_vacuous
         if self.targets is not None:
@@ -151,19 +155,19 @@ class MarginalsRequest(Request):
         (choices or Choices()).require(self.kind, self.choices)
         given = {} if step is None else {"step": step}
         found = least_marginal_budget(self.workload, self.protection, self.targets, allow_vacuous=self.allow_vacuous, **given)
+        mechanism = found.mechanism.described(self.about)
         bound = "none is proven" if found.lower_bound is None else f"{found.lower_bound:.6g}, for every Gaussian mechanism"
         title = printed(self.title)
         lines = (
-            *(title, "=" * len(title), *cautions(found.mechanism)),
+            *(title, "=" * len(title), *cautions(mechanism)),
             f"Least factor: {found.factor:.6g} times all budgets, which is {found.rho_factor:.6g} times rho",
             f"Missed at:    {found.missed_at:.6g}, smaller by {found.step:g}: {printed(found.missed)}",
             f"Lower bound:  {bound}",
             *(f"Reached:      {printed(name)}: {value:.6g}" for name, value in found.reached.items()),
-            *self.accuracy_lines(found.mechanism),
+            *self.accuracy_lines(mechanism),
         )
         data = {"title": self.title, "factor": found.factor, "missed_at": found.missed_at, "lower_bound": found.lower_bound}
-        spec = to_spec(found.mechanism)
-        return Outcome(found.mechanism, lines, {**data, "reached": dict(found.reached), "spec": spec})
+        return Outcome(mechanism, lines, {**data, "reached": dict(found.reached), "spec": to_spec(mechanism)})
 
 
 class MarginalsReader(Reader):

@@ -56,6 +56,12 @@ class TablePlanRequest(Request):
     constant: Fraction | None = None
     targets: Targets | None = None
 
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        if self.wanted is not None:
+            return None
+        return tuple(dict.fromkeys([query.name for query in self.queries]))
+
     def make(self, choices: Choices) -> TablePlan:
         beside = self.queries
         if self.targets is not None:
@@ -132,7 +138,7 @@ class TablePlanReader(QueryReader):
 
     def read(self) -> TablePlanRequest:
         queries = self.queries()
-        stated = {
+        stated: dict[str, Any] = {
             key: self.exact(self.data["splitting"][key], key) for key in ("rho", "constant") if key in self.named("splitting")
         }
         return TablePlanRequest(

@@ -28,6 +28,7 @@ from designer.question.relation import Relation
 from designer.question.workload import Workload
 from designer.relations.row_groups import RowGroups
 from designer.statistical_queries.image_universe import Image, image_of
+from designer.values.answer_table import Limits, symmetric_limits
 from designer.values.arrays import Floats, Immutable, frozen, real_array
 from designer.values.checks import positive, shown
 from designer.values.confidential import withholding
@@ -213,7 +214,15 @@ class StatisticalQueries(Immutable):
         histogram = self.histogram(records)
         noisy = mechanism.release(histogram)
         guarantee = replace(noisy.guarantee, relation=f"{self.sentence()} {noisy.guarantee.relation}")
-        return Release(frozen(noisy.answers / self._count(histogram)), noisy.queries, guarantee, noisy.fingerprint)
+        law = AveragesLaw(self, mechanism, self._count(histogram))
+        return Release(frozen(noisy.answers / law.records), noisy.queries, guarantee, noisy.fingerprint, law=law)
+
+    def biases(self, mechanism: AdditiveMechanism) -> Floats:
+        """How far rows that a mechanism measures may be from those asked, (K,): the sum over groups of the largest
+        difference, which no average exceeds."""
+        off = np.abs(mechanism.effective - self.workload.dense())
+        ends = np.cumsum([group.metric.size for group in self.groups])[:-1]
+        return np.asarray(sum(part.max(axis=1) for part in np.split(off, ends, axis=1)))
 
     def _count(self, histogram: NDArray[np.int64]) -> int:
         """The number of records, which is public: any group counts each record once."""
@@ -236,6 +245,31 @@ class StatisticalQueries(Immutable):
             "One record may change in any of its attributes; the budget is the sum over the changed attributes of: "
             f"{listed}. Seen through the averages:"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class AveragesLaw:
+    """What is known of noisy averages over a public number of records: the noise of sums, and how far they are biased."""
+
+    asked: StatisticalQueries
+    mechanism: AdditiveMechanism
+    records: int
+
+    @property
+    def workload(self) -> Workload:
+        """The sums."""
+        return self.asked.workload
+
+    def known_errors(self) -> Floats:
+        """Standard deviations of the noise in the averages, (K,)."""
+        return self.mechanism.standard_errors() / self.records
+
+    def limits_of(self, released: Release, level: float, simultaneous: bool) -> Limits:
+        """Intervals of the averages: the noise, and the bias of those that were asked for with one."""
+        margins, law = self.mechanism.reach_of_answers(level, simultaneous)
+        off = self.asked.biases(self.mechanism)
+        words = law + ("; bias, at its largest for any rows, is added" if off.any() else "")
+        return symmetric_limits(released.answers, margins / self.records + off, np.zeros(len(off), dtype=bool), words)
 
 
 def _spread(term: Term, domain: Domain) -> Floats:

@@ -5,8 +5,9 @@ docs/theory/structured.md, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,18 +16,22 @@ from numpy.typing import NDArray
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
+from designer.pictures.answers import PicturedAnswers
 from designer.structured.blocks import MeasuredProduct
 from designer.structured.described import Described
 from designer.structured.reconstruction import sides
+from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
 from designer.values.arrays import Floats
 from designer.values.printing import printed
+from designer.values.tabular import Tabular
 
 TABLE_LIMIT = 2**26  # answers of a term that are written out together
+MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
 LISTED = 1000  # answers that a release lists by name
 WORKING = 2**22  # numbers that are held while single answers are put together
 
 
-class Structured(Described, Protocol):
+class Structured(Described, LawOfAnswers, Protocol):
     """What answers are put together by."""
 
     def parts(self, term: int) -> tuple[MeasuredProduct, ...]: ...
@@ -107,12 +112,31 @@ def _contracted(values: NDArray[Any], rows: Sequence[Floats]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredRelease(StructuredAnswers):
+class StructuredRelease(StructuredAnswers, PicturedAnswers, Tabular):
     """Noisy products with the guarantee they carry and the fingerprint of the mechanism that made them."""
 
     guarantee: Guarantee
     fingerprint: str
     row: RowUnit | None = field(default=None, kw_only=True)
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """The answers of each term, by its attributes; refused where they are too many to be written out."""
+        terms = range(len(self.mechanism.workload.terms))
+        return in_order([self._answer_table(term) for term in terms], self.mechanism, self)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many answers, and the fingerprint."""
+        return {"answers": self.mechanism.workload.count, **super().display_facts()}
+
+    def _answer_table(self, term: int) -> AnswerTable:
+        workload = self.mechanism.workload
+        asked, domain = workload.terms[term], workload.domain
+        names = tuple(domain.attributes[axis] for axis in asked)
+        keys = tuple(product(*(queries.labels(domain.values[axis]) for axis, queries in asked.items())))
+        places = np.argwhere(np.ones([queries.count for queries in asked.values()], dtype=bool))
+        answers, errors = self.table(term).ravel(), self.standard_errors(places, term)
+        called = " x ".join(names) or "total"
+        return AnswerTable(called, names or ("query",), keys if names else (("total",),), answers, errors)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: the noisy integers of every block, from which anybody puts answers together; and the answers, by name,
@@ -156,3 +180,13 @@ class SimulatedAnswers(StructuredAnswers):
     """Answers of noise alone, with a `stamp` that says that they are not private."""
 
     stamp: str
+
+
+def require_drawable(measured: int) -> None:
+    """Refuse to draw more noise than a release holds."""
+    if measured > MEASURED_LIMIT:
+        raise InvalidProblem(
+            f"release: {measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are certified, and "
+            "their errors known, but they are not drawn. Ask for tables over fewer of the attributes at once "
+            "(`StructuredWorkload.tables`), or merge values."
+        )

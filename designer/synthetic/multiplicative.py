@@ -34,6 +34,7 @@ from designer.synthetic.releases import (
     SyntheticSimulation,
     statement,
 )
+from designer.values.answer_table import Limits, symmetric_limits
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count, positive, shown
 from designer.values.confidential import withholding
@@ -161,7 +162,7 @@ class MWEM(TakesCounts):
     def released(self, transcript: Sequence[Round]) -> SyntheticRelease:
         """The release of a transcript: what is computed from it alone."""
         y = self.histogram_of(transcript)
-        return SyntheticRelease(y, *self._answered(y), tuple(transcript), self.guarantee, self.fingerprint)
+        return SyntheticRelease(y, *self._answered(y), tuple(transcript), self.guarantee, self.fingerprint, law=self)
 
     def simulate(self, histogram: object, seed: int) -> SyntheticSimulation:
         """The same with a seed, for public or invented counts: stamped as not private."""
@@ -251,6 +252,20 @@ class MWEM(TakesCounts):
         noise = math.sqrt(np.mean([(c * math.log(2 * rounds / beta) / float(b)) ** 2 for _, b in self.shares]))
         learning = n * self.queries.spread * math.sqrt(math.log(elements) / (2 * rounds))
         return float(n * self.queries.bias + learning + choice + noise + 2 * float(self.queries.step))
+
+    def limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> Limits:
+        """Intervals of all answers together, from `bound`; no narrower ones are proven for each, and none for other outputs."""
+        if self.output != "average":
+            raise InvalidProblem(
+                f"intervals: no bound of the error is proven for the output {self.output!r}, which depends on the data; the "
+                "output 'average' has one."
+            )
+        return symmetric_limits(
+            released.answers,
+            np.full(len(released.answers), self.bound(1 - level)),
+            self.queries.workload.whole_rows,
+            "a proven bound of the largest error of all answers, whatever the data (docs/theory/synthetic.md, 4)",
+        )
 
     def require_listed(self) -> None:
         require_listed(self.queries.relation)

@@ -32,6 +32,7 @@ from designer.synthetic.lipschitz_queries import (
     whole_histogram,
 )
 from designer.synthetic.releases import LAWS, PARAMETERS, RECORDS, SELECTION, SyntheticRelease, SyntheticSimulation, statement
+from designer.values.answer_table import Limits, symmetric_limits
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count, positive, shown
 from designer.values.confidential import withholding
@@ -118,7 +119,7 @@ class SmallDB(TakesCounts):
     def released(self, candidate: int) -> SyntheticRelease:
         """The release of the candidate of this number."""
         y = self._synthetic(candidate)
-        return SyntheticRelease(y, *self._answered(y), (), self.guarantee, self.fingerprint)
+        return SyntheticRelease(y, *self._answered(y), (), self.guarantee, self.fingerprint, law=self)
 
     def simulate(self, histogram: object, seed: int) -> SyntheticSimulation:
         """The same with a seed, for public or invented counts: stamped as not private."""
@@ -155,6 +156,15 @@ class SmallDB(TakesCounts):
         n, q = self.records, self.queries
         sampling = n * q.spread * math.sqrt(math.log(2 * len(q.weights)) / (2 * self.size))
         return n * q.bias + sampling + 2 * q.constant * (math.log(len(self.candidates.answers)) + math.log(1 / beta))
+
+    def limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> Limits:
+        """Intervals of all answers together, from `bound`; no narrower ones are proven for each."""
+        return symmetric_limits(
+            released.answers,
+            np.full(len(released.answers), self.bound(1 - level)),
+            self.queries.workload.whole_rows,
+            "a proven bound of the largest error of all answers, whatever the data (docs/theory/synthetic.md, 3)",
+        )
 
     def require_listed(self) -> None:
         require_listed(self.queries.relation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -13,9 +13,12 @@ import numpy as np
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
+from designer.pictures.answers import PicturedAnswers
 from designer.tables.groups import Labels
+from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
 from designer.values.arrays import Floats
 from designer.values.printing import printed
+from designer.values.tabular import Tabular
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +50,12 @@ class Answer:
     @cached_property
     def _place(self) -> dict[Labels, int]:
         return {labels: i for i, labels in enumerate(self.keys)}
+
+    def table(self) -> AnswerTable:
+        """The answers by the columns of the groups; those of everybody by the name of the query."""
+        columns, keys = (self.columns, self.keys) if self.columns else (("query",), ((self.name,),) * len(self.keys))
+        errors = None if self.variances is None else np.sqrt(self.variances)
+        return AnswerTable(self.name, columns, keys, self.values, errors)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, a row for each group."""
@@ -86,12 +95,25 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class TableRelease(Answers):
+class TableRelease(Answers, PicturedAnswers, Tabular):
     """Noisy answers by query name, with the guarantee they carry and the fingerprint of the plan that made them."""
 
     guarantee: Guarantee
     fingerprint: str
     row: RowUnit | None = field(default=None, kw_only=True)
+    law: LawOfAnswers | None = field(default=None, kw_only=True, repr=False)
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """The answers of each query, by the columns of its groups."""
+        return in_order([answer.table() for answer in self.answers.values()], self.law, self)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many queries and answers, and the fingerprint."""
+        return {
+            "queries": len(self.answers),
+            "answers": sum(len(own.keys) for own in self.answers.values()),
+            **super().display_facts(),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: answers, the guarantee, the fingerprint."""

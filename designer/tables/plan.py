@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from designer.certified.guarantee import TIMING, Guarantee
-from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.records import policies
@@ -17,7 +16,9 @@ from designer.records.policy import Policy
 from designer.records.values import entry
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.tables.answers import TableRelease, TableSimulation
+from designer.tables.drawn import DrawnPlan
 from designer.tables.groups import Groups
+from designer.tables.intervals import limits_of_answers
 from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
 from designer.tables.measure import Measure
 from designer.tables.other_noise import OtherNoise
@@ -39,16 +40,15 @@ from designer.tables.query_file import query_from_spec, query_to_spec
 from designer.tables.run import noisy_answers
 from designer.tables.schema import MOST_QUERIES, PARAMETERS, PLAN, RHO_IS_STATED
 from designer.tables.unit_splitting import UnitSplitting
+from designer.values.answer_table import Limits
 from designer.values.checks import count, rational, rational_from
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
-from designer.values.schema import (
-    keys,
-)
+from designer.values.schema import keys
 
 
 @dataclass(frozen=True, eq=False)
-class TablePlan(Specified):
+class TablePlan(DrawnPlan):
     """Queries of one table, each with its noise; the policy `P(r)`, what adding or removing record r costs,
     is the sum of their losses.
 
@@ -83,11 +83,9 @@ class TablePlan(Specified):
         if not 1 <= len(queries) <= MOST_QUERIES or not all(isinstance(query, Query) for query in queries):
             raise InvalidProblem(f"queries: give 1 to {MOST_QUERIES} queries of designer.tables.")
         object.__setattr__(self, "queries", queries)
-        names = [part.name for part in self.noisy] + [query.name for query in queries if not isinstance(query, Aggregated)]
+        names = self.named_answers
         if len(set(names)) != len(names):
-            raise InvalidProblem(
-                f"queries: two are named {next(name for name in names if names.count(name) > 1)!r}; rename one."
-            )
+            raise InvalidProblem(f"queries: two are named {max(names, key=names.count)!r}; rename one.")
         self._require_one_rule()
         if (self.rho is not None or self.constant is not None) and self.splitting is None:
             raise InvalidProblem("rho, constant: say what a record costs by its split rows; give the splitting, too.")
@@ -101,9 +99,7 @@ class TablePlan(Specified):
         """One rule for each measured column, so that `amounts` is a function and formulas speak of one thing."""
         for column in {measure.column for measure in self.measures}:
             if len({measure for measure in self.measures if measure.column == column}) > 1:
-                raise InvalidProblem(
-                    f"measures: {column!r} is clipped or rounded in two ways; use one Measure for all queries."
-                )
+                raise InvalidProblem(f"measures: {column!r} is clipped or rounded in two ways; use one Measure for both.")
 
     @cached_property
     def noisy(self) -> tuple[Aggregated, ...]:
@@ -129,6 +125,10 @@ class TablePlan(Specified):
         splittings = [selection.splitting for selection in self._selections] + [self.splitting]
         measured = [measure for query in self.queries if isinstance(measure := getattr(query, "measure", None), Measure)]
         return tuple(dict.fromkeys([*measured, *(measure for split in splittings if split for measure in split.measures)]))
+
+    @property
+    def named_answers(self) -> tuple[str, ...]:
+        return tuple(q.name for q in (*self.noisy, *(q for q in self.queries if not isinstance(q, Aggregated))))
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -268,8 +268,8 @@ class TablePlan(Specified):
     def release(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> TableRelease:
-        """Noisy answers of a confidential Ibis table, on any engine whose texts can be told apart by bytes; levels share
-        aggregations where the engine can roll them up, and only aggregates travel.
+        """Noisy answers of a confidential data frame, or of an Ibis table on any engine that tells texts apart by bytes;
+        levels share aggregations where the engine can roll them up, and only aggregates travel.
 
         The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the
         caller's word for what one row is. entity, rows_per_entity: a column, and how many rows of each of its values count; the
@@ -278,7 +278,7 @@ class TablePlan(Specified):
         row = RowUnit(unit, entity, rows_per_entity)
         rows = row.rows(table, self.columns)
         answers = noisy_answers(self.queries, self.noisy, rows, SystemEntropy())
-        return TableRelease(answers, self.guarantee_for(row), self.fingerprint, row=row)
+        return TableRelease(answers, self.guarantee_for(row), self.fingerprint, row=row, law=self)
 
     def release_records(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
@@ -301,6 +301,10 @@ class TablePlan(Specified):
         stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
         rows = RowUnit(unit, entity, rows_per_entity).rows(table, self.columns)
         return TableSimulation(noisy_answers(self.queries, self.noisy, rows, entropy), stamp)
+
+    def limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> Limits:
+        """Intervals of all answers of all queries, in order; see `designer.tables.intervals`."""
+        return limits_of_answers(self.queries, self.noisy, released, level, simultaneous)
 
     def core(self) -> dict[str, Any]:
         return {

@@ -134,7 +134,8 @@ def test_the_schema_is_closed() -> None:
     labels = [
         f"/$defs/{kind}/properties/own" for kind in ("splitting", "variance_by")
     ]  # keyed by labels of groups, closed below
-    assert sorted(walk(SCHEMA, "")) == sorted([*labels, *(f"/$defs/provenance/properties/{name}" for name in free)])
+    units = "/$defs/about/properties/units"  # keyed by names of queries
+    assert sorted(walk(SCHEMA, "")) == sorted([units, *labels, *(f"/$defs/provenance/properties/{name}" for name in free)])
 
 
 def leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

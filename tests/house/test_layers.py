@@ -23,8 +23,9 @@ LAYERS = (
     {"designing"},
     {"selection", "synthetic", "statistical_queries", "files", "report"},
     {"tables"},
-    {"programs", "composition", "audit", "problem_files"},
+    {"programs", "composition", "audit", "problem_files", "drawings"},
     {"ledger"},
+    {"reports", "exchange"},
     {"designer", "cli"},
     {"__main__"},
 )

@@ -52,6 +52,7 @@ def test_breaks_are_made_wherever_privacy_is() -> None:
         "convex",
         "designing",
         "pictures",
+        "drawings",
         "programs",
         "report",
         "errors",

@@ -27,9 +27,9 @@ from designer import (
 from designer.invariants import Invariant
 
 NAMES = {
-    "designer": """AdditiveMechanism Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec LeastBudget Mechanism
+    "designer": """About AdditiveMechanism Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec LeastBudget Mechanism
         NotPrivate Optimality PrivacyCertificate Problem Release StructuredDesign StructuredProblem Targets Workload __version__ compare design invariants least_budget load
-        metrics read_problem save_release verify_release""",
+        metrics read_problem read_release save_release verify_release""",
     "designer.metrics": """AddRemove AppearOrChange Chebyshev Euclidean Graph GreatCircle Hamming Instance Line Manhattan Matrix Maximum
         Metric Ordered Partition PerElement Product Restricted RootSumSquares Scaled SmoothThreshold Sum Taxonomy Threshold Uniform add_remove
         after_noisy_total appear_or_change attribute_values blowfish blowfish_attribute blowfish_full_domain blowfish_graph
@@ -57,9 +57,10 @@ DEEPER = {
     "designer.odds_ratio.odds_ratio_test": "OddsRatioTest",
     "designer.pictures": "figure register_picture",
     "designer.promises.tradeoff": "EpsilonDelta Gaussian",
-    "designer.files.releases": "ReleaseVerdict release_document save_release sealed verify_release",
+    "designer.files.releases": "ReleaseVerdict read_release release_document save_release sealed verify_release",
     "designer.files.signatures": "EntryCheck EntrySigner PublicKey SignedBy SigningKey new_key sign_file signer_of",
     "designer.promises.account": "Account",
+    "designer.values.answer_table": "AnswerTable Intervals",
     "designer.promises.laplace": "LaplaceTradeoff discrete_laplace",
     "designer.promises.subsampled": "poisson_subsampled sampled_epsilon",
 }
@@ -69,7 +70,7 @@ MEMBERS: dict[Any, str] = {
     Design: "privacy optimality error",
     designer.Comparison: "to_markdown plot",
     designer.LeastBudget: "factor rho_factor design reached missed_at lower_bound to_markdown plot",
-    Mechanism: "release sample_noise privacy_loss error standard_errors margins save verify",
+    Mechanism: "release sample_noise privacy_loss error standard_errors margins joint_margins save verify",
 }
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from designer import InvalidProblem, Problem, Workload, compare, invariants, metrics
 from designer.cli import main
-from designer.designing.relation_picture import MOST_DRAWN, draw_relation
+from designer.designing.relation_picture import MOST_DRAWN, relation_drawing
 from designer.question.graph_view import ABSENT
 from designer.relations.row_groups import RowGroups
 from tests.oracles.metric_kinds import SPECIMENS, every_metric, with_origin
@@ -143,7 +143,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "groups of text": (lambda: metrics.taxonomy(["DE", "FR"], [1.0, 1.0]), "metric.tree[0]: 'DE' is no list of groups"),
     "another order": (lambda: Problem(COUNTS, metrics.graph(nx.path_graph(TOWNS[::-1]), elements=TOWNS[::-1])), "its element 0 was matched as 'Lyon', that of the workload is 'Bonn'"),
     "another order, inside": (lambda: Problem(COUNTS, 2.0 * metrics.taxonomy({t: [] for t in TOWNS}, [1.0], elements=TOWNS[::-1])), "matched as 'Lyon'"),
-    "too many to draw": (lambda: draw_relation(metrics.uniform(MOST_DRAWN + 1, 1.0)), "elements are more than"),
+    "too many to draw": (lambda: relation_drawing(metrics.uniform(MOST_DRAWN + 1, 1.0)), "elements are more than"),
 }  # fmt: skip
 
 
@@ -267,13 +267,13 @@ def test_distances_in_a_picture_are_budgets_where_a_plane_holds_them() -> None:
     """A rectangle of sides 3 and 4 comes back up to motions; parts that nothing joins do not overlap."""
     pytest.importorskip("matplotlib")
     corners = np.array([[0.0, 0.0], [3.0, 0.0], [3.0, 4.0], [0.0, 4.0]])
-    axes = draw_relation(metrics.euclidean(corners), TOWNS).axes[0]
+    axes = relation_drawing(metrics.euclidean(corners), TOWNS).figure().axes[0]
     spots = np.asarray(axes.collections[-1].get_offsets())
     assert np.linalg.norm(spots[:, None] - spots, axis=2) == pytest.approx(
         np.linalg.norm(corners[:, None] - corners, axis=2), abs=1e-2
     )
-    assert "6 protected pairs" in axes.get_title() and [text.get_text() for text in axes.texts] == list(TOWNS)
-    apart = draw_relation(metrics.partition(["a", "a", "b", "b"], 1.0)).axes[0]
+    assert "6 protected pairs" in axes.get_title(loc="left") and [text.get_text() for text in axes.texts] == list(TOWNS)
+    apart = relation_drawing(metrics.partition(["a", "a", "b", "b"], 1.0)).figure().axes[0]
     across = np.asarray(apart.collections[-1].get_offsets())[:, 0]
     assert max(across[:2]) < min(across[2:]) or max(across[2:]) < min(across[:2])
-    assert "2 protected pairs, budget 1 each" in apart.get_title()
+    assert "2 protected pairs, budget 1 each" in apart.get_title(loc="left")

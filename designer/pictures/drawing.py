@@ -1,0 +1,122 @@
+"""`Drawing`: one picture of something, ready to be drawn into axes, with the sentence for those who cannot see it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+from designer.errors import InvalidProblem
+from designer.pictures.figures import INK, blank, check_picture, picture_bytes, styled
+from designer.values.checks import shown
+from designer.values.output import write_whole
+from designer.values.printing import one_line
+
+_HEAD = re.compile(r"^.*?(?=<svg)", re.DOTALL)
+_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
+_IDENTIFIER = re.compile(r'(\bid="|url\(#|href="#)')
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A picture: `draw(axes)` draws it into axes of matplotlib and touches nothing else.
+
+    name: by which it is asked for, one word. title: above it. alt: a sentence that says what it shows, for those who cannot see
+    it. depth: it needs axes with three dimensions. width, height: of a figure of its own, in inches.
+    """
+
+    name: str
+    title: str
+    alt: str
+    draw: Callable[[Any], None]
+    depth: bool = False
+    width: float = 6.4
+    height: float = 4.0
+
+    def figure(self, *, shown_soon: bool = False) -> Any:
+        """A figure of its own, drawn, with the title above it.
+
+        shown_soon: let `matplotlib.pyplot` know of it, where that is loaded, so that it is shown as its figures are.
+        """
+        made = blank(self.width, self.height, shown_soon=shown_soon)
+        axes = made.add_subplot(projection="3d" if self.depth else None)
+        self.draw(axes)
+        axes.set_title(one_line(self.title), parse_math=False, loc="left" if not self.depth else "center", wrap=True)
+        return made
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw into `ax`, or into axes of their own; returns the axes.
+
+        Raises `InvalidProblem` where matplotlib is missing, and for axes that have not the dimensions of the picture.
+        """
+        if ax is None:
+            return self.figure(shown_soon=True).axes[0]
+        if not callable(getattr(ax, "plot", None)) or not callable(getattr(ax, "set_xlabel", None)):
+            raise InvalidProblem(f"ax: {shown(type(ax).__name__)} are no axes of matplotlib; give those of a figure, or None.")
+        if self.depth != (getattr(ax, "name", "") == "3d"):
+            made = 'projection="3d"' if self.depth else "two dimensions"
+            raise InvalidProblem(f"ax: the picture {self.name!r} needs axes with {made}; make such axes, or pass None.")
+        self.draw(ax)
+        return ax
+
+    def svg(self) -> str:
+        """The picture as an element `<svg>` to put into a page: lines and letters in the colour of the page's text, no
+        background, title and description for readers of the screen; equal pictures give equal texts."""
+        with styled(INK):
+            text = picture_bytes(self.figure(), "svg", transparent=True).decode()
+        text = _METADATA.sub("", _HEAD.sub("", text, count=1)).replace(INK, "currentColor")
+        text = _IDENTIFIER.sub(rf"\g<1>{self.name}-", text)
+        said = f"<title>{escape(one_line(self.title))}</title><desc>{escape(one_line(self.alt))}</desc>"
+        start = text.index(">") + 1
+        return f'<svg role="img"{text[4 : start - 1]}>{said}{text[start:]}'.rstrip()
+
+    def save(self, path: str | Path, *, replace: bool = True) -> Path:
+        """Write it, whole or not at all, in the format that the ending of the name says; two runs write the same bytes.
+
+        replace: may a regular file of that name be replaced?
+        """
+        check_picture(target := Path(path))
+        with styled():
+            return write_whole(target, picture_bytes(self.figure(), target.suffix), replace=replace)
+
+
+class Pictured:
+    """What draws itself: `drawings()` lists its pictures, `plot()` draws one."""
+
+    def drawings(self) -> tuple[Drawing, ...]:
+        """The pictures that there are of it; none where nothing can be drawn."""
+        return ()
+
+    def plot(self, ax: Any = None, kind: str | None = None) -> Any:
+        """Draw one of its pictures into axes of matplotlib, by default into new ones; returns the axes.
+
+        kind: the name of one of `drawings()`, by default the first. Needs matplotlib (extra `plot`). Raises `InvalidProblem`
+        for other names, and axes that have not the dimensions of the picture.
+        """
+        return chosen(self.drawings(), kind, type(self).__name__).plot(ax)
+
+
+def beside(drawings: Sequence[Drawing]) -> Any:
+    """Pictures in two dimensions side by side in one figure."""
+    made = blank(sum(drawing.width for drawing in drawings), max(drawing.height for drawing in drawings))
+    for place, drawing in enumerate(drawings, start=1):
+        axes = made.add_subplot(1, len(drawings), place)
+        drawing.draw(axes)
+        axes.set_title(one_line(drawing.title), parse_math=False, loc="left")
+    return made
+
+
+def chosen(drawings: Sequence[Drawing], kind: str | None, what: str) -> Drawing:
+    """The picture of that name, or the first; `InvalidProblem`, with the names that there are, for any other.
+
+    what: of which these are the pictures, in words.
+    """
+    if not drawings:
+        raise InvalidProblem(f"plot: there is no picture of {what}; its summary says in words what it is.")
+    for drawing in drawings:
+        if kind is None or drawing.name == kind:
+            return drawing
+    raise InvalidProblem(f"kind: {shown(kind)} is no picture of {what}; use one of {[drawing.name for drawing in drawings]}.")
