@@ -12,6 +12,7 @@ import numpy as np
 from designer.additive.interface import Mechanism
 from designer.designing.best import design, reason
 from designer.designing.choosing import Deadline, Way, chosen_families, progress_name, ways_of
+from designer.designing.comparison_words import COLUMNS, comparison_markdown, comparison_text
 from designer.designing.drawn_comparison import comparison_drawings
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.made import Design
@@ -23,23 +24,8 @@ from designer.pictures.figures import check_picture
 from designer.pictures.registered import kind_among, registered_figure, save_figure
 from designer.progress import track_named
 from designer.values.arrays import Floats
-from designer.values.checks import positive, shown
-from designer.values.printing import in_markdown, printed_below
-
-COLUMNS = {
-    "family": "family",
-    "loss": "loss",
-    "squared": "squared error",
-    "absolute": "absolute error",
-    "max": "worst query variance",
-    "improvement": "IF(Q)",
-    "efficiency": "efficiency",
-    "gap": "gap",
-    "worst_ratio": "worst ratio",
-    "seconds": "seconds",
-    "note": "note",
-}
-
+from designer.values.checks import count, positive, shown
+from designer.values.on_terminal import NARROWEST, WIDTH
 
 COMPARING = 60.0  # seconds for all families
 
@@ -67,14 +53,16 @@ class Comparison:
         return self.designs[best]
 
     def to_markdown(self) -> str:
-        """A table, best first, with the families that failed at the end, and what efficiency means."""
-        lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
-        for row in sorted(self.rows, key=lambda r: np.inf if r["loss"] is None else r["loss"]):
-            lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
-        if self.limit is not None:
-            value = printed_below(self.limit.value, 6)
-            lines += ["", f"Efficiency: {value} over the loss, by {self.limit.reason}.", *self.limit.scope]
-        return "\n".join(lines) + "\n"
+        """A table of everything, best first, with the families that failed at the end, and what efficiency means."""
+        return comparison_markdown(self.rows, self.limit)
+
+    def to_text(self, width: int = WIDTH) -> str:
+        """The same for people: which loses least and by how much, and a table with the figures that matter,
+        losses and errors rounded up, efficiencies and gains down.
+
+        width: of the longest line, in characters; columns that matter less are left out where they do not fit.
+        """
+        return comparison_text(self.rows, self.problem, self.limit, count(width, "width", least=NARROWEST))
 
     def drawings(self) -> tuple[Drawing, ...]:
         """Loss by family against the limit, the standard deviation of each query's noise, and, of few elements, what is
@@ -202,9 +190,3 @@ def _row(name: str, made: Design[Mechanism], reference: Floats | None, least: Li
         "scales": (deviations / np.sqrt(2)).tolist(),
         "improvements": None if factors is None else factors.tolist(),
     }
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else in_markdown(value)
