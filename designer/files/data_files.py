@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.question.histogram import UNUSABLE, Columns, Labelled
+from designer.question.histogram import UNUSABLE, Labelled
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import meant
 from designer.values.confidential import withholding
+from designer.values.frames import Columns
 
 Table = dict[str, list[str]]
 Read = TypeVar("Read")
@@ -88,7 +89,7 @@ def require_readable_histogram(path: Path, column: str | None, delimiter: str = 
 
 def read_records(path: Path, needed: Sequence[str], delimiter: str = ",") -> Callable[[], Table]:
     """How columns of confidential records are read from a CSV or Parquet file. Refused here for what is public, the names of
-    the file and of its columns; what is wrong inside is not said."""
+    file and columns; what is wrong inside is not said."""
     if path.suffix not in (".csv", ".parquet") or not path.is_file():
         raise InvalidProblem(f"{path}: is no .csv or .parquet file that is there; give the file that holds the records.")
     names = _table_names(path, delimiter)

@@ -20,9 +20,8 @@ from designer.problem_files.table_plan import TABLE_PLAN
 from designer.values.checks import meant, shown
 
 # In the order in which schema and pages list them; the first is that of files that name none.
-KINDS: Mapping[str, Kind] = {
-    kind.name: kind for kind in (LINEAR, MARGINALS, TABLE_PLAN, SELECTION, MWEM_KIND, SMALL_DB, AVERAGES, ODDS_RATIO)
-}
+LISTED = (LINEAR, MARGINALS, TABLE_PLAN, SELECTION, MWEM_KIND, SMALL_DB, AVERAGES, ODDS_RATIO)
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in LISTED}
 
 
 def read_request(path: str | Path) -> Request:
