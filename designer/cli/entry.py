@@ -19,6 +19,7 @@ from contextlib import suppress
 from designer import progress
 from designer.cli.design_commands import add_design_commands
 from designer.cli.doctor import add_doctor
+from designer.cli.export_commands import add_export_commands
 from designer.cli.ledger_commands import add_ledger_commands
 from designer.cli.options import Commands
 from designer.cli.release_commands import add_release_commands
@@ -119,6 +120,7 @@ def parser() -> argparse.ArgumentParser:
     add_spec_commands(commands)
     add_report_commands(commands)
     add_ledger_commands(commands)
+    add_export_commands(commands)
     add_signing_commands(commands)
     add_doctor(commands)
     return top

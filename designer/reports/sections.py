@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from designer.certified.specified import Specified
-from designer.designing.comparison import COLUMNS, Comparison
+from designer.designing.comparison import Comparison
+from designer.designing.comparison_words import COLUMNS
 from designer.errors import DesignFailed, InvalidProblem
 from designer.ledger.totals import Total
 from designer.ledger.words import STATES, cost_text, left_text
