@@ -21,6 +21,7 @@ from designer.cli.design_commands import add_design_commands
 from designer.cli.doctor import add_doctor
 from designer.cli.ledger_commands import add_ledger_commands
 from designer.cli.options import Commands
+from designer.cli.plot_command import add_plot
 from designer.cli.release_commands import add_release_commands
 from designer.cli.signing_commands import add_signing_commands
 from designer.cli.spec_commands import add_spec_commands
@@ -119,4 +120,5 @@ def parser() -> argparse.ArgumentParser:
     add_ledger_commands(commands)
     add_signing_commands(commands)
     add_doctor(commands)
+    add_plot(commands)
     return top
