@@ -15,8 +15,8 @@ from designer.values.checks import meant, shown
 def norm_ball(mechanism: Mechanism, queries: Sequence[str] | None = None) -> Drawing:
     """The norm ball of the noise with the protected differences that it must contain.
 
-    queries: two names of measured answers, on which the shadow of a ball in more dimensions falls; by default the whole ball, in
-    two or three. Raises `InvalidProblem` for noise without a norm, for names that are not measured or get no noise, and for
+    queries: two names of measured answers, on which the shadow of a ball in more dimensions falls; by default the whole ball,
+    in two or three. Raises `InvalidProblem` for noise without a norm, for names that are not measured or get no noise, and for
     balls of other dimensions where no two are chosen.
     """
     ball = ball_of(mechanism)
