@@ -22,6 +22,7 @@ from designer.pictures.drawing import Drawing, chosen
 from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import shown
+from designer.values.display import HEAD, Displayed
 from designer.values.json_text import canonical, canonical_text, plain, readable_text
 from designer.values.output import write_whole
 from designer.values.printing import in_markdown, printed
@@ -59,7 +60,7 @@ class Simulation:
     draws: Floats
 
 
-class Specified(Immutable, ABC):
+class Specified(Immutable, Displayed, ABC):
     """A mechanism of any kind that can be saved, loaded and verified; subclasses are frozen dataclasses.
 
     takes: what it releases from, the first preferred: counts of the universe elements, or records. `privacy` is the certificate
@@ -127,6 +128,13 @@ class Specified(Immutable, ABC):
     def simulated(self, size: int, seed: int | None = None) -> Simulation:
         """`size` draws of the noise, for simulation only; `InvalidProblem` where the noise depends on the data."""
         raise InvalidProblem("mechanism: is no additive mechanism, so there is no noise to draw; use release.")
+
+    def display_facts(self) -> Mapping[str, object]:
+        """Its family, the sizes of what it was asked, and the fingerprint."""
+        asked, queries = getattr(self, "workload", None), getattr(self, "queries", None)
+        sizes = asked.display_facts() if isinstance(asked, Displayed) else {}
+        sizes = {"queries": len(queries)} if isinstance(queries, (list, tuple)) else sizes
+        return {"family": getattr(self, "family", None), **sizes, "fingerprint": self.fingerprint[:HEAD]}
 
     def certificate_words(self) -> str:
         """The certificate in a line for each of its values, and the fingerprint."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -14,6 +15,7 @@ from designer.designing.drawn_errors import design_drawings
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.problem import Problem
 from designer.pictures.drawing import Drawing, Pictured
+from designer.values.display import Displayed
 
 M = TypeVar("M", bound=Mechanism, covariant=True)
 F = TypeVar("F", bound=Specified, covariant=True)
@@ -21,12 +23,17 @@ P = TypeVar("P", covariant=True)
 
 
 @dataclass(frozen=True)
-class Made(Pictured, Generic[P, F]):
+class Made(Pictured, Displayed, Generic[P, F]):
     """A frozen object for a problem, how many seconds it took, and what it says of itself."""
 
     problem: P
     mechanism: F
     seconds: float
+
+    def display_facts(self) -> Mapping[str, object]:
+        """The facts of what was made, how near it is to the best of its family, and the seconds that it took."""
+        gap = None if self.optimality is None else self.optimality.gap
+        return {**self.mechanism.display_facts(), "gap": gap, "seconds": round(self.seconds, 3)}
 
     def drawings(self) -> tuple[Drawing, ...]:
         """The pictures of the object."""
@@ -60,6 +67,10 @@ class Design(Made[Problem, M]):
         variances = self.mechanism.query_variances()
         absolutes = self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
         return self.problem.worst_loss(variances, absolutes, self.mechanism.effective)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """The same, with the loss."""
+        return {**super().display_facts(), self.problem.loss: self.loss}
 
     @property
     def bias(self) -> float:

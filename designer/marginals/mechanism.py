@@ -21,7 +21,7 @@ from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.marginals.cell_margins import margins_of_cells
+from designer.marginals.cell_margins import reach_of_cells
 from designer.marginals.drawn import marginal_drawings
 from designer.marginals.draws import stored, true_residuals
 from designer.marginals.noise import ResidualNoise
@@ -42,6 +42,7 @@ from designer.marginals.workload import MarginalWorkload, positions
 from designer.pictures.drawing import Drawing
 from designer.question.domain import Domain
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.reach import Remembered
 from designer.values.answer_table import Limits, symmetric_limits
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count
@@ -264,10 +265,14 @@ class MarginalMechanism(Specified):
         stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
         return SimulatedTables(self, self._drawn(entropy), stamp)
 
+    @cached_property
+    def _reach(self) -> Remembered:
+        return Remembered(reach_of_cells(self))
+
     def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
         """Intervals of all cells of all requested tables, in order; see `designer.values.answer_table`."""
         answers = np.concatenate([table.ravel() for table in released.tables().values()])
-        margins, law = margins_of_cells(self, level, simultaneous)
+        margins, law = self._reach.margins(level, simultaneous)
         return symmetric_limits(answers, margins, np.ones(len(answers), dtype=bool), law)
 
     def core(self) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from designer.values.checks import count, probability, shown
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
 from designer.values.schema import COUNT, Named, keys, list_of, number, one_of, record, whole
+from designer.values.tabular import Tabular
 
 TWO_COUNTS = Named("two_counts", list_of(whole(least=0), least=2, most=2))
 THEOREM = "Cho and Awan, Theorem 37; Awan and Vadhan 2023, Theorem 3.9; docs/theory/tradeoff.md, section 7"
@@ -226,7 +227,7 @@ class OddsRatioTest(Specified):
 
 
 @dataclass(frozen=True, eq=False)
-class OddsRatioRelease:
+class OddsRatioRelease(Tabular):
     """A noisy count, (x11 + N) rounded down to the grid, and what is computed from it without the data."""
 
     test: OddsRatioTest

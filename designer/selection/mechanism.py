@@ -32,6 +32,7 @@ from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats
 from designer.values.checks import count, positive, probability, shown
 from designer.values.confidential import withholding
+from designer.values.display import HEAD, Displayed
 from designer.values.json_text import require_keys
 from designer.values.printing import printed
 from designer.values.schema import POSITIVE, Named, keys, needs_one_of, number, one_of, record
@@ -265,7 +266,7 @@ class Selection(TakesCounts):
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Displayed):
     """The chosen candidate, with the guarantee it carries and the fingerprint of the selection that made it."""
 
     choice: str
@@ -277,6 +278,10 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {"choice": self.choice, "fingerprint": self.fingerprint, "guarantee": self.guarantee.to_dict()}
+
+    def display_facts(self) -> Mapping[str, object]:
+        """The choice, and the fingerprint."""
+        return {"choice": self.choice, "fingerprint": self.fingerprint[:HEAD]}
 
     def answer_tables(self) -> tuple[AnswerTable, ...]:
         """None: a choice is no number."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
 from designer.values.arrays import Floats
 from designer.values.schema import COUNT, Named, noted, one_of, record, whole
+from designer.values.tabular import Tabular
 
 FLOATING_POINT = (
     "Scores and measurements are exact integers in steps of a grid fixed at design time, probabilities exact. The synthetic "
@@ -68,7 +70,7 @@ class Synthetic:
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticRelease(Synthetic, PicturedAnswers):
+class SyntheticRelease(Synthetic, PicturedAnswers, Tabular):
     """A release, with the guarantee it carries and the fingerprint of the mechanism that made it."""
 
     guarantee: Guarantee
@@ -80,6 +82,10 @@ class SyntheticRelease(Synthetic, PicturedAnswers):
         """The answers by query; standard errors follow from no law, because the error depends on the data."""
         keys = tuple((name,) for name in self.queries)
         return in_order([AnswerTable("answers", ("query",), keys, self.answers, None)], self.law, self)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many elements and answers, and the fingerprint."""
+        return {"elements": len(self.histogram), "answers": len(self.answers), **super().display_facts()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -83,11 +83,9 @@ class TablePlan(DrawnPlan):
         if not 1 <= len(queries) <= MOST_QUERIES or not all(isinstance(query, Query) for query in queries):
             raise InvalidProblem(f"queries: give 1 to {MOST_QUERIES} queries of designer.tables.")
         object.__setattr__(self, "queries", queries)
-        names = [part.name for part in self.noisy] + [query.name for query in queries if not isinstance(query, Aggregated)]
+        names = self.named_answers
         if len(set(names)) != len(names):
-            raise InvalidProblem(
-                f"queries: two are named {next(name for name in names if names.count(name) > 1)!r}; rename one."
-            )
+            raise InvalidProblem(f"queries: two are named {max(names, key=names.count)!r}; rename one.")
         self._require_one_rule()
         if (self.rho is not None or self.constant is not None) and self.splitting is None:
             raise InvalidProblem("rho, constant: say what a record costs by its split rows; give the splitting, too.")
@@ -101,9 +99,7 @@ class TablePlan(DrawnPlan):
         """One rule for each measured column, so that `amounts` is a function and formulas speak of one thing."""
         for column in {measure.column for measure in self.measures}:
             if len({measure for measure in self.measures if measure.column == column}) > 1:
-                raise InvalidProblem(
-                    f"measures: {column!r} is clipped or rounded in two ways; use one Measure for all queries."
-                )
+                raise InvalidProblem(f"measures: {column!r} is clipped or rounded in two ways; use one Measure for both.")
 
     @cached_property
     def noisy(self) -> tuple[Aggregated, ...]:
@@ -132,7 +128,7 @@ class TablePlan(DrawnPlan):
 
     @property
     def named_answers(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([*(part.name for part in self.noisy), *(query.name for query in self.queries)]))
+        return tuple(q.name for q in (*self.noisy, *(q for q in self.queries if not isinstance(q, Aggregated))))
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -272,8 +268,8 @@ class TablePlan(DrawnPlan):
     def release(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> TableRelease:
-        """Noisy answers of a confidential Ibis table, on any engine whose texts can be told apart by bytes; levels share
-        aggregations where the engine can roll them up, and only aggregates travel.
+        """Noisy answers of a confidential data frame, or of an Ibis table on any engine that tells texts apart by bytes;
+        levels share aggregations where the engine can roll them up, and only aggregates travel.
 
         The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the
         caller's word for what one row is. entity, rows_per_entity: a column, and how many rows of each of its values count; the
