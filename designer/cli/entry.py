@@ -22,6 +22,7 @@ from designer.cli.doctor import add_doctor
 from designer.cli.export_commands import add_export_commands
 from designer.cli.ledger_commands import add_ledger_commands
 from designer.cli.options import Commands
+from designer.cli.plot_command import add_plot
 from designer.cli.release_commands import add_release_commands
 from designer.cli.report_commands import add_report_commands
 from designer.cli.signing_commands import add_signing_commands
@@ -123,4 +124,5 @@ def parser() -> argparse.ArgumentParser:
     add_export_commands(commands)
     add_signing_commands(commands)
     add_doctor(commands)
+    add_plot(commands)
     return top
