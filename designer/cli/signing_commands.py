@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from designer.cli.options import Commands
+from designer.cli.options import Commands, add_common
 from designer.errors import InvalidProblem
 from designer.files.signatures import (
     PublicKey,
@@ -30,8 +30,7 @@ def add_signing_commands(commands: Commands) -> None:
         "action", choices=["new", "show"], help="make KEYFILE and KEYFILE.pub, or print the fingerprint of a .pub"
     )
     made.add_argument("file", type=Path, metavar="KEYFILE", help="key file (PEM)")
-    made.add_argument("--json", action="store_true", help="print JSON for machines")
-    made.set_defaults(run=_keys, confidential=False)
+    add_common(made, _keys, "keys")
     _add_passphrase(made)
     made = commands.add("sign", _sign, "sign a spec or a release; the signature is written to FILE.sig", "the file (JSON)")
     made.add_argument("--key", type=Path, required=True, help="key file (PEM), as `keys new` writes it")

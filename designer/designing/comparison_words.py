@@ -8,9 +8,10 @@ from typing import Any
 
 from designer.designing.least_noise import Limit
 from designer.designing.problem import Problem
+from designer.progress import time_words
 from designer.values.on_terminal import Column, text_table, wrapped
 from designer.values.printing import in_markdown, printed
-from designer.values.rounding import at_least, at_most, share_at_least, share_at_most, time_words
+from designer.values.rounding import at_least, at_most, share_at_least, share_at_most
 
 COLUMNS = {
     "family": "family",
