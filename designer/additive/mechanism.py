@@ -28,6 +28,7 @@ from designer.certified.norms import Norm
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import InvalidProblem, InvalidSpec
+from designer.progress import step
 from designer.question.differences import changes_given, moved
 from designer.question.histogram import counts, exact_answers
 from designer.question.relation import Relation
@@ -247,6 +248,7 @@ class AdditiveMechanism(Mechanism):
         """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
         return np.asarray(np.abs(self.effective - self.workload.dense()).max(axis=1))
 
+    @step("bounding errors")
     def error_bounds(self, n: float, delta: float = 0.05) -> ErrorBounds:
         """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, with probability 1 - delta."""
         return error_bounds(self, positive(n, "n"), delta)
