@@ -28,7 +28,11 @@ class Commands:
         made = self.parsers.add_parser(name, help=help_text, description=help_text)
         if target is not None:
             made.add_argument("file", type=Path, help=target)
-        add_common(made, run, name)
+        made.add_argument("--json", action="store_true", help="print JSON for machines")
+        shown = made.add_mutually_exclusive_group()
+        shown.add_argument("--quiet", action="store_true", help="show no progress, on a terminal neither")
+        shown.add_argument("--progress", action="store_true", help="show progress as lines, without a terminal, too")
+        made.set_defaults(run=run, doing=name, confidential=False, exit_code=lambda data: 0)
         if target is not None and "spec" in target:
             made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
         return made
@@ -37,15 +41,6 @@ class Commands:
         """Commands of their own behind a word."""
         made = self.parsers.add_parser(name, help=help_text, description=help_text)
         return Commands(made.add_subparsers(title="commands", required=True, metavar="COMMAND"))
-
-
-def add_common(made: argparse.ArgumentParser, run: Run, name: str) -> None:
-    """What every command has: its run, JSON for machines, progress."""
-    made.add_argument("--json", action="store_true", help="print JSON for machines")
-    shown = made.add_mutually_exclusive_group()
-    shown.add_argument("--quiet", action="store_true", help="show no progress, on a terminal neither")
-    shown.add_argument("--progress", action="store_true", help="show progress as lines, without a terminal, too")
-    made.set_defaults(run=run, doing=name, confidential=False, exit_code=lambda data: 0)
 
 
 def add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from designer.cli.options import Commands, add_common
+from designer.cli.options import Commands
 from designer.errors import InvalidProblem
 from designer.files.signatures import (
     PublicKey,
@@ -25,12 +25,11 @@ from designer.values.printing import printed
 
 def add_signing_commands(commands: Commands) -> None:
     """keys, sign."""
-    made = commands.parsers.add_parser("keys", help="make a key to sign with, or show one", description=_keys.__doc__)
+    made = commands.add("keys", _keys, "make a key to sign with, or show one", None)
     made.add_argument(
         "action", choices=["new", "show"], help="make KEYFILE and KEYFILE.pub, or print the fingerprint of a .pub"
     )
     made.add_argument("file", type=Path, metavar="KEYFILE", help="key file (PEM)")
-    add_common(made, _keys, "keys")
     _add_passphrase(made)
     made = commands.add("sign", _sign, "sign a spec or a release; the signature is written to FILE.sig", "the file (JSON)")
     made.add_argument("--key", type=Path, required=True, help="key file (PEM), as `keys new` writes it")

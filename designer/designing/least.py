@@ -24,6 +24,8 @@ from designer.pictures.style import colour, ink, series_style
 from designer.progress import each_of, track
 from designer.question.targets import WORDS, Targets, require_targets
 from designer.values.checks import count, positive, shown
+from designer.values.display import HEAD, SHOWN_ROWS, Displayed, Preview
+from designer.values.frames import frame_of_rows
 from designer.values.printing import in_markdown
 
 STEP = 1e-4
@@ -52,7 +54,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True, eq=False)
-class LeastBudget:
+class LeastBudget(Displayed):
     """The least factor on all budgets that meets the targets, of the best family, and the table by family.
 
     factor: at which `design`, certified, meets every target (`reached`); at `missed_at`, smaller by the relative `step`, the
@@ -115,6 +117,24 @@ class LeastBudget:
             cells = (point.factor, f"{met} of {len(point.reached)}", worst.target.query, worst.in_units, worst.target.value)
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
         return "\n".join(lines) + "\n"
+
+    def display_facts(self) -> Mapping[str, object]:
+        """The factor, what is proven of it, the family, and the fingerprint of its design."""
+        made = self.design.mechanism
+        known = {"factor": self.factor, "rho factor": self.rho_factor, "no less than": self.lower_bound}
+        return {**known, "family": self.best.family, "fingerprint": made.fingerprint[:HEAD]}
+
+    def display_rows(self) -> Preview | None:
+        """The first queries with targets, and what is reached."""
+        first = [(one.target.query, one.target.kind, one.target.value, one.in_units) for one in self.reached[:SHOWN_ROWS]]
+        return Preview(("query", "target on", "target", "reached"), first, len(self.reached))
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The curve, a row for each factor and query with a target: error against budget.
+
+        backend: "pandas", "polars" or "pyarrow"."""
+        rows = [{"factor": point.factor, **_row_of(one)} for point in self.curve for one in point.reached]
+        return frame_of_rows(rows, ("factor", "query", "kind", "target", "reached"), backend)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for machines."""

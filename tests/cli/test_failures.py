@@ -118,7 +118,7 @@ def test_settings_of_the_engine_are_checked(settings: dict[str, Any], folder: Pa
 
 
 def test_missing_solvers_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("designer.cli.design_commands.design", lambda *_, **__: __import__("no_such_solver"))
+    monkeypatch.setattr("designer.problem_files.linear_request.design", lambda *_, **__: __import__("no_such_solver"))
     code, err = told(capsys, "design", "problem.toml")
     assert code == 2 and "no_such_solver" in err and "dp-designer[all]" in err
 
@@ -131,7 +131,7 @@ def test_what_nobody_foresaw_is_exit_code_5_and_silent_about_data(
         raise error
 
     monkeypatch.setattr("designer.additive.mechanism.AdditiveMechanism.release", fails)
-    monkeypatch.setattr("designer.cli.design_commands.design", fails)
+    monkeypatch.setattr("designer.problem_files.linear_request.design", fails)
     first = told(capsys, "release", "spec.json", "--histogram", "counts.csv")
     assert first[0] == 5 and CANARY not in first[1] and type(error).__name__ not in first[1]
     assert "nothing was released" in first[1]
