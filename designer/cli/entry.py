@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from designer import progress
 from designer.cli.design_commands import add_design_commands
@@ -30,7 +31,7 @@ from designer.cli.spec_commands import add_spec_commands
 from designer.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal
 from designer.values.checks import shown
 from designer.values.json_text import plain
-from designer.values.printing import one_line
+from designer.values.printing import one_line, printed
 from designer.version import VERSION
 
 EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2), (OverTotal, 6), (InvalidLedger, 7))
@@ -61,7 +62,7 @@ def _run(options: argparse.Namespace) -> int:
     """Do what is asked and print it; returns the exit code that the command gives to what it found."""
     if sys.stdout is None:
         raise InvalidProblem(CLOSED)
-    with progress.showing_progress(sys.stderr is not None and sys.stderr.isatty() and not options.json):
+    with progress.showing_progress(_shows_progress(options)), progress.step(_doing(options)):
         text, data = options.run(options)
     try:
         print(json.dumps(plain(data), allow_nan=False) if options.json else _printable(text), flush=True)
@@ -72,6 +73,17 @@ def _run(options: argparse.Namespace) -> int:
         raise InvalidProblem(f"standard output: {error.strerror}.") from None
     code: int = options.exit_code(data)
     return code
+
+
+def _doing(options: argparse.Namespace) -> str:
+    """The command and the file that it is about, for progress."""
+    file = getattr(options, "file", None)
+    return f"{options.doing} {printed(file.name)}" if isinstance(file, Path) else str(options.doing)
+
+
+def _shows_progress(options: argparse.Namespace) -> bool:
+    """On a terminal, unless it is unwanted; elsewhere, where it is asked for."""
+    return bool(options.progress or (sys.stderr is not None and sys.stderr.isatty() and not options.quiet))
 
 
 def _failure(error: BaseException, options: argparse.Namespace) -> tuple[int, str]:

@@ -74,7 +74,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, release, key)
     if options.output:
         write_whole(options.output, readable_text(data), replace=options.force)
-    about = mechanism.about.lines()
+    about = mechanism.about.heading()
     answers = [*about, *([""] if about else []), *mechanism.answer_lines(released), "", released.guarantee.to_text()]
     return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *signed_line(options, key)]), data
 
