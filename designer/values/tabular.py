@@ -122,8 +122,11 @@ def numbers_of(table: AnswerTable, level: float = LEVEL) -> NamedColumns:
 
 
 def _interval_words(percent: str, simultaneous: bool, law: str) -> str:
-    held = "all true answers of all tables of the release at once" if simultaneous else "the true answer of this row"
-    return f"End of an interval that holds {held} with probability {percent} %. {law}"
+    if simultaneous:
+        held = f"with probability {percent} % these intervals hold the true answers of all rows of all tables at once"
+    else:
+        held = f"it holds the true answer of this row with probability {percent} %"
+    return f"End of an interval: {held}. Law: {law.rstrip('.')}."
 
 
 NUMBERS = ("answer", "standard_error", "consistent")
