@@ -137,7 +137,7 @@ def _free(names: Sequence[str]) -> list[str]:
     """Category columns under their own names, unless a column of numbers is called so."""
     free: list[str] = []
     for name in names:
-        while name in NUMBERS or name.startswith(ENDS) or name in free or (free and name in names[len(free) + 1 :]):
+        while name in NUMBERS or name.startswith(ENDS) or name in free or name in names[len(free) + 1 :]:
             name = f"{name}_"
             if name.startswith(ENDS):
                 name = f"category_{name}"
