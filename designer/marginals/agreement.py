@@ -18,6 +18,7 @@ from designer.marginals.workload import MarginalWorkload
 from designer.values.arrays import Floats
 from designer.values.published import PublishedSums
 
+PROVEN_CELLS = 4_000  # of crossing margins whose nearest whole table is proven in seconds
 DETOUR = " Found by projected gradients and by moving single records, since the joint cells are many."
 
 
@@ -27,8 +28,7 @@ class MarginAgreement(Agreement[MarginalMechanism, MarginalRelease]):
 
     def require(self, mechanism: MarginalMechanism, published: PublishedSums | None) -> None:
         cells = _cells(mechanism.workload)
-        exact = published is not None or bool(np.isinf(mechanism.precisions).any())
-        if cells > (MOST_CELLS if exact else CELLS):
+        if cells > (CELLS if published is None and not _is_exact(mechanism) else MOST_CELLS):
             require_cells(cells, "the attributes that are asked about")
         if published is not None:
             _published(mechanism.workload, published)
@@ -36,8 +36,9 @@ class MarginAgreement(Agreement[MarginalMechanism, MarginalRelease]):
     def made(
         self, mechanism: MarginalMechanism, released: MarginalRelease, published: PublishedSums | None, whole: bool
     ) -> AgreeingTables:
-        tables = released.answer_tables()
-        if _cells(mechanism.workload) > MOST_CELLS:
+        tables, cells = released.answer_tables(), _cells(mechanism.workload)
+        free = published is None and not _is_exact(mechanism)
+        if cells > MOST_CELLS or (free and whole and cells > PROVEN_CELLS):
             found = whole_tables(released)
             counts = tuple(table.ravel().astype(np.float64) for table in found.tables.values())
             return AgreeingTables(counts, ("",) * len(counts), f"Post-processing: {found.post_processing}{DETOUR}", True)
@@ -71,6 +72,10 @@ def _exact(mechanism: MarginalMechanism, released: MarginalRelease) -> list[tupl
     tables = exact_tables(mechanism, released)
     values = [np.rint(table).ravel() for table in tables.values()]
     return [(margin_rows(mechanism.workload, tables), np.concatenate([np.zeros(0), *values]))]
+
+
+def _is_exact(mechanism: MarginalMechanism) -> bool:
+    return bool(np.isinf(mechanism.precisions).any())
 
 
 def _cells(workload: MarginalWorkload) -> int:
