@@ -1,4 +1,4 @@
-"""The command line: design, compare, budget, release, sample, verify, report, show, ledger, keys, sign, doctor.
+"""The command line: design, compare, budget, release, sample, tables, verify, report, show, ledger, keys, sign, doctor.
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 6 a release that the total of its data set does not cover;
@@ -28,6 +28,7 @@ from designer.cli.release_commands import add_release_commands
 from designer.cli.report_commands import add_report_commands
 from designer.cli.signing_commands import add_signing_commands
 from designer.cli.spec_commands import add_spec_commands
+from designer.cli.table_commands import add_table_commands
 from designer.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal
 from designer.values.checks import shown
 from designer.values.json_text import plain
@@ -130,6 +131,7 @@ def parser() -> argparse.ArgumentParser:
     commands = Commands(top.add_subparsers(title="commands", required=True, metavar="COMMAND"))
     add_design_commands(commands)
     add_release_commands(commands)
+    add_table_commands(commands)
     add_spec_commands(commands)
     add_report_commands(commands)
     add_ledger_commands(commands)
