@@ -100,9 +100,7 @@ def _variance(precisions: NDArray[np.float64], level: str) -> Fraction | tuple[F
     if not precisions.any():
         return None
     if not precisions.all():
-        raise DesignFailed(
-            f"families: some groups of level {level!r} are asked and some are not; let a level be in one family."
-        )
+        raise DesignFailed(f"families: some groups of level {level!r} are asked, some are not; let a level be in one family.")
     variances = tuple(1 / Fraction(s) for s in precisions.tolist())
     return variances[0] if len(set(variances)) == 1 else variances
 

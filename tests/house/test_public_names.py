@@ -38,7 +38,7 @@ NAMES = {
     "designer.invariants": "Invariant LinkedTables Statistics linear linked margins partition total",
     "designer.tables": """OTHERS Answer Average Condition Count CountDistinct Groups Key Measure PartitionSelection PolicyCertificate
         PureSum Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy
-        consistent_margins hierarchy least_plan nested_codes tree variance_for variance_meeting""",
+        consistent_levels consistent_margins design_table_plan hierarchy least_plan nested_codes tree variance_for variance_meeting""",
     "designer.marginals": """LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Presence WholeTables design_marginals
         least_marginal_budget marginals_meeting whole_tables""",
     "designer.structured": "AttributeQueries StructuredMechanism StructuredRelease StructuredWorkload design_structured",
