@@ -23,6 +23,13 @@ HEAD = """\
 # may be chosen by looking at the rows. Whatever begins with "{mark}" is yours to say, from public knowledge such as a code
 # book; `dp-designer design` names the places that are left. Lines that begin with # are comments; delete what you do not need.
 {kind}title = {title}
+
+# What readers of a release are told beside it; nothing proves it.
+# [about]
+# data = "register of residents"
+# period = 2024
+# publisher = "Office of Statistics"
+# record = "one resident"
 """
 DOMAIN = """
 # What a record can be: the public values of each column, those of the code book and not those that the file happens to hold
@@ -137,7 +144,7 @@ tables = [{start.tables}]
 
 
 def _table_plan(start: Start) -> str:
-    groups = "\n".join(_group(column) for column in start.categories)
+    groups = "".join(_group(column) for column in start.categories)
     sums = "".join(_sum(column) for column in start.columns if column.name in start.numbers)
     return f"""
 # Counts and sums of records by group, run where the records live. The groups are public; others = true adds one for all records
