@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+import runpy
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -176,6 +179,9 @@ def test_bad_options_are_named(options: dict[str, Any], words: str) -> None:
 
 
 def test_bad_distances_and_sizes_are_refused() -> None:
+    total = made(Workload([[1, 1, 1], [0, 1, 0]], elements=NAMES), metrics.uniform(3, 1.0))
+    with pytest.raises(InvalidProblem, match="appears or disappears moves what is published"):
+        spending_of(total, "l1")
     with pytest.raises(InvalidProblem, match="negative"):
         spending_of(PRESENT).of(-1)
     with pytest.raises(InvalidProblem, match="size, unknown"):
@@ -250,3 +256,12 @@ def test_specs_of_any_class_are_refused_or_mapped_as_they_are() -> None:
 
     with pytest.raises(InvalidProblem, match="a Own adds no noise"):
         spending_of(Own())
+
+
+def test_the_code_of_the_page_runs_in_opendp(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "exchange.md").read_text()
+    blocks = re.findall("```(?:python|text)\n(.*?)```", page, re.DOTALL)
+    program = tmp_path / "exchange_page.py"
+    program.write_text("\n".join(blocks))
+    ran = runpy.run_path(str(program), run_name="exchange_page")
+    assert ran["pipeline"].map(1) == float(re.findall(r"pipeline.map\(1\) +# ([0-9.]+):", page)[0]) and len(blocks) == 2

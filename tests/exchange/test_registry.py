@@ -14,7 +14,7 @@ from designer import Domain, InvalidProblem, Mechanism, Problem, Workload, desig
 from designer.certified.about import About
 from designer.composition import expense_of
 from designer.exchange.registry import ENTRY, NO_DATE, TO_FILL_IN, registry_entry
-from designer.exchange.yaml_text import Unknown, known_data, yaml_text
+from designer.exchange.yaml_lines import Unknown, known_data, yaml_text
 from designer.files.releases import release_document
 from designer.ledger import Ledger, Total
 from designer.marginals import MarginalWorkload, design_marginals
@@ -164,4 +164,6 @@ def test_text_of_this_form_has_no_other_values() -> None:
         yaml_text({"a": float("nan")})
     with pytest.raises(InvalidProblem, match="no text and no finite number"):
         yaml_text({"a": True})
+    lines = {"a": " first\nsecond", "b": "first \n second", "c": "first\n\nthird\n", "d": "- x\n# y: |\n---"}
+    assert yaml.safe_load(yaml_text(lines)) == lines and "d: |-" in yaml_text(lines)
     assert yaml.safe_load(yaml_text({"a": 1e-10, "b": 3, "c": 2.0})) == {"a": 1e-10, "b": 3, "c": 2.0}
