@@ -18,7 +18,7 @@ from threading import Timer
 
 from designer.cli import probes
 from designer.cli.probes import BROKEN, MISSING, OK
-from designer.progress import track_named
+from designer.progress import track
 
 OUTSIDE = "outside"  # there, but of another version than was asked for
 RELEASES, DESIGNS = "every release", "designs"
@@ -189,7 +189,7 @@ def _trial(name: str, purpose: str, states: dict[str, tuple[str, str]]) -> Diagn
 def trials(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """State and words of each module or trial, from interpreters of their own: where one ends early,
     what it was at is broken, and another goes on behind it."""
-    bar = track_named(_tried_in_turn(names), lambda entry: entry[0], "trials")
+    bar = track(_tried_in_turn(names), "trying what is installed")
     return {name: (state, words) for name, state, words in bar}
 
 

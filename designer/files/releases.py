@@ -25,6 +25,7 @@ from designer.certified.specified import FORMAT_VERSION, Released, Specified, ab
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.files.spec import FORMATS, load, proven_statement, reading
+from designer.progress import step
 from designer.values.checks import shown
 from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, readable_text, require_keys
 from designer.values.output import write_whole
@@ -173,6 +174,7 @@ def save_release(
     return write_whole(Path(path), readable_text(document), replace=replace)
 
 
+@step("verifying a release")
 def verify_release(
     spec: Specified | str | Path, release: str | Path | Mapping[str, Any], *, allow_vacuous: bool = False
 ) -> ReleaseVerdict:

@@ -19,7 +19,7 @@ from designer.marginals.residuals import assemble, synthesis
 from designer.marginals.subsets import Subsets
 from designer.marginals.workload import MarginalWorkload
 from designer.metrics import hamming
-from designer.progress import announce
+from designer.progress import announce, step
 from designer.question.targets import Target, Targets, require_targets
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import positive
@@ -59,6 +59,7 @@ class LeastMarginals:
         return self.factor**2
 
 
+@step("the least budget of marginals")
 def least_marginal_budget(
     workload: MarginalWorkload,
     protection: Protection,

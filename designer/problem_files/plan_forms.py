@@ -89,8 +89,11 @@ SELECTION = record(
             "The probability that a group is found because of one record of one row (of `at_most`).", number(above=0, below=1)
         ),
     },
-    {**SPLIT, "split": noted("Split rows are counted: those of [splitting].", exactly(True)),
-        "at_most": noted("For how many split rows a record counts at most.", COUNT)},
+    {
+        **SPLIT,
+        "split": noted("Split rows are counted: those of [splitting].", exactly(True)),
+        "at_most": noted("For how many split rows a record counts at most.", COUNT),
+    },
     note="Groups are found privately: those with enough records.",
     dependentRequired={"by": ["thresholds", "own"], "own": ["thresholds", "by"]},
 )

@@ -132,7 +132,7 @@ class TablePlanReader(QueryReader):
 
     def read(self) -> TablePlanRequest:
         queries = self.queries()
-        stated = {
+        stated: dict[str, Any] = {
             key: self.exact(self.data["splitting"][key], key) for key in ("rho", "constant") if key in self.named("splitting")
         }
         return TablePlanRequest(

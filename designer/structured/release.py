@@ -5,7 +5,7 @@ docs/theory/structured.md, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Protocol
@@ -16,14 +16,17 @@ from numpy.typing import NDArray
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
+from designer.pictures.answers import PicturedAnswers
 from designer.structured.blocks import MeasuredProduct
 from designer.structured.described import Described
 from designer.structured.reconstruction import sides
 from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
 from designer.values.arrays import Floats
 from designer.values.printing import printed
+from designer.values.tabular import Tabular
 
 TABLE_LIMIT = 2**26  # answers of a term that are written out together
+MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
 LISTED = 1000  # answers that a release lists by name
 WORKING = 2**22  # numbers that are held while single answers are put together
 
@@ -109,7 +112,7 @@ def _contracted(values: NDArray[Any], rows: Sequence[Floats]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredRelease(StructuredAnswers):
+class StructuredRelease(StructuredAnswers, PicturedAnswers, Tabular):
     """Noisy products with the guarantee they carry and the fingerprint of the mechanism that made them."""
 
     guarantee: Guarantee
@@ -120,6 +123,10 @@ class StructuredRelease(StructuredAnswers):
         """The answers of each term, by its attributes; refused where they are too many to be written out."""
         terms = range(len(self.mechanism.workload.terms))
         return in_order([self._answer_table(term) for term in terms], self.mechanism, self)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many answers, and the fingerprint."""
+        return {"answers": self.mechanism.workload.count, **super().display_facts()}
 
     def _answer_table(self, term: int) -> AnswerTable:
         workload = self.mechanism.workload
@@ -173,3 +180,13 @@ class SimulatedAnswers(StructuredAnswers):
     """Answers of noise alone, with a `stamp` that says that they are not private."""
 
     stamp: str
+
+
+def require_drawable(measured: int) -> None:
+    """Refuse to draw more noise than a release holds."""
+    if measured > MEASURED_LIMIT:
+        raise InvalidProblem(
+            f"release: {measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are certified, and "
+            "their errors known, but they are not drawn. Ask for tables over fewer of the attributes at once "
+            "(`StructuredWorkload.tables`), or merge values."
+        )

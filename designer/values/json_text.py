@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidSpec
+from designer.progress import step
 from designer.values.arrays import Floats
 from designer.values.checks import shown
 
@@ -50,6 +51,7 @@ def canonical_text(data: Any) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode()
 
 
+@step("writing a file")
 def readable_text(data: Any) -> str:
     """Plain data as JSON for people: a line for each entry of an object and of a list, one space a level, entries of lists that
     hold no objects as they are. Five times as fast as the indented text of the standard library, which is written in Python."""
@@ -77,6 +79,7 @@ def _lines(data: Any, margin: str) -> Iterator[str]:
 _text = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
 
 
+@step("reading a file")
 def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
     """A JSON object from a file of limited size."""
     try:

@@ -25,7 +25,7 @@ LAYERS = (
     {"tables"},
     {"programs", "composition", "audit", "problem_files", "drawings"},
     {"ledger"},
-    {"exchange"},
+    {"reports", "exchange"},
     {"designer", "cli"},
     {"__main__"},
 )
