@@ -149,6 +149,7 @@ def test_another_language_draws_its_own_bytes_and_refuses_in_one_line(language: 
     assert not (tmp_path / "other.json").exists()
 
 
+@pytest.mark.slow
 def test_the_laws_in_the_file_are_those_of_the_mechanism() -> None:
     for make in MECHANISMS.values():
         mechanism: Any = make()
@@ -163,6 +164,7 @@ def test_the_laws_in_the_file_are_those_of_the_mechanism() -> None:
         assert len(byte_laws(mechanism)) == len(told) == len(mechanism.integers)
 
 
+@pytest.mark.slow
 def test_what_other_languages_do_not_release_is_refused_with_the_reason() -> None:
     reasons = {}
     for name, specimen in specimens().items():
