@@ -140,6 +140,27 @@ def test_an_invariant_is_a_metric_of_its_own() -> None:
         counting(kept)
 
 
+def test_a_budget_for_each_unit_of_distance_is_measured_in_units() -> None:
+    """Any change is protected there, so that a number of changes would bound nothing."""
+    [distance] = [specimen for name, specimen in specimens().items() if name == "lattice distance"]
+    measurement = as_measurement(distance)
+    relation: Any = distance.relation  # type: ignore[attr-defined]
+    assert f"the {relation.distance} distance" in str(measurement.input_metric)
+    ratio = distance.privacy.worst_ratio
+    for apart in (1, 2, 7.5):
+        assert measurement.map(apart) == pytest.approx(float(ratio) * relation.epsilon * apart)
+    for move in distance.lattice.basis:  # type: ignore[attr-defined]
+        length = float(np.abs(move).sum() if relation.distance == "l1" else np.sqrt((move**2).sum()))
+        assert distance.privacy_loss(move) <= measurement.map(length) * (1 + 1e-12)  # type: ignore[attr-defined]
+
+
+def test_records_are_not_counted_where_some_changes_are_not_protected() -> None:
+    apart = made(SUMS, metrics.from_matrix([[0, math.inf, 1], [math.inf, 0, math.inf], [1, math.inf, 0]]))
+    assert as_measurement(apart).map(1) == pytest.approx(1.0)
+    with pytest.raises(InvalidProblem, match="no distance of lists"):
+        counting(apart, size=3, unknown="west")
+
+
 def test_two_relations_never_compose_by_mistake() -> None:
     other = made(SUMS, metrics.from_matrix([[0, 0.5, 0.75], [0.5, 0, 0.25], [0.75, 0.25, 0]]), "laplace")
     assert other.relation.sentence() == MOVED.relation.sentence()

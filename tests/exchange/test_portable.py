@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from designer import (
+    About,
     AdditiveMechanism,
     InvalidProblem,
     InvalidSpec,
@@ -57,6 +58,7 @@ def fine() -> AdditiveMechanism:
 
 MECHANISMS: dict[str, Callable[[], Any]] = {
     "laplace": made,
+    "described": lambda: made().described(About(title="Töwns \\ <1>", units={"*": "persons"})),
     "gaussian": lambda: made("gaussian", THREE),
     "strategy": lambda: made("strategy_laplace", PREFIX),
     "fine": fine,
