@@ -1,4 +1,4 @@
-"""The command line: design, compare, budget, release, sample, tables, verify, report, show, ledger, keys, sign, doctor, init.
+"""The command line: the parser of all commands, which stand in the files of this room by what they are about.
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 6 a release that the total of its data set does not cover;

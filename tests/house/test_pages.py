@@ -12,7 +12,10 @@ ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.
 DOCS = ROOT / "docs"
 PAGES = [
     DOCS / name
-    for name in ("architecture.md", "adding.md", "programs.md", "ledger.md", "verifying.md", "auditing.md", "mutants.md")
+    for name in (
+        *("architecture.md", "adding.md", "programs.md", "ledger.md", "verifying.md", "auditing.md", "mutants.md"),
+        *("exchange.md", "other_languages.md"),
+    )
 ]
 PAGES += sorted((DOCS / "decisions").glob("*.md"))
 PAGES += [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]

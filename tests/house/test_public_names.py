@@ -61,6 +61,11 @@ DEEPER = {
     "designer.files.signatures": "EntryCheck EntrySigner PublicKey SignedBy SigningKey new_key sign_file signer_of",
     "designer.promises.account": "Account",
     "designer.values.answer_table": "AnswerTable Intervals",
+    "designer.exchange.noise_law": "noise_document noise_rows noise_schema",
+    "designer.exchange.opendp": "OwnNoise as_measurement counting measurement_module own_noise",
+    "designer.exchange.portable": "portable_noise portable_text release_vectors",
+    "designer.exchange.registry": "RegistryEntry registry_entry",
+    "designer.exchange.spending": "Spending spending_of",
     "designer.promises.laplace": "LaplaceTradeoff discrete_laplace",
     "designer.promises.subsampled": "poisson_subsampled sampled_epsilon",
 }
