@@ -250,7 +250,13 @@ def _draw_shell(axes: Any, ball: DrawnBall) -> None:
     """A round ball as a net of lines over its boundary."""
     turn, rise = np.meshgrid(np.linspace(0, 2 * np.pi, 2 * RISES - 1), np.linspace(0, np.pi, RISES))
     rays = np.stack([np.cos(turn) * np.sin(rise), np.sin(turn) * np.sin(rise), np.cos(rise)], axis=-1).reshape(-1, 3)
-    spread = np.linalg.norm(np.linalg.pinv(ball.norm.factor), axis=1)  # rays that a long, thin ball spreads out
-    shell = ball.reached(rays * spread).T.reshape(3, *turn.shape)
+    shell = ball.reached(rays @ _spread(ball.norm).T).T.reshape(3, *turn.shape)
     axes.plot_surface(*shell, color=colour(0), alpha=0.15, linewidth=0, shade=False)
     axes.plot_wireframe(*shell, color=colour(0), alpha=0.45, linewidth=0.5, rstride=2, cstride=2)
+
+
+def _spread(norm: Norm) -> Floats:
+    """A map of rays, (3, 3), that a long, thin ball spreads out evenly."""
+    if norm.order == "l2" and norm.factor.shape[0] == norm.factor.shape[1]:
+        return np.asarray(np.linalg.inv(norm.factor))
+    return np.diag(np.linalg.norm(np.linalg.pinv(norm.factor), axis=1))

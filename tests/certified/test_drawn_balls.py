@@ -65,7 +65,7 @@ def test_corners_and_faces_in_space_have_norm_one(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_shadow_is_that_of_the_ball(family: str) -> None:
-    """No point of the ball falls outside, by rays thrown at random, and in every direction it reaches as far as the dual norm."""
+    """No point of the ball falls outside, by rays thrown at random, and it reaches as far as the dual norm everywhere."""
     mechanism = made(family, 4)
     ball = ball_of(mechanism)
     assert ball is not None

@@ -105,7 +105,7 @@ def test_released_answers_have_their_intervals(problem: Problem) -> None:
         drawn = np.array([segment[:, 0] for segment in axes.containers[0][2][0].get_segments()])
         assert drawn == pytest.approx(np.stack([ends.lower, ends.upper], axis=1), rel=1e-12)
     other = design(problem, "ellipsoid").mechanism
-    with pytest.raises(InvalidProblem, match="released: was made by .* not by this mechanism"):
+    with pytest.raises(InvalidProblem, match=r"released: was made by .* not by this mechanism"):
         drawings_of(other, released)
 
 
