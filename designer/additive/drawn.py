@@ -50,11 +50,11 @@ def mechanism_drawings(mechanism: Drawable) -> tuple[Drawing, ...]:
     neighbourhoods of places on the globe."""
     ball = ball_of(mechanism)
     found = [_errors_where_known(mechanism), noise_drawing(mechanism), None if ball is None else ball_drawing(ball)]
-    found.append(_neighbourhoods(mechanism.relation, mechanism.workload.elements))
+    found.append(neighbourhoods(mechanism.relation, mechanism.workload.elements))
     return tuple(drawing for drawing in found if drawing is not None)
 
 
-def _neighbourhoods(relation: Relation, elements: Sequence[str]) -> Drawing | None:
+def neighbourhoods(relation: Relation, elements: Sequence[str]) -> Drawing | None:
     """Around each place the distance that costs a budget of 1, where budgets are distances on the globe."""
     if not isinstance(relation, GreatCircle):
         return None

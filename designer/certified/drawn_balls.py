@@ -20,7 +20,8 @@ from designer.values.arrays import Floats
 from designer.values.checks import shown
 
 MOST_PAIRS = 20_000  # differences that are drawn, those of largest ratio
-TURNS, RISES = 720, 25
+TURNS, RISES = 720, 41
+LONGEST = 8.0  # side of a picture, over the other, up to which both axes have one scale
 MOST_ROWS = 40  # of a map in the plane whose corners are looked for between every two
 
 
@@ -123,7 +124,9 @@ def _draw_flat(axes: Any, outline: Floats, points: Floats, names: Sequence[str],
     axes.fill(*outline.T, color=colour(0), alpha=0.12, linewidth=0)
     dots = axes.scatter(*points.T, s=12, color=colour(1), zorder=3, linewidths=0)
     _cross(axes)
-    axes.set_aspect("equal", adjustable="datalim")
+    wide, tall = np.ptp(np.concatenate([outline, points]), axis=0)
+    if max(wide, tall) < LONGEST * min(wide, tall):
+        axes.set_aspect("equal", adjustable="datalim")
     for axis, name in zip((axes.xaxis, axes.yaxis), names, strict=True):
         as_text(axis.set_label_text(f"change of {name}"))
         ticks_for_people(axis)
@@ -161,8 +164,8 @@ def ball_corners(ball: DrawnBall) -> Floats | None:
     """The corners of a ball that is a polytope with few of them, (n, s); None for the others."""
     norm, rows = ball.norm, ball.norm.factor
     if isinstance(norm, Gauge):
-        found = np.concatenate([norm.body.corners(t) for t in range(norm.body.simplex_count)])
-        return np.asarray(norm.scale * np.unique(found, axis=0))
+        half = norm.scale * norm.body.vertices.floats
+        return np.concatenate([half, -half])
     if type(norm) is not Norm or norm.order == "l2" or rows.shape[0] != rows.shape[1]:
         return None
     inverse = np.linalg.inv(rows)
@@ -215,6 +218,7 @@ def _space_axis(axes: Any, axis: str, label: str, far: float) -> None:
 
     line = getattr(axes, f"{axis}axis")
     getattr(axes, f"set_{axis}lim")(-far, far)
+    line.set_pane_color((0.5, 0.5, 0.5, 0.07))
     line.set_major_locator(MaxNLocator(4))
     as_text(line.set_label_text(label))
     line.labelpad = 7

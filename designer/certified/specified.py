@@ -17,7 +17,7 @@ from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
-from designer.pictures.answers import answer_drawings
+from designer.pictures.answers import answer_drawings, tables_to_draw
 from designer.pictures.drawing import Drawing, chosen
 from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats, Immutable
@@ -178,7 +178,7 @@ class Specified(Immutable, Displayed, ABC):
                 f"released: was made by {shown(released.fingerprint)}, not by this mechanism, {shown(self.fingerprint)}; "
                 "give the mechanism that made it."
             )
-        return (*answer_drawings(released.answer_tables(), self.about.unit), *self.own_drawings())
+        return (*answer_drawings(tables_to_draw(released), self.about.unit), *self.own_drawings())
 
     def own_drawings(self) -> tuple[Drawing, ...]:
         """The pictures of the mechanism itself."""

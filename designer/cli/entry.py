@@ -1,4 +1,4 @@
-"""The command line: design, compare, budget, release, sample, verify, report, show, ledger, keys, sign, doctor.
+"""The command line: design, compare, budget, release, sample, tables, verify, report, show, ledger, keys, sign, doctor.
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 6 a release that the total of its data set does not cover;
@@ -23,10 +23,12 @@ from designer.cli.doctor import add_doctor
 from designer.cli.export_commands import add_export_commands
 from designer.cli.ledger_commands import add_ledger_commands
 from designer.cli.options import Commands
+from designer.cli.plot_command import add_plot
 from designer.cli.release_commands import add_release_commands
 from designer.cli.report_commands import add_report_commands
 from designer.cli.signing_commands import add_signing_commands
 from designer.cli.spec_commands import add_spec_commands
+from designer.cli.table_commands import add_table_commands
 from designer.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal
 from designer.values.checks import shown
 from designer.values.json_text import plain
@@ -129,10 +131,12 @@ def parser() -> argparse.ArgumentParser:
     commands = Commands(top.add_subparsers(title="commands", required=True, metavar="COMMAND"))
     add_design_commands(commands)
     add_release_commands(commands)
+    add_table_commands(commands)
     add_spec_commands(commands)
     add_report_commands(commands)
     add_ledger_commands(commands)
     add_export_commands(commands)
     add_signing_commands(commands)
     add_doctor(commands)
+    add_plot(commands)
     return top

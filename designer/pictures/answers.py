@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -33,7 +33,21 @@ class PicturedAnswers(Pictured):
 
     def drawings(self) -> tuple[Drawing, ...]:
         """The answers of each of its first tables, with intervals that hold the true ones with probability 95 %."""
-        return answer_drawings(self.answer_tables())
+        return answer_drawings(tables_to_draw(self))
+
+
+class HoldsAnswers(Protocol):
+    """A release."""
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]: ...
+
+
+def tables_to_draw(released: HoldsAnswers) -> tuple[AnswerTable, ...]:
+    """The tables of a release; none where they are too many to be written out."""
+    try:
+        return released.answer_tables()
+    except InvalidProblem:
+        return ()
 
 
 def answer_drawings(tables: Sequence[AnswerTable], unit: Unit = no_unit) -> tuple[Drawing, ...]:

@@ -18,10 +18,15 @@ SPREAD = 30.0  # of the largest over the least positive value, from which an axi
 
 
 def largest_of(values: Floats, most: int = MOST) -> NDArray[np.intp]:
-    """Places of the values, (n,), in their own order where they are few; else of the largest, which come first."""
+    """Places of the values, (n,), in their own order where they are few; else of the largest, which come first; equal ones, up
+    to six digits, stay in order."""
     if len(values) <= most:
         return np.arange(len(values))
-    return np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable")[:most]
+    known = np.nan_to_num(values, nan=-np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = 10.0 ** (np.floor(np.log10(np.abs(known))) - 5)
+        rounded = np.where(np.isfinite(unit) & (unit > 0), np.round(known / unit) * unit, known)
+    return np.argsort(-rounded, kind="stable")[:most]
 
 
 def rest_words(values: Floats, shown_places: Sequence[int] | NDArray[np.intp], what: str = "") -> str:
@@ -29,8 +34,8 @@ def rest_words(values: Floats, shown_places: Sequence[int] | NDArray[np.intp], w
     rest = np.delete(values, np.asarray(shown_places, dtype=np.intp))
     if not len(rest):
         return ""
-    low, high = float(rest.min()), float(rest.max())
-    between = for_people(low) if low == high else f"{for_people(low)} to {for_people(high)}"
+    low, high = for_people(float(rest.min())), for_people(float(rest.max()))
+    between = low if low == high else f"{low} to {high}"
     return f"the {len(values) - len(rest)} largest of {len(values)}{what and ' ' + what}; the others: {between}"
 
 
@@ -130,4 +135,4 @@ def table_in_colours(axes: Any, values: Floats, rows: Sequence[object], columns:
 
 
 def _fits(names: Sequence[object]) -> bool:
-    return sum(len(str(name)) for name in names) <= 60
+    return max(len(str(name)) for name in names) * len(names) <= 48

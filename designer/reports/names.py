@@ -22,6 +22,7 @@ def named(name: object, longest: int = LONGEST) -> str:
 
 def quoted(text: str, where: str, longest: int = LONGEST_TEXT) -> str:
     """A sentence of a guarantee as it stands; of one that lists very many names the beginning, and `where` the rest is."""
+    text = printed(text)
     if len(text) <= longest:
         return text
     return f"{text[:longest]} ... [the first {longest:,} of {len(text):,} characters; the whole stands in the spec, {where}]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.ledger.totals import Total
 from designer.ledger.words import STATES, cost_text, left_text
 from designer.reports.content import PageSection, Pairs, Piece, Points, Prose, Sheet
-from designer.reports.contributor import ROWS, Contributor, listed, shown_rows
+from designer.reports.contributor import ROWS, Contributor, Told, listed, shown_rows
 from designer.reports.evidence import Evidence, SeenRelease
 from designer.reports.names import counted, named, quoted
 from designer.reports.odds import above, nearly
@@ -31,12 +32,12 @@ FROM_WHOM = (
 INVISIBLE_TO_ALL = "Whatever is computed from the release afterwards keeps the promise: nobody can undo the noise."
 
 
-def published(made: Specified, contributor: Contributor[Any]) -> PageSection:
+def published(made: Specified, told: Told) -> PageSection:
     """What a release consists of, and the words of the maker."""
     said = made.about.lines()
     words = tuple(_split(line) for line in said)
     notes: tuple[Piece, ...] = (Prose("Words of the maker, which nobody proves:"), Pairs(words)) if words else ()
-    return PageSection("published", "What is published", (*contributor.published(made).pieces, *notes))
+    return PageSection("published", "What is published", (*told.pieces, *notes))
 
 
 def _split(line: str) -> tuple[str, str]:
@@ -81,9 +82,9 @@ def unprotected(made: Specified, contributor: Contributor[Any]) -> PageSection:
     return PageSection("unprotected", "What is not protected", (*exact, said, *contributor.exact_note(made)))
 
 
-def accuracy(made: Specified, contributor: Contributor[Any]) -> PageSection:
+def accuracy(told: Told) -> PageSection:
     """How accurate each answer is."""
-    return PageSection("accuracy", "Accuracy", contributor.accuracy(made).pieces)
+    return PageSection("accuracy", "Accuracy", told.pieces)
 
 
 def answers(seen: SeenRelease) -> PageSection:
@@ -131,7 +132,7 @@ def _within(lower: Floats | None, upper: Floats | None, k: int, error: float | N
     """Both ends of the interval of answer k, out of lower and upper, (G,)."""
     if lower is None or upper is None:
         return "not known"
-    return f"{_number(float(lower[k]), error)} to {_number(float(upper[k]), error)}"
+    return f"{_number(float(lower[k]), error, ROUND_FLOOR)} to {_number(float(upper[k]), error, ROUND_CEILING)}"
 
 
 def _interval(table: AnswerTable) -> tuple[Floats | None, Floats | None, str]:
@@ -142,12 +143,13 @@ def _interval(table: AnswerTable) -> tuple[Floats | None, Floats | None, str]:
     return found.lower, found.upper, f"Each interval holds the true answer with a probability of 95 %: {named(found.law, 300)}"
 
 
-def _number(value: float, error: float | None) -> str:
-    """A number with two digits beyond the size of its noise."""
+def _number(value: float, error: float | None, rounding: str = ROUND_HALF_EVEN) -> str:
+    """A number with two digits beyond the size of its noise; ends of intervals are rounded outwards."""
     if error is None or error <= 0 or not np.isfinite(value):
         return f"{value:,.10g}"
     digits = min(12, max(0, 1 - int(np.floor(np.log10(error)))))
-    return f"{round(value, digits) + 0.0:,.{digits}f}"  # no -0.0
+    number = Decimal(value).quantize(Decimal(1).scaleb(-digits), rounding, Context(prec=400))
+    return f"{number if number else abs(number):,f}"
 
 
 def _others(seen: SeenRelease, has_tables: bool) -> Iterator[Piece]:
