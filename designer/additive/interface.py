@@ -6,11 +6,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from designer.additive.drawn import mechanism_drawings
+from designer.additive.drawn import mechanism_drawings, release_maps
 from designer.additive.release import Release, SimulatedNoise
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.norms import Norm
@@ -23,12 +24,15 @@ from designer.question.histogram import Universe
 from designer.question.relation import Relation
 from designer.question.workload import Workload
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.reach import NoiseFacts, NoiseReach, Remembered
+from designer.sampling.simulated_reach import seed_of
 from designer.values.answer_table import Limits, symmetric_limits
 from designer.values.arrays import Floats
 from designer.values.checks import count, probability, shown
 
 Falloff = Literal["exponential", "gaussian", "rounded_gaussian"]
 CONFIDENCE = 0.95
+BIASED = 1e-6  # of a margin, for each record: a thousand records then move an answer by a thousandth of it
 
 
 class Mechanism(TakesCounts):
@@ -46,6 +50,7 @@ class Mechanism(TakesCounts):
     falloff: Falloff
     privacy: PrivacyCertificate
     delta: float | None = None
+    projected: bool = False
 
     @abstractmethod
     def release(self, histogram: object) -> Release:
@@ -107,14 +112,40 @@ class Mechanism(TakesCounts):
         return self.reach_of_answers(confidence, True)[0]
 
     def reach_of_answers(self, level: float, simultaneous: bool) -> tuple[Floats, str]:
-        """Margins of each answer, or of all at once, (K,), and by which law, in a sentence."""
-        given = probability(level, "confidence")
-        share = (1 - given) / (self.workload.shape[0] if simultaneous else 1)
-        return self.margins(1 - share), "margins of single answers" + (", Bonferroni over all" if simultaneous else "")
+        """Margins of each answer, or of all at once, (K,), and by which law, in a sentence: those of `margins`, and what draws
+        of the noise show besides. See `designer.sampling.reach`."""
+        return self._reach.margins(probability(level, "confidence"), simultaneous)
+
+    @cached_property
+    def _reach(self) -> Remembered:
+        silent = np.isin(self.workload.queries, self.exact)
+        draw, seed = self.noise_in_answers, seed_of(self.fingerprint)
+        return Remembered(NoiseReach(self._proven_margins, draw, silent, self.noise_facts, seed, self.family))
+
+    def _proven_margins(self, level: float) -> Floats | None:
+        try:
+            return self.margins(level)
+        except DesignFailed:
+            return None
+
+    @property
+    def noise_facts(self) -> NoiseFacts:
+        """What decides how the reach of the noise is found."""
+        return NoiseFacts("Chebyshev's bound", False, self.workload.shape[1])
+
+    def rounding(self) -> Floats:
+        """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
+        return np.asarray(np.abs(self.effective - self.workload.dense()).max(axis=1))
 
     def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
         """Intervals of the answers of a release of this mechanism; see `designer.values.answer_table`."""
         margins, law = self.reach_of_answers(level, simultaneous)
+        off = np.zeros(len(margins)) if self.projected else self.rounding()
+        if (off > BIASED * np.maximum(margins, 0.0)).any() and off.max() > BIASED * margins.max():
+            raise InvalidProblem(
+                f"intervals: the answers are biased by up to {off.max():.3g} for each record, and the release does not know "
+                "how many there are; add `rounding()` times that number to `margins(level)`."
+            )
         return symmetric_limits(released.answers, margins, self.workload.whole_rows, law)
 
     def known_errors(self) -> Floats | None:
@@ -158,6 +189,10 @@ class Mechanism(TakesCounts):
         return Simulation(noise.stamp, self.workload.queries, np.sqrt(self.query_variances()), np.asarray(noise))
 
     def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
+        """As for every mechanism; released counts of places also on a map."""
+        return (*super().drawings(released), *([] if released is None else release_maps(self, released.answer_tables())))
+
+    def own_drawings(self) -> tuple[Drawing, ...]:
         """Standard errors, a cloud of noise, and the norm ball in two or three dimensions."""
         return mechanism_drawings(self)
 

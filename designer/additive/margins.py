@@ -18,16 +18,21 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.additive.bounds import AdditiveLaw, cell, continuous_deviations, reach
 from designer.additive.laplace_sums import largest_quantile
 from designer.certified.norms import Gauge
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
+from designer.sampling.reach import NoiseFacts
 from designer.values.arrays import Floats
 
+MOST_SUMMED = 6000  # terms of sums whose discrete laws are convolved: about 3 s
+MOST_TERMS = 10**9  # of characteristic functions of sums: about 5 s
 MOST_FACTORS = 2 * 10**8  # complex numbers in the characteristic functions of a gauge: about 5 s
 ROUGH = 1e-6  # of the tail of a gauge: a tenth of the terms
 FINE = 1e-6  # of a norm: cells this small add nothing worth a second bound
+FINE_CELL = 0.02  # of a norm: what half a step adds to margins is a few per cent at most
 TERMS = 2**12  # of a characteristic function, as far as cost is foreseen
 
 
@@ -48,6 +53,23 @@ def answer_margins(mechanism: AdditiveLaw, confidence: float) -> Floats:
         joint = mechanism.falloff == "exponential"
         found[rest] = _joint(mechanism, beyond, rest) if joint else _of_rows(mechanism, beyond)[rest]
     return found
+
+
+def facts_of(mechanism: AdditiveLaw) -> NoiseFacts:
+    """By which law `answer_margins` go, and whether it attains them."""
+    rows, heard = mechanism.noise.rows(mechanism.reconstruction), len(mechanism.noise.heard)
+    single = bool((np.count_nonzero(rows, axis=1) <= 1).all())
+    apart = mechanism.norm.map.ndim == 1 and (mechanism.norm.order == "l1" or mechanism.falloff != "exponential")
+    if single and apart:
+        rounded = mechanism.falloff == "rounded_gaussian"
+        words = f"quantiles of the {'rounded normal' if rounded else 'discrete'} law of each coordinate"
+        return NoiseFacts(words, True, heard, heard)
+    fine = cell(mechanism)[0] <= FINE_CELL
+    if mechanism.falloff != "exponential":
+        return NoiseFacts("quantiles of the normal law, and what the grid adds", fine, heard)
+    if (single and mechanism.norm.order == "linf" and mechanism.norm.map.ndim == 1) or _continuous(mechanism, rows) is not None:
+        return NoiseFacts("quantiles of the continuous law, and what the grid adds", fine, heard)
+    return NoiseFacts("bounds by the norm and by the variance", False, heard)
 
 
 def _of_coordinates(mechanism: AdditiveLaw, beyond: float) -> Floats | None:
@@ -108,18 +130,31 @@ def _joint(mechanism: AdditiveLaw, beyond: float, wanted: np.ndarray) -> Floats:
     found = np.minimum(chebyshev, norms)
     continuous = _continuous(mechanism, rows)
     if continuous is not None:
-        found = np.minimum(found, np.array([continuous(row, share) for row in rows]) + reaches[wanted])
+        kinds, place = kinds_of(rows)
+        quantiles = np.array([continuous(row, share) for row in kinds])
+        found = np.minimum(found, quantiles[place] + reaches[wanted])
     if mechanism.norm.order == "l1" and mechanism.norm.map.ndim == 1 and r > FINE:
         found = np.minimum(found, _of_sums(mechanism, rows, beyond))
     return np.asarray(found)
 
 
 def _of_sums(mechanism: AdditiveLaw, rows: Floats, beyond: float) -> Floats:
-    """Sums of discrete Laplace noise from their own law."""
+    """Sums of discrete Laplace noise from their own law; infinite where there are too many for that."""
+    if np.count_nonzero(rows) > MOST_SUMMED:
+        return np.full(len(rows), np.inf)
     heard = mechanism.noise.heard
     steps = mechanism.noise.steps[heard]
     rates = mechanism.norm.map[heard] * steps
-    return np.array([largest_quantile((row * steps)[None, :], rates, beyond) for row in rows])
+    kinds, place = kinds_of(rows)
+    found = np.array([largest_quantile((row * steps)[None, :], rates, beyond) for row in kinds])
+    return np.asarray(found[place])
+
+
+def kinds_of(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """The different rows up to their sign, and which of them each row is."""
+    signs = np.sign(rows[np.arange(len(rows)), (rows != 0).argmax(axis=1)])
+    kinds, place = np.unique(rows * np.where(signs == 0, 1.0, signs)[:, None], axis=0, return_inverse=True)
+    return kinds, np.asarray(place.ravel(), dtype=np.intp)
 
 
 def _continuous(mechanism: AdditiveLaw, rows: Floats) -> Callable[[Floats, float], float] | None:
@@ -129,7 +164,7 @@ def _continuous(mechanism: AdditiveLaw, rows: Floats) -> Callable[[Floats, float
     norm = mechanism.norm
     if isinstance(norm, Gauge):
         return _of_gauge(norm) if norm.body.simplices.size * TERMS * len(rows) <= MOST_FACTORS else None
-    if norm.order == "l1" and norm.map.ndim == 1:
+    if norm.order == "l1" and norm.map.ndim == 1 and np.count_nonzero(kinds_of(rows)[0]) * TERMS <= MOST_TERMS:
         scales = 1 / norm.map[mechanism.noise.heard]
         return lambda row, beyond: symmetric_margin(LaplaceLaw((row * scales)[row != 0]), beyond)
     if norm.order != "l2":

@@ -15,7 +15,7 @@ from designer.additive.accuracies import AccuracyBound, ErrorNorm, accuracy
 from designer.additive.bounds import ErrorBounds, error_bounds
 from designer.additive.grid import Grid
 from designer.additive.interface import CONFIDENCE, Falloff, Mechanism
-from designer.additive.margins import answer_margins
+from designer.additive.margins import answer_margins, facts_of
 from designer.additive.noise import Noise, noise_for, require_sampler, require_weights
 from designer.additive.projection import IMPLIED, PROJECTED, asks_for_projection, projected_counts
 from designer.additive.release import Release, answers_of, kept_rows, tells
@@ -34,6 +34,7 @@ from designer.question.relation import Relation
 from designer.question.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, SystemEntropy
+from designer.sampling.reach import NoiseFacts
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import positive, probability
 from designer.values.confidential import withholding
@@ -243,9 +244,9 @@ class AdditiveMechanism(Mechanism):
     def ball_words(self) -> str:
         return self.norm.proof_words
 
-    def rounding(self) -> Floats:
-        """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
-        return np.asarray(np.abs(self.effective - self.workload.dense()).max(axis=1))
+    @property
+    def noise_facts(self) -> NoiseFacts:
+        return facts_of(self)
 
     def error_bounds(self, n: float, delta: float = 0.05) -> ErrorBounds:
         """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, with probability 1 - delta."""

@@ -16,6 +16,7 @@ from designer.additive.nearest_tables import NearestTable, nearest_table
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.invariants.statistics import Statistics
+from designer.pictures.answers import PicturedAnswers
 from designer.question.relation import RECORDS_PUBLIC, Relation
 from designer.question.workload import Workload
 from designer.values.answer_table import LEVEL, AnswerTable, Intervals, LawOfAnswers, in_order
@@ -80,7 +81,7 @@ class LawOfRelease(LawOfAnswers, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Tabular):
+class Release(PicturedAnswers, Tabular):
     """Noisy answers, (K,), with the guarantee they carry and the fingerprint of the mechanism that made them.
 
     kept: statistics of the answers, (q, K), that carry no noise: those of the true counts; None where none are known.

@@ -8,6 +8,7 @@ from designer.additive.interface import Mechanism
 from designer.additive.release import Release
 from designer.certified.optimality import Optimality
 from designer.values.printing import in_markdown, printed
+from designer.values.rounding import at_most
 
 ROWS_SHOWN = 12
 
@@ -35,11 +36,11 @@ def summary_lines(mechanism: Mechanism) -> list[str]:
     return [
         f"Workload:    {queries} queries over {elements} universe elements",
         f"Relation:    {printed(mechanism.relation.sentence())}",
-        f"Mechanism:   {mechanism.family}; expected total squared error {mechanism.error():.6g}",
+        f"Mechanism:   {mechanism.family}; expected total squared error {at_most(mechanism.error())}",
         *_noise_lines(mechanism),
         *([f"Norm ball:   {mechanism.ball_words}"] if mechanism.ball_words else []),
         f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget "
-        f"{float(certificate.worst_ratio or 0):.12f} over {certificate.pairs:,} pairs, {certificate.place}",
+        f"{at_most(float(certificate.worst_ratio or 0), 6)} over {certificate.pairs:,} pairs, {certificate.place}",
         f"             {certificate.arithmetic}",
         *(f"             {line}" for line in delta_words(mechanism).splitlines()),
         f"Fingerprint: {mechanism.fingerprint}",
@@ -48,13 +49,15 @@ def summary_lines(mechanism: Mechanism) -> list[str]:
 
 def _noise_lines(mechanism: Mechanism) -> list[str]:
     deviations = np.sqrt(mechanism.query_variances())
-    names = list(map(printed, mechanism.workload.queries))
+    queries = mechanism.workload.queries[:ROWS_SHOWN]
+    names = list(map(printed, queries))
+    units = [printed(mechanism.about.unit(name)) for name in queries]
     width = min(40, max(map(len, names)))
     shown = [
-        f"  {name:{width}} noise of standard deviation {s:,.6g}"
+        f"  {name:{width}} noise of standard deviation {at_most(s)}{unit and f' {unit}'}"
         if s
         else f"  {name:{width}} published exactly: no protected change moves it"
-        for name, s in list(zip(names, deviations, strict=True))[:ROWS_SHOWN]
+        for name, s, unit in zip(names, deviations, units, strict=False)
     ]
     return shown + ([f"  ... and {len(deviations) - ROWS_SHOWN} more"] if len(deviations) > ROWS_SHOWN else [])
 
@@ -132,9 +135,10 @@ def answer_lines(mechanism: Mechanism, released: Release) -> list[str]:
     names = list(map(printed, released.queries))
     width = max(map(len, names))
     deviations = np.sqrt(mechanism.query_variances())
+    units = [printed(mechanism.about.unit(name)) for name in released.queries]
     lines = [
-        f"{name:{width}}  {_rounded(a, s):>24}  {f'+- {s:,.4g}' if s else 'EXACT, no noise'}"
-        for name, a, s in zip(names, released.answers, deviations, strict=True)
+        f"{name:{width}}  {_rounded(a, s):>24}  {f'+- {at_most(s)}' if s else 'EXACT, no noise'}{unit and f'  {unit}'}"
+        for name, a, s, unit in zip(names, released.answers, deviations, units, strict=True)
     ]
     return ["Noisy answers, with the standard deviation of their noise", *lines]
 

@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 
 from designer.errors import InvalidProblem
 from designer.values.checks import meant, shown
-from designer.values.printing import one_line
+from designer.values.printing import one_line, printed
 from designer.values.schema import Named, Schema, noted, record
 
 ALL = "*"  # in `units`: every answer that has none of its own
 MOST_UNITS = 10_000
+UNITS_SHOWN = 6
 LONGEST = {"title": 200, "data": 1000, "period": 200, "publisher": 200, "contact": 500, "record": 500}
 LONGEST_UNIT = 80
 LONGEST_NAME = 1000  # of a query that a unit is stated for
@@ -99,9 +100,17 @@ class About:
         return self.units.get(query) or self.units.get(ALL, "")
 
     def lines(self) -> list[str]:
-        """Everything that is said but the title and the units, each with its name."""
-        said = ((name, getattr(self, name)) for name in LONGEST if name != "title")
-        return [f"{name.capitalize()}: {words}" for name, words in said if words]
+        """What is said, fit to print: the title underlined, then a line for each other note; empty where nothing is said."""
+        title = printed(self.title)
+        said = [(name.capitalize(), getattr(self, name)) for name in LONGEST if name != "title"]
+        notes = [f"{head}: {printed(words)}" for head, words in (*said, ("Units", self._unit_words())) if words]
+        return [*([title, "=" * len(title)] if title else []), *notes]
+
+    def _unit_words(self) -> str:
+        named = [f"{query} in {unit}" for query, unit in self.units.items() if query != ALL]
+        listed = named[:UNITS_SHOWN] + ([f"{len(named) - UNITS_SHOWN} more"] if len(named) > UNITS_SHOWN else [])
+        rest = [f"all others in {self.units[ALL]}" if named else self.units[ALL]] if ALL in self.units else []
+        return ", ".join([*listed, *rest])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: what is said, and nothing else."""

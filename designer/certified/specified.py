@@ -17,6 +17,7 @@ from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
+from designer.pictures.answers import answer_drawings
 from designer.pictures.drawing import Drawing, chosen
 from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats, Immutable
@@ -166,15 +167,30 @@ class Specified(Immutable, Displayed, ABC):
         return [json.dumps(plain(data), indent=1, ensure_ascii=False)]
 
     def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
-        """The pictures that there are of it, and of the answers of one of its releases; none where nothing can be drawn."""
+        """The pictures of the answers of one of its releases, and those of its own; none where nothing can be drawn.
+
+        Raises `InvalidProblem` for a release of another mechanism.
+        """
+        if released is None:
+            return self.own_drawings()
+        if released.fingerprint != self.fingerprint:
+            raise InvalidProblem(
+                f"released: was made by {shown(released.fingerprint)}, not by this mechanism, {shown(self.fingerprint)}; "
+                "give the mechanism that made it."
+            )
+        return (*answer_drawings(released.answer_tables(), self.about.unit), *self.own_drawings())
+
+    def own_drawings(self) -> tuple[Drawing, ...]:
+        """The pictures of the mechanism itself."""
         return ()
 
     def plot(self, ax: Any = None, kind: str | None = None, *, released: Released | None = None) -> Any:
         """Draw one of its pictures into axes of matplotlib, by default into new ones; returns the axes.
 
-        kind: the name of one of `drawings()`, by default the first. Needs matplotlib (extra `plot`).
+        kind: the name of one of `drawings(released)`, by default the first. Needs matplotlib (extra `plot`). Raises
+        `InvalidProblem` for other names, and for axes that have not the dimensions of the picture.
         """
-        return chosen(self.drawings(released), kind, f"a {type(self).__name__}").plot(ax)
+        return chosen(self.drawings(released), kind, type(self).__name__).plot(ax)
 
     @property
     @abstractmethod

@@ -17,8 +17,9 @@ from designer.errors import InvalidProblem
 from designer.pictures.figures import check_picture
 from designer.problem_files.kinds import read_request
 from designer.problem_files.linear_request import ProblemFile
-from designer.problem_files.request import Choices
+from designer.problem_files.request import Choices, Request
 from designer.report import budget_summary
+from designer.values.on_terminal import terminal_width
 from designer.values.output import checked_target
 from designer.values.printing import printed
 
@@ -34,6 +35,7 @@ def add_design_commands(commands: Commands) -> None:
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     add_seconds(made)
     add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
+    made.add_argument("--markdown", action="store_true", help="print every column as a table in Markdown")
     _add_budget_options(commands.add("budget", _budget, "find the least factor on all budgets that meets the [targets]", TOML))
 
 
@@ -80,7 +82,7 @@ def _setting(text: str) -> tuple[str, Any]:
 def _budget(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_request(options.file)
     if not isinstance(file, ProblemFile):
-        raise file.without("budget", "the least budget is found for linear queries")
+        return _other_budget(file, options)
     check_output(options, file.files)
     if file.targets is None:
         raise InvalidProblem(f"{options.file}: section [targets] is missing; say there how accurate the answers must be.")
@@ -89,12 +91,25 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
         check_picture(options.plot)
     family, chosen = (options.family, {}) if options.family else (file.family, file.options)
     result = least_budget(file.matrix_problem, file.targets, family, step=options.step, **{**chosen, **given_seconds(options)})
-    saved = save(result.design.mechanism, options.output, replace=options.force) if options.output else None
+    saved = (
+        save(result.design.mechanism.described(file.about), options.output, replace=options.force) if options.output else None
+    )
     text = budget_summary(file.title, result)
     text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
     if options.plot:
         text += f"\nDrawn to {printed(result.plot(options.plot, replace=options.force))}."
     return text, {"title": file.title, **result.to_dict()}
+
+
+def _other_budget(request: Request, options: argparse.Namespace) -> tuple[str, Any]:
+    """The same for what is no matrix of queries."""
+    if options.plot:
+        raise request.without("--plot", "error against budget is drawn for linear queries")
+    check_output(options, request.files)
+    outcome = request.least(Choices(options.family, seconds=options.seconds), step=options.step)
+    saved = save(outcome.mechanism, options.output, replace=options.force) if options.output else None
+    kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep the design at this factor."
+    return "\n".join([*outcome.lines, kept]), outcome.data
 
 
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:
@@ -105,7 +120,9 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     if options.output:
         check_picture(options.output)
     result = compare(file.matrix_problem, options.family, **given_seconds(options))
-    text = f"{printed(file.title)}\n\n{result.to_markdown()}"
+    title = printed(file.title)
+    head = title if options.markdown else f"{title}\n{'=' * len(title)}"
+    text = f"{head}\n\n{result.to_markdown() if options.markdown else result.to_text(terminal_width())}"
     if options.output:
-        text += f"\nDrawn to {printed(result.plot(options.output, replace=options.force))}.\n"
+        text = text.rstrip() + f"\n\nDrawn to {printed(result.plot(options.output, replace=options.force))}."
     return text.rstrip(), {"title": file.title, "rows": result.rows, "limit": result.limit and result.limit.to_dict()}

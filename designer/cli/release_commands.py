@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from designer.certified.specified import Released, Specified
+from designer.cli.averages_release import add_counting_option, releasing_averages
 from designer.cli.ledger_commands import add_recording_options, recorded, recorded_lines
 from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
 from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
@@ -51,6 +52,7 @@ def _add_data_options(made: argparse.ArgumentParser) -> None:
     )
     made.add_argument("--column", help="the column of the histogram file that holds the counts")
     made.add_argument("--table", type=Path, help="records instead of counts (CSV, Parquet; needs DuckDB)")
+    add_counting_option(made)
     made.add_argument("--entity", help="protect whole entities: the column of the records that tells whose they are")
     made.add_argument("--rows-per-entity", type=int, help="how many records of each entity count")
     made.add_argument("--delimiter", default=",", help="what separates the fields of a CSV file (default ,)")
@@ -60,7 +62,8 @@ def _add_data_options(made: argparse.ArgumentParser) -> None:
 
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
     tables = [Path(name) for name in sorted(glob.glob(str(options.table)))] if options.table else []
-    inputs = [path for path in (options.file, options.histogram, options.table, options.ledger, options.sign, *tables) if path]
+    given = (options.file, options.histogram, options.table, options.counted_by, options.ledger, options.sign, *tables)
+    inputs = [path for path in given if path]
     if not options.folder:
         check_output(options, inputs)
     mechanism = loaded(options)
@@ -73,12 +76,15 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         return "\n".join(lines), data
     if options.output:
         write_whole(options.output, readable_text(data), replace=options.force)
-    answers = [*mechanism.answer_lines(released), "", released.guarantee.to_text()]
+    about = mechanism.about.lines()
+    answers = [*about, *([""] if about else []), *mechanism.answer_lines(released), "", released.guarantee.to_text()]
     return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *signed_line(options, key)]), data
 
 
 def _releasing(mechanism: Specified, options: argparse.Namespace) -> Callable[[], Released]:
     """How the spec releases from the file that it needs, records or counts; refused here where the options do not fit."""
+    if options.counted_by is not None:
+        return releasing_averages(mechanism, options)
     needed, from_counts = mechanism.takes[0], mechanism.takes[0] == "histogram"
     if not any(getattr(options, FLAGS[kind]) for kind in mechanism.takes):
         words, name, flag = (COUNTED, "records", "table") if from_counts else (RECORDED, "counts", "histogram")

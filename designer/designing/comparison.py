@@ -12,6 +12,7 @@ import numpy as np
 from designer.additive.interface import Mechanism
 from designer.designing.best import design, reason
 from designer.designing.choosing import Deadline, Way, chosen_families, progress_name, ways_of
+from designer.designing.comparison_words import COLUMNS, comparison_markdown, comparison_text, sorted_rows
 from designer.designing.drawn_comparison import comparison_drawings
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.made import Design
@@ -23,25 +24,10 @@ from designer.pictures.figures import check_picture
 from designer.pictures.registered import kind_among, registered_figure, save_figure
 from designer.progress import track_named
 from designer.values.arrays import Floats
-from designer.values.checks import positive, shown
+from designer.values.checks import count, positive, shown
 from designer.values.display import SHOWN_ROWS, Displayed, Preview
 from designer.values.frames import frame_of_rows
-from designer.values.printing import in_markdown, printed_below
-
-COLUMNS = {
-    "family": "family",
-    "loss": "loss",
-    "squared": "squared error",
-    "absolute": "absolute error",
-    "max": "worst query variance",
-    "improvement": "IF(Q)",
-    "efficiency": "efficiency",
-    "gap": "gap",
-    "worst_ratio": "worst ratio",
-    "seconds": "seconds",
-    "note": "note",
-}
-
+from designer.values.on_terminal import NARROWEST, WIDTH
 
 COMPARING = 60.0  # seconds for all families
 
@@ -69,14 +55,16 @@ class Comparison(Displayed):
         return self.designs[best]
 
     def to_markdown(self) -> str:
-        """A table, best first, with the families that failed at the end, and what efficiency means."""
-        lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
-        for row in self._by_loss():
-            lines.append("| " + " | ".join(_cell(row[name]) for name in COLUMNS) + " |")
-        if self.limit is not None:
-            value = printed_below(self.limit.value, 6)
-            lines += ["", f"Efficiency: {value} over the loss, by {self.limit.reason}.", *self.limit.scope]
-        return "\n".join(lines) + "\n"
+        """A table of everything, best first, with the families that failed at the end, and what efficiency means."""
+        return comparison_markdown(self.rows, self.limit)
+
+    def to_text(self, width: int = WIDTH) -> str:
+        """The same for people: which loses least and by how much, and a table with the figures that matter,
+        losses and errors rounded up, efficiencies and gains down.
+
+        width: of the longest line, in characters; columns that matter less are left out where they do not fit.
+        """
+        return comparison_text(self.rows, self.problem, self.limit, count(width, "width", least=NARROWEST))
 
     def display_facts(self) -> Mapping[str, object]:
         """How many families, and the best of them."""
@@ -85,17 +73,14 @@ class Comparison(Displayed):
 
     def display_rows(self) -> Preview | None:
         """The first families, by loss."""
-        rows = [tuple(row[name] for name in COLUMNS) for row in self._by_loss()]
+        rows = [tuple(row[name] for name in COLUMNS) for row in sorted_rows(self.rows)]
         return Preview(tuple(COLUMNS.values()), rows[:SHOWN_ROWS], len(rows))
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """A row for each family, by loss, under the keys of `COLUMNS`; NaN where a number is undefined.
 
         backend: "pandas", "polars" or "pyarrow"."""
-        return frame_of_rows(self._by_loss(), COLUMNS, backend)
-
-    def _by_loss(self) -> list[dict[str, Any]]:
-        return sorted(self.rows, key=lambda row: np.inf if row["loss"] is None else row["loss"])
+        return frame_of_rows(sorted_rows(self.rows), COLUMNS, backend)
 
     def drawings(self) -> tuple[Drawing, ...]:
         """Loss by family against the limit, the standard deviation of each query's noise, and, of few elements, what is
@@ -223,9 +208,3 @@ def _row(name: str, made: Design[Mechanism], reference: Floats | None, least: Li
         "scales": (deviations / np.sqrt(2)).tolist(),
         "improvements": None if factors is None else factors.tolist(),
     }
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else in_markdown(value)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from designer.designing.comparison_words import Row, loss_words
 from designer.designing.least_noise import Limit
 from designer.designing.problem import Problem
 from designer.pictures.charts import MOST, bars_by_name, height_for, logarithmic, name_rows, rest_words
@@ -15,20 +16,13 @@ from designer.pictures.labels import legend, said
 from designer.pictures.numerals import for_people, ticks_for_people
 from designer.pictures.style import ink, series_style
 
-Row = Mapping[str, Any]
-LOSSES = {
-    "squared": "expected total squared error",
-    "absolute": "expected total absolute error",
-    "max": "largest query variance",
-}
-
 
 def comparison_drawings(problem: Problem, rows: Sequence[Row], limit: Limit | None) -> tuple[Drawing, ...]:
     """Two pictures of the rows with a mechanism, best first; none where there is none."""
     made = sorted((row for row in rows if row["loss"] is not None), key=lambda row: row["loss"])
     if not made:
         return ()
-    label = ("" if (problem.costs == 1).all() else "weighted ") + LOSSES[problem.loss]
+    label = loss_words(problem)
     least = "" if limit is None else f"; no additive noise loses less than {for_people(limit.value)}"
     families = (
         f"Bars for the {label} of {len(made)} families, from {for_people(made[0]['loss'])} ({made[0]['family']}) to "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,6 +85,26 @@ def read_histogram(path: Path, column: str | None, delimiter: str = ",") -> Labe
 def require_readable_histogram(path: Path, column: str | None, delimiter: str = ",") -> None:
     """Refuse a file that `read_histogram` refuses for its name or those of its columns, which are public; no count is read."""
     _reader(path, column, delimiter)
+
+
+def read_records(path: Path, needed: Sequence[str], delimiter: str = ",") -> Callable[[], Table]:
+    """How columns of confidential records are read from a CSV or Parquet file. Refused here for what is public, the names of
+    file and columns; what is wrong inside is not said."""
+    if path.suffix not in (".csv", ".parquet") or not path.is_file():
+        raise InvalidProblem(f"{path}: is no .csv or .parquet file that is there; give the file that holds the records.")
+    names = _table_names(path, delimiter)
+    for name in needed:
+        if names.count(name) != 1:
+            raise InvalidProblem(f"{path}: has no column {name!r}, or two; {meant(name, names)}each attribute needs one.")
+    return lambda: _confidential(lambda: _columns(path, needed, delimiter))
+
+
+def _columns(path: Path, needed: Sequence[str], delimiter: str) -> Table:
+    """The needed columns as texts."""
+    if path.suffix == ".parquet":
+        return {name: list(map(str, column)) for name, column in _parquet(path).items() if name in needed}
+    header, *rows = _csv_rows(path, delimiter)
+    return {name: [row[header.index(name)] for row in rows] for name in needed}
 
 
 def _reader(path: Path, column: str | None, delimiter: str) -> Callable[[], Labelled | NDArray[Any]]:

@@ -25,10 +25,13 @@ from designer.question.workload import Workload
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
+from designer.sampling.reach import NoiseFacts
 from designer.values.arrays import Floats
 
 if TYPE_CHECKING:
     from designer.invariants.changes import ChangeRelation, InvariantDistance
+    from designer.sampling.lattices.lattice_chain import ChainPlan
+    from designer.sampling.lattices.lattice_choice import LatticeChoice
     from solvers.lattices.kernel import Lattice
 
 
@@ -48,7 +51,9 @@ class LatticeNoise(Protocol):
     @property
     def cells(self) -> tuple[int, ...] | None: ...
     @property
-    def chain(self) -> object: ...
+    def chain(self) -> ChainPlan | None: ...
+    @property
+    def choice(self) -> LatticeChoice: ...
     @property
     def columns(self) -> NDArray[np.intp]: ...
     @property
@@ -57,6 +62,7 @@ class LatticeNoise(Protocol):
     def dimension(self) -> int: ...
 
 
+BOUNDS = "proven bounds of noise on a lattice (docs/theory/lattice.md, 8)"
 SLICES = 4000  # of the law of the scale of a mixture
 MANY = 200  # dimensions, and linear programs of as many variables
 TILTS = 64  # that Chernoff's bound is tried at
@@ -86,6 +92,18 @@ def margin_bounds_of_answers(mechanism: LatticeNoise, beyond: float) -> Floats:
         return np.sqrt(_along(mechanism)) * unit * ROOMY
     by_norm = _by_norm(mechanism, _tail_of_norm(mechanism.dimension, beyond))
     return np.asarray(np.minimum(by_norm, _margins_by_cells(mechanism, beyond)) * ROOMY)
+
+
+def facts_of_lattice(mechanism: LatticeNoise) -> NoiseFacts:
+    """By which law the margins of a lattice mechanism go; a draw costs its cells, those of rejected ones, and of the steps of a
+    chain."""
+    if mechanism.dimension == 1:
+        return NoiseFacts("the quantile of the discrete law on a line", True, 1.0)
+    size, choice = mechanism.relation.size, mechanism.choice
+    if choice.sampler is None:
+        return NoiseFacts(BOUNDS, False, math.inf)
+    steps = 1 if mechanism.chain is None else mechanism.chain.steps
+    return NoiseFacts(BOUNDS, False, size * steps / max(choice.acceptance, 1e-12))
 
 
 def error_bounds_of_rows(mechanism: LatticeNoise, rounding: float) -> Floats:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.additive.interface import CONFIDENCE, Falloff, Mechanism, simulation_entropy
+from designer.additive.interface import CONFIDENCE, Falloff, simulation_entropy
 from designer.additive.noise import SMALLEST_WEIGHT
 from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
 from designer.certified.claims import settled_claim
@@ -29,7 +29,8 @@ from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
-from designer.lattice.answer_bounds import error_bounds_of_answers, margin_bounds_of_answers
+from designer.lattice.answer_bounds import error_bounds_of_answers, facts_of_lattice, margin_bounds_of_answers
+from designer.lattice.drawn import DrawnOnCells
 from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
 from designer.lattice.moments import Moments, simulated_moments, summed_moments
 from designer.lattice.promise import NOTIONS, THEOREMS, WHOLE
@@ -44,6 +45,7 @@ from designer.relations.kinds import relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, SystemEntropy
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, LatticeChain
 from designer.sampling.lattices.lattice_choice import LatticeChoice, LatticeSampler
+from designer.sampling.reach import NoiseFacts
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count, probability, shown
 from designer.values.confidential import withholding
@@ -57,7 +59,7 @@ SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a sec
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeMechanism(Mechanism):
+class LatticeMechanism(DrawnOnCells):
     """Releases the table `x + z` and the answers `Q (x + z)`.
 
     workload: Q (K, N), asked of the released table. relation: what is hidden, under its invariant. norm: on the R cells listed
@@ -89,11 +91,8 @@ class LatticeMechanism(Mechanism):
         self._require_law(self.norm)
         size = self.relation.size
         here = tuple(range(size)) if self.cells is None else self.cells
-        if (
-            len(set(here)) != len(here)
-            or not all(type(c) is int and 0 <= c < size for c in here)
-            or len(here) != self.norm.dimension
-        ):
+        known = all(type(c) is int and 0 <= c < size for c in here)
+        if not known or len(set(here)) != len(here) or len(here) != self.norm.dimension:
             raise InvalidProblem(
                 f"cells: {shown(self.cells)} must name {self.norm.dimension} different elements, one for each coordinate of "
                 "the norm."
@@ -105,8 +104,7 @@ class LatticeMechanism(Mechanism):
             )
         if self.chain is not None and not LEAST_DECAY <= self.chain.decay <= LARGEST_DECAY:
             raise InvalidProblem(
-                f"chain.decay: {self.chain.decay} is not from {LEAST_DECAY} to {LARGEST_DECAY}; a chain that stays where it "
-                "starts passes for one that has converged, and adds no noise."
+                f"chain.decay: {self.chain.decay} is not from {LEAST_DECAY} to {LARGEST_DECAY}; one that stays adds no noise."
             )
         object.__setattr__(self, "privacy", self.verify().require())
         if moves_nothing(self.privacy, self.sensitivity):
@@ -266,13 +264,12 @@ class LatticeMechanism(Mechanism):
 
     def released(self, noisy: Sequence[int]) -> LatticeRelease:
         """The release of a noisy table, (N,): what is computed from it alone."""
-        asked, elements = self.workload, self.workload.elements
+        asked = self.workload
         with np.errstate(over="ignore", invalid="ignore"):  # of queries whose entries are near the largest float
             answers = frozen(asked.dense() @ np.array(noisy, dtype=np.float64))
         kept = frozen(self.relation.invariant.constraints.astype(np.float64)) if asked.is_identity else None
-        return LatticeRelease(
-            answers, asked.queries, self.guarantee, self.fingerprint, tuple(noisy), elements, kept=kept, law=self
-        )
+        stated = (answers, asked.queries, self.guarantee, self.fingerprint)
+        return LatticeRelease(*stated, tuple(noisy), asked.elements, kept=kept, law=self)
 
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change v of the table spends, `||v||`; infinite where v changes what is public.
@@ -328,6 +325,10 @@ class LatticeMechanism(Mechanism):
 
     def margins(self, confidence: float = CONFIDENCE) -> Floats:
         return margin_bounds_of_answers(self, 1 - probability(confidence, "confidence"))
+
+    @property
+    def noise_facts(self) -> NoiseFacts:
+        return facts_of_lattice(self)
 
     def query_mean_absolutes(self) -> Floats:
         """Expected absolute noise of each answer, found as `covariance` is."""

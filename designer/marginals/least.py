@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 from types import MappingProxyType
@@ -31,6 +31,7 @@ NONE = (
     f"marginals: the targets are met, or missed, at every factor from {LEAST:g} to {LARGEST:g}: no protected change moves "
     "these tables, or too much is asked."
 )
+NEAREST = "largest square of a standard error over its target (of a margin, over the target / 1.96), of a cell"
 LITTLE = 1e-8  # of the largest loss of a table with a target: what those without one may have
 
 
@@ -106,6 +107,37 @@ def least_marginal_budget(
     reached = MappingProxyType(dict(zip((target.query for target in asked), units, strict=True)))
     bound = _lower_bound(workload, protection, asked, allow_vacuous) if made.noise.wide else None
     return LeastMarginals(bracket.met, made, reached, bracket.missed, missed.query, relative, bound)
+
+
+def marginals_meeting(
+    workload: MarginalWorkload, protection: Protection, targets: Targets, *, allow_vacuous: bool = False
+) -> MarginalMechanism:
+    """The mechanism at these budgets whose largest error over target is least, where all tables meet their targets.
+
+    Arguments as in `least_marginal_budget`. Raises `DesignFailed` where a table misses its target.
+
+    >>> from designer import Targets
+    >>> from designer.question.domain import Domain
+    >>> from designer.marginals import MarginalWorkload, Presence
+    >>> ask = MarginalWorkload.up_to(Domain.of({"age": 3, "sex": 2}), 2)
+    >>> made = marginals_meeting(ask, Presence(1.0), Targets(standard_error={("age", "sex"): 5.0}))
+    >>> float(made.variances(["age", "sex"]).max()) <= 25
+    True
+    """
+    asked = require_targets(targets).of(table_names(workload))
+    nearest = _nearest(workload, protection, asked, allow_vacuous)
+    made = MarginalMechanism(workload, protection, nearest.precisions, allow_vacuous=allow_vacuous)
+    reached = _reached(made, asked)
+    for target, value in zip(asked, reached.tolist(), strict=True):
+        if value > target.most:
+            kind, found = target.kind.replace("_", " "), value / abs(target.reference or 1.0)
+            raise DesignFailed(
+                f"targets: {target.query!r} has a {kind} of {found:.6g} at these budgets, and is to have {target.value:g}; "
+                "ask for less accuracy, or let `least_marginal_budget` (`dp-designer budget`) say which are enough."
+            )
+    notes = {**nearest.provenance, "targets": [target.sentence() for target in asked]}
+    best = None if nearest.optimality is None else replace(nearest.optimality, objective=NEAREST)
+    return made.annotated(notes, best)
 
 
 def table_names(workload: MarginalWorkload) -> tuple[str, ...]:

@@ -21,7 +21,8 @@ from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.marginals.cell_margins import margins_of_cells
+from designer.marginals.cell_margins import reach_of_cells
+from designer.marginals.drawn import marginal_drawings
 from designer.marginals.draws import stored, true_residuals
 from designer.marginals.noise import ResidualNoise
 from designer.marginals.protection import (
@@ -38,8 +39,10 @@ from designer.marginals.residuals import assemble, squared_synthesis
 from designer.marginals.subsets import Subsets
 from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database
 from designer.marginals.workload import MarginalWorkload, positions
+from designer.pictures.drawing import Drawing
 from designer.question.domain import Domain
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.reach import Remembered
 from designer.values.answer_table import Limits, symmetric_limits
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count
@@ -168,6 +171,10 @@ class MarginalMechanism(Specified):
         """Place of every measured subset."""
         return {subset: k for k, subset in enumerate(self.workload.measured.tuples())}
 
+    def own_drawings(self) -> tuple[Drawing, ...]:
+        """The standard error of the cells of every table."""
+        return marginal_drawings(self)
+
     def cell_variance(self, subset: Sequence[str]) -> float:
         """Variance of every cell of a table for Gaussian noise, `sum_A V_BA / s_A`;
         `variances` has the law that is in fact drawn."""
@@ -258,10 +265,14 @@ class MarginalMechanism(Specified):
         stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
         return SimulatedTables(self, self._drawn(entropy), stamp)
 
+    @cached_property
+    def _reach(self) -> Remembered:
+        return Remembered(reach_of_cells(self))
+
     def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
         """Intervals of all cells of all requested tables, in order; see `designer.values.answer_table`."""
         answers = np.concatenate([table.ravel() for table in released.tables().values()])
-        margins, law = margins_of_cells(self, level, simultaneous)
+        margins, law = self._reach.margins(level, simultaneous)
         return symmetric_limits(answers, margins, np.ones(len(answers), dtype=bool), law)
 
     def core(self) -> dict[str, Any]:

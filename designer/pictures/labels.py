@@ -32,6 +32,11 @@ def shortened(names: Sequence[object], widest: int = WIDEST) -> list[str]:
     ]
 
 
+def with_unit(name: str, unit: str) -> str:
+    """A name with what is counted, where that is known: `jobs (persons)`."""
+    return f"{name} ({unit})" if unit else name
+
+
 def _numbered(name: str, widest: int, place: int) -> str:
     """Cut further, with the place in the list, which no other name has."""
     number = f" (#{place})"

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from designer.certified.about import About
 from designer.errors import InvalidProblem
+from designer.problem_files.about_section import ABOUT, about_of, with_dates_written
 from designer.problem_files.forms import require_form
 from designer.problem_files.request import Request
 from designer.problem_files.sections import Sections
@@ -21,7 +23,7 @@ from designer.values.schema import Fragment, Schema, exactly, noted, record, tex
 
 DEFAULT = "linear_queries"
 # Keys that a file of any kind may have before its sections, or beside them; `kind` is the other.
-HEADING: Mapping[str, Fragment] = {"title": noted("What the file is about, in a few words.", text())}
+HEADING: Mapping[str, Fragment] = {"title": noted("What the file is about, in a few words.", text()), "about": ABOUT}
 
 
 class Reader(Sections, ABC):
@@ -31,6 +33,11 @@ class Reader(Sections, ABC):
     def title(self) -> str:
         """The title that the file states, or its name."""
         return str(self.data.get("title", self.path.stem))
+
+    @property
+    def about(self) -> About:
+        """What the file says about itself, for readers of what is made of it."""
+        return about_of(self.data)
 
     @abstractmethod
     def read(self) -> Request:
@@ -55,11 +62,12 @@ class Kind:
 
     def read(self, path: Path, data: dict[str, Any]) -> Request:
         """What a file of this kind asks for; every refusal names the file."""
+        written = with_dates_written(data)
         try:
-            require_form(path, record({}, HEADING), {key: data[key] for key in HEADING if key in data})
-            reader = self.reader(path, data)
+            require_form(path, record({}, HEADING), {key: written[key] for key in HEADING if key in written})
+            reader = self.reader(path, written)
             reader.require(self)
-            return reader.read()
+            return replace(reader.read(), about=reader.about)
         except InvalidProblem as error:
             raise error if str(error).startswith(str(path)) else InvalidProblem(f"{path}: {error}") from None
 

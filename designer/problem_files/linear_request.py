@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from designer.certified.specified import Specified, to_spec
@@ -50,7 +50,12 @@ class ProblemFile(Request):
     def made(self, choices: Choices | None = None) -> Outcome:
         found = self.designed(choices or Choices())
         summary = structured_summary if isinstance(found, StructuredDesign) else design_summary
-        return Outcome(found.mechanism, (summary(self.title, found),), to_spec(found.mechanism))
+        described = replace(found, mechanism=found.mechanism.described(self.about))
+        return Outcome(described.mechanism, (summary(self.title, described),), to_spec(described.mechanism))
+
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        return self.problem.workload.queries if isinstance(self.problem, Problem) else None
 
     def description(self) -> Mapping[str, object]:
         queries, elements = self.problem.workload.shape

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar
 
+from designer.certified.about import NOTHING, About
 from designer.certified.specified import Specified, to_spec
 from designer.errors import InvalidProblem
 from designer.report import cautions, optimality_lines
@@ -47,13 +48,24 @@ class Outcome:
 class Request(ABC):
     """A problem file that was read: its title, the files that were read for it, and how its mechanism is made.
 
-    kind: its name in the closed list of kinds. choices: the names of those `Choices` that it takes.
+    kind: its name in the closed list of kinds. choices: the names of those `Choices` that it takes. about: what the file says
+    about itself, which goes with what is made of it.
     """
 
     kind: ClassVar[str]
     choices: ClassVar[tuple[str, ...]] = ()
     title: str
     files: tuple[Path, ...] = ()
+    about: About = NOTHING
+
+    def __post_init__(self) -> None:
+        if self.named_answers is not None:
+            self.about.require_units_of(self.named_answers)
+
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        """The names of the answers, which units are stated for; None where they are not all known before the design."""
+        return None
 
     @abstractmethod
     def make(self, choices: Choices) -> Specified:
@@ -75,7 +87,7 @@ class Request(ABC):
         chosen = choices or Choices()
         chosen.require(self.kind, self.choices)
         start = perf_counter()
-        mechanism = self.make(chosen)
+        mechanism = self.make(chosen).described(self.about)
         seconds = perf_counter() - start
         return Outcome(mechanism, tuple(self._lines(mechanism, seconds)), to_spec(mechanism))
 

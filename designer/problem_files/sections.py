@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import product, zip_longest
 from pathlib import Path
@@ -16,6 +17,7 @@ from designer.errors import InvalidProblem
 from designer.files.data_files import Table, column_names, numeric_column, read_matrix, read_table
 from designer.question.domain import Domain
 from designer.question.histogram import Keys
+from designer.question.targets import Targets
 from designer.values.arrays import Floats
 from designer.values.checks import meant, shown
 
@@ -124,6 +126,22 @@ class Sections:
                     f"{number} of the domain {shown(cell)} over {list(attributes)}; bring rows and values into one order "
                     "(the last attribute changes fastest)."
                 )
+
+    def targets_of(self, names: Sequence[str]) -> Targets | None:
+        """What [targets] asks of answers of these names; None where the file has no such section."""
+        if "targets" not in self.data:
+            return None
+        try:
+            found = Targets(**self.data["targets"])
+            found.of(names)
+        except InvalidProblem as error:
+            raise InvalidProblem(f"{self.path}: [targets] {str(error).removeprefix('targets.')}") from None
+        return found
+
+    def require_known(self, section: str, key: str, name: str, names: Sequence[str], where: str) -> None:
+        """Refuse a name that is not among those that `where` has, and propose the nearest."""
+        if name not in names:
+            raise self.refuse(section, key, name, f"{where} has no such name; {meant(name, names)}it has {shown([*names])}")
 
     def matrix(self, section: str, key: str) -> Floats:
         """A matrix with a column for each element; where columns are called like elements,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from designer.additive import report_lines
 from designer.additive.grid import Grid
-from designer.additive.interface import Falloff, Mechanism
+from designer.additive.interface import CONFIDENCE, Falloff, Mechanism
 from designer.additive.release import Release, answers_of, tells
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, describe_pair
 from designer.certified.family_names import STAIRCASE_FAMILIES, require_family
@@ -25,15 +25,19 @@ from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT,
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import InvalidProblem, InvalidSpec
+from designer.pictures.drawing import Drawing
 from designer.question.differences import changes_given, moved
 from designer.question.histogram import counts, exact_answers
 from designer.question.relation import Relation
 from designer.question.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, SystemEntropy
+from designer.sampling.reach import NoiseFacts
 from designer.staircase.differences import Difference, coordinates, protected_differences
+from designer.staircase.drawn import stairs_drawing
 from designer.staircase.noise import DrawnNoise, Peaks, Stairs, noise_from_spec
 from designer.values.arrays import Floats, frozen, real_array
+from designer.values.checks import probability
 from designer.values.confidential import withholding
 from designer.values.json_text import array, require_keys
 from designer.values.schema import MATRIX, Named, either, keys, needs_one_of, one_of, or_null, record
@@ -218,6 +222,11 @@ class StaircaseMechanism(Mechanism):
                 return math.inf
         return float(self.noise.unit * self.drawn.costs([led])[0])
 
+    def own_drawings(self) -> tuple[Drawing, ...]:
+        """Those of every mechanism, and the profile of stairs."""
+        own = super().own_drawings()
+        return (*own, stairs_drawing(self.noise, float(self.grid.step(0)))) if isinstance(self.noise, Stairs) else own
+
     def query_variances(self) -> Floats:
         """Variance of the noise in each of the K answers; what a table leaves of the tail is counted at a bound."""
         return self._variances.copy()
@@ -229,6 +238,14 @@ class StaircaseMechanism(Mechanism):
     @cached_property
     def _absolutes(self) -> Floats:
         return self.drawn.mean_absolutes(self.rows)
+
+    def margins(self, confidence: float = CONFIDENCE) -> Floats:
+        """Numbers t, (K,), with `P(|noise in answer k| <= t_k) >= confidence`: quantiles of the law, summed up."""
+        return self.drawn.margins(self.rows, 1 - probability(confidence, "confidence"))
+
+    @property
+    def noise_facts(self) -> NoiseFacts:
+        return NoiseFacts("quantiles of the tabulated law", True, self.noise.dimension)
 
     def query_mean_absolutes(self) -> Floats:
         """Expected absolute value of the noise in each of the K answers, as `query_variances`."""

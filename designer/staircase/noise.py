@@ -52,6 +52,11 @@ class DrawnNoise(ABC):
     def mean_absolutes(self, rows: Floats) -> Floats:
         """`E |r . z|` for rows r, (K, s), as `variances`."""
 
+    @abstractmethod
+    def margins(self, rows: Floats, beyond: float) -> Floats:
+        """Numbers t, (K,), with `P(|r . z| > t) <= beyond` for rows r, (K, s); what a table leaves of the tail is counted at
+        its bound."""
+
 
 def whole_units(budget: Fraction, unit: Fraction) -> int:
     """How many whole units a budget holds."""
@@ -230,6 +235,9 @@ class DrawnStairs(DrawnNoise):
     def mean_absolutes(self, rows: Floats) -> Floats:
         return np.asarray(np.abs(rows[:, 0]) * self.sampler.moments()[0])
 
+    def margins(self, rows: Floats, beyond: float) -> Floats:
+        return np.asarray(np.abs(rows[:, 0]) * self.sampler.margin(beyond))
+
 
 @dataclass(frozen=True, eq=False)
 class DrawnPeaks(DrawnNoise):
@@ -257,6 +265,10 @@ class DrawnPeaks(DrawnNoise):
 
     def mean_absolutes(self, rows: Floats) -> Floats:
         return self._expected(rows, 1)
+
+    def margins(self, rows: Floats, beyond: float) -> Floats:
+        led = rows @ np.array(self.noise.basis, dtype=np.float64).T / 2
+        return self.sampler.law.margins(led, beyond)
 
     def _expected(self, rows: Floats, power: int) -> Floats:
         led = rows @ np.array(self.noise.basis, dtype=np.float64).T

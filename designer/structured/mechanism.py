@@ -30,7 +30,8 @@ from designer.question.histogram import Universe
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
-from designer.structured.answer_margins import limits_of_terms
+from designer.sampling.reach import Remembered
+from designer.structured.answer_margins import reach_of_terms, whole_terms
 from designer.structured.blocks import (
     KindOfChange,
     MeasuredProduct,
@@ -42,16 +43,15 @@ from designer.structured.blocks import (
 )
 from designer.structured.exact_products import exact_product
 from designer.structured.reconstruction import sides, summed_square
-from designer.structured.release import LISTED, SimulatedAnswers, StructuredRelease, listed_answers
+from designer.structured.release import LISTED, SimulatedAnswers, StructuredRelease, listed_answers, require_drawable
 from designer.structured.spec import CORE, core_of, parts_of_core
 from designer.structured.workload import StructuredWorkload
-from designer.values.answer_table import Limits
+from designer.values.answer_table import Limits, symmetric_limits
 from designer.values.checks import count
 from designer.values.confidential import withholding
 from designer.values.schema import Named, record
 from solvers.exact.rational import float_above, root_above
 
-MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
 ANNOUNCED = 2**20  # coordinates that take seconds
 THEOREM = {
     "gaussian": (
@@ -322,9 +322,15 @@ class StructuredMechanism(Specified):
         stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
         return SimulatedAnswers(self, tuple(self._drawn(entropy)), stamp)
 
+    @cached_property
+    def _reach(self) -> Remembered:
+        return Remembered(reach_of_terms(self))
+
     def limits_of(self, released: StructuredRelease, level: float, simultaneous: bool) -> Limits:
-        """Intervals of all answers of all terms, in order; see `designer.structured.answer_margins`."""
-        return limits_of_terms(self, released, level, simultaneous)
+        """Intervals of all answers of all terms, in order; see `designer.values.answer_table`."""
+        margins, law = self._reach.margins(level, simultaneous)
+        answers = np.concatenate([released.table(term).ravel() for term in range(len(self.workload.terms))])
+        return symmetric_limits(answers, margins, whole_terms(self), law)
 
     def answer_lines(self, released: Any) -> list[str]:
         return listed_answers(released) if self.workload.count <= LISTED else super().answer_lines(released)
@@ -380,16 +386,6 @@ class StructuredMechanism(Specified):
             "largest_finite_budget": most or None,
             "worst_ratio": None if worst is None else float(worst),
         }
-
-
-def require_drawable(measured: int) -> None:
-    """Refuse to draw more noise than a release holds."""
-    if measured > MEASURED_LIMIT:
-        raise InvalidProblem(
-            f"release: {measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are certified, and "
-            "their errors known, but they are not drawn. Ask for tables over fewer of the attributes at once "
-            "(`StructuredWorkload.tables`), or merge values."
-        )
 
 
 def _parts_of(axes: frozenset[int]) -> list[frozenset[int]]:

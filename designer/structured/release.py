@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
+from designer.pictures.answers import PicturedAnswers
 from designer.structured.blocks import MeasuredProduct
 from designer.structured.described import Described
 from designer.structured.reconstruction import sides
@@ -25,6 +26,7 @@ from designer.values.printing import printed
 from designer.values.tabular import Tabular
 
 TABLE_LIMIT = 2**26  # answers of a term that are written out together
+MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
 LISTED = 1000  # answers that a release lists by name
 WORKING = 2**22  # numbers that are held while single answers are put together
 
@@ -110,7 +112,7 @@ def _contracted(values: NDArray[Any], rows: Sequence[Floats]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredRelease(StructuredAnswers, Tabular):
+class StructuredRelease(StructuredAnswers, PicturedAnswers, Tabular):
     """Noisy products with the guarantee they carry and the fingerprint of the mechanism that made them."""
 
     guarantee: Guarantee
@@ -178,3 +180,13 @@ class SimulatedAnswers(StructuredAnswers):
     """Answers of noise alone, with a `stamp` that says that they are not private."""
 
     stamp: str
+
+
+def require_drawable(measured: int) -> None:
+    """Refuse to draw more noise than a release holds."""
+    if measured > MEASURED_LIMIT:
+        raise InvalidProblem(
+            f"release: {measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are certified, and "
+            "their errors known, but they are not drawn. Ask for tables over fewer of the attributes at once "
+            "(`StructuredWorkload.tables`), or merge values."
+        )

@@ -9,6 +9,7 @@ from typing import Any
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, Guarantee, budget_range
 from designer.engines.row_unit import RowUnit
+from designer.pictures.answers import PicturedAnswers
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
@@ -69,7 +70,7 @@ class Synthetic:
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticRelease(Synthetic, Tabular):
+class SyntheticRelease(Synthetic, PicturedAnswers, Tabular):
     """A release, with the guarantee it carries and the fingerprint of the mechanism that made it."""
 
     guarantee: Guarantee

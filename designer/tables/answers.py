@@ -13,6 +13,7 @@ import numpy as np
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
+from designer.pictures.answers import PicturedAnswers
 from designer.tables.groups import Labels
 from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
 from designer.values.arrays import Floats
@@ -94,7 +95,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class TableRelease(Answers, Tabular):
+class TableRelease(Answers, PicturedAnswers, Tabular):
     """Noisy answers by query name, with the guarantee they carry and the fingerprint of the plan that made them."""
 
     guarantee: Guarantee

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from designer.certified.guarantee import TIMING, Guarantee
-from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.records import policies
@@ -17,6 +16,7 @@ from designer.records.policy import Policy
 from designer.records.values import entry
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.tables.answers import TableRelease, TableSimulation
+from designer.tables.drawn import DrawnPlan
 from designer.tables.groups import Groups
 from designer.tables.intervals import limits_of_answers
 from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
@@ -48,7 +48,7 @@ from designer.values.schema import keys
 
 
 @dataclass(frozen=True, eq=False)
-class TablePlan(Specified):
+class TablePlan(DrawnPlan):
     """Queries of one table, each with its noise; the policy `P(r)`, what adding or removing record r costs,
     is the sum of their losses.
 
@@ -83,11 +83,9 @@ class TablePlan(Specified):
         if not 1 <= len(queries) <= MOST_QUERIES or not all(isinstance(query, Query) for query in queries):
             raise InvalidProblem(f"queries: give 1 to {MOST_QUERIES} queries of designer.tables.")
         object.__setattr__(self, "queries", queries)
-        names = [part.name for part in self.noisy] + [query.name for query in queries if not isinstance(query, Aggregated)]
+        names = self.named_answers
         if len(set(names)) != len(names):
-            raise InvalidProblem(
-                f"queries: two are named {next(name for name in names if names.count(name) > 1)!r}; rename one."
-            )
+            raise InvalidProblem(f"queries: two are named {max(names, key=names.count)!r}; rename one.")
         self._require_one_rule()
         if (self.rho is not None or self.constant is not None) and self.splitting is None:
             raise InvalidProblem("rho, constant: say what a record costs by its split rows; give the splitting, too.")
@@ -101,9 +99,7 @@ class TablePlan(Specified):
         """One rule for each measured column, so that `amounts` is a function and formulas speak of one thing."""
         for column in {measure.column for measure in self.measures}:
             if len({measure for measure in self.measures if measure.column == column}) > 1:
-                raise InvalidProblem(
-                    f"measures: {column!r} is clipped or rounded in two ways; use one Measure for all queries."
-                )
+                raise InvalidProblem(f"measures: {column!r} is clipped or rounded in two ways; use one Measure for both.")
 
     @cached_property
     def noisy(self) -> tuple[Aggregated, ...]:
@@ -132,7 +128,7 @@ class TablePlan(Specified):
 
     @property
     def named_answers(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([*(part.name for part in self.noisy), *(query.name for query in self.queries)]))
+        return tuple(q.name for q in (*self.noisy, *(q for q in self.queries if not isinstance(q, Aggregated))))
 
     @property
     def numbers(self) -> tuple[str, ...]:

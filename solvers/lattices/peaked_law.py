@@ -101,6 +101,14 @@ class PeakedLaw:
         rounding = 1e-13 * sums
         return Expectation((sums - rounding) / (mass + self.tail(k)), (sums + rounding + growth * self.tail(k, power)) / mass)
 
+    def margins(self, led: NDArray[np.float64], beyond: float) -> NDArray[np.float64]:
+        """Numbers t, (J,), with `P(|l . n| > t) <= beyond` for rows l, (J, s), of doubled points n: the least ones, but for
+        what the table leaves of the tail, all of which is counted. Infinite where that is more than `beyond`."""
+        k = self.enough(FINE_TAIL * beyond)
+        masses, points = np.exp(-float(self.unit) * self.table(k)), self.walks.shells.points(k)
+        total, tail = float(masses.sum()), self.tail(k)
+        return np.array([_margin(np.abs(points @ row), masses, beyond * total * (1 - 1e-9) - tail) for row in led])
+
     def sums(self, k: int, parts: Callable[[Points], NDArray[Any]], functions: int) -> tuple[NDArray[np.float64], float]:
         """`sum f_j exp(-unit h)`, (J,), and the mass, up to shell k."""
         masses, points = np.exp(-float(self.unit) * self.table(k)), self.walks.shells.points(k)
@@ -108,3 +116,13 @@ class PeakedLaw:
         for start in range(0, len(points), AT_ONCE):
             sums += masses[start : start + AT_ONCE] @ parts(points[start : start + AT_ONCE])
         return sums, float(masses.sum())
+
+
+def _margin(sizes: NDArray[np.float64], masses: NDArray[np.float64], allowed: float) -> float:
+    """The least size above which the masses add up to at most `allowed`; sizes that differ by rounding are one."""
+    if allowed <= 0:
+        return math.inf
+    order = np.argsort(-sizes)
+    above = np.cumsum(masses[order])
+    place = min(int(np.searchsorted(above, allowed, side="right")), len(order) - 1)
+    return float(sizes[order[place]]) * (1 + 1e-12)

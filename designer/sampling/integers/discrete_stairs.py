@@ -82,6 +82,24 @@ class DiscreteStairs:
         sums = stair_sums(float(self.unit), float(self.width), np.array([float(self.top)]))
         return float(sums[1][0] / sums[0][0]), float(sums[2][0] / sums[0][0])
 
+    def margin(self, beyond: float) -> int:
+        """The least m with `P(|z| > m) <= beyond`, but for a step that the rounding of floats may add.
+
+        >>> DiscreteStairs(Fraction(1), 1, 0).margin(0.05)
+        3
+        """
+        x, w, t = math.exp(-float(self.unit)), self.width, self.top
+        gone = -math.expm1(-float(self.unit))
+        allowed = beyond * (2 * t + 1 + 2 * w * x / gone) / 2 * (1 - 1e-12)  # the mass that may lie above m
+        if allowed >= w * x / gone:
+            return max(0, math.ceil(t - (allowed - w * x / gone)))
+        # Beyond top + k width + j, j < width: `(width - j) x^(k + 1) + width x^(k + 2) / gone`.
+        k = max(0, math.floor(math.log(allowed * gone / (w * x)) / -float(self.unit)) - 1)
+        while w * x ** (k + 2) / gone > allowed:
+            k += 1
+        j = w - (allowed - w * x ** (k + 2) / gone) / x ** (k + 1)
+        return t + k * w + min(w, max(0, math.ceil(j)))
+
 
 def stair_sums(unit: float, width: float, tops: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     """Sums of `|z|^j exp(-unit k(z))`, j = 0, 1, 2, for each of the tops, (T,)."""

@@ -1,0 +1,141 @@
+"""A comparison as text for people: a table for the terminal, best first, and one in Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from designer.designing.least_noise import Limit
+from designer.designing.problem import Problem
+from designer.values.on_terminal import Column, text_table, wrapped
+from designer.values.printing import in_markdown, printed
+from designer.values.rounding import at_least, at_most, share_at_least, share_at_most, time_words
+
+COLUMNS = {
+    "family": "family",
+    "loss": "loss",
+    "squared": "squared error",
+    "absolute": "absolute error",
+    "max": "worst query variance",
+    "improvement": "IF(Q)",
+    "efficiency": "efficiency",
+    "gap": "gap",
+    "worst_ratio": "worst ratio",
+    "seconds": "seconds",
+    "note": "note",
+}
+Row = Mapping[str, Any]
+Cell = Callable[[Any], str]
+LOSSES = {
+    "squared": "expected total squared error",
+    "absolute": "expected total absolute error",
+    "max": "largest variance of an answer",
+}
+LESS = 1e-3  # of a loss: what is said of a difference
+CELLS: dict[str, Cell] = {
+    **dict.fromkeys(("loss", "squared", "absolute", "max", "worst_ratio"), at_most),
+    **dict.fromkeys(("improvement", "efficiency"), at_least),
+    "gap": lambda value: at_most(value, 2),
+    "seconds": lambda value: f"{value:.2f}",
+}
+LEGEND = {
+    "typical": "typical, worst: standard error of an answer, root mean square and largest",
+    "efficiency": "efficiency: the least loss that any additive noise has, over the loss",
+    "gain": "gain: how many times wider noise with one budget for all is, geometric mean over the answers, IF(Q)",
+    "gap": "gap: how far the loss may be above the least of its own kind, proven; empty where nothing is",
+}
+
+
+def sorted_rows(rows: Sequence[Row]) -> list[Row]:
+    """Least loss first, and those without a mechanism last."""
+    return sorted(rows, key=lambda row: math.inf if row["loss"] is None else row["loss"])
+
+
+def loss_words(problem: Problem) -> str:
+    """What the loss is, in words."""
+    return ("" if (problem.costs == 1).all() else "weighted ") + LOSSES[problem.loss]
+
+
+def comparison_markdown(rows: Sequence[Row], limit: Limit | None) -> str:
+    """A table of everything, best first, with the families that failed at the end, and what efficiency means."""
+    lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
+    lines += ["| " + " | ".join(_cell(name, row[name]) for name in COLUMNS) + " |" for row in sorted_rows(rows)]
+    return "\n".join([*lines, *([""] if limit else []), *limit_lines(limit)]) + "\n"
+
+
+def limit_lines(limit: Limit | None) -> list[str]:
+    """What efficiency is measured by."""
+    if limit is None:
+        return []
+    return [f"Efficiency: {at_least(limit.value)} over the loss, by {limit.reason}.", *limit.scope]
+
+
+def comparison_text(rows: Sequence[Row], problem: Problem, limit: Limit | None, width: int) -> str:
+    """The winner in a sentence, the table, what its columns mean, notes, and why the others have no mechanism."""
+    done = [row for row in sorted_rows(rows) if row["loss"] is not None]
+    failed = [_reason(row["family"], row["note"]) for row in rows if row["loss"] is None]
+    notes = list(dict.fromkeys(row["note"] for row in done if row["note"]))
+    table = _table(done, problem, notes, width) if done else []
+    shown = [LEGEND[head] for head in LEGEND if table and head in table[0].split()]
+    marked = [f"[{number}] {printed(note)}" for number, note in enumerate(notes, 1)]
+    without = ["Without a mechanism:", *failed] if failed else []
+    parts = [_winner(done, problem), "", *table, "", *shown, *marked, *_apart(limit_lines(limit)), *_apart(without)]
+    return "\n".join(line for part in parts for line in (wrapped(part, width) if part not in table else [part]))
+
+
+def _apart(lines: list[str]) -> list[str]:
+    return ["", *lines] if lines else []
+
+
+def _table(done: Sequence[Row], problem: Problem, notes: Sequence[str], width: int) -> list[str]:
+    """A line for each mechanism, the columns that matter most first."""
+    count = problem.workload.shape[0]
+    named = [printed(row["family"]) + (f" [{notes.index(row['note']) + 1}]" if row["note"] else "") for row in done]
+    figures: dict[str, list[str]] = {
+        "loss": [at_most(row["loss"]) for row in done],
+        "typical": [at_most(math.sqrt(row["squared"] / count)) for row in done],
+        "worst": [at_most(math.sqrt(row["max"])) for row in done],
+        "efficiency": [_or_nothing(share_at_least, row["efficiency"]) for row in done],
+        "gain": [_or_nothing(lambda value: at_least(value, 3), row["improvement"]) for row in done],
+        "time": [time_words(row["seconds"]) for row in done],
+        "gap": [_or_nothing(share_at_most, row["gap"]) for row in done],
+    }
+    told = {head: tuple(cells) for head, cells in figures.items() if any(cells)}
+    return text_table([Column("family", tuple(named), number=False), *(Column(*one) for one in told.items())], width)
+
+
+def _winner(done: Sequence[Row], problem: Problem) -> str:
+    """Which family loses least, and how much less than the next and than one budget for all."""
+    if not done:
+        return "No family has a mechanism for this problem."
+    best, others = done[0], done[1:]
+    even = [printed(row["family"]) for row in others if _saved(best, row) < LESS]
+    words = [f"{printed(best['family'])} has the least {loss_words(problem)}, {at_most(best['loss'])}"]
+    if even:
+        words.append(f"the same as {even[0]}" + (f" and {len(even) - 1} more" if len(even) > 1 else ""))
+    behind = [row for row in others if _saved(best, row) >= LESS]
+    plain = [row for row in behind[1:] if row["family"] == "uniform_budget"]
+    for row, why in ((behind[:1], "the next"), (plain, "one budget for all")):
+        words += [f"{share_at_least(_saved(best, one))} less than {printed(one['family'])}, {why}" for one in row]
+    return "; ".join(words) + "."
+
+
+def _saved(best: Row, other: Row) -> float:
+    """What part of the loss of another the best one saves."""
+    return 1 - best["loss"] / other["loss"] if other["loss"] else 0.0
+
+
+def _reason(family: str, note: str) -> str:
+    """Why a family has no mechanism; most refusals name their family themselves."""
+    return printed(note if note.startswith(f"{family}: ") else f"{family}: {note}")
+
+
+def _or_nothing(write: Cell, value: Any) -> str:
+    return "" if value is None or not math.isfinite(value) else write(value)
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    return CELLS[name](value) if name in CELLS else in_markdown(value)

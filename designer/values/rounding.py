@@ -1,0 +1,89 @@
+"""Numbers for people: few digits, thousands separated, and rounded to the side on which what is said stays true.
+
+Losses, errors and what privacy costs are never shown below what they are, bounds from below and efficiencies never above.
+Figures that files compare are written with all their digits, elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+
+DIGITS = 4
+# Of two floats that different machines compute from the same numbers, relative: that far off, a round number is itself.
+SAME = Decimal("1e-9")
+LARGEST, SMALLEST = 12, -4  # decimal exponents that are written out
+
+
+def at_most(value: float, digits: int = DIGITS) -> str:
+    """A number with so many digits, rounded up: for losses, errors, budgets.
+
+    >>> at_most(15.6707), at_most(1402739.9), at_most(16.000000000001), at_most(2.5e-7), at_most(math.inf)
+    ('15.68', '1,403,000', '16', '2.5e-7', 'infinite')
+    """
+    return _written(value, digits, ROUND_CEILING)
+
+
+def at_least(value: float, digits: int = DIGITS) -> str:
+    """A number with so many digits, rounded down: for bounds from below, efficiencies, gains.
+
+    >>> at_least(1.2348), at_least(1402739.9), at_least(0.0), at_least(0.99999999999)
+    ('1.234', '1,402,000', '0', '1')
+    """
+    return _written(value, digits, ROUND_FLOOR)
+
+
+def nearest(value: float, digits: int = DIGITS) -> str:
+    """A number with so many digits, which claims nothing.
+
+    >>> nearest(5.642151), nearest(-1234567.0, 7), nearest(1e15)
+    ('5.642', '-1,234,567', '1e+15')
+    """
+    return _written(value, digits, ROUND_HALF_EVEN)
+
+
+def share_at_least(value: float) -> str:
+    """A share of 1 in percent with a digit behind the point, rounded down.
+
+    >>> share_at_least(0.24613), share_at_least(1.0), share_at_least(0.00001)
+    ('24.6 %', '100 %', '0.001 %')
+    """
+    return f"{at_least(100 * value, 3)} %"
+
+
+def share_at_most(value: float) -> str:
+    """A share of 1 in percent with two digits, rounded up; what is far below a thousandth of a percent is not told apart.
+
+    >>> share_at_most(0.0123), share_at_most(3e-12), share_at_most(0.0)
+    ('1.3 %', '< 0.0001 %', '0 %')
+    """
+    return "< 0.0001 %" if 0 < value < 1e-6 else f"{at_most(100 * value, 2)} %"
+
+
+def time_words(seconds: float) -> str:
+    """A stretch of time, for people.
+
+    >>> time_words(0.0251), time_words(12.34), time_words(125.0), time_words(7384.0), time_words(400000.0)
+    ('0.03 s', '12 s', '2 min 5 s', '2 h 3 min', '4 d 15 h')
+    """
+    if seconds < 9.95:
+        return f"{seconds:.2f} s" if seconds < 0.995 else f"{seconds:.1f} s"
+    whole = math.floor(seconds + 0.5)
+    for large, small, size, part in (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1)):
+        if whole >= size:
+            rest = whole % size // part
+            return f"{whole // size} {large}" + (f" {rest} {small}" if rest else "")
+    return f"{whole} s"
+
+
+def _written(value: float, digits: int, direction: str) -> str:
+    if not math.isfinite(value):
+        return "unknown" if math.isnan(value) else "infinite" if value > 0 else "-infinite"
+    given = Decimal(value)
+    close = Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(given)
+    rounded = close if abs(close - given) <= SAME * abs(given) else Context(prec=digits, rounding=direction).plus(given)
+    short = rounded.normalize() if rounded else Decimal(0)
+    if not short or SMALLEST <= short.adjusted() < LARGEST:
+        return f"{short:,f}"
+    mantissa, exponent = f"{short:e}".split("e")
+    return f"{mantissa}e{int(exponent):+d}"
