@@ -1,4 +1,4 @@
-"""The command line: design, compare, budget, release, sample, verify, report, show, ledger, keys, sign, doctor.
+"""The command line: design, compare, budget, release, intervals, sample, verify, report, show, ledger, keys, sign, doctor.
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 6 a release that the total of its data set does not cover;
@@ -19,6 +19,7 @@ from contextlib import suppress
 from designer import progress
 from designer.cli.design_commands import add_design_commands
 from designer.cli.doctor import add_doctor
+from designer.cli.interval_commands import add_interval_commands
 from designer.cli.ledger_commands import add_ledger_commands
 from designer.cli.options import Commands
 from designer.cli.release_commands import add_release_commands
@@ -115,6 +116,7 @@ def parser() -> argparse.ArgumentParser:
     commands = Commands(top.add_subparsers(title="commands", required=True, metavar="COMMAND"))
     add_design_commands(commands)
     add_release_commands(commands)
+    add_interval_commands(commands)
     add_spec_commands(commands)
     add_ledger_commands(commands)
     add_signing_commands(commands)

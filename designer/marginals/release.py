@@ -17,7 +17,7 @@ from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.marginals.residuals import assemble
 from designer.marginals.workload import MarginalWorkload
-from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
+from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
 
 
@@ -68,7 +68,9 @@ class MarginalRelease(Residuals):
 
     def answer_tables(self) -> tuple[AnswerTable, ...]:
         """Each requested table, by the columns of its attributes."""
-        return in_order([self._answer_table(names, table) for names, table in self.tables().items()], self.mechanism, self)
+        return tables_in_order(
+            [self._answer_table(names, table) for names, table in self.tables().items()], self.mechanism, self
+        )
 
     def _answer_table(self, names: tuple[str, ...], table: Floats) -> AnswerTable:
         domain = self.mechanism.workload.domain

@@ -19,9 +19,8 @@ from designer.errors import InvalidProblem
 from designer.structured.blocks import MeasuredProduct
 from designer.structured.described import Described
 from designer.structured.reconstruction import sides
-from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
+from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
-from designer.values.printing import printed
 
 TABLE_LIMIT = 2**26  # answers of a term that are written out together
 MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
@@ -120,7 +119,7 @@ class StructuredRelease(StructuredAnswers):
     def answer_tables(self) -> tuple[AnswerTable, ...]:
         """The answers of each term, by its attributes; refused where they are too many to be written out."""
         terms = range(len(self.mechanism.workload.terms))
-        return in_order([self._answer_table(term) for term in terms], self.mechanism, self)
+        return tables_in_order([self._answer_table(term) for term in terms], self.mechanism, self)
 
     def _answer_table(self, term: int) -> AnswerTable:
         workload = self.mechanism.workload
@@ -159,14 +158,6 @@ def named_answers(released: StructuredAnswers) -> list[dict[str, Any]]:
             for name, value, error in zip(names, values, errors, strict=True)
         ]
     return found
-
-
-def listed_answers(released: StructuredAnswers) -> list[str]:
-    """The same for the terminal."""
-    rows = named_answers(released)
-    width = max(len(printed(row["query"])) for row in rows)
-    lines = [f"{printed(row['query']):<{width}}{row['answer']:>16.6g}  +- {row['standard_error']:.4g}" for row in rows]
-    return ["Noisy answers, with the standard deviation of their noise", *lines]
 
 
 @dataclass(frozen=True, eq=False)

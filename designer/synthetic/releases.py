@@ -10,7 +10,7 @@ from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, Guarantee, budge
 from designer.engines.row_unit import RowUnit
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
+from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
 from designer.values.schema import COUNT, Named, noted, one_of, record, whole
 
@@ -78,7 +78,7 @@ class SyntheticRelease(Synthetic):
     def answer_tables(self) -> tuple[AnswerTable, ...]:
         """The answers by query; standard errors follow from no law, because the error depends on the data."""
         keys = tuple((name,) for name in self.queries)
-        return in_order([AnswerTable("answers", ("query",), keys, self.answers, None)], self.law, self)
+        return tables_in_order([AnswerTable("answers", ("query",), keys, self.answers, None)], self.law, self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -14,7 +14,7 @@ from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
 from designer.tables.groups import Labels
-from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
+from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
 from designer.values.printing import printed
 
@@ -103,7 +103,7 @@ class TableRelease(Answers):
 
     def answer_tables(self) -> tuple[AnswerTable, ...]:
         """The answers of each query, by the columns of its groups."""
-        return in_order([answer.table() for answer in self.answers.values()], self.law, self)
+        return tables_in_order([answer.table() for answer in self.answers.values()], self.law, self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: answers, the guarantee, the fingerprint."""
