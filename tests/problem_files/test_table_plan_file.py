@@ -184,6 +184,8 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is replaced, by what, and 
     "a threshold of no measure": ("[splitting]\nthresholds = {jobs", "[splitting]\nthresholds = {job", r"\[splitting\] thresholds = 'job': .*perhaps 'jobs'"),
     "a threshold that is missing": ("own = {N = {jobs = 20, wages = 200}}\nconstant", "own = {N = {wages = 20}}\nconstant", r"own.N = .*: should have a threshold for each of \['jobs', 'wages'\]"),
     "by without its own": ("own = {N = {jobs = 20, wages = 200}}\nconstant", "constant", r"\[splitting\] by = 'region': needs own beside it"),
+    "noise and a target": ('"mean.count" = 10', 'ids = 10, "mean.count" = 10', r"\[queries.ids\] variance = .*: 'ids' has a target in \[targets\], too"),
+    "a constant that is no number": ("constant = 4", 'constant = "four"', r"\[splitting\] constant: 'four' is not a number"),
     "a target of nothing": ('"mean.count" = 10', '"mean.count" = 10, "mean.cuont" = 3', r"\[targets\] margin: 'mean.cuont' is no query"),
 }  # fmt: skip
 
