@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import DesignFailed, InvalidProblem, NotPrivate
+from designer.progress import announce
 from designer.records.design import RecordDesign, design_records
 from designer.records.targets import COUNT, Accuracy, PriorRecords
 from designer.tables.answers import Answer
@@ -67,6 +68,7 @@ def design_table_plan(
             raise InvalidProblem(
                 f"accuracies: {shown(accuracy.measure)} is no measure; the measures are {[*by_column, COUNT]}."
             )
+    announce("table plan: dividing the noise among the levels")
     design = design_records(tree(list(levels.values())), accuracies, prior, families=families, tolerance=tolerance)
     queries = _queries_of(design, levels, by_column, tuple(where))
     require_equal_policies(TablePlan(queries), design, list(levels.values())[-1])
