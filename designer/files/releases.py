@@ -232,6 +232,8 @@ def _content(mechanism: Specified, released: Any) -> dict[str, Any]:
 
 def _require_frame(given: Mapping[str, Any]) -> None:
     """What every release file has, before the spec is looked at: the format, the version, the seal."""
+    if given.get("format") in list(FORMS):
+        raise InvalidSpec("release: is a spec; give the release behind its spec: dp-designer verify SPEC RELEASE.")
     if given.get("format") != RELEASE_FORMAT or type(given.get("version")) is not int or given["version"] != RELEASE_VERSION:
         raise InvalidSpec(
             f"release: format {shown(given.get('format'))} version {shown(given.get('version'))}; this program reads "
