@@ -39,8 +39,9 @@ class CountAgreement(Agreement[OnAGrid, Release]):
 
     def made(self, mechanism: OnAGrid, released: Release, published: PublishedSums | None, whole: bool) -> AgreeingTables:
         exact: Exact = unchanging_rows(mechanism)
-        if released.kept is not None and len(released.kept):
-            exact.append((released.kept, np.rint(released.kept @ released.answers)))
+        if released.kept is not None:
+            kept = released.kept[(released.kept == np.rint(released.kept)).all(axis=1)]
+            exact.append((kept, np.rint(kept @ released.answers)))
         if published is not None:
             exact.append(published_rows(mechanism, published))
         found, words = agreed(mechanism.workload.matrix, released.answers, released.standard_errors, exact, whole)

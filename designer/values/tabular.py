@@ -122,8 +122,11 @@ def numbers_of(table: AnswerTable, level: float = LEVEL) -> NamedColumns:
 
 
 def _interval_words(percent: str, simultaneous: bool, law: str) -> str:
-    held = "all true answers of all tables of the release at once" if simultaneous else "the true answer of this row"
-    return f"End of an interval that holds {held} with probability {percent} %. {law}"
+    if simultaneous:
+        held = f"with probability {percent} % these intervals hold the true answers of all rows of all tables at once"
+    else:
+        held = f"it holds the true answer of this row with probability {percent} %"
+    return f"End of an interval: {held}. Law: {law.rstrip('.')}."
 
 
 NUMBERS = ("answer", "standard_error", "consistent")
@@ -134,7 +137,7 @@ def _free(names: Sequence[str]) -> list[str]:
     """Category columns under their own names, unless a column of numbers is called so."""
     free: list[str] = []
     for name in names:
-        while name in NUMBERS or name.startswith(ENDS) or name in free or (free and name in names[len(free) + 1 :]):
+        while name in NUMBERS or name.startswith(ENDS) or name in free or name in names[len(free) + 1 :]:
             name = f"{name}_"
             if name.startswith(ENDS):
                 name = f"category_{name}"

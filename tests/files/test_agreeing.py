@@ -110,6 +110,14 @@ def test_marginals_agree_with_one_another_and_with_what_is_exact(publish_sex: bo
         assert value == pytest.approx(float(np.min(values)), abs=1e-6)
 
 
+def test_a_margin_that_no_noise_enters_is_kept_though_nobody_asked_for_it() -> None:
+    ask = marginals.MarginalWorkload.of(DOMAIN, [["sex", "age"]])
+    made = marginals.design_marginals(ask, metrics.hamming(DOMAIN, {"sex": np.inf, "age": 0.1}))
+    for _ in range(5):
+        (table,) = agreeing_tables(made, made.release({"sex": ["F", "F", "M"], "age": ["1", "3", "3"]})).tables
+        assert np.asarray(table).reshape(2, 3).sum(axis=1).tolist() == [2, 1]
+
+
 def test_real_tables_agree_too_and_are_no_farther_than_whole_ones() -> None:
     made = marginal_mechanism(False)
     released = made.release({"sex": ["F", "M"], "age": ["1", "3"]})

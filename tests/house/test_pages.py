@@ -14,6 +14,7 @@ PAGES = [
     DOCS / name
     for name in (
         *("architecture.md", "adding.md", "programs.md", "ledger.md", "verifying.md", "auditing.md", "mutants.md"),
+        *("exchange.md", "other_languages.md"),
         "pictures.md",
     )
 ]

@@ -38,7 +38,7 @@ NAMES = {
     "designer.invariants": "Invariant LinkedTables Statistics linear linked margins partition total",
     "designer.tables": """OTHERS Answer Average Condition Count CountDistinct Groups Key Measure PartitionSelection PolicyCertificate
         PureSum Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy
-        consistent_margins hierarchy least_plan nested_codes tree variance_for variance_meeting""",
+        consistent_levels consistent_margins design_table_plan hierarchy least_plan nested_codes tree variance_for variance_meeting""",
     "designer.marginals": """LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Presence WholeTables design_marginals
         least_marginal_budget marginals_meeting whole_tables""",
     "designer.structured": "AttributeQueries StructuredMechanism StructuredRelease StructuredWorkload design_structured",
@@ -62,6 +62,11 @@ DEEPER = {
     "designer.files.signatures": "EntryCheck EntrySigner PublicKey SignedBy SigningKey new_key sign_file signer_of",
     "designer.promises.account": "Account",
     "designer.values.answer_table": "AnswerTable Intervals",
+    "designer.exchange.noise_law": "noise_document noise_rows noise_schema",
+    "designer.exchange.opendp": "OwnNoise as_measurement counting measurement_module own_noise",
+    "designer.exchange.portable": "portable_noise portable_text release_vectors",
+    "designer.exchange.registry": "RegistryEntry registry_entry",
+    "designer.exchange.spending": "Spending spending_of",
     "designer.promises.laplace": "LaplaceTradeoff discrete_laplace",
     "designer.promises.subsampled": "poisson_subsampled sampled_epsilon",
 }
