@@ -22,7 +22,6 @@ from designer.structured.described import Described
 from designer.structured.reconstruction import sides
 from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
-from designer.values.printing import printed
 from designer.values.tabular import Tabular
 
 TABLE_LIMIT = 2**26  # answers of a term that are written out together
