@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from designer.additive.interface import Mechanism
 from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
@@ -10,18 +12,28 @@ from designer.designing.least import LeastBudget
 from designer.designing.made import Design
 from designer.designing.structured_problem import StructuredDesign
 from designer.values.printing import in_markdown, printed, printed_below
+from designer.values.rounding import at_most
 
 ROWS_SHOWN = 12
+LARGE_BUDGET = 20  # odds of exp(20) to 1: 500 million
 
 
 def cautions(made: Specified) -> list[str]:
-    """Lines that must not be missed: that the object hides nothing, which answers it publishes without noise, and what was
-    changed in the form of its file."""
+    """Lines that must not be missed: that the object hides nothing, or next to nothing, which answers it publishes without
+    noise, and what was changed in the form of its file."""
     listed = ", ".join(map(printed, made.exact[:ROWS_SHOWN])) + (
         f" and {len(made.exact) - ROWS_SHOWN} more" if len(made.exact) > ROWS_SHOWN else ""
     )
     exact = [f"EXACT, without any noise: {listed}."] if listed else []
-    return [*made.warning, *exact, *(f"MIGRATED: {note}" for note in made.migrations)]
+    return [*made.warning, *_weak(made), *exact, *(f"MIGRATED: {note}" for note in made.migrations)]
+
+
+def _weak(made: Specified) -> list[str]:
+    """A line where even the smallest budget is so large that what is protected can be told with near certainty."""
+    least = made.guarantee.parameters.get("smallest_budget")
+    if not isinstance(least, (int, float)) or not LARGE_BUDGET <= least < math.inf:
+        return []
+    return [f"WEAK: the smallest budget is {at_most(least)}; budgets above {LARGE_BUDGET} hide next to nothing, give about 1."]
 
 
 def summary(made: Specified) -> str:

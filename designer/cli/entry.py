@@ -12,10 +12,12 @@ import argparse
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 from designer import progress
 from designer.cli.design_commands import add_design_commands
@@ -30,7 +32,7 @@ from designer.cli.signing_commands import add_signing_commands
 from designer.cli.spec_commands import add_spec_commands
 from designer.cli.table_commands import add_table_commands
 from designer.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal
-from designer.values.checks import shown
+from designer.values.checks import meant, shown
 from designer.values.json_text import plain
 from designer.values.printing import one_line, printed
 from designer.version import VERSION
@@ -122,11 +124,30 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose refusals say what is perhaps meant."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(message + self._remedy(message))
+
+    def _remedy(self, message: str) -> str:
+        given = re.search(r"invalid choice: '([^']*)'", message) or re.search(r"unrecognized arguments: (\S+)", message)
+        near = "" if given is None else meant(given[1], sorted(self._words()))
+        return f"; {near.removesuffix('; ')}" if near else ""
+
+    def _words(self) -> set[str]:
+        """All commands and options, of the commands below as well."""
+        found = set(self._option_string_actions)
+        for action in self._actions:
+            found |= set(map(str, action.choices or ()))
+            if isinstance(action, argparse._SubParsersAction):
+                found = found.union(*(own._words() for own in action.choices.values()))
+        return found
+
+
 def parser() -> argparse.ArgumentParser:
     """The commands and their options."""
-    top = argparse.ArgumentParser(
-        prog="dp-designer", description="Designs the noise of privacy mechanisms for linear queries, and proves it."
-    )
+    top = _Parser(prog="dp-designer", description="Designs the noise of privacy mechanisms for linear queries, and proves it.")
     top.add_argument("--version", action="version", version=f"dp-designer {VERSION}")
     commands = Commands(top.add_subparsers(title="commands", required=True, metavar="COMMAND"))
     add_design_commands(commands)
