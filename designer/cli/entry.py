@@ -34,6 +34,7 @@ from designer.cli.table_commands import add_table_commands
 from designer.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal
 from designer.values.checks import meant, shown
 from designer.values.json_text import plain
+from designer.values.on_terminal import terminal_width, wrapped
 from designer.values.printing import one_line, printed
 from designer.version import VERSION
 
@@ -68,7 +69,7 @@ def _run(options: argparse.Namespace) -> int:
     with progress.showing_progress(_shows_progress(options)), progress.step(_doing(options)):
         text, data = options.run(options)
     try:
-        print(json.dumps(plain(data), allow_nan=False) if options.json else _printable(text), flush=True)
+        print(json.dumps(plain(data), allow_nan=False) if options.json else _folded(_printable(text)), flush=True)
     except BrokenPipeError:
         raise
     except OSError as error:  # a full disk
@@ -117,6 +118,15 @@ def _say(words: str) -> None:
 def _drop_output() -> None:
     """What is left in the buffer goes nowhere, instead of failing once more at the end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _folded(text: str) -> str:
+    """Long lines in several on a terminal, tables in Markdown as they are; elsewhere the text as it is."""
+    if not sys.stdout.isatty():
+        return text
+    width = terminal_width()
+    lines = ([line] if line.startswith("|") else wrapped(line, width) for line in text.split("\n"))
+    return "\n".join(line for folded in lines for line in folded)
 
 
 def _printable(text: str) -> str:
