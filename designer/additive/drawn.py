@@ -13,7 +13,7 @@ from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import DesignFailed
 from designer.metrics.points import GreatCircle
-from designer.pictures.charts import bars_by_name, height_for, remark
+from designer.pictures.charts import bars_by_name, remark, size_for
 from designer.pictures.drawing import Drawing
 from designer.pictures.labels import as_text, legend, shortened, with_unit
 from designer.pictures.maps import map_drawing, neighbourhood_drawing
@@ -110,7 +110,7 @@ def errors_drawing(mechanism: Drawable) -> Drawing:
     def draw(axes: Any) -> None:
         bars_by_name(axes, names, errors, label)
 
-    return Drawing("errors", "Standard error of each answer", alt, draw, height=height_for(len(errors)))
+    return Drawing("errors", "Standard error of each answer", alt, draw, **size_for(names))
 
 
 def noise_drawing(mechanism: Drawable, first: int = 0, second: int = 1) -> Drawing:

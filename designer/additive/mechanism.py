@@ -312,9 +312,6 @@ class AdditiveMechanism(Mechanism):
     def page_lines(self) -> list[str]:
         return report_lines.page_lines(self)
 
-    def answer_lines(self, released: Release) -> list[str]:
-        return report_lines.answer_lines(self, released)
-
     def require_listed(self) -> None:
         require_listed(self.relation)
 

@@ -1,4 +1,4 @@
-"""The command line: design, compare, budget, release, sample, tables, verify, report, show, ledger, keys, sign, doctor.
+"""The command line: the parser of all commands, which stand in the files of this room by what they are about.
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 6 a release that the total of its data set does not cover;
@@ -23,6 +23,8 @@ from designer import progress
 from designer.cli.design_commands import add_design_commands
 from designer.cli.doctor import add_doctor
 from designer.cli.export_commands import add_export_commands
+from designer.cli.init_command import add_init
+from designer.cli.interval_commands import add_interval_commands
 from designer.cli.ledger_commands import add_ledger_commands
 from designer.cli.options import Commands
 from designer.cli.plot_command import add_plot
@@ -163,11 +165,13 @@ def parser() -> argparse.ArgumentParser:
     add_design_commands(commands)
     add_release_commands(commands)
     add_table_commands(commands)
+    add_interval_commands(commands)
     add_spec_commands(commands)
     add_report_commands(commands)
     add_ledger_commands(commands)
     add_export_commands(commands)
     add_signing_commands(commands)
     add_doctor(commands)
+    add_init(commands)
     add_plot(commands)
     return top

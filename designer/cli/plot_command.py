@@ -1,4 +1,4 @@
-"""plot: a picture of a spec, of a release, or of what a problem file asks for."""
+"""The command `plot`: a picture of a spec, of a release, or of what a problem file asks for."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from designer.files.data_files import read_histogram, require_readable_histogram
 from designer.report import cautions
 from designer.tables.csv_rows import Marks
 from designer.tables.opening import open_table, require_openable
+from designer.values.answers_for_people import ROWS
 from designer.values.json_text import readable_text
 from designer.values.output import write_whole
 from designer.values.printing import printed
@@ -86,7 +87,14 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     if options.output:
         write_whole(options.output, readable_text(data), replace=options.force)
     about = mechanism.about.heading()
-    answers = [*about, *([""] if about else []), *mechanism.answer_lines(released), *below, "", released.guarantee.to_text()]
+    answers = [
+        *about,
+        *([""] if about else []),
+        *mechanism.answer_lines(released, ROWS if options.output else None),
+        *below,
+        "",
+        released.guarantee.to_text(),
+    ]
     return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *signed_line(options, key)]), data
 
 

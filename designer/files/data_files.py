@@ -95,7 +95,7 @@ def read_records(path: Path, needed: Sequence[str], delimiter: str = ",") -> Cal
     names = _table_names(path, delimiter)
     for name in needed:
         if names.count(name) != 1:
-            raise InvalidProblem(f"{path}: has no column {name!r}, or two; {meant(name, names)}each attribute needs one.")
+            raise InvalidProblem(f"{path}: has no column {name!r}, or two; each attribute needs one, under its own name.")
     return lambda: _confidential(lambda: _columns(path, needed, delimiter))
 
 

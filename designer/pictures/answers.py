@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.pictures.charts import height_for, spans_by_name
+from designer.pictures.charts import size_for, spans_by_name
 from designer.pictures.drawing import Drawing, Pictured
 from designer.pictures.labels import with_unit
 from designer.pictures.numerals import for_people
@@ -92,4 +92,4 @@ def _drawing(name: str, table: AnswerTable, unit: Unit) -> Drawing:
     def draw(axes: Any) -> None:
         spans_by_name(axes, names, answers, spans, label)
 
-    return Drawing(name, f"Noisy answers{own and ': ' + own}", alt, draw, height=height_for(len(answers)))
+    return Drawing(name, f"Noisy answers{own and ': ' + own}", alt, draw, **size_for(names))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.pictures.labels import as_text, name_ticks, said
+from designer.pictures.labels import as_text, name_ticks, said, shortened
 from designer.pictures.numerals import for_people, ticks_for_people
 from designer.pictures.style import colour, ink
 from designer.values.arrays import Floats
@@ -42,6 +42,11 @@ def rest_words(values: Floats, shown_places: Sequence[int] | NDArray[np.intp], w
 def height_for(rows: int) -> float:
     """Inches of a picture with so many rows, those beyond `MOST` left out."""
     return 1.3 + 0.21 * max(3, min(rows, MOST))
+
+
+def size_for(names: Sequence[object]) -> dict[str, Any]:
+    """Width and height in inches of a picture whose rows have these names, those beyond `MOST` left out."""
+    return {"width": 5.6 + 0.07 * max([12, *map(len, shortened(names))]), "height": height_for(len(names))}
 
 
 def bars_by_name(axes: Any, names: Sequence[object], values: Floats, label: str, *, best: int | None = None) -> Any:
@@ -131,6 +136,7 @@ def table_in_colours(axes: Any, values: Floats, rows: Sequence[object], columns:
             )
     bar = axes.figure.colorbar(picture, ax=axes, shrink=0.8)
     bar.set_label(label, parse_math=False)
+    ticks_for_people(bar.ax.yaxis)
     return picture
 
 

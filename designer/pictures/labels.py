@@ -66,7 +66,11 @@ def _width(text: str) -> int:
 
 def name_ticks(axis: Any, places: Sequence[float], names: Sequence[object], *, rotation: float = 0.0) -> None:
     """Names at places of an axis of matplotlib, shortened."""
-    axis.set_ticks(list(places), shortened(names), rotation=rotation)
+    from matplotlib.ticker import FixedFormatter, FixedLocator
+
+    axis.set_major_locator(FixedLocator(list(places)))
+    axis.set_major_formatter(FixedFormatter(shortened(names)))
+    axis.set_tick_params(labelrotation=rotation)
     for label in axis.get_ticklabels():
         as_text(label)
 
@@ -132,12 +136,21 @@ def _letters(path: str) -> frozenset[int]:
 def spell_out_missing(made: Any) -> None:
     """Write letters of a figure that no font has as their numbers, U+4E2D, where they would be empty boxes."""
     from matplotlib.text import Text
+    from matplotlib.ticker import FixedFormatter
 
     for text in made.findobj(Text):
-        written = text.get_text()
-        if written and not written.isascii():
-            files = [_usual(), *_files(fonts_for(written))]
-            text.set_text("".join(c if _drawn(c, files) else f"[U+{ord(c):04X}]" for c in written))
+        text.set_text(_spelled(text.get_text()))
+    for axis in (axis for axes in made.axes for axis in (axes.xaxis, axes.yaxis)):
+        formatter = axis.get_major_formatter()
+        if isinstance(formatter, FixedFormatter):  # which writes the names of ticks anew
+            axis.set_major_formatter(FixedFormatter(shortened(list(map(_spelled, formatter.seq)))))
+
+
+def _spelled(written: str) -> str:
+    if written.isascii():
+        return written
+    files = [_usual(), *_files(fonts_for(written))]
+    return "".join(c if _drawn(c, files) else f"[U+{ord(c):04X}]" for c in written)
 
 
 def _files(families: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from designer.errors import InvalidProblem
 from designer.reports.content import BoardPage, Picture
-from designer.reports.glossary import MEANINGS, key_of, with_terms
+from designer.reports.glossary import MEANINGS, anchor_of, with_terms
 from designer.reports.palette import DARK, LIGHT, variables
 from designer.values.printing import one_line
 
@@ -36,7 +36,7 @@ def html_of(page: BoardPage) -> str:
         light=variables(LIGHT),
         dark=variables(DARK),
         glossary=[
-            (key_of(term), term, meaning) for term, meaning in sorted(MEANINGS.items(), key=lambda entry: entry[0].lower())
+            (anchor_of(term), term, meaning) for term, meaning in sorted(MEANINGS.items(), key=lambda entry: entry[0].lower())
         ],
         linker=Linker,
         kind=lambda piece: type(piece).__name__,
@@ -89,7 +89,7 @@ class Linker:
                 pieces.append(escape(piece))
             else:
                 self.linked.add(term)
-                pieces.append(Markup('<a class="term" href="#{}">{}</a>').format(key_of(term), piece))
+                pieces.append(Markup('<a class="term" href="#{}">{}</a>').format(anchor_of(term), piece))
         return Markup("").join(pieces)
 
 

@@ -20,7 +20,7 @@ def named(name: object, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text):,} characters)"
 
 
-def quoted(text: str, where: str, longest: int = LONGEST_TEXT) -> str:
+def verbatim_of(text: str, where: str, longest: int = LONGEST_TEXT) -> str:
     """A sentence of a guarantee as it stands; of one that lists very many names the beginning, and `where` the rest is."""
     text = printed(text)
     if len(text) <= longest:

@@ -34,7 +34,7 @@ def board_page(evidence: Evidence) -> BoardPage:
         sections.hidden(made, contributor),
         sections.budgets(made, contributor),
         sections.unprotected(made, contributor),
-        sections.accuracy(accurate),
+        sections.accuracies(accurate),
         *([sections.answers(evidence.release)] if evidence.release else []),
         *_pictures(evidence),
         *sections.spending(evidence),
@@ -44,7 +44,7 @@ def board_page(evidence: Evidence) -> BoardPage:
         verification(evidence, time, contributor),
         *deep_section(evidence),
         by_oneself(evidence),
-        sections.statement(made),
+        sections.full_statement(made),
     ]
     return BoardPage(
         title=title,

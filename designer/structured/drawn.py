@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from designer.certified.specified import Specified
-from designer.pictures.charts import bars_by_name, height_for
+from designer.pictures.charts import bars_by_name, size_for
 from designer.pictures.drawing import Drawing
 from designer.pictures.numerals import for_people
 from designer.structured.workload import StructuredWorkload
@@ -37,7 +37,7 @@ class DrawnTerms(Specified):
         def draw(axes: Any) -> None:
             bars_by_name(axes, names, errors, "root mean squared error of an answer")
 
-        return (Drawing("errors", "Error of the answers of each term", alt, draw, height=height_for(len(names))),)
+        return (Drawing("errors", "Error of the answers of each term", alt, draw, **size_for(names)),)
 
     def errors_by_term(self) -> tuple[list[str], Floats]:
         """The attributes of each term, and the root mean squared error of its answers, (T,)."""

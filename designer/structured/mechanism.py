@@ -43,7 +43,7 @@ from designer.structured.blocks import (
 from designer.structured.drawn import DrawnTerms
 from designer.structured.exact_products import exact_product
 from designer.structured.reconstruction import sides, summed_square
-from designer.structured.release import LISTED, SimulatedAnswers, StructuredRelease, listed_answers, require_drawable
+from designer.structured.release import LISTED, SimulatedAnswers, StructuredRelease, require_drawable
 from designer.structured.spec import CORE, core_of, parts_of_core
 from designer.structured.workload import StructuredWorkload
 from designer.values.answer_table import Limits, symmetric_limits
@@ -332,8 +332,9 @@ class StructuredMechanism(DrawnTerms):
         answers = np.concatenate([released.table(term).ravel() for term in range(len(self.workload.terms))])
         return symmetric_limits(answers, margins, whole_terms(self), law)
 
-    def answer_lines(self, released: Any) -> list[str]:
-        return listed_answers(released) if self.workload.count <= LISTED else super().answer_lines(released)
+    def answer_lines(self, released: Any, rows: int | None = None) -> list[str]:
+        listed = self.workload.count <= LISTED
+        return super().answer_lines(released, rows) if listed else self.plain_lines(released)
 
     def core(self) -> dict[str, Any]:
         return {**core_of(self), **self.flag}

@@ -27,16 +27,23 @@ FLAT = Drawing("line", "A <line> & more", "A line from 2 to 3.", line)
 DEEP = Drawing("deep", "Depth", "A line in space.", lambda axes: axes.plot([0, 1], [0, 1], [0, 1]), depth=True)
 
 
+def settings(given: Any) -> dict[str, Any]:
+    """All but the screen, which is chosen when it is read."""
+    return {name: given[name] for name in given if name != "backend"}
+
+
 def test_given_axes_are_drawn_into_and_nothing_else() -> None:
     import matplotlib
 
-    before = dict(matplotlib.rcParams)
+    before = settings(matplotlib.rcParams)
     figure = figures.Figure(figsize=(3, 2))
     left, right = figure.subplots(1, 2)
     right.set_title("mine")
     assert FLAT.plot(left) is left and FLAT.plot(ax=left) is left
     assert len(left.lines) == 2 and not right.lines and right.get_title() == "mine" and left.get_title() == ""
-    assert figure.axes == [left, right] and tuple(figure.get_size_inches()) == (3, 2) and dict(matplotlib.rcParams) == before
+    assert (
+        figure.axes == [left, right] and tuple(figure.get_size_inches()) == (3, 2) and settings(matplotlib.rcParams) == before
+    )
 
 
 def test_axes_of_its_own_have_the_title_and_no_screen() -> None:
@@ -81,6 +88,20 @@ def test_files_are_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     for end in ("svg", "png", "pdf"):
         first, second = ((tmp_path / f"{seed}.{end}").read_bytes() for seed in ("1", "2"))
         assert first == second and len(first) > 500
+
+
+@pytest.mark.slow
+def test_pyplot_knows_of_a_figure_where_it_is_used_and_is_not_loaded_otherwise() -> None:
+    code = (
+        "import sys; from designer.pictures.drawing import Drawing\n"
+        "line = Drawing('line', 'A line', 'Alt.', lambda axes: axes.plot([0, 1], [2, 3]))\n"
+        "line.plot(); line.svg(); print('matplotlib.pyplot' in sys.modules)\n"
+        "import matplotlib.pyplot as pyplot\n"
+        "axes = line.plot(); line.svg(); print(pyplot.get_fignums(), pyplot.gcf() is axes.figure)"
+    )
+    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert done.stdout.split("\n") == ["False", "[1] True", ""], done.stderr
 
 
 @pytest.mark.slow

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from designer.pictures.labels import REMARK, as_text, legend, name_ticks, said, shortened, spell_out_missing, with_unit
+from designer.pictures.labels import (
+    REMARK,
+    as_text,
+    fonts_for,
+    legend,
+    name_ticks,
+    said,
+    shortened,
+    spell_out_missing,
+    with_unit,
+)
 
 figures = pytest.importorskip("matplotlib.figure")
 
@@ -47,3 +57,12 @@ def test_letters_that_no_font_has_are_spelled_out_and_others_stay() -> None:
     texts = [as_text(drawing.text(0.5, 0.5, name)) for name in ("Île", "x\U000e0fffy", "Ελλάδα", "plain")]
     spell_out_missing(drawing)
     assert [text.get_text() for text in texts] == ["Île", "x[U+E0FFF]y", "Ελλάδα", "plain"]
+
+
+def test_letters_without_a_font_are_spelled_out_in_the_names_of_ticks_when_they_are_drawn() -> None:
+    axes = figures.Figure().subplots()
+    name_ticks(axes.yaxis, [0, 1], ["a\U0001f9ff", "Ö"])  # a sign of 2018
+    with_fonts = fonts_for("\U0001f9ff")
+    spell_out_missing(axes.figure)
+    axes.figure.canvas.draw()
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["a\U0001f9ff" if with_fonts else "a[U+1F9FF]", "Ö"]

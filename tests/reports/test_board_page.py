@@ -25,7 +25,7 @@ from designer.reports.content import Picture
 from designer.reports.contributor import ROWS
 from designer.reports.evidence import Evidence, SeenRelease
 from designer.reports.formats import CONTRIBUTORS, contributor_of
-from designer.reports.glossary import FORMS, MEANINGS, key_of, with_terms
+from designer.reports.glossary import FORMS, MEANINGS, anchor_of, with_terms
 from designer.reports.html import POLICY, drawn, html_of
 from designer.reports.page import board_page
 from designer.reports.palette import DARK, LIGHT, WRITTEN, contrast
@@ -166,10 +166,10 @@ def test_every_word_of_the_field_leads_to_its_meaning_in_each_section(form: str)
     """Of the words that stand in a section outside its drawings, names and quotations, each has a link there."""
     page = page_of(ONE_OF_EACH[form])
     linked = {(e.path.count("section"), e.attributes["href"][1:]) for e in page.all("a") if e.attributes.get("class") == "term"}
-    assert linked and {key for _, key in linked} <= {key_of(term) for term in MEANINGS}
+    assert linked and {key for _, key in linked} <= {anchor_of(term) for term in MEANINGS}
     said = board_page(Evidence(made=releases()[ONE_OF_EACH[form]][0], time=NOON))
     words = {term for line in said.headlines for text in (line.answer, line.details) for _, term in with_terms(text) if term}
-    assert {key_of(term) for term in words} <= {key for _, key in linked}
+    assert {anchor_of(term) for term in words} <= {key for _, key in linked}
 
 
 def test_every_word_has_a_meaning_and_every_form_one_word() -> None:

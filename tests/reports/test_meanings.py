@@ -16,7 +16,7 @@ from designer.metrics.metric import Metric
 from designer.question.domain import Domain
 from designer.reports.contributor import NOT_PROTECTED, NOT_PROVEN
 from designer.reports.formats import contributor_of
-from designer.reports.meanings import meanings
+from designer.reports.meanings import meanings_of
 from designer.reports.odds import NO_LIMIT, Risk
 from tests.oracles.metric_kinds import SPECIMENS
 from tests.oracles.spec_specimens import specimens
@@ -27,7 +27,7 @@ WITHOUT_PLANS = [name for name in specimens() if name != "table plan"]
 @pytest.mark.parametrize("name", list(SPECIMENS))
 def test_the_largest_change_that_is_told_is_the_largest_that_there_is(name: str) -> None:
     relation = SPECIMENS[name]
-    told = meanings(relation, [f"e{k}" for k in range(relation.size)])
+    told = meanings_of(relation, [f"e{k}" for k in range(relation.size)])
     finite = [meant.budget for meant in told if meant.budget is not None]
     largest = largest_budget(relation)
     assert largest <= max(finite) <= largest * (1 + Fraction(1, 10**6))
@@ -39,7 +39,7 @@ def test_the_largest_change_that_is_told_is_the_largest_that_there_is(name: str)
 def test_within_a_distance_no_pair_has_more_than_its_budget() -> None:
     places = np.random.default_rng(4).uniform([-10, -20], [10, 20], (30, 2))
     relation = metrics.great_circle(places, 0.05)
-    told = {meant.change: meant.budget for meant in meanings(relation)}
+    told = {meant.change: meant.budget for meant in meanings_of(relation)}
     assert told["one record moves by at most 1 km"] == Fraction(0.05)
     for change, budget in told.items():
         assert budget is not None
@@ -53,19 +53,19 @@ def test_within_a_distance_no_pair_has_more_than_its_budget() -> None:
 
 def test_attributes_are_told_one_by_one_and_all_together() -> None:
     domain = Domain.of({"sex": ["F", "M"], "age": 3, "place": 2})
-    told = [(meant.change, meant.budget) for meant in meanings(metrics.hamming(domain, [0.5, 1.0, math.inf]))]
+    told = [(meant.change, meant.budget) for meant in meanings_of(metrics.hamming(domain, [0.5, 1.0, math.inf]))]
     assert told == [
         ("one record has another value of sex", Fraction(1, 2)),
         ("one record has another value of age", Fraction(1)),
         ("one record has another value of place", None),
         ("one record has other values of all 2 protected attributes", Fraction(3, 2)),
     ]
-    assert [meant.budget for meant in meanings(Presence(0.25))] == [Fraction(1, 4)]
+    assert [meant.budget for meant in meanings_of(Presence(0.25))] == [Fraction(1, 4)]
 
 
 def test_scaled_budgets_are_those_of_the_part_times_the_factor() -> None:
     whole, half = metrics.uniform(3, 1.0), 0.5 * metrics.uniform(3, 1.0)
-    assert [meant.budget for meant in meanings(half)] == [meant.budget / 2 for meant in meanings(whole)]  # type: ignore[operator]
+    assert [meant.budget for meant in meanings_of(half)] == [meant.budget / 2 for meant in meanings_of(whole)]  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("name", WITHOUT_PLANS)
