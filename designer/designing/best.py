@@ -27,6 +27,7 @@ from designer.designing.family import Family
 from designer.designing.made import Design
 from designer.designing.meeting import TargetsMissed, design_meeting, remedy
 from designer.designing.problem import Problem
+from designer.designing.reasons import NOTHING_MADE, said_once
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem, designed_structured
 from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.progress import each_of, step
@@ -316,12 +317,12 @@ def best_of_all(
                 candidate = own(way)
                 tried[way.name] = f"loss {_measured(candidate)} in {time.perf_counter() - start:.2f} s"
         except Exception as failure:
-            tried[way.name] = f"no mechanism: {reason(failure)}"
+            tried[way.name] = NOTHING_MADE + reason(failure)
         else:
             best = candidate if best is None or candidate.loss < best.loss else best
     tried |= left_out(problem, solver)
     if best is None:
-        raise DesignFailed(f"auto: no family has a mechanism for this problem: {tried}")
+        raise DesignFailed(f"auto: no family has a mechanism for this problem. {' '.join(said_once(tried.items()))}")
     provenance = {**best.mechanism.provenance, "tried": tried}
     return Design(problem, best.mechanism.annotated(provenance), time.perf_counter() - deadline.started)
 

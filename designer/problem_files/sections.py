@@ -44,9 +44,9 @@ def toml_of(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
     except UnicodeDecodeError:
-        told = mistaken(content, "a problem file") or "is not TOML: no text in UTF-8; save it as UTF-8, or give a problem file"
+        told = mistaken(content, "a problem file (TOML)") or "is not TOML: no text in UTF-8; save it as UTF-8"
     except (ValueError, RecursionError) as error:  # of tomllib, of numbers with thousands of digits
-        told = mistaken(content, "a problem file") or f"is not TOML ({error}); {_toml_remedy(path, content, str(error))}"
+        told = mistaken(content, "a problem file (TOML)") or f"is not TOML ({error}); {_toml_remedy(path, content, str(error))}"
     raise InvalidProblem(f"{path}: {told}.")
 
 
@@ -224,5 +224,5 @@ def _type_words(kind: type | tuple[type, ...]) -> str:
         dict: "a table {..}",
         bool: "true or false",
     }
-    kinds = [k for k in (kind if isinstance(kind, tuple) else (kind,)) if not (k is int and kind is not int)]
+    kinds = [k for k in (kind if isinstance(kind, tuple) else (kind,)) if k is not int or kind is int]
     return " or ".join(words[k] for k in kinds)
