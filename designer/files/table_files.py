@@ -20,7 +20,7 @@ from designer.files.agreeing import agreeing_tables, require_agreement
 from designer.progress import track
 from designer.values.answer_table import LEVEL, AnswerTable
 from designer.values.checks import probability, shown
-from designer.values.csv_text import csv_text
+from designer.values.csv_text import as_csv
 from designer.values.folders import INDEX, write_folder
 from designer.values.frames import frame_of
 from designer.values.json_text import readable_text
@@ -89,12 +89,12 @@ def write_tables(
     def fill(folder: Path) -> Iterator[tuple[str, bytes]]:
         (folder / RELEASE).write_text(readable_text(dict(document)), encoding="utf-8")
         more = [] if extra is None else list(extra(folder / RELEASE))
-        yield from table_files(mechanism, released, document, wanted, more)
+        yield from files_of_tables(mechanism, released, document, wanted, more)
 
     return write_folder(Path(path), fill, inputs=inputs, replace=replace)
 
 
-def table_files(
+def files_of_tables(
     mechanism: Specified, released: Released, document: Mapping[str, Any], options: TableOptions, more: Sequence[str] = ()
 ) -> Iterator[tuple[str, bytes]]:
     """The files of the tables one by one, names with contents, and at last their index and its words for readers."""
@@ -197,7 +197,7 @@ def _index(
 
 
 def _content(columns: Mapping[str, Any], kind: FileKind) -> bytes:
-    return csv_text(columns).encode() if kind == "csv" else _parquet_bytes(columns)
+    return as_csv(columns).encode() if kind == "csv" else _parquet_bytes(columns)
 
 
 def _parquet_bytes(columns: Mapping[str, Any]) -> bytes:

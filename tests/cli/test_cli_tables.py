@@ -191,7 +191,7 @@ def test_an_interruption_between_release_and_tables_keeps_the_release(
     def interrupted(*rest: object) -> Iterator[tuple[str, bytes]]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("designer.files.table_files.table_files", interrupted)
+    monkeypatch.setattr("designer.files.table_files.files_of_tables", interrupted)
     assert release() != 0 and "tables.release.json" in capsys.readouterr().err
     verify_release("spec.json", "tables.release.json")
 
