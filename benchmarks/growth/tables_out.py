@@ -88,10 +88,6 @@ CASES = (
     Case("folders: CSV", "answers", (10_000, 30_000, 100_000, 300_000), as_csv, one_table),
     Case("folders: Parquet", "answers", (10_000, 30_000, 100_000, 300_000), as_parquet, one_table),
     Case("folders: a frame", "answers", (10_000, 30_000, 100_000, 300_000), framed, one_table),
-    Case(
-        "folders: whole numbers that agree over levels", "groups", (250, 1_000, 4_000, 15_000), agreeing_levels, hierarchy_of
-    ),
-    Case(
-        "folders: whole numbers that agree over crossing tables", "cells", (64, 216, 1_000, 3_375), agreeing_margins, crossed
-    ),
+    Case("folders: whole numbers that agree over levels", "groups", (250, 1_000, 4_000, 15_000), agreeing_levels, hierarchy_of),
+    Case("folders: whole numbers that agree over crossing tables", "cells", (64, 216, 1_000, 3_375), agreeing_margins, crossed),
 )

@@ -13,7 +13,7 @@ from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import DesignFailed
 from designer.metrics.points import GreatCircle
-from designer.pictures.charts import bars_by_name, height_for, remark
+from designer.pictures.charts import bars_by_name, remark, size_for
 from designer.pictures.drawing import Drawing
 from designer.pictures.labels import as_text, legend, shortened, with_unit
 from designer.pictures.maps import map_drawing, neighbourhood_drawing
@@ -50,11 +50,11 @@ def mechanism_drawings(mechanism: Drawable) -> tuple[Drawing, ...]:
     neighbourhoods of places on the globe."""
     ball = ball_of(mechanism)
     found = [_errors_where_known(mechanism), noise_drawing(mechanism), None if ball is None else ball_drawing(ball)]
-    found.append(_neighbourhoods(mechanism.relation, mechanism.workload.elements))
+    found.append(neighbourhoods(mechanism.relation, mechanism.workload.elements))
     return tuple(drawing for drawing in found if drawing is not None)
 
 
-def _neighbourhoods(relation: Relation, elements: Sequence[str]) -> Drawing | None:
+def neighbourhoods(relation: Relation, elements: Sequence[str]) -> Drawing | None:
     """Around each place the distance that costs a budget of 1, where budgets are distances on the globe."""
     if not isinstance(relation, GreatCircle):
         return None
@@ -110,7 +110,7 @@ def errors_drawing(mechanism: Drawable) -> Drawing:
     def draw(axes: Any) -> None:
         bars_by_name(axes, names, errors, label)
 
-    return Drawing("errors", "Standard error of each answer", alt, draw, height=height_for(len(errors)))
+    return Drawing("errors", "Standard error of each answer", alt, draw, **size_for(names))
 
 
 def noise_drawing(mechanism: Drawable, first: int = 0, second: int = 1) -> Drawing:

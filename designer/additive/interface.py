@@ -20,6 +20,7 @@ from designer.certified.specified import Released, Simulation
 from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
 from designer.pictures.drawing import Drawing
+from designer.progress import step
 from designer.question.histogram import Universe
 from designer.question.relation import Relation
 from designer.question.workload import Workload
@@ -183,6 +184,7 @@ class Mechanism(TakesCounts):
         """`size` draws of the noise in the K answers, (size, K), for simulation only: the result is stamped as not private."""
         return SimulatedNoise.of(self.noise_in_answers(count(size, "size"), simulation_entropy(seed)), seed)
 
+    @step("drawing noise")
     def simulated(self, size: int, seed: int | None = None) -> Simulation:
         """See `Specified.simulated`: draws of the noise, with the standard deviation that the law gives each answer."""
         noise = self.sample_noise(size, seed)

@@ -151,7 +151,10 @@ def _of_sums(mechanism: AdditiveLaw, rows: Floats, beyond: float) -> Floats:
 
 
 def kinds_of(rows: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """The different rows up to their sign, and which of them each row is."""
+    """The different rows up to their sign, and which of them each row is.
+
+    rows: (K, s). Returns (D, s) and (K,).
+    """
     signs = np.sign(rows[np.arange(len(rows)), (rows != 0).argmax(axis=1)])
     kinds, place = np.unique(rows * np.where(signs == 0, 1.0, signs)[:, None], axis=0, return_inverse=True)
     return kinds, np.asarray(place.ravel(), dtype=np.intp)

@@ -19,7 +19,7 @@ from designer.invariants.statistics import Statistics
 from designer.pictures.answers import PicturedAnswers
 from designer.question.relation import RECORDS_PUBLIC, Relation
 from designer.question.workload import Workload
-from designer.values.answer_table import LEVEL, AnswerTable, Intervals, LawOfAnswers, in_order
+from designer.values.answer_table import LEVEL, AnswerTable, Intervals, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats, frozen
 from designer.values.tabular import Tabular
 
@@ -110,7 +110,7 @@ class Release(PicturedAnswers, Tabular):
         keys: tuple[tuple[str, ...], ...] = tuple((name,) for name in self.queries)
         if self.law is not None and (named := self.law.workload.keys) is not None and self.law.workload.is_identity:
             columns, keys = named.columns, named.rows
-        return in_order([AnswerTable("answers", columns, keys, self.answers, self.standard_errors)], self.law, self)
+        return tables_in_order([AnswerTable("answers", columns, keys, self.answers, self.standard_errors)], self.law, self)
 
     def intervals(self, level: float = LEVEL, simultaneous: bool = False) -> Intervals:
         """Intervals of the answers: each with probability `level`, or all of them at once; see `AnswerTable.intervals`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from designer.additive.interface import Mechanism
-from designer.additive.release import Release
 from designer.certified.optimality import Optimality
 from designer.values.printing import in_markdown, printed
 from designer.values.rounding import at_most
@@ -128,23 +127,3 @@ def optimality_words(best: Optimality | None) -> str:
         f"Minimised: {asked}. Reached {best.value:.8g}; no design of its kind reaches less than {best.lower_bound:.8g} (gap "
         f"{best.gap:.1e}, {how})."
     )
-
-
-def answer_lines(mechanism: Mechanism, released: Release) -> list[str]:
-    """Every answer with the standard deviation of its noise."""
-    names = list(map(printed, released.queries))
-    width = max(map(len, names))
-    deviations = np.sqrt(mechanism.query_variances())
-    units = [printed(mechanism.about.unit(name)) for name in released.queries]
-    lines = [
-        f"{name:{width}}  {_rounded(a, s):>24}  {f'+- {at_most(s)}' if s else 'EXACT, no noise'}{unit and f'  {unit}'}"
-        for name, a, s, unit in zip(names, released.answers, deviations, units, strict=True)
-    ]
-    return ["Noisy answers, with the standard deviation of their noise", *lines]
-
-
-def _rounded(answer: float, deviation: float) -> str:
-    """An answer with two digits beyond the size of its noise."""
-    if not np.isfinite(answer) or deviation <= 0:
-        return f"{answer:,.15g}"
-    return f"{answer:,.{min(12, max(0, 1 - int(np.floor(np.log10(deviation)))))}f}"

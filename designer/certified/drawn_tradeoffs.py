@@ -16,14 +16,14 @@ from designer.values.arrays import Floats
 PLACES = 401
 
 
-class Curve(Protocol):
+class TypeTwo(Protocol):
     """A tradeoff function."""
 
     def type_two(self, alpha: Any) -> Floats:
         """beta(alpha)."""
 
 
-def tradeoff_drawing(curves: Mapping[str, Curve]) -> Drawing:
+def tradeoff_drawing(curves: Mapping[str, TypeTwo]) -> Drawing:
     """The curves by name in one picture, with the line on which nothing at all is learnt."""
     middle = ", ".join(f"{for_people(float(curve.type_two(0.05)))} for {name}" for name, curve in curves.items())
     alt = f"Type II error by type I error of the best test between neighbouring data sets; at a type I error of 5 %: {middle}."

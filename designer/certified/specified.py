@@ -17,9 +17,10 @@ from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
-from designer.pictures.answers import answer_drawings
+from designer.pictures.answers import answer_drawings, tables_to_draw
 from designer.pictures.drawing import Drawing, chosen
 from designer.values.answer_table import AnswerTable
+from designer.values.answers_for_people import answer_lines, has_errors
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import shown
 from designer.values.display import HEAD, Displayed
@@ -159,8 +160,15 @@ class Specified(Immutable, Displayed, ABC):
             ),
         ]
 
-    def answer_lines(self, released: Any) -> list[str]:
-        """A release of this mechanism, without its guarantee, for the terminal."""
+    def answer_lines(self, released: Any, rows: int | None = None) -> list[str]:
+        """A release of this mechanism, without its guarantee, for the terminal; of tables at most so many rows."""
+        tables = released.answer_tables()
+        if has_errors(tables):
+            return [*answer_lines(tables, self.about.unit, rows), *getattr(released, "further_lines", ())]
+        return self.plain_lines(released)
+
+    def plain_lines(self, released: Any) -> list[str]:
+        """The same without a table: its own words, or its plain data."""
         if hasattr(released, "to_text"):
             return [released.to_text()]
         data = {key: value for key, value in released.to_dict().items() if key != "guarantee"}
@@ -178,7 +186,7 @@ class Specified(Immutable, Displayed, ABC):
                 f"released: was made by {shown(released.fingerprint)}, not by this mechanism, {shown(self.fingerprint)}; "
                 "give the mechanism that made it."
             )
-        return (*answer_drawings(released.answer_tables(), self.about.unit), *self.own_drawings())
+        return (*answer_drawings(tables_to_draw(released), self.about.unit), *self.own_drawings())
 
     def own_drawings(self) -> tuple[Drawing, ...]:
         """The pictures of the mechanism itself."""

@@ -53,7 +53,7 @@ def _export(options: argparse.Namespace) -> Exported:
         write_whole(options.output, text, replace=options.force)
         told = f"Written to {printed(options.output)}."
         return "\n".join([told, *_unknown_lines(data)]), {"path": str(options.output)}
-    return text, data
+    return text.removesuffix("\n"), data
 
 
 def _require_own_options(options: argparse.Namespace) -> None:

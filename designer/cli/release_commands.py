@@ -22,6 +22,7 @@ from designer.files.data_files import read_histogram, require_readable_histogram
 from designer.report import cautions
 from designer.tables.csv_rows import Marks
 from designer.tables.opening import open_table, require_openable
+from designer.values.answers_for_people import ROWS
 from designer.values.json_text import readable_text
 from designer.values.output import write_whole
 from designer.values.printing import printed
@@ -76,8 +77,14 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         return "\n".join(lines), data
     if options.output:
         write_whole(options.output, readable_text(data), replace=options.force)
-    about = mechanism.about.lines()
-    answers = [*about, *([""] if about else []), *mechanism.answer_lines(released), "", released.guarantee.to_text()]
+    about = mechanism.about.heading()
+    answers = [
+        *about,
+        *([""] if about else []),
+        *mechanism.answer_lines(released, ROWS if options.output else None),
+        "",
+        released.guarantee.to_text(),
+    ]
     return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *signed_line(options, key)]), data
 
 

@@ -87,7 +87,8 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
         file = read_request(options.file)
         drawn = _drawn(file, options)
         data = {"title": file.title, **file.description(), **({"drawn to": str(drawn)} if drawn else {})}
-        return "\n".join(f"{key:10}{printed(value)}" for key, value in data.items()), data
+        width = max(map(len, data)) + 2
+        return "\n".join(f"{key:{width}}{printed(value)}" for key, value in data.items()), data
     if options.output:
         raise InvalidProblem("--plot: draws what a problem file protects; a spec is shown without a picture.")
     mechanism = loaded(options)

@@ -11,7 +11,7 @@ import numpy as np
 
 from designer.additive.interface import Mechanism
 from designer.designing.best import design, reason
-from designer.designing.choosing import Deadline, Way, chosen_families, progress_name, ways_of
+from designer.designing.choosing import Deadline, Way, chosen_families, ways_of, weight_of
 from designer.designing.comparison_words import COLUMNS, comparison_markdown, comparison_text, sorted_rows
 from designer.designing.drawn_comparison import comparison_drawings
 from designer.designing.least_noise import Limit, limit, part_of_loss
@@ -22,7 +22,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.pictures.drawing import Drawing, beside
 from designer.pictures.figures import check_picture
 from designer.pictures.registered import kind_among, registered_figure, save_figure
-from designer.progress import track_named
+from designer.progress import each_of
 from designer.values.arrays import Floats
 from designer.values.checks import count, positive, shown
 from designer.values.display import SHOWN_ROWS, Displayed, Preview
@@ -146,7 +146,7 @@ def compare(problem: Problem, families: str | Sequence[str] | None = None, *, se
     notes = [f"{COLUMNS[name]}: {why}" for name, why in (("improvement", no_reference), ("efficiency", no_limit)) if why]
     rows: list[dict[str, Any]] = []
     designs: dict[str, Design[Mechanism]] = {}
-    for way in track_named(ways, progress_name, "designing"):
+    for way in each_of(ways, "comparing families", weight_of, seconds):
         if families is None and (why := deadline.refusal(way, 0.0 if designs else None)):
             rows.append(_empty_row(way.name, why))
             continue

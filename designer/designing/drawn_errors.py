@@ -69,4 +69,4 @@ def _draw(axes: Any, problem: Problem, mechanism: Mechanism) -> None:
     low, high = axes.get_xlim()
     axes.set_xlim(min([low, *(0.9 * least[known]).tolist()]), high)
     if len(known):
-        remark(axes, "black line: the limit for that answer alone")
+        remark(axes, "upright line: the limit for that answer alone")

@@ -12,7 +12,7 @@ import numpy as np
 from designer.additive.interface import Mechanism
 from designer.designing.accuracy import Reached, reached_by, worst_of
 from designer.designing.best import design, reason
-from designer.designing.choosing import Deadline, automatic_families, chosen_families, progress_name, ways_of
+from designer.designing.choosing import Deadline, automatic_families, chosen_families, ways_of, weight_of
 from designer.designing.factor_search import FamilyFactor, Make, factor_of_family, made_at
 from designer.designing.made import Design
 from designer.designing.problem import Problem
@@ -21,7 +21,7 @@ from designer.pictures.drawing import Drawing
 from designer.pictures.labels import legend
 from designer.pictures.numerals import for_people, ticks_for_people
 from designer.pictures.style import colour, ink, series_style
-from designer.progress import track, track_named
+from designer.progress import each_of, track
 from designer.question.targets import WORDS, Targets, require_targets
 from designer.values.checks import count, positive, shown
 from designer.values.display import HEAD, SHOWN_ROWS, Displayed, Preview
@@ -228,7 +228,7 @@ def _by_family(
     """The factor of every family that "auto" tries, with the maker of its designs, and a row for each."""
     found: list[tuple[FamilyFactor, Make]] = []
     rows: list[dict[str, Any]] = []
-    for way in track_named(ways_of(automatic_families(problem), problem, DESIGNS), progress_name, "least budget by family"):
+    for way in each_of(ways_of(automatic_families(problem), problem, DESIGNS), "least budget", weight_of, deadline.seconds):
         if why := deadline.refusal(way, 0.0 if found else None):
             rows.append(_failed(way.name, why))
             continue

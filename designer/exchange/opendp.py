@@ -23,9 +23,10 @@ from designer.composition.terms import largest_budget
 from designer.errors import InvalidProblem
 from designer.exchange.noise_law import diagonal_of
 from designer.exchange.spending import Distance, Noisy, Spending, counts_alone, require_noisy, spending_of
+from designer.invariants.changes import InvariantDistance
 from designer.metrics.metric import Metric
 from designer.metrics.presence import AppearOrChange
-from designer.question.relation import Relation
+from designer.question.relation import Relation, rectangles
 from designer.values.checks import count, shown
 from designer.values.json_text import canonical, plain
 from solvers.exact.rational import float_above
@@ -157,7 +158,7 @@ def measurement_module(mechanism: Specified, spec: str, *, distance: Distance = 
     spending = spending_of(mechanism, distance)
     promised = {"pure": "epsilon", "gaussian": "rho of zCDP"}.get(spending.notion, f"delta {spending.delta!r} with epsilon")
     return MODULE.format(
-        apart=DISTANCES[distance],
+        apart=_apart(require_noisy(mechanism).relation, distance),
         promised=f"{promised} {spending.of(1)!r}",
         spec=str(spec),
         fingerprint=mechanism.fingerprint,
@@ -185,9 +186,17 @@ def _input_space(mechanism: Noisy, distance: Distance) -> tuple[Any, Any]:
 
     if distance == "l1":
         return dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    told = hashlib.sha256(canonical(plain(mechanism.relation.to_spec()))).hexdigest()
-    counts = dp.vector_domain(dp.atom_domain(T="i64", bounds=(0, LARGEST_COUNT)), size=mechanism.relation.size)
-    return counts, dp.user_distance(f"{DISTANCES[distance]}; {mechanism.relation.sentence()} (relation {told})")
+    relation = mechanism.relation
+    told = hashlib.sha256(canonical(plain(relation.to_spec()))).hexdigest()
+    counts = dp.vector_domain(dp.atom_domain(T="i64", bounds=(0, LARGEST_COUNT)), size=relation.size)
+    return counts, dp.user_distance(f"{_apart(relation, distance)}; {relation.sentence()} (relation {told})")
+
+
+def _apart(relation: Relation, distance: Distance) -> str:
+    """What d_in measures, in words; a budget for each unit of distance makes that unit a step."""
+    if isinstance(relation, InvariantDistance) and distance == "records":
+        return f"the {relation.distance} distance of two tables of counts, infinite where what is published differs"
+    return DISTANCES[distance]
 
 
 def _measure(spending: Spending) -> Any:
@@ -238,9 +247,14 @@ def _appears(relation: Relation) -> bool:
     """Whether one record more or less is one protected change; refused where neither this nor that a record changes is."""
     if counts_alone(relation) or (isinstance(relation, AppearOrChange) and bool(np.isfinite(relation.epsilons).all())):
         return True
-    if isinstance(relation, Metric) and not relation.components().any():
+    if isinstance(relation, Metric) and _all_finite(relation):
         return False
     raise InvalidProblem(
         "relation: protects neither that any record appears nor that any record changes to any other, so no distance of lists "
         "of records bounds what is spent; hand counts to as_measurement, compared by its own distance."
     )
+
+
+def _all_finite(metric: Metric) -> bool:
+    """Whether every change of a record is one protected change."""
+    return all(bool(np.isfinite(metric.rectangle(*block)).all()) for block in rectangles(metric.size))

@@ -19,7 +19,7 @@ from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
 from designer.composition.expense import Expense, Spent, expense_of, spent
 from designer.errors import InvalidProblem
-from designer.exchange.yaml_text import Unknown, known_data, unknown_fields, yaml_text
+from designer.exchange.yaml_lines import Unknown, known_data, unknown_fields, yaml_text
 from designer.ledger.balances import Balance, Reserve
 from designer.ledger.totals import decimal_text
 from designer.question.relation import RECORDS_PUBLIC
@@ -193,7 +193,7 @@ def _own_reserves(mechanism: Specified, balance: Balance | None) -> tuple[Reserv
     return own
 
 
-def told(words: object) -> str:
+def for_field(words: object) -> str:
     """Words fit for a field: nothing in them is taken for Markdown, and backslashes are entities, as the registry asks."""
     return in_markdown(words).replace("\\\\", "&#92;")
 
@@ -212,8 +212,8 @@ def _basic(known: _Known) -> dict[str, Any]:
     about, times = known.about, known.times
     synthetic = isinstance(known.mechanism, (MWEM, SmallDB))
     return {
-        "name": told(about.title) if about.title else Unknown("the name of the data product", TO_FILL_IN),
-        "data_curators": [told(about.publisher)] if about.publisher else Unknown("who publishes", [TO_FILL_IN]),
+        "name": for_field(about.title) if about.title else Unknown("the name of the data product", TO_FILL_IN),
+        "data_curators": [for_field(about.publisher)] if about.publisher else Unknown("who publishes", [TO_FILL_IN]),
         "intended_use": Unknown("what the data product is for", TO_FILL_IN),
         "data_product_type": "Synthetic data" if synthetic else "Summary statistics",
         "data_product_region": Unknown("the region that the data describe", TO_FILL_IN),
@@ -226,13 +226,13 @@ def _basic(known: _Known) -> dict[str, Any]:
 def _description(known: _Known) -> Iterator[str]:
     about, asked = known.about, getattr(known.mechanism, "workload", None)
     if about.data:
-        yield f"Data: {told(about.data)}"
+        yield f"Data: {for_field(about.data)}"
     if about.period:
-        yield f"Period: {told(about.period)}"
+        yield f"Period: {for_field(about.period)}"
     if isinstance(asked, Workload):
         yield f"Noisy answers to {asked.shape[0]} linear queries of the counts of records by {asked.shape[1]} elements."
     else:
-        yield f"A release of the kind {told(known.mechanism.format)}."
+        yield f"A release of the kind {for_field(known.mechanism.format)}."
 
 
 def _variant(known: _Known) -> dict[str, Any]:
@@ -240,11 +240,11 @@ def _variant(known: _Known) -> dict[str, Any]:
     domain: Any = Unknown("actual, potential or counterfactual data that are protected")
     if isinstance(asked, Workload):
         more = f" and {len(asked.elements) - NAMED} more" if len(asked.elements) > NAMED else ""
-        domain = f"Any counts of records by these elements: {', '.join(map(told, asked.elements[:NAMED]))}{more}."
+        domain = f"Any counts of records by these elements: {', '.join(map(for_field, asked.elements[:NAMED]))}{more}."
     return {
         "variant_name": _variant_name(known),
         "data_domain": domain,
-        "unprotected_quantities": _items([told(line) for line in known.guarantee.unprotected] or ["None."]),
+        "unprotected_quantities": _items([for_field(line) for line in known.guarantee.unprotected] or ["None."]),
     }
 
 
@@ -259,7 +259,7 @@ def _variant_name(known: _Known) -> str:
 
 def _loss(known: _Known) -> dict[str, Any]:
     cost, statement = known.cost, known.guarantee
-    unit = f"One record: {told(known.about.record)}" if known.about.record else "One record"
+    unit = f"One record: {for_field(known.about.record)}" if known.about.record else "One record"
     details = [statement.unit, statement.relation, statement.notion]
     if isinstance(cost, str):
         parameters: Any = Unknown(f"no single number holds for all changes ({cost})")
@@ -267,10 +267,10 @@ def _loss(known: _Known) -> dict[str, Any]:
     else:
         parameters, numbers = _parameters(cost), f"For the change that costs most: {cost.unit}."
     return {
-        "privacy_unit": unit if isinstance(cost, str) else f"{unit} ({told(cost.unit)})",
-        "privacy_unit_details": _items([told(line) for line in details]),
+        "privacy_unit": unit if isinstance(cost, str) else f"{unit} ({for_field(cost.unit)})",
+        "privacy_unit_details": _items([for_field(line) for line in details]),
         "privacy_parameters": parameters,
-        "privacy_parameters_details": _items([told(numbers), *map(told, _ranges(statement))]),
+        "privacy_parameters_details": _items([for_field(numbers), *map(for_field, _ranges(statement))]),
     }
 
 
@@ -316,7 +316,7 @@ def _model(known: _Known) -> dict[str, Any]:
     }
     if count:
         found["release_type_details"] = (
-            f"A ledger records {count} of this mechanism, from {told(known.times[0])} on."
+            f"A ledger records {count} of this mechanism, from {for_field(known.times[0])} on."
             if (known.times)
             else "A ledger records that its budget is reserved."
         )
@@ -324,9 +324,9 @@ def _model(known: _Known) -> dict[str, Any]:
 
 
 def _accounting(known: _Known) -> dict[str, Any]:
-    lines = [told(known.guarantee.post_processing)]
+    lines = [for_field(known.guarantee.post_processing)]
     if known.balance is not None:
-        lines.append(told(_account(known.balance)))
+        lines.append(for_field(_account(known.balance)))
     return {"post_processing": Unknown("what was computed from the release afterwards"), "composition": _items(lines)}
 
 
@@ -352,7 +352,7 @@ def _implementation(known: _Known) -> dict[str, Any]:
     ]
     return {
         "preprocessing_and_hyperparameter_tuning": Unknown("what was done before, and how its privacy loss was accounted for"),
-        "mechanisms": _items([told(line) for line in lines]),
+        "mechanisms": _items([for_field(line) for line in lines]),
         "justification": Unknown("why these choices were made", None if optimality is None else _optimal(optimality)),
     }
 
@@ -360,12 +360,12 @@ def _implementation(known: _Known) -> dict[str, Any]:
 def _optimal(note: Optimality) -> str:
     """What is known of the choice of the noise; that of the budgets is for people to say."""
     claim = f"The noise has the least {note.objective}: {at_most(note.value)}, and no design of its family is below "
-    return told(f"{claim}{at_least(note.lower_bound)} ({note.method}).")
+    return for_field(f"{claim}{at_least(note.lower_bound)} ({note.method}).")
 
 
 def _administrative(known: _Known) -> dict[str, Any]:
-    contact = [f"Questions: {told(known.about.contact)}"] if known.about.contact else []
-    seal = [] if known.release is None else [f"Seal of the release file: {told(known.release.get('seal'))}"]
+    contact = [f"Questions: {for_field(known.about.contact)}"] if known.about.contact else []
+    seal = [] if known.release is None else [f"Seal of the release file: {for_field(known.release.get('seal'))}"]
     notes = ["Written by dp-designer from what the spec proves; words on title, data and publisher are the maker's."]
     return {
         "sources": Unknown("papers, pages, or the data product itself"),

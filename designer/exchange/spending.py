@@ -2,7 +2,8 @@
 
 A distance must be one under which the loss of any two histograms is bounded by their distance alone. Three are offered:
 
-- "records": the least number of protected changes that lead from one histogram to the other;
+- "records": the least number of protected changes that lead from one histogram to the other; under a budget for each unit of
+  distance of two tables, that distance;
 - "budget": the least sum of their budgets, a transport distance in units of the metric itself;
 - "l1": the l1 distance of the counts, whatever the relation says, as other tools measure tables of counts.
 

@@ -95,7 +95,7 @@ def read_records(path: Path, needed: Sequence[str], delimiter: str = ",") -> Cal
     names = _table_names(path, delimiter)
     for name in needed:
         if names.count(name) != 1:
-            raise InvalidProblem(f"{path}: has no column {name!r}, or two; {meant(name, names)}each attribute needs one.")
+            raise InvalidProblem(f"{path}: has no column {name!r}, or two; each attribute needs one, under its own name.")
     return lambda: _confidential(lambda: _columns(path, needed, delimiter))
 
 
@@ -110,7 +110,9 @@ def _columns(path: Path, needed: Sequence[str], delimiter: str) -> Table:
 def _reader(path: Path, column: str | None, delimiter: str) -> Callable[[], Labelled | NDArray[Any]]:
     """How the counts of a file are read, by what is public of it."""
     if path.suffix not in (".csv", ".npy", ".parquet"):
-        raise InvalidProblem(f"{path}: is not a .csv, .npy or .parquet file; give the file that holds the counts.")
+        raise InvalidProblem(
+            f"{path}: is not a .csv, .npy or .parquet file; give the file that holds the counts; save a spreadsheet as CSV."
+        )
     if not path.is_file():
         raise InvalidProblem(f"{path}: no such file; give the file that holds the counts.")
     if path.suffix == ".npy":
@@ -121,9 +123,23 @@ def _reader(path: Path, column: str | None, delimiter: str) -> Callable[[], Labe
     if column is None and len(names) == 1:
         column = names[0]
     if column is None or names.count(column) != 1:
-        told = f"has {len(names)} columns" if column is None else f"has no column {column!r}, or two"
-        raise InvalidProblem(f"{path}: {told}; name the one that holds the counts (--column).")
+        raise InvalidProblem(f"{path}: {_column_words(column, names)}")
     return lambda: _labelled(path, column, delimiter)
+
+
+def _column_words(column: str | None, names: Sequence[str]) -> str:
+    """What is wrong with the column that was named, or with none; names of columns are public."""
+    if not names:
+        return "is empty; give the file that holds the counts."
+    if column is None:
+        return (
+            f"has {len(names)} columns; name the one that holds the counts (--column); where every row is a record, give the "
+            "file as --table."
+        )
+    marks = [mark for mark in (";", "\t", "|") if len(names) == 1 and column in names[0].split(mark) != [column]]
+    separated = f"its fields are separated by another mark: give --delimiter {marks[0]!r}" if marks else ""
+    asked = "name the one that holds the counts (--column), letter by letter"
+    return f"has no column {column!r}, or two; {separated or meant(column, names) + asked}."
 
 
 def _confidential(read: Callable[[], Read]) -> Read:

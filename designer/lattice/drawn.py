@@ -45,7 +45,7 @@ class DrawnOnCells(Mechanism):
             return super().own_drawings()
         rows, columns = order.places.shape
         alt = f"A table of {rows} rows and {columns} columns: a simulated draw of the noise, which leaves published sums alone."
-        width, height = 2.6 + min(0.5 * columns, 9.0), 1.6 + min(0.32 * rows, 8.0)
+        width, height = 3.6 + min(0.5 * columns, 9.0), 1.9 + min(0.32 * rows, 8.0)
         drawing = Drawing("table", "A draw of the noise, cell by cell", alt, self._draw_table, width=width, height=height)
         return (*super().own_drawings(), drawing)
 

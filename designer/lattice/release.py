@@ -19,6 +19,11 @@ class LatticeRelease(Release):
     def to_dict(self) -> dict[str, Any]:
         return {**super().to_dict(), "table": dict(zip(self.elements, self.table, strict=True))}
 
+    @property
+    def further_lines(self) -> list[str]:
+        """The table for the terminal, where it is not what was asked for."""
+        return [] if self.queries == self.elements else ["", self.to_text()]
+
     def to_text(self) -> str:
         """The table, a line for each element."""
         names = list(map(printed, self.elements))

@@ -74,5 +74,8 @@ def cells_of_contrasts(mechanism: MarginalNoise) -> Floats:
 
 
 def kronecker_product(parts: Sequence[Floats]) -> Floats:
-    """The Kronecker product of matrices."""
+    """The Kronecker product of matrices.
+
+    parts: (a_i, b_i) each. Returns (product of a, product of b).
+    """
     return np.asarray(reduce(lambda one, other: np.asarray(np.kron(one, other)), parts, np.ones((1, 1))), dtype=np.float64)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from designer.marginals.workload import MarginalWorkload
-from designer.pictures.charts import bars_by_name, height_for
+from designer.pictures.charts import bars_by_name, size_for
 from designer.pictures.drawing import Drawing
 from designer.pictures.numerals import for_people
 from designer.values.arrays import Floats
@@ -32,7 +32,7 @@ def marginal_drawings(mechanism: Tabulates) -> tuple[Drawing, ...]:
     def draw(axes: Any) -> None:
         bars_by_name(axes, names, errors, "standard error of a cell")
 
-    return (Drawing("errors", "Standard error of the cells of each table", alt, draw, height=height_for(len(names))),)
+    return (Drawing("errors", "Standard error of the cells of each table", alt, draw, **size_for(names)),)
 
 
 def table_errors(mechanism: Tabulates) -> tuple[list[str], Floats]:

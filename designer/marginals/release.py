@@ -18,7 +18,7 @@ from designer.engines.row_unit import RowUnit
 from designer.marginals.residuals import assemble
 from designer.marginals.workload import MarginalWorkload
 from designer.pictures.answers import PicturedAnswers
-from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
+from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
 from designer.values.tabular import Tabular
 
@@ -70,7 +70,9 @@ class MarginalRelease(Residuals, PicturedAnswers, Tabular):
 
     def answer_tables(self) -> tuple[AnswerTable, ...]:
         """Each requested table, by the columns of its attributes."""
-        return in_order([self._answer_table(names, table) for names, table in self.tables().items()], self.mechanism, self)
+        return tables_in_order(
+            [self._answer_table(names, table) for names, table in self.tables().items()], self.mechanism, self
+        )
 
     def display_facts(self) -> Mapping[str, object]:
         """How many tables, and the fingerprint."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.pictures.charts import height_for, spans_by_name
+from designer.pictures.charts import size_for, spans_by_name
 from designer.pictures.drawing import Drawing, Pictured
 from designer.pictures.labels import with_unit
 from designer.pictures.numerals import for_people
@@ -33,7 +33,21 @@ class PicturedAnswers(Pictured):
 
     def drawings(self) -> tuple[Drawing, ...]:
         """The answers of each of its first tables, with intervals that hold the true ones with probability 95 %."""
-        return answer_drawings(self.answer_tables())
+        return answer_drawings(tables_to_draw(self))
+
+
+class HoldsAnswers(Protocol):
+    """A release."""
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]: ...
+
+
+def tables_to_draw(released: HoldsAnswers) -> tuple[AnswerTable, ...]:
+    """The tables of a release; none where they are too many to be written out."""
+    try:
+        return released.answer_tables()
+    except InvalidProblem:
+        return ()
 
 
 def answer_drawings(tables: Sequence[AnswerTable], unit: Unit = no_unit) -> tuple[Drawing, ...]:
@@ -78,4 +92,4 @@ def _drawing(name: str, table: AnswerTable, unit: Unit) -> Drawing:
     def draw(axes: Any) -> None:
         spans_by_name(axes, names, answers, spans, label)
 
-    return Drawing(name, f"Noisy answers{own and ': ' + own}", alt, draw, height=height_for(len(answers)))
+    return Drawing(name, f"Noisy answers{own and ': ' + own}", alt, draw, **size_for(names))

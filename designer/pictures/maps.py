@@ -10,7 +10,7 @@ import numpy as np
 from designer.errors import InvalidProblem
 from designer.pictures.drawing import Drawing
 from designer.pictures.labels import as_text, shortened
-from designer.pictures.numerals import for_people
+from designer.pictures.numerals import for_people, ticks_for_people
 from designer.pictures.style import colour
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import shown
@@ -18,6 +18,7 @@ from designer.values.checks import shown
 KM_PER_DEGREE = 6371.0088 * np.pi / 180  # of a great circle of the mean sphere (radius R1 of the IUGG)
 MOST_NAMED = 12
 TURNS = 73
+LEAST_SEEN = 0.05  # share of the places whose values, and those without logarithms, have the colour of the least
 
 
 def checked_places(places: object) -> Floats:
@@ -72,18 +73,21 @@ def _height(spots: Floats) -> float:
 
 
 def _draw_values(axes: Any, spots: Floats, values: Floats, names: Sequence[str], label: str) -> None:
-    signed = bool((values < 0).any())
     reach = float(np.abs(values).max()) or 1.0
+    signed = bool(values.min() < -reach / 10)
     span: dict[str, Any] = {"cmap": "coolwarm", "vmin": -reach, "vmax": reach} if signed else {"cmap": "viridis"}
-    wide = values.min() > 0 and values.max() / values.min() > 100
+    low = float(np.quantile(values[values > 0], LEAST_SEEN)) if (values > 0).any() else reach
+    wide = not signed and reach / low > 30
     if wide:
         from matplotlib.colors import LogNorm
 
-        span["norm"] = LogNorm(float(values.min()), float(values.max()))
+        span["norm"] = LogNorm(low, reach)
     order = np.argsort(values, kind="stable")
     sizes = 8 + 60 * np.abs(values) / reach if len(values) > 1 and values.min() != values.max() else np.full(len(values), 16.0)
     dots = axes.scatter(spots[order, 1], spots[order, 0], c=values[order], s=sizes[order], linewidths=0, alpha=0.85, **span)
-    bar = axes.figure.colorbar(dots, ax=axes, shrink=0.75, pad=0.01)
+    extend = "min" if wide and values.min() < low else "neither"
+    bar = axes.figure.colorbar(dots, ax=axes, shrink=0.75, pad=0.01, extend=extend)
+    ticks_for_people(bar.ax.yaxis)
     bar.set_label(label, parse_math=False)
     _name(axes, spots, values, names)
     _ground(axes, spots)

@@ -113,6 +113,10 @@ class AveragesFile(Request):
     family: str
     options: Mapping[str, Any]
 
+    @property
+    def named_answers(self) -> tuple[str, ...]:
+        return self.queries.workload.queries
+
     def make(self, choices: Choices) -> Specified:
         family = choices.family or self.family
         options = {} if choices.family else dict(self.options)

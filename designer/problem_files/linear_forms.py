@@ -154,7 +154,10 @@ FOR_QUERIES = Named(
         either(POSITIVE, {"type": "object", "minProperties": 1, "additionalProperties": POSITIVE}),
     ),
 )
-REFERENCE = either(number(), {"type": "object", "minProperties": 1, "additionalProperties": number()})
+REFERENCE = noted(
+    "A value that was public before: for all queries, or by query.",
+    either(number(), {"type": "object", "minProperties": 1, "additionalProperties": number()}),
+)
 ACCURACY = ("standard_error", "margin", "relative_error")
 TARGETS: Schema = {
     **record(

@@ -84,13 +84,18 @@ PROBLEM = record(
         "tolerance": noted("The relative gap to the optimum at which the design stops.", number(above=0, below=1)),
         "allow_vacuous": noted("Accept tables that no protected change moves.", BOOLEAN),
     },
+    note="What is least, and where to stop.",
 )
 
 
 def marginals_form() -> Schema:
     """The sections of a file."""
     return record(
-        {"domain": DOMAIN, "workload": WORKLOAD, "relation": RELATION},
+        {
+            "domain": DOMAIN,
+            "workload": noted("Which tables.", WORKLOAD),
+            "relation": noted("What may change, and its budget.", RELATION),
+        },
         {"problem": PROBLEM, "targets": noted("By table: its attributes joined by ' x ', in their order.", TARGETS)},
     )
 
@@ -107,11 +112,15 @@ class MarginalsRequest(Request):
     allow_vacuous: bool = False
     targets: Targets | None = None
 
+    @property
+    def named_answers(self) -> tuple[str, ...]:
+        return table_names(self.workload)
+
     def make(self, choices: Choices) -> MarginalMechanism:
+        asked, tolerance, vacuous = (self.workload, self.protection), self.tolerance, self.allow_vacuous
         if self.targets is not None:
-            return marginals_meeting(self.workload, self.protection, self.targets, allow_vacuous=self.allow_vacuous)
-        chosen = {"tolerance": self.tolerance, "allow_vacuous": self.allow_vacuous}
-        return design_marginals(self.workload, self.protection, self.loss, **chosen)  # type: ignore[arg-type]
+            return marginals_meeting(*asked, self.targets, self.loss, tolerance=tolerance, allow_vacuous=vacuous)
+        return design_marginals(*asked, self.loss, tolerance=tolerance, allow_vacuous=vacuous)
 
     def description(self) -> Mapping[str, object]:
         return {
@@ -146,19 +155,19 @@ class MarginalsRequest(Request):
         (choices or Choices()).require(self.kind, self.choices)
         given = {} if step is None else {"step": step}
         found = least_marginal_budget(self.workload, self.protection, self.targets, allow_vacuous=self.allow_vacuous, **given)
+        mechanism = found.mechanism.described(self.about)
         bound = "none is proven" if found.lower_bound is None else f"{found.lower_bound:.6g}, for every Gaussian mechanism"
         title = printed(self.title)
         lines = (
-            *(title, "=" * len(title), *cautions(found.mechanism)),
+            *(title, "=" * len(title), *cautions(mechanism)),
             f"Least factor: {found.factor:.6g} times all budgets, which is {found.rho_factor:.6g} times rho",
             f"Missed at:    {found.missed_at:.6g}, smaller by {found.step:g}: {printed(found.missed)}",
             f"Lower bound:  {bound}",
             *(f"Reached:      {printed(name)}: {value:.6g}" for name, value in found.reached.items()),
-            *self.accuracy_lines(found.mechanism),
+            *self.accuracy_lines(mechanism),
         )
         data = {"title": self.title, "factor": found.factor, "missed_at": found.missed_at, "lower_bound": found.lower_bound}
-        spec = to_spec(found.mechanism)
-        return Outcome(found.mechanism, lines, {**data, "reached": dict(found.reached), "spec": spec})
+        return Outcome(mechanism, lines, {**data, "reached": dict(found.reached), "spec": to_spec(mechanism)})
 
 
 class MarginalsReader(Reader):
@@ -167,16 +176,11 @@ class MarginalsReader(Reader):
     def read(self) -> MarginalsRequest:
         problem = self.data.get("problem", {})
         workload = self.workload
-        targets = self.targets_of(table_names(workload))
-        if targets is not None:
-            for key in ("loss", "tolerance"):
-                if key in problem:
-                    raise self.refuse("problem", key, problem[key], "does not go with [targets], which say what is best")
         return MarginalsRequest(
             title=self.title,
             workload=workload,
             protection=self.protection,
-            targets=targets,
+            targets=self.targets_of(table_names(workload)),
             files=tuple(self.files),
             **{key: value for key, value in problem.items() if key != "notion"},
         )

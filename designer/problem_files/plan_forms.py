@@ -133,7 +133,13 @@ VARIANCE = noted(
     either(
         EXACT,
         list_of(either(EXACT)),
-        record({"by": KEY, "own": noted("By label.", either(OWN)), "other": noted("Of all other labels.", either(EXACT))}),
+        record(
+            {
+                "by": noted("The key column.", KEY),
+                "own": noted("By label.", either(OWN)),
+                "other": noted("Of all other labels.", either(EXACT)),
+            }
+        ),
     ),
 )
 ASKED: Mapping[str, Fragment] = {

@@ -91,7 +91,7 @@ class PlanParts(Reader):
     def _hierarchy(self, name: str, given: Mapping[str, Any]) -> Levels:
         section = f"hierarchies.{name}"
         with self.at(section):
-            columns = [key_of(column) for column in given["columns"]]
+            columns = [key_column(column) for column in given["columns"]]
             names = given.get("levels", ["all", *(column.name for column in columns)])
             if len(names) != len(columns) + 1:
                 raise self.refuse(section, "levels", names, f"name {len(columns) + 1}: everybody, and one for each key column")
@@ -106,7 +106,7 @@ class PlanParts(Reader):
 
     def _groups(self, name: str, given: Mapping[str, Any]) -> Groups:
         section = f"groups.{name}"
-        columns = [key_of(column) for column in given["columns"]]
+        columns = [key_column(column) for column in given["columns"]]
         ways = [key for key in ("keys", "keys_from", "selection") if key in given]
         if len(ways) > 1 or (columns and not ways):
             found = f"has {ways}" if ways else "does not say which groups there are"
@@ -177,7 +177,7 @@ class PlanParts(Reader):
         own = None
         if "own" in given:
             own = {label: self._own(section, label, found, names) for label, found in given["own"].items()}
-        by = key_of(given["by"]) if "by" in given else None
+        by = key_column(given["by"]) if "by" in given else None
         return UnitSplitting(measures, [self.exact(given["thresholds"][name], name) for name in names], by, own)
 
     def _own(self, section: str, label: str, given: Mapping[str, Any], names: Sequence[str]) -> list[Fraction]:
@@ -186,7 +186,7 @@ class PlanParts(Reader):
         return [self.exact(given[name], name) for name in names]
 
 
-def key_of(given: Any) -> Key:
+def key_column(given: Any) -> Key:
     """A key column: its name, or its name and how many characters of it count."""
     return Key(given) if isinstance(given, str) else Key(given["column"], given.get("prefix"))
 

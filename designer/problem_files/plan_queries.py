@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from designer.errors import InvalidProblem
-from designer.problem_files.plan_parts import PlanParts, key_of
+from designer.problem_files.plan_parts import PlanParts, key_column
 from designer.records.slow_policies import StudentNoise, TransformedNoise
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups
@@ -111,4 +111,4 @@ class QueryReader(PlanParts):
         if not isinstance(given, dict):
             return self.exact(given, field)
         own = {label: self.exact(value, f"{field}.own") for label, value in given["own"].items()}
-        return VarianceBy(key_of(given["by"]), own, self.exact(given["other"], f"{field}.other"))
+        return VarianceBy(key_column(given["by"]), own, self.exact(given["other"], f"{field}.other"))

@@ -1,4 +1,4 @@
-"""[preprocessing] of files for synthetic histograms: which stand-in queries P = c Q' a mechanism asks, DX program (8)."""
+"""The section [preprocessing]: which stand-in queries P = c Q' a synthetic histogram is made of, DX program (8)."""
 
 from __future__ import annotations
 

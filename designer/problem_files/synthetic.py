@@ -32,6 +32,10 @@ class SyntheticFile(Request):
     problem: Problem
     preprocessing: Preprocessing
 
+    @property
+    def named_answers(self) -> tuple[str, ...]:
+        return self.problem.workload.queries
+
     def description(self) -> Mapping[str, object]:
         queries, elements = self.problem.workload.shape
         return {

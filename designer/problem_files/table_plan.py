@@ -56,6 +56,12 @@ class TablePlanRequest(Request):
     constant: Fraction | None = None
     targets: Targets | None = None
 
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        if self.wanted is not None:
+            return None
+        return tuple(dict.fromkeys([query.name for query in self.queries]))
+
     def make(self, choices: Choices) -> TablePlan:
         beside = self.queries
         if self.targets is not None:

@@ -19,7 +19,10 @@ from designer.values.frames import Columns, columns_of, index_of, is_frame, is_m
 from designer.values.schema import NAMES, Named, list_of, record, text
 
 # One text for every unusable count, so that the refusal says nothing about the data.
-UNUSABLE = "histogram: must hold one nonnegative whole number below 2^53 for each universe element; nothing was released."
+UNUSABLE = (
+    "histogram: must hold one nonnegative whole number below 2^53 for each universe element: digits "
+    "alone, no decimal or thousands mark, no empty cell, in UTF-8; nothing was released."
+)
 # And one for names that are unknown, missing or there twice.
 MISNAMED = (
     "histogram: must name every universe element exactly once, and nothing else; write 0 where there is no record. Nothing "

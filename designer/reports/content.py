@@ -17,7 +17,7 @@ class Prose:
 
 
 @dataclass(frozen=True)
-class Points:
+class Listing:
     """A list. ordered: its lines are steps, one after the other."""
 
     lines: tuple[str, ...]
@@ -25,8 +25,8 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Names, each with its text. verbatim: the texts are quoted letter by letter, so no word in them is explained."""
+class Entries:
+    """Names, each with its text. verbatim: the texts are verbatim_of letter by letter, so no word in them is explained."""
 
     rows: tuple[tuple[str, str], ...]
     verbatim: bool = False
@@ -46,7 +46,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Typed:
-    """Lines to be typed into a terminal, as they stand."""
+    """Listing to be typed into a terminal, as they stand."""
 
     lines: tuple[str, ...]
 
@@ -61,7 +61,7 @@ class Picture:
     svg: str
 
 
-Piece = Prose | Points | Pairs | Sheet | Typed | Picture
+Piece = Prose | Listing | Entries | Sheet | Typed | Picture
 
 
 @dataclass(frozen=True)

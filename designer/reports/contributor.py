@@ -15,9 +15,9 @@ from designer.composition.expense import expense_of
 from designer.composition.terms import cost_of_budget, protected_by
 from designer.errors import InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
-from designer.reports.content import Pairs, Piece, Points, Prose, Sheet
-from designer.reports.meanings import Meaning, meanings
-from designer.reports.names import counted, named, quoted
+from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
+from designer.reports.meanings import Meaning, meanings_of
+from designer.reports.names import counted, named, verbatim_of
 from designer.reports.odds import LARGEST, Risk, above, nearly, one_in, percent, shift
 
 M = TypeVar("M", bound=Specified)
@@ -80,7 +80,7 @@ class Contributor(ABC, Generic[M]):
 
     def rows(self, made: M) -> list[tuple[Meaning, Cost | None]]:
         """Changes that people can picture, each with what it costs; None where it is not protected, or nothing is proven."""
-        told = meanings(protected_by(made), self.elements(made))
+        told = meanings_of(protected_by(made), self.elements(made))
         return [(meant, _cost(made, meant.budget)) for meant in told]
 
     def worst(self, made: M) -> Worst:
@@ -111,10 +111,10 @@ class Contributor(ABC, Generic[M]):
             ("Budget used at most", f"{above(100 * ratio, 12)} % of what is allowed"),
             ("Changes covered", counted(proof.pairs, "pair") if proof.pairs else "all of them, by their lengths"),
             ("Worst change", named(proof.place, 300)),
-            ("Computed in", quoted(proof.arithmetic, "certificate.arithmetic")),
+            ("Computed in", verbatim_of(proof.arithmetic, "certificate.arithmetic")),
             ("Fingerprint", made.fingerprint),
         ]
-        return (Pairs(tuple(rows)),)
+        return (Entries(tuple(rows)),)
 
     def cited(self, made: M) -> str:
         """The theorem that the certificate cites."""
@@ -216,4 +216,4 @@ def listed(names: Sequence[str], what: str) -> tuple[Piece, ...]:
     if not names:
         return ()
     more = (f"... and {len(names) - ROWS:,} more {what}",) if len(names) > ROWS else ()
-    return (Points((*map(named, names[:ROWS]), *more)),)
+    return (Listing((*map(named, names[:ROWS]), *more)),)

@@ -8,7 +8,7 @@ from typing import Any
 from designer.certified.specified import Specified
 from designer.errors import InvalidProblem
 from designer.reports.contributor import Contributor
-from designer.reports.of_choices import Choices, Synthesised, TestsOfOddsRatios
+from designer.reports.of_choices import SelectedCandidates, Synthesised, TestsOfOddsRatios
 from designer.reports.of_linear_queries import LinearQueries
 from designer.reports.of_plans import QueriesOfTables
 from designer.reports.of_tables import MarginalTables, ProductQueries
@@ -24,7 +24,7 @@ CONTRIBUTORS: Mapping[str, Contributor[Any]] = {
     "dp-designer/mwem": Synthesised(),
     "dp-designer/table-plan": QueriesOfTables(),
     "dp-designer/small-db": Synthesised(),
-    "dp-designer/selection": Choices(),
+    "dp-designer/selection": SelectedCandidates(),
 }
 
 

@@ -117,10 +117,10 @@ _ANY = re.compile(
 )
 
 
-def key_of(term: str) -> str:
+def anchor_of(term: str) -> str:
     """What links to a word of the glossary point to.
 
-    >>> key_of("standard error")
+    >>> anchor_of("standard error")
     'word-standard-error'
     """
     return "word-" + term.lower().replace(" ", "-")

@@ -13,8 +13,9 @@ from xml.etree import ElementTree
 
 from designer.errors import InvalidProblem
 from designer.reports.content import BoardPage, Picture
-from designer.reports.glossary import MEANINGS, key_of, with_terms
+from designer.reports.glossary import MEANINGS, anchor_of, with_terms
 from designer.reports.palette import DARK, LIGHT, variables
+from designer.values.printing import one_line
 
 TEMPLATES = Path(__file__).parent / "templates"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -35,10 +36,9 @@ def html_of(page: BoardPage) -> str:
         light=variables(LIGHT),
         dark=variables(DARK),
         glossary=[
-            (key_of(term), term, meaning) for term, meaning in sorted(MEANINGS.items(), key=lambda entry: entry[0].lower())
+            (anchor_of(term), term, meaning) for term, meaning in sorted(MEANINGS.items(), key=lambda entry: entry[0].lower())
         ],
         linker=Linker,
-        unbroken=unbroken,
         kind=lambda piece: type(piece).__name__,
         drawn=drawn,
     )
@@ -55,14 +55,22 @@ def _template() -> Any:
             ".md."
         ) from None
     found = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        finalize=tidy,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     return found.get_template("page.html.jinja")
 
 
-def unbroken(text: str) -> str:
-    """The text, no line of which begins with a sign of percent."""
-    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+def tidy(value: object) -> object:
+    """A text fit to be seen: nothing in it is invisible or turns it around, and no line begins with a sign of percent. What is
+    HTML already stays as it is."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return one_line(value).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 class Linker:
@@ -76,12 +84,12 @@ class Linker:
         from markupsafe import Markup, escape
 
         pieces = []
-        for piece, term in with_terms(unbroken(text)):
+        for piece, term in with_terms(str(tidy(text))):
             if term is None or term in self.linked:
                 pieces.append(escape(piece))
             else:
                 self.linked.add(term)
-                pieces.append(Markup('<a class="term" href="#{}">{}</a>').format(key_of(term), piece))
+                pieces.append(Markup('<a class="term" href="#{}">{}</a>').format(anchor_of(term), piece))
         return Markup("").join(pieces)
 
 

@@ -49,7 +49,7 @@ class Meaning:
     sized: bool = False
 
 
-def meanings(protected: Relation | Presence, elements: Sequence[str] = ()) -> tuple[Meaning, ...]:
+def meanings_of(protected: Relation | Presence, elements: Sequence[str] = ()) -> tuple[Meaning, ...]:
     """What its budgets mean, from the smallest change to the largest; elements: their names, in order, where they have some."""
     return tuple(_meanings(protected, tuple(elements)))
 

@@ -20,8 +20,9 @@ def named(name: object, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text):,} characters)"
 
 
-def quoted(text: str, where: str, longest: int = LONGEST_TEXT) -> str:
+def verbatim_of(text: str, where: str, longest: int = LONGEST_TEXT) -> str:
     """A sentence of a guarantee as it stands; of one that lists very many names the beginning, and `where` the rest is."""
+    text = printed(text)
     if len(text) <= longest:
         return text
     return f"{text[:longest]} ... [the first {longest:,} of {len(text):,} characters; the whole stands in the spec, {where}]"

@@ -142,10 +142,10 @@ class Risk:
     def of(cls, cost: Cost | TotalCost, rare: Fraction = RARE) -> Risk:
         """Of what a change costs; under a promise with a delta at `rare`, or at the least delta that it has."""
         total = cost if isinstance(cost, TotalCost) else TotalCost((cost,))
-        advantage = Fraction(total.delta_at(0, precise=False))
-        guess = float_above_real(lambda: rational_ball((1 + min(advantage, Fraction(1))) / 2))
-        if total.epsilon is not None:
-            return cls(total.epsilon, Fraction(0), guess)
+        if (pure := total.epsilon) is not None:
+            return cls(pure, Fraction(0), 1.0 if pure > LARGEST else chance_after(pure, Fraction(1, 2)))
+        advantage = min(Fraction(total.delta_at(0, precise=False)), Fraction(1))
+        guess = float_above_real(lambda: rational_ball((1 + advantage) / 2))
         own = total.plain
         delta = max(rare, own[1]) if own is not None else rare
         if (epsilon := total.epsilon_at(delta, precise=False)) is None and (loose := total.approximate_rho) is not None:

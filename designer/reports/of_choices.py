@@ -12,14 +12,14 @@ from designer.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.reports.content import Piece, Prose
 from designer.reports.contributor import Contributor, Told, listed
 from designer.reports.meanings import Meaning
-from designer.reports.names import counted, quoted, some
+from designer.reports.names import counted, some, verbatim_of
 from designer.reports.odds import above
 from designer.selection.mechanism import Selection
 from designer.synthetic.multiplicative import MWEM
 from designer.synthetic.small_databases import SmallDB
 
 
-class Choices(Contributor[Selection]):
+class SelectedCandidates(Contributor[Selection]):
     """One of several public candidates, of a high score more likely than of a low one."""
 
     def elements(self, made: Selection) -> Sequence[str]:
@@ -30,9 +30,10 @@ class Choices(Contributor[Selection]):
 
     def published(self, made: Selection) -> Told:
         sentence = (
-            f"The name of one candidate, and no number; the score is {quoted(made.score.sentence(), 'guarantee.mechanism')}."
+            f"The name of one candidate, and no number; the score is "
+            f"{verbatim_of(made.score.sentence(), 'guarantee.mechanism')}."
         )
-        law = Prose(quoted(made.guarantee.mechanism, "guarantee.mechanism"), "note")
+        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
         first = listed(made.score.candidates, "candidates")
         return Told(f"One of {counted(len(made.score.candidates), 'candidate')}", sentence, (Prose(sentence), *first, law))
 
@@ -61,7 +62,7 @@ class TestsOfOddsRatios(Contributor[OddsRatioTest]):
         sentence = (
             "One noisy count, from which p-values and limits for the odds ratio follow. The sums of rows and columns are exact."
         )
-        law = Prose(quoted(made.guarantee.mechanism, "guarantee.mechanism"), "note")
+        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
         return Told("One noisy count of a table of two rows and two columns", sentence, (Prose(sentence), law))
 
     def accuracy(self, made: OddsRatioTest) -> Told:
@@ -100,7 +101,7 @@ class Synthesised(Contributor[MWEM | SmallDB]):
             f"A table of made-up counts of {counted(len(self.elements(made)), 'value')}, and its answers to "
             f"{counted(len(queries), 'query', 'queries')} ({some(queries)}). No record in it is one of the data."
         )
-        law = Prose(quoted(made.guarantee.mechanism, "guarantee.mechanism"), "note")
+        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
         return Told("A synthetic table", sentence, (Prose(sentence), law))
 
     def accuracy(self, made: MWEM | SmallDB) -> Told:

@@ -11,9 +11,9 @@ from designer.additive.interface import Mechanism
 from designer.additive.report_lines import delta_words
 from designer.errors import DesignFailed, InvalidProblem
 from designer.lattice.mechanism import LatticeMechanism
-from designer.reports.content import Pairs, Piece, Prose, Sheet
+from designer.reports.content import Entries, Piece, Prose, Sheet
 from designer.reports.contributor import Contributor, Told, listed, shown_rows
-from designer.reports.names import counted, named, quoted
+from designer.reports.names import counted, named, verbatim_of
 from designer.reports.odds import above
 from designer.values.arrays import Floats
 
@@ -32,7 +32,7 @@ class LinearQueries(Contributor[Mechanism]):
         table = f" The whole table of {elements:,} counts is released, too." if isinstance(made, LatticeMechanism) else ""
         sentence = f"Each answer is a sum over {elements:,} counts of records, with fixed public weights, plus noise.{table}"
         first = listed(made.workload.queries, "answers")
-        law = Prose(quoted(made.guarantee.mechanism, "guarantee.mechanism"), "note")
+        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
         return Told(f"{counted(queries, 'noisy answer')}{exact}", sentence, (Prose(sentence), *first, law))
 
     def accuracy(self, made: Mechanism) -> Told:
@@ -59,10 +59,10 @@ class LinearQueries(Contributor[Mechanism]):
 
     def certificate(self, made: Mechanism) -> tuple[Piece, ...]:
         (pairs,) = super().certificate(made)
-        assert isinstance(pairs, Pairs)
+        assert isinstance(pairs, Entries)
         told = [("Norm ball", made.ball_words)] if made.ball_words else []
         spent = delta_words(made).strip()
-        return (Pairs((*pairs.rows, *told, *([("Delta", spent)] if spent else []))),)
+        return (Entries((*pairs.rows, *told, *([("Delta", spent)] if spent else []))),)
 
     def open_points(self, made: Mechanism) -> tuple[str, ...]:
         if isinstance(made, LatticeMechanism) and made.chain is not None:

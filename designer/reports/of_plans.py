@@ -10,10 +10,10 @@ from typing import Any
 
 from designer.composition.costs import Cost
 from designer.composition.terms import cost_of_record
-from designer.reports.content import Pairs, Piece, Points, Prose, Sheet
+from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
 from designer.reports.contributor import ROWS, Contributor, Told, Worst, epsilon_delta
 from designer.reports.meanings import Meaning
-from designer.reports.names import counted, named, quoted, some
+from designer.reports.names import counted, named, some, verbatim_of
 from designer.reports.odds import Risk, above
 from designer.tables.measure import MOST_UNITS
 from designer.tables.plan import TablePlan
@@ -42,9 +42,9 @@ class QueriesOfTables(Contributor[TablePlan]):
         sentence = "Counts, sums, averages or quantiles of the records, by group, each with noise." + (
             " Which groups there are is found with noise, too: small groups stay out." if found else ""
         )
-        terms = tuple(quoted(query.sentence(), "guarantee.mechanism", 600) for query in made.queries[:ROWS])
+        terms = tuple(verbatim_of(query.sentence(), "guarantee.mechanism", 600) for query in made.queries[:ROWS])
         return Told(
-            f"{counted(len(made.queries), 'noisy table')}, one for each query", sentence, (Prose(sentence), Points(terms))
+            f"{counted(len(made.queries), 'noisy table')}, one for each query", sentence, (Prose(sentence), Listing(terms))
         )
 
     def rows(self, made: TablePlan) -> list[tuple[Meaning, Cost | None]]:
@@ -57,7 +57,7 @@ class QueriesOfTables(Contributor[TablePlan]):
         but_for = next((risk.but_for for _, cost in costs if (risk := Risk.of(cost)).delta), "")
         left_out = f" Odds and chances hold{but_for}." if but_for else ""
         note = f"The presence of one such record, whatever its groups.{left_out} Every number is rounded up."
-        formula = Pairs((("Loss of a record", quoted(made.policy.sentence(), "guarantee.mechanism")),))
+        formula = Entries((("Loss of a record", verbatim_of(made.policy.sentence(), "guarantee.mechanism")),))
         sheet = Sheet("What a record of each size may lose", COLUMNS, cells, frozenset(range(1, 5)), note)
         return (Prose(OF_POLICIES), formula, sheet, *epsilon_delta(self.worst(made).cost))
 
@@ -91,8 +91,8 @@ class QueriesOfTables(Contributor[TablePlan]):
             ("Computed in", proof.arithmetic),
             ("Fingerprint", made.fingerprint),
         ]
-        terms = tuple(quoted(term, "certificate.terms", 600) for term in proof.terms[:ROWS])
-        return (Pairs(tuple(rows)), Prose("The loss of each query, as a formula:"), Points(terms))
+        terms = tuple(verbatim_of(term, "certificate.terms", 600) for term in proof.terms[:ROWS])
+        return (Entries(tuple(rows)), Prose("The loss of each query, as a formula:"), Listing(terms))
 
     def open_points(self, made: TablePlan) -> tuple[str, ...]:
         listed = any(level.keys is not None and level.columns for level in made.levels)

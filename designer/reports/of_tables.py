@@ -7,7 +7,7 @@ import math
 from designer.marginals.mechanism import MarginalMechanism
 from designer.reports.content import Prose, Sheet
 from designer.reports.contributor import ROWS, Contributor, Told
-from designer.reports.names import counted, named, quoted
+from designer.reports.names import counted, named, verbatim_of
 from designer.reports.odds import above
 from designer.structured.mechanism import StructuredMechanism
 
@@ -24,7 +24,7 @@ class MarginalTables(Contributor[MarginalMechanism]):
             "Each table counts the records by the values of some attributes. All tables come from the same noisy numbers, so "
             "that they agree: totals of one are totals of the others."
         )
-        law = Prose(quoted(made.guarantee.mechanism, "guarantee.mechanism"), "note")
+        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
         return Told(f"{counted(tables, 'noisy table')} with {counted(cells, 'cell')} in all", sentence, (Prose(sentence), law))
 
     def accuracy(self, made: MarginalMechanism) -> Told:
@@ -50,7 +50,7 @@ class ProductQueries(Contributor[StructuredMechanism]):
             "records have certain values, or ranges of values, of some attributes."
         )
         terms = counted(len(made.workload.terms), "group")
-        law = Prose(quoted(made.guarantee.mechanism, "guarantee.mechanism"), "note")
+        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
         return Told(f"{counted(made.workload.count, 'noisy answer')} in {terms}", sentence, (Prose(sentence), law))
 
     def accuracy(self, made: StructuredMechanism) -> Told:

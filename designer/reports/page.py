@@ -27,13 +27,14 @@ def board_page(evidence: Evidence) -> BoardPage:
     made, time = evidence.made, utc_text(evidence.time)
     contributor = contributor_of(made)
     announce("report: writing the page")
-    title = named(made.about.title, 200) if made.about.title else contributor.published(made).answer
+    told, accurate = contributor.published(made), contributor.accuracy(made)
+    title = named(made.about.title, 200) if made.about.title else told.answer
     parts = [
-        sections.published(made, contributor),
+        sections.published(made, told),
         sections.hidden(made, contributor),
         sections.budgets(made, contributor),
         sections.unprotected(made, contributor),
-        sections.accuracy(made, contributor),
+        sections.accuracies(accurate),
         *([sections.answers(evidence.release)] if evidence.release else []),
         *_pictures(evidence),
         *sections.spending(evidence),
@@ -43,7 +44,7 @@ def board_page(evidence: Evidence) -> BoardPage:
         verification(evidence, time, contributor),
         *deep_section(evidence),
         by_oneself(evidence),
-        sections.statement(made),
+        sections.full_statement(made),
     ]
     return BoardPage(
         title=title,
@@ -51,7 +52,7 @@ def board_page(evidence: Evidence) -> BoardPage:
         time=time,
         software=f"dp-designer {VERSION}",
         fingerprint=made.fingerprint,
-        headlines=headlines(evidence, contributor, time),
+        headlines=headlines(evidence, contributor, told, accurate),
         sections=tuple(parts),
         warnings=tuple(named(line, 600) for line in cautions(made)),
     )

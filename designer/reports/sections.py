@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ from designer.designing.comparison_words import COLUMNS
 from designer.errors import DesignFailed, InvalidProblem
 from designer.ledger.totals import Total
 from designer.ledger.words import STATES, cost_text, left_text
-from designer.reports.content import PageSection, Pairs, Piece, Points, Prose, Sheet
-from designer.reports.contributor import ROWS, Contributor, listed, shown_rows
+from designer.reports.content import Entries, Listing, PageSection, Piece, Prose, Sheet
+from designer.reports.contributor import ROWS, Contributor, Told, listed, shown_rows
 from designer.reports.evidence import Evidence, SeenRelease
-from designer.reports.names import counted, named, quoted
+from designer.reports.names import counted, named, verbatim_of
 from designer.reports.odds import above, nearly
 from designer.reports.proofs import sketch_of
 from designer.values.answer_table import AnswerTable
@@ -31,12 +32,12 @@ FROM_WHOM = (
 INVISIBLE_TO_ALL = "Whatever is computed from the release afterwards keeps the promise: nobody can undo the noise."
 
 
-def published(made: Specified, contributor: Contributor[Any]) -> PageSection:
+def published(made: Specified, told: Told) -> PageSection:
     """What a release consists of, and the words of the maker."""
     said = made.about.lines()
     words = tuple(_split(line) for line in said)
-    notes: tuple[Piece, ...] = (Prose("Words of the maker, which nobody proves:"), Pairs(words)) if words else ()
-    return PageSection("published", "What is published", (*contributor.published(made).pieces, *notes))
+    notes: tuple[Piece, ...] = (Prose("Words of the maker, which nobody proves:"), Entries(words)) if words else ()
+    return PageSection("published", "What is published", (*told.pieces, *notes))
 
 
 def _split(line: str) -> tuple[str, str]:
@@ -47,14 +48,17 @@ def _split(line: str) -> tuple[str, str]:
 def hidden(made: Specified, contributor: Contributor[Any]) -> PageSection:
     """What is hidden, and from whom."""
     promise = made.guarantee
-    pairs = Pairs(
-        (("What is protected", named(promise.unit, 1000)), ("Which changes", quoted(promise.relation, "guarantee.relation")))
+    pairs = Entries(
+        (
+            ("What is protected", named(promise.unit, 1000)),
+            ("Which changes", verbatim_of(promise.relation, "guarantee.relation")),
+        )
     )
-    notion = Prose(quoted(promise.notion, "guarantee.notion"), "note")
+    notion = Prose(verbatim_of(promise.notion, "guarantee.notion"), "note")
     return PageSection(
         "hidden",
         "What is hidden, and from whom",
-        (pairs, Points(FROM_WHOM), Prose(INVISIBLE_TO_ALL), Prose("In the words of the field:"), notion),
+        (pairs, Listing(FROM_WHOM), Prose(INVISIBLE_TO_ALL), Prose("In the words of the field:"), notion),
     )
 
 
@@ -70,20 +74,20 @@ def budgets(made: Specified, contributor: Contributor[Any]) -> PageSection:
 
 def unprotected(made: Specified, contributor: Contributor[Any]) -> PageSection:
     """What is public, in full."""
-    lines = tuple(quoted(line, "guarantee.unprotected") for line in made.guarantee.unprotected)
+    lines = tuple(verbatim_of(line, "guarantee.unprotected") for line in made.guarantee.unprotected)
     exact: tuple[Piece, ...] = ()
     if made.exact:
         exact = (
             Prose(f"Published exactly, without any noise: {counted(len(made.exact), 'answer')}.", "warning"),
             *listed(made.exact, "answers"),
         )
-    said: Piece = Points(lines) if lines else Prose("Nothing is published without noise, and every change has a budget.")
+    said: Piece = Listing(lines) if lines else Prose("Nothing is published without noise, and every change has a budget.")
     return PageSection("unprotected", "What is not protected", (*exact, said, *contributor.exact_note(made)))
 
 
-def accuracy(made: Specified, contributor: Contributor[Any]) -> PageSection:
+def accuracies(told: Told) -> PageSection:
     """How accurate each answer is."""
-    return PageSection("accuracy", "Accuracy", contributor.accuracy(made).pieces)
+    return PageSection("accuracy", "Accuracy", told.pieces)
 
 
 def answers(seen: SeenRelease) -> PageSection:
@@ -93,7 +97,7 @@ def answers(seen: SeenRelease) -> PageSection:
     facts = [("File", named(seen.name)), ("Released", document["time"]), ("Made by the mechanism", document["fingerprint"])]
     row = document["rows"]
     facts += [(named(key.replace("_", " ")), named(value, 300)) for key, value in (row or {}).items() if value is not None]
-    pieces: list[Piece] = [Pairs(tuple(facts)), *_sheets(tables), *_others(seen, bool(tables))]
+    pieces: list[Piece] = [Entries(tuple(facts)), *_sheets(tables), *_others(seen, bool(tables))]
     return PageSection("answers", "The release", tuple(pieces))
 
 
@@ -131,7 +135,7 @@ def _within(lower: Floats | None, upper: Floats | None, k: int, error: float | N
     """Both ends of the interval of answer k, out of lower and upper, (G,)."""
     if lower is None or upper is None:
         return "not known"
-    return f"{_number(float(lower[k]), error)} to {_number(float(upper[k]), error)}"
+    return f"{_number(float(lower[k]), error, ROUND_FLOOR)} to {_number(float(upper[k]), error, ROUND_CEILING)}"
 
 
 def _interval(table: AnswerTable) -> tuple[Floats | None, Floats | None, str]:
@@ -142,19 +146,20 @@ def _interval(table: AnswerTable) -> tuple[Floats | None, Floats | None, str]:
     return found.lower, found.upper, f"Each interval holds the true answer with a probability of 95 %: {named(found.law, 300)}"
 
 
-def _number(value: float, error: float | None) -> str:
-    """A number with two digits beyond the size of its noise."""
+def _number(value: float, error: float | None, rounding: str = ROUND_HALF_EVEN) -> str:
+    """A number with two digits beyond the size of its noise; ends of intervals are rounded outwards."""
     if error is None or error <= 0 or not np.isfinite(value):
         return f"{value:,.10g}"
     digits = min(12, max(0, 1 - int(np.floor(np.log10(error)))))
-    return f"{round(value, digits) + 0.0:,.{digits}f}"  # no -0.0
+    number = Decimal(value).quantize(Decimal(1).scaleb(-digits), rounding, Context(prec=400))
+    return f"{number if number else abs(number):,f}"
 
 
 def _others(seen: SeenRelease, has_tables: bool) -> Iterator[Piece]:
     """What a release tells that is no table of answers, and what no noise enters."""
     if not has_tables:
         plain = {key: value for key, value in seen.released.to_dict().items() if key not in ("guarantee", "fingerprint")}
-        yield Pairs(tuple((named(key.replace("_", " ")), named(value, 600)) for key, value in plain.items()))
+        yield Entries(tuple((named(key.replace("_", " ")), named(value, 600)) for key, value in plain.items()))
     if stated := seen.document["published"]:
         told = [(named(entry["statistic"]), named(entry["value"], 200)) for entry in stated]
         rows, left_out = shown_rows(told, "All stand in the release file.")
@@ -175,7 +180,7 @@ def spending(evidence: Evidence) -> tuple[PageSection, ...]:
         ("On the change", balance.spent.unit),
         ("Head", seen.checked.head),
     ]
-    pieces: list[Piece] = [Pairs(tuple(facts)), *_forecast(evidence)]
+    pieces: list[Piece] = [Entries(tuple(facts)), *_forecast(evidence)]
     if balance.reserves:
         rows = [
             (
@@ -190,7 +195,7 @@ def spending(evidence: Evidence) -> tuple[PageSection, ...]:
         shown, left_out = shown_rows(rows, "dp-designer ledger show has all.")
         columns = ("Entry", "time", "state", "cost", "mechanism")
         pieces.append(Sheet("Releases from these data, the last first", columns, shown, frozenset({0}), left_out))
-    pieces += [Points(tuple(map(named, seen.checked.notes)))] if seen.checked.notes else []
+    pieces += [Listing(tuple(map(named, seen.checked.notes)))] if seen.checked.notes else []
     return (PageSection("ledger", "What was spent of these data", tuple(pieces)),)
 
 
@@ -207,7 +212,7 @@ def _forecast(evidence: Evidence) -> Iterator[Piece]:
     rows = [("One more release of this would cost", cost_text(forecast.cost, total))]
     if forecast.after is not None and forecast.refusal is None:
         rows += [("Then spent", cost_text(forecast.after, total)), ("Then left", left_text(total, forecast.after.total))]
-    yield Pairs(tuple(rows))
+    yield Entries(tuple(rows))
     if forecast.refusal is not None:
         yield Prose(f"It would be refused. {named(forecast.refusal, 1000)}", "warning")
 
@@ -259,14 +264,14 @@ def proof(made: Specified, contributor: Contributor[Any]) -> PageSection:
     theorem = contributor.cited(made)
     sketch = sketch_of(theorem)
     whole = Prose(f"The whole proof: {sketch.page}, which is installed with the program.", "note")
-    cited = Pairs((("As the certificate cites it", theorem),))
-    return PageSection("proof", "Why it holds", (Prose(sketch.claim), Points(sketch.steps, ordered=True), cited, whole))
+    cited = Entries((("As the certificate cites it", theorem),))
+    return PageSection("proof", "Why it holds", (Prose(sketch.claim), Listing(sketch.steps, ordered=True), cited, whole))
 
 
-def statement(made: Specified) -> PageSection:
+def full_statement(made: Specified) -> PageSection:
     """The guarantee, letter by letter."""
-    rows = [(name, quoted(text, f"guarantee.{key}")) for name, key, text in _fields(made)]
-    return PageSection("statement", "The statement in full", (Pairs(tuple(rows), verbatim=True),))
+    rows = [(name, verbatim_of(text, f"guarantee.{key}")) for name, key, text in _fields(made)]
+    return PageSection("statement", "The statement in full", (Entries(tuple(rows), verbatim=True),))
 
 
 def _fields(made: Specified) -> Iterator[tuple[str, str, str]]:

@@ -10,7 +10,7 @@ from designer.audit.deep import UNSEEN
 from designer.audit.verdict import TITLES
 from designer.files.releases import OUTSIDE
 from designer.files.signatures import SignedBy
-from designer.reports.content import PageSection, Pairs, Points, Prose, Sheet, Typed
+from designer.reports.content import Entries, Listing, PageSection, Prose, Sheet, Typed
 from designer.reports.contributor import Contributor
 from designer.reports.evidence import Evidence
 from designer.reports.names import counted, named
@@ -41,11 +41,11 @@ def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -
         checked.append(f"The ledger was followed from its first entry to its last, {followed}; no total is exceeded.")
     pieces = (
         Prose(f"Recomputed by dp-designer {VERSION}, {time}:"),
-        Points(tuple(checked)),
+        Listing(tuple(checked)),
         Prose("Noted by the maker, and neither believed nor recomputed:"),
         *_noted(evidence),
         Prose("Not checked by anything here:"),
-        Points(open_points(evidence, contributor)),
+        Listing(open_points(evidence, contributor)),
     )
     return PageSection("verification", "What was verified, and what was not", pieces)
 
@@ -59,14 +59,14 @@ def _signed(signer: SignedBy, what: str) -> str:
     return f"Signature of the {what}: {signer.sentence()}"
 
 
-def _noted(evidence: Evidence) -> Iterator[Points | Pairs]:
+def _noted(evidence: Evidence) -> Iterator[Listing | Entries]:
     notes = [(named(key), named(plain(value), 300)) for key, value in evidence.made.provenance.items() if key != "tried"]
     best = evidence.made.optimality
     if best is not None:
         notes.append(
             ("optimality", f"{best.value:.6g} reached, at least {best.lower_bound:.6g} needed ({named(best.objective, 200)})")
         )
-    yield Pairs(tuple(notes)) if notes else Points(("Nothing.",))
+    yield Entries(tuple(notes)) if notes else Listing(("Nothing.",))
 
 
 def open_points(evidence: Evidence, contributor: Contributor[Any]) -> tuple[str, ...]:

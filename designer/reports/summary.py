@@ -9,25 +9,25 @@ from designer.certified.specified import Specified
 from designer.ledger.words import cost_text, left_text
 from designer.question.relation import RECORDS_PUBLIC
 from designer.reports.content import Headline
-from designer.reports.contributor import Contributor, Worst, guess_words, risk_words
+from designer.reports.contributor import Contributor, Told, Worst, guess_words, risk_words
 from designer.reports.evidence import Evidence
 from designer.reports.names import counted, named, some
 from designer.reports.odds import LARGEST, Risk, shift
 from designer.reports.standing import open_points
+from designer.values.times import utc_text
 from designer.version import VERSION
 
 
-def headlines(evidence: Evidence, contributor: Contributor[Any], time: str) -> tuple[Headline, ...]:
+def headlines(evidence: Evidence, contributor: Contributor[Any], published: Told, accuracy: Told) -> tuple[Headline, ...]:
     """The lines of the first screen, in the order in which they are asked."""
     made = evidence.made
-    published, accuracy = contributor.published(made), contributor.accuracy(made)
     return (
         Headline("What is published?", published.answer, published.details, "published"),
         Headline("About whom?", _whom(made, contributor), made.guarantee.unit, "hidden"),
         *_gain(made, contributor),
         _unprotected(made, contributor),
         Headline("How accurate is it?", accuracy.answer, accuracy.details, "accuracy"),
-        _verified(evidence, time),
+        _verified(evidence, utc_text(evidence.time)),
         _spent(evidence),
         _open(evidence, contributor),
     )

@@ -296,9 +296,6 @@ class StaircaseMechanism(Mechanism):
     def page_lines(self) -> list[str]:
         return report_lines.page_lines(self)
 
-    def answer_lines(self, released: Release) -> list[str]:
-        return report_lines.answer_lines(self, released)
-
     @property
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
 from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee
 from designer.certified.optimality import Optimality
-from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
 from designer.marginals import MarginalWorkload, Presence
@@ -41,9 +40,10 @@ from designer.structured.blocks import (
     kinds_of_changes,
     share_spent,
 )
+from designer.structured.drawn import DrawnTerms
 from designer.structured.exact_products import exact_product
 from designer.structured.reconstruction import sides, summed_square
-from designer.structured.release import LISTED, SimulatedAnswers, StructuredRelease, listed_answers, require_drawable
+from designer.structured.release import LISTED, SimulatedAnswers, StructuredRelease, require_drawable
 from designer.structured.spec import CORE, core_of, parts_of_core
 from designer.structured.workload import StructuredWorkload
 from designer.values.answer_table import Limits, symmetric_limits
@@ -73,7 +73,7 @@ INTEGERS = (
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredMechanism(Specified):
+class StructuredMechanism(DrawnTerms):
     """Noisy answers to a structured workload, of any number of queries.
 
     matrices: for each attribute that is asked about, by axis, the integer matrices that blocks refer to. blocks: what is
@@ -332,8 +332,9 @@ class StructuredMechanism(Specified):
         answers = np.concatenate([released.table(term).ravel() for term in range(len(self.workload.terms))])
         return symmetric_limits(answers, margins, whole_terms(self), law)
 
-    def answer_lines(self, released: Any) -> list[str]:
-        return listed_answers(released) if self.workload.count <= LISTED else super().answer_lines(released)
+    def answer_lines(self, released: Any, rows: int | None = None) -> list[str]:
+        listed = self.workload.count <= LISTED
+        return super().answer_lines(released, rows) if listed else self.plain_lines(released)
 
     def core(self) -> dict[str, Any]:
         return {**core_of(self), **self.flag}

@@ -20,9 +20,8 @@ from designer.pictures.answers import PicturedAnswers
 from designer.structured.blocks import MeasuredProduct
 from designer.structured.described import Described
 from designer.structured.reconstruction import sides
-from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
+from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
-from designer.values.printing import printed
 from designer.values.tabular import Tabular
 
 TABLE_LIMIT = 2**26  # answers of a term that are written out together
@@ -122,7 +121,7 @@ class StructuredRelease(StructuredAnswers, PicturedAnswers, Tabular):
     def answer_tables(self) -> tuple[AnswerTable, ...]:
         """The answers of each term, by its attributes; refused where they are too many to be written out."""
         terms = range(len(self.mechanism.workload.terms))
-        return in_order([self._answer_table(term) for term in terms], self.mechanism, self)
+        return tables_in_order([self._answer_table(term) for term in terms], self.mechanism, self)
 
     def display_facts(self) -> Mapping[str, object]:
         """How many answers, and the fingerprint."""
@@ -165,14 +164,6 @@ def named_answers(released: StructuredAnswers) -> list[dict[str, Any]]:
             for name, value, error in zip(names, values, errors, strict=True)
         ]
     return found
-
-
-def listed_answers(released: StructuredAnswers) -> list[str]:
-    """The same for the terminal."""
-    rows = named_answers(released)
-    width = max(len(printed(row["query"])) for row in rows)
-    lines = [f"{printed(row['query']):<{width}}{row['answer']:>16.6g}  +- {row['standard_error']:.4g}" for row in rows]
-    return ["Noisy answers, with the standard deviation of their noise", *lines]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from designer.engines.row_unit import RowUnit
 from designer.pictures.answers import PicturedAnswers
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
+from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
 from designer.values.schema import COUNT, Named, noted, one_of, record, whole
 from designer.values.tabular import Tabular
@@ -81,7 +81,7 @@ class SyntheticRelease(Synthetic, PicturedAnswers, Tabular):
     def answer_tables(self) -> tuple[AnswerTable, ...]:
         """The answers by query; standard errors follow from no law, because the error depends on the data."""
         keys = tuple((name,) for name in self.queries)
-        return in_order([AnswerTable("answers", ("query",), keys, self.answers, None)], self.law, self)
+        return tables_in_order([AnswerTable("answers", ("query",), keys, self.answers, None)], self.law, self)
 
     def display_facts(self) -> Mapping[str, object]:
         """How many elements and answers, and the fingerprint."""

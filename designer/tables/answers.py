@@ -15,7 +15,7 @@ from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
 from designer.pictures.answers import PicturedAnswers
 from designer.tables.groups import Labels
-from designer.values.answer_table import AnswerTable, LawOfAnswers, in_order
+from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
 from designer.values.printing import printed
 from designer.values.tabular import Tabular
@@ -105,7 +105,7 @@ class TableRelease(Answers, PicturedAnswers, Tabular):
 
     def answer_tables(self) -> tuple[AnswerTable, ...]:
         """The answers of each query, by the columns of its groups."""
-        return in_order([answer.table() for answer in self.answers.values()], self.law, self)
+        return tables_in_order([answer.table() for answer in self.answers.values()], self.law, self)
 
     def display_facts(self) -> Mapping[str, object]:
         """How many queries and answers, and the fingerprint."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from designer.certified.specified import Specified
-from designer.pictures.charts import bars_by_name, height_for
+from designer.pictures.charts import bars_by_name, size_for
 from designer.pictures.drawing import Drawing
 from designer.pictures.labels import with_unit
 from designer.pictures.numerals import for_people
@@ -57,4 +57,4 @@ class DrawnPlan(Specified):
         def draw(axes: Any) -> None:
             bars_by_name(axes, names, errors, "standard error of the noise in a group")
 
-        return Drawing("errors", "Standard error of each query", alt, draw, height=height_for(len(names)))
+        return Drawing("errors", "Standard error of each query", alt, draw, **size_for(names))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import DesignFailed, InvalidProblem, NotPrivate
+from designer.progress import announce
 from designer.records.design import RecordDesign, design_records
 from designer.records.targets import COUNT, Accuracy, PriorRecords
 from designer.tables.answers import Answer
@@ -67,6 +68,7 @@ def design_table_plan(
             raise InvalidProblem(
                 f"accuracies: {shown(accuracy.measure)} is no measure; the measures are {[*by_column, COUNT]}."
             )
+    announce("table plan: dividing the noise among the levels")
     design = design_records(tree(list(levels.values())), accuracies, prior, families=families, tolerance=tolerance)
     queries = _queries_of(design, levels, by_column, tuple(where))
     require_equal_policies(TablePlan(queries), design, list(levels.values())[-1])
@@ -100,9 +102,7 @@ def _variance(precisions: NDArray[np.float64], level: str) -> Fraction | tuple[F
     if not precisions.any():
         return None
     if not precisions.all():
-        raise DesignFailed(
-            f"families: some groups of level {level!r} are asked and some are not; let a level be in one family."
-        )
+        raise DesignFailed(f"families: some groups of level {level!r} are asked, some are not; let a level be in one family.")
     variances = tuple(1 / Fraction(s) for s in precisions.tolist())
     return variances[0] if len(set(variances)) == 1 else variances
 

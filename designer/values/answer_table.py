@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.errors import DesignFailed, InvalidProblem
 from designer.values.arrays import Floats
 from designer.values.checks import probability, shown
 
@@ -58,6 +58,7 @@ class Intervals:
 
 
 def _unknown(level: float, simultaneous: bool) -> Limits:
+    """Of a release without a mechanism: refused."""
     raise InvalidProblem(
         "intervals: this release does not know the mechanism that made it; read it with its spec "
         "(`read_release(spec, path)`), or release anew."
@@ -79,7 +80,7 @@ class AnswerTable:
     keys: tuple[tuple[Scalar, ...], ...]
     answers: Floats
     standard_errors: Floats | None
-    limits: Limiting = field(default=_unknown, repr=False, kw_only=True)
+    limits: Limiting = field(default=_unknown, repr=False, kw_only=True)  # of all answers of the release
     first: int = field(default=0, repr=False, kw_only=True)
 
     def intervals(self, level: float = LEVEL, simultaneous: bool = False) -> Intervals:
@@ -98,7 +99,7 @@ class AnswerTable:
         return Intervals(found.lower[own], found.upper[own], level, simultaneous, found.law)
 
 
-def in_order(tables: list[AnswerTable], law: LawOfAnswers | None, released: Any) -> tuple[AnswerTable, ...]:
+def tables_in_order(tables: list[AnswerTable], law: LawOfAnswers | None, released: Any) -> tuple[AnswerTable, ...]:
     """The tables of one release, which share its intervals: each knows where its own begin. Each pair of level and kind is
     computed once."""
     limits = _unknown if law is None else _Remembered(partial(law.limits_of, released))
@@ -134,3 +135,19 @@ def symmetric_limits(answers: Floats, margins: Floats, whole: NDArray[np.bool_],
         inner = np.ceil(lower), np.floor(upper)
     shrunk = whole & (margins > 0) & (inner[0] <= inner[1])
     return Limits(np.where(shrunk, inner[0], lower), np.where(shrunk, inner[1], upper), law)
+
+
+def interval_data(tables: Sequence[AnswerTable], level: float = LEVEL) -> list[dict[str, Any]]:
+    """The intervals of a release as plain data, an entry for each table: keys, both ends of each interval and of those of all
+    answers at once, and by which law; or why there are none."""
+    return [{"table": t.name, "columns": list(t.columns), "level": level, **_data_of(t, level)} for t in tables]
+
+
+def _data_of(table: AnswerTable, level: float) -> dict[str, Any]:
+    try:
+        each, joint = table.intervals(level), table.intervals(level, simultaneous=True)
+    except (DesignFailed, InvalidProblem) as refusal:
+        return {"none": str(refusal)}
+    ends = {"lower": each.lower, "upper": each.upper, "joint_lower": joint.lower, "joint_upper": joint.upper}
+    listed = {name: [None if not np.isfinite(x) else x for x in end.tolist()] for name, end in ends.items()}
+    return {"keys": [list(key) for key in table.keys], **listed, "law": each.law, "joint_law": joint.law}

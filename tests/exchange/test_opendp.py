@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+import runpy
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -137,8 +140,30 @@ def test_an_invariant_is_a_metric_of_its_own() -> None:
         counting(kept)
 
 
+def test_a_budget_for_each_unit_of_distance_is_measured_in_units() -> None:
+    """Any change is protected there, so that a number of changes would bound nothing."""
+    [distance] = [specimen for name, specimen in specimens().items() if name == "lattice distance"]
+    measurement = as_measurement(distance)
+    relation: Any = distance.relation  # type: ignore[attr-defined]
+    assert f"the {relation.distance} distance" in str(measurement.input_metric)
+    ratio = distance.privacy.worst_ratio
+    for apart in (1, 2, 7.5):
+        assert measurement.map(apart) == pytest.approx(float(ratio) * relation.epsilon * apart)
+    for move in distance.lattice.basis:  # type: ignore[attr-defined]
+        length = float(np.abs(move).sum() if relation.distance == "l1" else np.sqrt((move**2).sum()))
+        assert distance.privacy_loss(move) <= measurement.map(length) * (1 + 1e-12)  # type: ignore[attr-defined]
+
+
+def test_records_are_not_counted_where_some_changes_are_not_protected() -> None:
+    apart = made(SUMS, metrics.from_matrix([[0, math.inf, 1], [math.inf, 0, math.inf], [1, math.inf, 0]]))
+    assert as_measurement(apart).map(1) == pytest.approx(1.0)
+    with pytest.raises(InvalidProblem, match="no distance of lists"):
+        counting(apart, size=3, unknown="west")
+
+
 def test_two_relations_never_compose_by_mistake() -> None:
-    other = made(SUMS, metrics.from_matrix([[0, 0.25, 0.7], [0.25, 0, 0.5], [0.7, 0.5, 0]]), "laplace")
+    other = made(SUMS, metrics.from_matrix([[0, 0.5, 0.75], [0.5, 0, 0.25], [0.75, 0.25, 0]]), "laplace")
+    assert other.relation.sentence() == MOVED.relation.sentence()
     with pytest.raises(dp.OpenDPException):
         dp.c.make_composition([as_measurement(MOVED), as_measurement(other)])
 
@@ -152,6 +177,7 @@ def test_features_are_as_they_were_afterwards() -> None:
     assert GLOBAL_FEATURES == before == {"contrib"}
 
 
+@pytest.mark.slow
 def test_every_kind_of_spec_is_a_measurement_or_says_why_not() -> None:
     outcomes = {}
     for name, specimen in specimens().items():
@@ -176,6 +202,9 @@ def test_bad_options_are_named(options: dict[str, Any], words: str) -> None:
 
 
 def test_bad_distances_and_sizes_are_refused() -> None:
+    total = made(Workload([[1, 1, 1], [0, 1, 0]], elements=NAMES), metrics.uniform(3, 1.0))
+    with pytest.raises(InvalidProblem, match="appears or disappears moves what is published"):
+        spending_of(total, "l1")
     with pytest.raises(InvalidProblem, match="negative"):
         spending_of(PRESENT).of(-1)
     with pytest.raises(InvalidProblem, match="size, unknown"):
@@ -250,3 +279,12 @@ def test_specs_of_any_class_are_refused_or_mapped_as_they_are() -> None:
 
     with pytest.raises(InvalidProblem, match="a Own adds no noise"):
         spending_of(Own())
+
+
+def test_the_code_of_the_page_runs_in_opendp(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "exchange.md").read_text()
+    blocks = re.findall("```(?:python|text)\n(.*?)```", page, re.DOTALL)
+    program = tmp_path / "exchange_page.py"
+    program.write_text("\n".join(blocks))
+    ran = runpy.run_path(str(program), run_name="exchange_page")
+    assert ran["pipeline"].map(1) == float(re.findall(r"pipeline.map\(1\) +# ([0-9.]+):", page)[0]) and len(blocks) == 2

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from designer import (
+    About,
     AdditiveMechanism,
     InvalidProblem,
     InvalidSpec,
@@ -57,6 +58,7 @@ def fine() -> AdditiveMechanism:
 
 MECHANISMS: dict[str, Callable[[], Any]] = {
     "laplace": made,
+    "described": lambda: made().described(About(title="Töwns \\ <1>", units={"*": "persons"})),
     "gaussian": lambda: made("gaussian", THREE),
     "strategy": lambda: made("strategy_laplace", PREFIX),
     "fine": fine,
@@ -149,6 +151,7 @@ def test_another_language_draws_its_own_bytes_and_refuses_in_one_line(language: 
     assert not (tmp_path / "other.json").exists()
 
 
+@pytest.mark.slow
 def test_the_laws_in_the_file_are_those_of_the_mechanism() -> None:
     for make in MECHANISMS.values():
         mechanism: Any = make()
@@ -163,6 +166,7 @@ def test_the_laws_in_the_file_are_those_of_the_mechanism() -> None:
         assert len(byte_laws(mechanism)) == len(told) == len(mechanism.integers)
 
 
+@pytest.mark.slow
 def test_what_other_languages_do_not_release_is_refused_with_the_reason() -> None:
     reasons = {}
     for name, specimen in specimens().items():

@@ -14,7 +14,7 @@ from designer import Domain, InvalidProblem, Mechanism, Problem, Workload, desig
 from designer.certified.about import About
 from designer.composition import expense_of
 from designer.exchange.registry import ENTRY, NO_DATE, TO_FILL_IN, registry_entry
-from designer.exchange.yaml_text import Unknown, known_data, yaml_text
+from designer.exchange.yaml_lines import Unknown, known_data, yaml_text
 from designer.files.releases import release_document
 from designer.ledger import Ledger, Total
 from designer.marginals import MarginalWorkload, design_marginals
@@ -134,6 +134,7 @@ def test_a_ledger_tells_how_often_and_what_it_all_costs(tmp_path: Path) -> None:
         registry_entry(made(metrics.add_remove(3, 0.125)), balance=people.balance())
 
 
+@pytest.mark.slow
 def test_every_kind_of_spec_has_an_entry() -> None:
     for name, specimen in specimens().items():
         deployment = read(registry_entry(specimen))
@@ -164,4 +165,6 @@ def test_text_of_this_form_has_no_other_values() -> None:
         yaml_text({"a": float("nan")})
     with pytest.raises(InvalidProblem, match="no text and no finite number"):
         yaml_text({"a": True})
+    lines = {"a": " first\nsecond", "b": "first \n second", "c": "first\n\nthird\n", "d": "- x\n# y: |\n---"}
+    assert yaml.safe_load(yaml_text(lines)) == lines and "d: |-" in yaml_text(lines)
     assert yaml.safe_load(yaml_text({"a": 1e-10, "b": 3, "c": 2.0})) == {"a": 1e-10, "b": 3, "c": 2.0}

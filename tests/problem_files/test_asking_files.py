@@ -361,7 +361,7 @@ BAD = [  # kind, name of a good file, what is replaced by what, and what the ref
     ("mwem", "the least bound", "beta = 0.1", "beta = 1", "[preprocessing] beta = 1", "below 1"),
     ("small_db", "of a size", "size = 4", "size = 4.5", "[small_db] size = 4.5", "a whole number"),
     ("small_db", "of a size", "size", "sise", "[small_db] sise = 4", "perhaps 'size' is meant"),
-    ("statistical_queries", "separable", '"number"', '"numbers"', "[statistics] mean age.values = 'numbers'", "'number'"),
+    ("statistical_queries", "separable", '"number"', '"numbers"', "[statistics.mean age] values = 'numbers'", "'number'"),
     ("statistical_queries", "separable", '{of = "age", values = "number"}', '"mean(age)"', "[statistics] mean age", "Python function"),
     ("statistical_queries", "separable", "F = 1", "f = 1", "[statistics] women = 'f'", "is no value of sex"),
     ("statistical_queries", "separable", "F = 1, M = 0", "F = 1", "statistics[women]: has no number for ('M',)", "every combination"),
