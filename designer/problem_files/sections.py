@@ -212,5 +212,5 @@ def _type_words(kind: type | tuple[type, ...]) -> str:
         dict: "a table {..}",
         bool: "true or false",
     }
-    kinds = [k for k in (kind if isinstance(kind, tuple) else (kind,)) if not (k is int and kind != int)]
+    kinds = [k for k in (kind if isinstance(kind, tuple) else (kind,)) if not (k is int and kind is not int)]
     return " or ".join(words[k] for k in kinds)
