@@ -103,8 +103,9 @@ def files_of_tables(
     names = file_names([table.name for table in tables], options.kind)
     described = []
     for k, (table, name) in enumerate(track(list(zip(tables, names, strict=True)), "writing tables")):
-        made = _with_agreeing(numbers_of(table, options.level), agreed, k)
-        described.append(_described(table, name, made, _unit(mechanism, table)))
+        units = _units(mechanism, released, table)
+        made = _with_units(_with_agreeing(numbers_of(table, options.level), agreed, k), units)
+        described.append(_described(table, name, made, units[0] if len(set(units)) == 1 else ""))
         yield name, _content(made.columns, options.kind)
     index = _index(mechanism, document, options, described, agreed, [RELEASE, README, *names, *more])
     yield README, _words(mechanism, released, index).encode()
@@ -151,10 +152,23 @@ def _with_agreeing(made: NamedColumns, agreed: AgreeingTables | None, place: int
     return NamedColumns(columns, {**made.meanings, "consistent": agreed.words}, made.missing, made.categories)
 
 
-def _unit(mechanism: Specified, table: AnswerTable) -> str:
-    """What the answers of a table are counted in, as the maker says; empty where nothing is said, or not one thing."""
-    names = [table.name, *(" / ".join(map(str, key)) for key in table.keys[:1])]
-    return next((unit for name in names if (unit := mechanism.about.unit(name))), "")
+def _units(mechanism: Specified, released: Released, table: AnswerTable) -> list[str]:
+    """What the answers of a table are counted in, as the maker says of each query by its name; empty where nothing is said."""
+    queries = getattr(released, "queries", ())
+    names = queries if len(queries) == len(table.answers) else (table.name,)
+    return [mechanism.about.unit(name) for name in names]
+
+
+def _with_units(made: NamedColumns, units: Sequence[str]) -> NamedColumns:
+    """The same with a column of units behind the categories, where the answers have different ones."""
+    if len(set(units)) < 2:
+        return made
+    name = "unit"
+    while name in made.columns:
+        name = f"{name}_"
+    categories = dict(list(made.columns.items())[: made.categories])
+    meanings = {**made.meanings, name: "What the answer is counted in, as the maker says."}
+    return NamedColumns({**categories, name: list(units), **made.columns}, meanings, made.missing, made.categories + 1)
 
 
 def _described(table: AnswerTable, file: str, made: NamedColumns, unit: str) -> dict[str, Any]:
