@@ -26,7 +26,7 @@ def cautions(made: Specified) -> list[str]:
 
 def summary(made: Specified) -> str:
     """What a frozen object does and what proves it, in a dozen lines."""
-    return "\n".join([*cautions(made), *made.about.lines(), *made.summary_lines()])
+    return "\n".join([*cautions(made), *made.about.heading(), *made.summary_lines()])
 
 
 def page(made: Specified) -> str:

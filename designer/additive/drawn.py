@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from designer.certified.about import About
 from designer.certified.drawn_balls import DrawnBall, ball_drawing, boundary
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.pictures.charts import bars_by_name, height_for, remark
+from designer.errors import DesignFailed
+from designer.metrics.points import GreatCircle
+from designer.pictures.charts import bars_by_name, remark, size_for
 from designer.pictures.drawing import Drawing
-from designer.pictures.labels import as_text, legend, shortened
+from designer.pictures.labels import as_text, legend, shortened, with_unit
+from designer.pictures.maps import map_drawing, neighbourhood_drawing
 from designer.pictures.numerals import for_people, ticks_for_people
 from designer.pictures.style import colour, ink
+from designer.question.relation import Relation
 from designer.question.workload import Workload
+from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats
 
 DRAWS, SEED = 2000, 0
@@ -25,7 +32,8 @@ class Drawable(Protocol):
     """What a mechanism for linear queries says of its noise."""
 
     workload: Workload
-    family: str
+    relation: Relation
+    about: About
 
     def standard_errors(self) -> Floats:
         """(K,), of the answers."""
@@ -38,10 +46,28 @@ class Drawable(Protocol):
 
 
 def mechanism_drawings(mechanism: Drawable) -> tuple[Drawing, ...]:
-    """The standard error of every answer, a cloud of noise in the first two, and the norm ball in two or three dimensions."""
+    """The standard error of every answer, a cloud of noise in the first two, the norm ball in two or three dimensions, and the
+    neighbourhoods of places on the globe."""
     ball = ball_of(mechanism)
-    found = [errors_drawing(mechanism), noise_drawing(mechanism), None if ball is None else ball_drawing(ball)]
+    found = [_errors_where_known(mechanism), noise_drawing(mechanism), None if ball is None else ball_drawing(ball)]
+    found.append(neighbourhoods(mechanism.relation, mechanism.workload.elements))
     return tuple(drawing for drawing in found if drawing is not None)
+
+
+def neighbourhoods(relation: Relation, elements: Sequence[str]) -> Drawing | None:
+    """Around each place the distance that costs a budget of 1, where budgets are distances on the globe."""
+    if not isinstance(relation, GreatCircle):
+        return None
+    return neighbourhood_drawing(relation.places, np.full(relation.size, 1 / relation.per_km), elements)
+
+
+def release_maps(mechanism: Drawable, tables: Sequence[AnswerTable]) -> tuple[Drawing, ...]:
+    """Released counts of places at their places; none where elements are no places, or other queries were asked."""
+    if not isinstance(mechanism.relation, GreatCircle) or not mechanism.workload.is_identity or len(tables) != 1:
+        return ()
+    names = mechanism.workload.elements
+    label = with_unit("noisy answer", mechanism.about.unit(names[0]))
+    return (map_drawing(mechanism.relation.places, tables[0].answers, names, "Noisy answers on a map", label),)
 
 
 def ball_of(mechanism: Drawable) -> DrawnBall | None:
@@ -49,14 +75,32 @@ def ball_of(mechanism: Drawable) -> DrawnBall | None:
     norm = getattr(mechanism, "norm", None)
     if not isinstance(norm, Norm) or norm.silent.all():
         return None
-    own = norm.dimension == mechanism.workload.shape[0] and getattr(mechanism, "measured", None) is None
+    own = norm.dimension == mechanism.workload.shape[0] and _on_answers(mechanism)
     names = mechanism.workload.queries if own else [f"measurement {k + 1}" for k in range(norm.dimension)]
     return DrawnBall(norm, mechanism.sensitivity(), names)
 
 
+def errors_of(mechanism: Drawable) -> tuple[Sequence[str], Floats, str]:
+    """The names of the answers, their standard errors, (K,), and what the axis of these is called; what an answer is counted in
+    stands beside its name, or, where it is the same for all, beside the label."""
+    names, unit = mechanism.workload.queries, mechanism.about.unit
+    units = {unit(name) for name in names}
+    label = "standard error of the noise"
+    if len(units) == 1:
+        return names, mechanism.standard_errors(), with_unit(label, units.pop())
+    return [with_unit(name, unit(name)) for name in names], mechanism.standard_errors(), label
+
+
+def _errors_where_known(mechanism: Drawable) -> Drawing | None:
+    try:
+        return errors_drawing(mechanism)
+    except DesignFailed:  # no variance of a chain is proven
+        return None
+
+
 def errors_drawing(mechanism: Drawable) -> Drawing:
     """Bars: the standard error of every answer, the largest thirty of many."""
-    errors, names = mechanism.standard_errors(), mechanism.workload.queries
+    names, errors, label = errors_of(mechanism)
     low, high = int(errors.argmin()), int(errors.argmax())
     alt = (
         f"Bars for the standard errors of {len(errors)} answers, from {for_people(errors[low])} ({names[low]}) to "
@@ -64,9 +108,9 @@ def errors_drawing(mechanism: Drawable) -> Drawing:
     )
 
     def draw(axes: Any) -> None:
-        bars_by_name(axes, names, errors, "standard error of the noise")
+        bars_by_name(axes, names, errors, label)
 
-    return Drawing("errors", "Standard error of each answer", alt, draw, height=height_for(len(errors)))
+    return Drawing("errors", "Standard error of each answer", alt, draw, **size_for(names))
 
 
 def noise_drawing(mechanism: Drawable, first: int = 0, second: int = 1) -> Drawing:
@@ -86,7 +130,8 @@ def _draw_histogram(axes: Any, mechanism: Drawable) -> None:
     error = float(mechanism.standard_errors()[0])
     for place in (-error, error):
         axes.axvline(place, color=ink(axes), linewidth=1, linestyle="--")
-    as_text(axes.set_xlabel(f"noise in {shortened(mechanism.workload.queries)[0]} (dashed: one standard error)"))
+    as_text(axes.set_xlabel(noise_label(mechanism, 0)))
+    remark(axes, "a simulation, no release; dashed: one standard error")
     axes.set_ylabel(f"of {DRAWS} simulated draws")
     ticks_for_people(axes.xaxis)
 
@@ -105,21 +150,27 @@ def _draw_cloud(axes: Any, mechanism: Drawable, first: int, second: int) -> None
         if far:
             getattr(axes, f"set_{axis}lim")(-far, far)
         line = getattr(axes, f"{axis}axis")
-        as_text(line.set_label_text(f"noise in {shortened([mechanism.workload.queries[place]])[0]}"))
+        as_text(line.set_label_text(noise_label(mechanism, place)))
         ticks_for_people(line)
     legend(axes, handles, names, loc="upper left", bbox_to_anchor=(1.0, 1.0), markerscale=2.0)
     remark(axes, "a simulation, no release")
 
 
+def noise_label(mechanism: Drawable, place: int) -> str:
+    """What an axis of noise in one answer is called, with its unit."""
+    query = mechanism.workload.queries[place]
+    return with_unit(f"noise in {shortened([query])[0]}", mechanism.about.unit(query))
+
+
 def levels(mechanism: Drawable) -> list[tuple[float, Floats]]:
-    """Shifts of two answers of the same length, for the lengths `LEVELS`, (n, 2) each; none where the norm lives elsewhere."""
+    """Shifts of two answers that spend the same, for the budgets `LEVELS`, (n, 2) each, in the order of turns; none where the
+    norm does not live on these two answers."""
     ball = ball_of(mechanism)
-    if (
-        ball is None
-        or len(ball.heard) != 2
-        or mechanism.workload.shape[0] != 2
-        or list(ball.names) != list(mechanism.workload.queries)
-    ):
+    if ball is None or len(ball.heard) != 2 or mechanism.workload.shape[0] != 2 or not _on_answers(mechanism):
         return []
     outline = boundary(ball)
     return [(level, level * outline) for level in LEVELS]
+
+
+def _on_answers(mechanism: Drawable) -> bool:
+    return getattr(mechanism, "measured", None) is None and getattr(mechanism, "cells", None) is None

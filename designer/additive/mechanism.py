@@ -28,6 +28,7 @@ from designer.certified.norms import Norm
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import InvalidProblem, InvalidSpec
+from designer.progress import step
 from designer.question.differences import changes_given, moved
 from designer.question.histogram import counts, exact_answers
 from designer.question.relation import Relation
@@ -248,6 +249,7 @@ class AdditiveMechanism(Mechanism):
     def noise_facts(self) -> NoiseFacts:
         return facts_of(self)
 
+    @step("bounding errors")
     def error_bounds(self, n: float, delta: float = 0.05) -> ErrorBounds:
         """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, with probability 1 - delta."""
         return error_bounds(self, positive(n, "n"), delta)

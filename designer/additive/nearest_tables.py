@@ -15,6 +15,7 @@ import numpy as np
 from designer.certified.guarantee import Guarantee
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.statistics import Integers, Statistics
+from designer.progress import step
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import count, shown
 from solvers.status import Status
@@ -67,6 +68,7 @@ class NearestTable:
         }
 
 
+@step("the nearest consistent table")
 def nearest_table(
     release: ReleasedAnswers,
     invariant: Statistics,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -16,10 +16,12 @@ from designer.additive.nearest_tables import NearestTable, nearest_table
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.invariants.statistics import Statistics
+from designer.pictures.answers import PicturedAnswers
 from designer.question.relation import RECORDS_PUBLIC, Relation
 from designer.question.workload import Workload
 from designer.values.answer_table import LEVEL, AnswerTable, Intervals, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats, frozen
+from designer.values.tabular import Tabular
 
 LARGEST_RANKED = 2**22  # entries of a reconstruction whose rank takes seconds
 
@@ -79,7 +81,7 @@ class LawOfRelease(LawOfAnswers, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(PicturedAnswers, Tabular):
     """Noisy answers, (K,), with the guarantee they carry and the fingerprint of the mechanism that made them.
 
     kept: statistics of the answers, (q, K), that carry no noise: those of the true counts; None where none are known.
@@ -113,6 +115,10 @@ class Release:
     def intervals(self, level: float = LEVEL, simultaneous: bool = False) -> Intervals:
         """Intervals of the answers: each with probability `level`, or all of them at once; see `AnswerTable.intervals`."""
         return self.answer_tables()[0].intervals(level, simultaneous)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many answers, and the fingerprint."""
+        return {"answers": len(self.answers), **super().display_facts()}
 
     def consistent(self, invariant: Statistics, totals: object, **options: Any) -> NearestTable:
         """The nearest table with published statistics, nonnegative and integer as asked: see

@@ -100,11 +100,14 @@ class About:
         return self.units.get(query) or self.units.get(ALL, "")
 
     def lines(self) -> list[str]:
-        """What is said, fit to print: the title underlined, then a line for each other note; empty where nothing is said."""
-        title = printed(self.title)
+        """What is said beside the title, fit to print: a line for each, with its name."""
         said = [(name.capitalize(), getattr(self, name)) for name in LONGEST if name != "title"]
-        notes = [f"{head}: {printed(words)}" for head, words in (*said, ("Units", self._unit_words())) if words]
-        return [*([title, "=" * len(title)] if title else []), *notes]
+        return [f"{head}: {printed(words)}" for head, words in (*said, ("Units", self._unit_words())) if words]
+
+    def heading(self) -> list[str]:
+        """The title underlined, and `lines`; empty where nothing is said."""
+        title = printed(self.title)
+        return [*([title, "=" * len(title)] if title else []), *self.lines()]
 
     def _unit_words(self) -> str:
         named = [f"{query} in {unit}" for query, unit in self.units.items() if query != ALL]

@@ -18,6 +18,7 @@ from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.certified.steep import RatioBounds
 from designer.errors import NotPrivate
+from designer.progress import step
 from designer.question.relation import Block
 from designer.values.arrays import Floats
 from designer.values.printing import printed
@@ -192,6 +193,7 @@ def rounding_error(sensitivity: SensitivitySet, norm: Norm) -> float:
     return (sensitivity.dimension + len(norm.map) + 8) * 2.0**-50
 
 
+@step("recomputing the certificate")
 def certify(
     sensitivity: SensitivitySet, norm: Norm, theorem: str = "", elements: Sequence[str] | None = None
 ) -> PrivacyCertificate:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
 from designer.certified.norms import Gauge, Norm
-from designer.certified.sensitivity import SensitivitySet
+from designer.certified.sensitivity import Pairs, SensitivitySet
 from designer.errors import DesignFailed, InvalidProblem
 from designer.pictures.drawing import Drawing
 from designer.pictures.labels import as_text, legend, shortened
@@ -19,8 +20,9 @@ from designer.pictures.style import colour, ink
 from designer.values.arrays import Floats
 from designer.values.checks import shown
 
-MOST_PAIRS = 20_000  # differences that are drawn, those of largest ratio
-TURNS, RISES = 720, 25
+MOST_PAIRS = 3000  # differences that are drawn, those of largest ratio
+TURNS, RISES = 720, 41
+LONGEST = 8.0  # side of a picture, over the other, up to which both axes have one scale
 MOST_ROWS = 40  # of a map in the plane whose corners are looked for between every two
 
 
@@ -50,12 +52,22 @@ class DrawnBall:
         full[:, self.heard] = vectors
         return full
 
-    def differences(self) -> Floats:
-        """All u / b, (M, s), both ways; above `MOST_PAIRS` the worst partner of each point."""
+    @cached_property
+    def _pairs(self) -> tuple[Pairs, bool]:
+        """The pairs that are drawn, and whether these are all."""
         try:
-            found = self.sensitivity.all_pairs(MOST_PAIRS)
+            return self.sensitivity.all_pairs(MOST_PAIRS), True
         except DesignFailed:
-            found = self.sensitivity.worst(self.norm, MOST_PAIRS)[1]
+            return self.sensitivity.worst(self.norm, MOST_PAIRS)[1], False
+
+    @property
+    def words(self) -> str:
+        """What the points stand for."""
+        return "protected differences u / b" + ("" if self._pairs[1] else ", those of largest norm")
+
+    def differences(self) -> Floats:
+        """All u / b, (M, s), both ways; above `MOST_PAIRS` the worst partners of as many points."""
+        found = self._pairs[0]
         one_way = found.normalised[:, self.heard]
         one_way = one_way[np.isfinite(one_way).all(axis=1)]
         return np.unique(np.concatenate([one_way, -one_way]), axis=0)
@@ -115,19 +127,21 @@ def _corner_rays(ball: DrawnBall) -> Floats:
 
 def _draw_plane(axes: Any, ball: DrawnBall) -> None:
     names = shortened([ball.names[k] for k in ball.heard])
-    _draw_flat(axes, boundary(ball), ball.differences(), names, "norm ball")
+    _draw_flat(axes, boundary(ball), ball.differences(), names, ("norm ball", ball.words))
 
 
-def _draw_flat(axes: Any, outline: Floats, points: Floats, names: Sequence[str], called: str) -> None:
+def _draw_flat(axes: Any, outline: Floats, points: Floats, names: Sequence[str], called: Sequence[str]) -> None:
     (line,) = axes.plot(*outline.T, color=colour(0), linewidth=1.5)
     axes.fill(*outline.T, color=colour(0), alpha=0.12, linewidth=0)
     dots = axes.scatter(*points.T, s=12, color=colour(1), zorder=3, linewidths=0)
     _cross(axes)
-    axes.set_aspect("equal", adjustable="datalim")
+    wide, tall = np.ptp(np.concatenate([outline, points]), axis=0)
+    if max(wide, tall) < LONGEST * min(wide, tall):
+        axes.set_aspect("equal", adjustable="datalim")
     for axis, name in zip((axes.xaxis, axes.yaxis), names, strict=True):
         as_text(axis.set_label_text(f"change of {name}"))
         ticks_for_people(axis)
-    legend(axes, [line, dots], [called, "protected differences u / b"], loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    legend(axes, [line, dots], called, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _cross(axes: Any) -> None:
@@ -136,33 +150,43 @@ def _cross(axes: Any) -> None:
 
 
 def shadow(ball: DrawnBall, onto: Sequence[int]) -> Floats:
-    """The shadow of a ball on two coordinates, (n, 2), closed: a polygon around it, each side touching.
+    """The shadow of a ball on two coordinates, (n, 2), closed: the hull of the shadows of its corners, or, of round balls, a
+    polygon around it, each side touching: that in direction t lies at the dual norm of t (`Norm.reach`)."""
+    found = ball_corners(ball)
+    if found is not None:
+        from scipy.spatial import ConvexHull
 
-    The side in direction t lies at the dual norm of t (`Norm.reach`).
-    """
-    turns = np.linspace(0.0, 2 * np.pi, TURNS, endpoint=False)
-    sides = np.zeros((TURNS, len(ball.heard)))
-    sides[:, list(onto)] = np.stack([np.cos(turns), np.sin(turns)], axis=1)
-    reach = ball.norm.reach(sides)
-    following = np.roll(reach, -1)
-    step = 2 * np.pi / TURNS
-    along = (following - reach * np.cos(step)) / np.sin(step)
-    outward, beside = sides[:, list(onto)], np.stack([-np.sin(turns), np.cos(turns)], axis=1)
-    found = reach[:, None] * outward + along[:, None] * beside
-    return np.concatenate([found, found[:1]])
+        flat = found[:, list(onto)]
+        around = flat[ConvexHull(flat / np.abs(flat).max(axis=0)).vertices]
+    else:
+        around = _tangents(ball, onto)
+    return np.concatenate([around, around[:1]])
+
+
+def _tangents(ball: DrawnBall, onto: Sequence[int]) -> Floats:
+    """The corners of a polygon of `TURNS` sides that touch the shadow of a ball, (TURNS, 2), in units of its widths."""
+    turns, step = np.linspace(0.0, 2 * np.pi, TURNS, endpoint=False), 2 * np.pi / TURNS
+    outward, beside = np.stack([np.cos(turns), np.sin(turns)], axis=1), np.stack([-np.sin(turns), np.cos(turns)], axis=1)
+    sides = np.zeros((TURNS + 2, len(ball.heard)))
+    sides[[-2, -1], list(onto)] = 1.0
+    widths = ball.norm.reach(sides[-2:])
+    sides[:TURNS, list(onto)] = outward / widths
+    reach = ball.norm.reach(sides[:TURNS])
+    along = (np.roll(reach, -1) - reach * np.cos(step)) / np.sin(step)
+    return np.asarray((reach[:, None] * outward + along[:, None] * beside) * widths)
 
 
 def _draw_shadow(axes: Any, ball: DrawnBall, onto: Sequence[int]) -> None:
     names = shortened([ball.names[ball.heard[k]] for k in onto])
-    _draw_flat(axes, shadow(ball, onto), ball.differences()[:, list(onto)], names, "shadow of the norm ball")
+    _draw_flat(axes, shadow(ball, onto), ball.differences()[:, list(onto)], names, ("shadow of the norm ball", ball.words))
 
 
 def ball_corners(ball: DrawnBall) -> Floats | None:
     """The corners of a ball that is a polytope with few of them, (n, s); None for the others."""
     norm, rows = ball.norm, ball.norm.factor
     if isinstance(norm, Gauge):
-        found = np.concatenate([norm.body.corners(t) for t in range(norm.body.simplex_count)])
-        return np.asarray(norm.scale * np.unique(found, axis=0))
+        half = norm.scale * norm.body.vertices.floats
+        return np.concatenate([half, -half])
     if type(norm) is not Norm or norm.order == "l2" or rows.shape[0] != rows.shape[1]:
         return None
     inverse = np.linalg.inv(rows)
@@ -215,6 +239,7 @@ def _space_axis(axes: Any, axis: str, label: str, far: float) -> None:
 
     line = getattr(axes, f"{axis}axis")
     getattr(axes, f"set_{axis}lim")(-far, far)
+    line.set_pane_color((0.5, 0.5, 0.5, 0.07))
     line.set_major_locator(MaxNLocator(4))
     as_text(line.set_label_text(label))
     line.labelpad = 7
@@ -225,7 +250,13 @@ def _draw_shell(axes: Any, ball: DrawnBall) -> None:
     """A round ball as a net of lines over its boundary."""
     turn, rise = np.meshgrid(np.linspace(0, 2 * np.pi, 2 * RISES - 1), np.linspace(0, np.pi, RISES))
     rays = np.stack([np.cos(turn) * np.sin(rise), np.sin(turn) * np.sin(rise), np.cos(rise)], axis=-1).reshape(-1, 3)
-    spread = np.linalg.norm(np.linalg.pinv(ball.norm.factor), axis=1)  # rays that a long, thin ball spreads out
-    shell = ball.reached(rays * spread).T.reshape(3, *turn.shape)
+    shell = ball.reached(rays @ _spread(ball.norm).T).T.reshape(3, *turn.shape)
     axes.plot_surface(*shell, color=colour(0), alpha=0.15, linewidth=0, shade=False)
     axes.plot_wireframe(*shell, color=colour(0), alpha=0.45, linewidth=0.5, rstride=2, cstride=2)
+
+
+def _spread(norm: Norm) -> Floats:
+    """A map of rays, (3, 3), that a long, thin ball spreads out evenly."""
+    if norm.order == "l2" and norm.factor.shape[0] == norm.factor.shape[1]:
+        return np.asarray(np.linalg.inv(norm.factor))
+    return np.diag(np.linalg.norm(np.linalg.pinv(norm.factor), axis=1))

@@ -98,7 +98,7 @@ class SensitivitySet:
         images = norm.image(self.points)
         # Beyond this, lengths may overflow to infinity or to infinity - infinity: such a pair counts as infinitely long.
         wild = not float(np.abs(images).max(initial=0.0)) < 1e150
-        for block in track(self.relation.blocks(), "scanning pairs"):
+        for block in self._scanned():
             with np.errstate(over="ignore", invalid="ignore"):
                 lengths = (
                     norm.length(images[block.left] - images[block.right])
@@ -106,6 +106,15 @@ class SensitivitySet:
                     else norm.between(images[block.left], images[block.right])
                 )
             yield block, _divided(lengths, block.budgets, wild)
+
+    def _scanned(self) -> Iterator[Block]:
+        """All blocks, counted for progress: of rectangles, every row is paired with those behind it."""
+        size = self.relation.size
+        return track(
+            self.relation.blocks(),
+            "scanning pairs",
+            lambda block: None if block.paired else 1 - (1 - min(1.0, (int(block.left[-1]) + 1) / size)) ** 2,
+        )
 
     def worst(self, norm: Norm, limit: int = 1, least: float = 0.0) -> tuple[float, Pairs]:
         """The largest `||u|| / b`, and up to `limit` pairs of large ratio: the worst partner of each point,
@@ -181,7 +190,7 @@ class SensitivitySet:
             alone = (SensitivitySet(self.relation, self.points[:, [k]]) for k in range(self.dimension))
             return np.array([single.worst(Norm(np.ones(1), "l1"))[0] for single in alone])
         largest = np.zeros(self.dimension)
-        for block in track(self.relation.blocks(), "scanning pairs"):
+        for block in self._scanned():
             for k, column in enumerate(self.points.T):
                 right = column[block.right]
                 moves = np.abs(column[block.left] - right if block.paired else column[block.left][:, None] - right)

@@ -17,11 +17,13 @@ from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
+from designer.pictures.answers import answer_drawings, tables_to_draw
 from designer.pictures.drawing import Drawing, chosen
 from designer.values.answer_table import AnswerTable
 from designer.values.answers_for_people import answer_lines, has_errors
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import shown
+from designer.values.display import HEAD, Displayed
 from designer.values.json_text import canonical, canonical_text, plain, readable_text
 from designer.values.output import write_whole
 from designer.values.printing import in_markdown, printed
@@ -59,7 +61,7 @@ class Simulation:
     draws: Floats
 
 
-class Specified(Immutable, ABC):
+class Specified(Immutable, Displayed, ABC):
     """A mechanism of any kind that can be saved, loaded and verified; subclasses are frozen dataclasses.
 
     takes: what it releases from, the first preferred: counts of the universe elements, or records. `privacy` is the certificate
@@ -128,6 +130,13 @@ class Specified(Immutable, ABC):
         """`size` draws of the noise, for simulation only; `InvalidProblem` where the noise depends on the data."""
         raise InvalidProblem("mechanism: is no additive mechanism, so there is no noise to draw; use release.")
 
+    def display_facts(self) -> Mapping[str, object]:
+        """Its family, the sizes of what it was asked, and the fingerprint."""
+        asked, queries = getattr(self, "workload", None), getattr(self, "queries", None)
+        sizes = asked.display_facts() if isinstance(asked, Displayed) else {}
+        sizes = {"queries": len(queries)} if isinstance(queries, (list, tuple)) else sizes
+        return {"family": getattr(self, "family", None), **sizes, "fingerprint": self.fingerprint[:HEAD]}
+
     def certificate_words(self) -> str:
         """The certificate in a line for each of its values, and the fingerprint."""
         values = (f"{name.replace('_', ' ')}: {printed(value)}" for name, value in plain(asdict(self.privacy)).items())
@@ -166,15 +175,30 @@ class Specified(Immutable, ABC):
         return [json.dumps(plain(data), indent=1, ensure_ascii=False)]
 
     def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
-        """The pictures that there are of it, and of the answers of one of its releases; none where nothing can be drawn."""
+        """The pictures of the answers of one of its releases, and those of its own; none where nothing can be drawn.
+
+        Raises `InvalidProblem` for a release of another mechanism.
+        """
+        if released is None:
+            return self.own_drawings()
+        if released.fingerprint != self.fingerprint:
+            raise InvalidProblem(
+                f"released: was made by {shown(released.fingerprint)}, not by this mechanism, {shown(self.fingerprint)}; "
+                "give the mechanism that made it."
+            )
+        return (*answer_drawings(tables_to_draw(released), self.about.unit), *self.own_drawings())
+
+    def own_drawings(self) -> tuple[Drawing, ...]:
+        """The pictures of the mechanism itself."""
         return ()
 
     def plot(self, ax: Any = None, kind: str | None = None, *, released: Released | None = None) -> Any:
         """Draw one of its pictures into axes of matplotlib, by default into new ones; returns the axes.
 
-        kind: the name of one of `drawings()`, by default the first. Needs matplotlib (extra `plot`).
+        kind: the name of one of `drawings(released)`, by default the first. Needs matplotlib (extra `plot`). Raises
+        `InvalidProblem` for other names, and for axes that have not the dimensions of the picture.
         """
-        return chosen(self.drawings(released), kind, f"a {type(self).__name__}").plot(ax)
+        return chosen(self.drawings(released), kind, type(self).__name__).plot(ax)
 
     @property
     @abstractmethod

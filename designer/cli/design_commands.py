@@ -17,7 +17,7 @@ from designer.errors import InvalidProblem
 from designer.pictures.figures import check_picture
 from designer.problem_files.kinds import read_request
 from designer.problem_files.linear_request import ProblemFile
-from designer.problem_files.request import Choices
+from designer.problem_files.request import Choices, Request
 from designer.report import budget_summary
 from designer.values.on_terminal import terminal_width
 from designer.values.output import checked_target
@@ -82,7 +82,7 @@ def _setting(text: str) -> tuple[str, Any]:
 def _budget(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_request(options.file)
     if not isinstance(file, ProblemFile):
-        raise file.without("budget", "the least budget is found for linear queries")
+        return _other_budget(file, options)
     check_output(options, file.files)
     if file.targets is None:
         raise InvalidProblem(f"{options.file}: section [targets] is missing; say there how accurate the answers must be.")
@@ -99,6 +99,17 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
     if options.plot:
         text += f"\nDrawn to {printed(result.plot(options.plot, replace=options.force))}."
     return text, {"title": file.title, **result.to_dict()}
+
+
+def _other_budget(request: Request, options: argparse.Namespace) -> tuple[str, Any]:
+    """The same for what is no matrix of queries."""
+    if options.plot:
+        raise request.without("--plot", "error against budget is drawn for linear queries")
+    check_output(options, request.files)
+    outcome = request.least(Choices(options.family, seconds=options.seconds), step=options.step)
+    saved = save(outcome.mechanism, options.output, replace=options.force) if options.output else None
+    kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep the design at this factor."
+    return "\n".join([*outcome.lines, kept]), outcome.data
 
 
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:

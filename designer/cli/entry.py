@@ -1,4 +1,4 @@
-"""The command line: design, compare, budget, release, intervals, sample, verify, report, show, ledger, keys, sign, doctor.
+"""The command line: the parser of all commands, which stand in the files of this room by what they are about.
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 6 a release that the total of its data set does not cover;
@@ -15,20 +15,26 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from designer import progress
 from designer.cli.design_commands import add_design_commands
 from designer.cli.doctor import add_doctor
+from designer.cli.export_commands import add_export_commands
+from designer.cli.init_command import add_init
 from designer.cli.interval_commands import add_interval_commands
 from designer.cli.ledger_commands import add_ledger_commands
 from designer.cli.options import Commands
+from designer.cli.plot_command import add_plot
 from designer.cli.release_commands import add_release_commands
+from designer.cli.report_commands import add_report_commands
 from designer.cli.signing_commands import add_signing_commands
 from designer.cli.spec_commands import add_spec_commands
+from designer.cli.table_commands import add_table_commands
 from designer.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal
 from designer.values.checks import shown
 from designer.values.json_text import plain
-from designer.values.printing import one_line
+from designer.values.printing import one_line, printed
 from designer.version import VERSION
 
 EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2), (OverTotal, 6), (InvalidLedger, 7))
@@ -59,7 +65,7 @@ def _run(options: argparse.Namespace) -> int:
     """Do what is asked and print it; returns the exit code that the command gives to what it found."""
     if sys.stdout is None:
         raise InvalidProblem(CLOSED)
-    with progress.showing_progress(sys.stderr is not None and sys.stderr.isatty() and not options.json):
+    with progress.showing_progress(_shows_progress(options)), progress.step(_doing(options)):
         text, data = options.run(options)
     try:
         print(json.dumps(plain(data), allow_nan=False) if options.json else _printable(text), flush=True)
@@ -70,6 +76,17 @@ def _run(options: argparse.Namespace) -> int:
         raise InvalidProblem(f"standard output: {error.strerror}.") from None
     code: int = options.exit_code(data)
     return code
+
+
+def _doing(options: argparse.Namespace) -> str:
+    """The command and the file that it is about, for progress."""
+    file = getattr(options, "file", None)
+    return f"{options.doing} {printed(file.name)}" if isinstance(file, Path) else str(options.doing)
+
+
+def _shows_progress(options: argparse.Namespace) -> bool:
+    """On a terminal, unless it is unwanted; elsewhere, where it is asked for."""
+    return bool(options.progress or (sys.stderr is not None and sys.stderr.isatty() and not options.quiet))
 
 
 def _failure(error: BaseException, options: argparse.Namespace) -> tuple[int, str]:
@@ -116,9 +133,14 @@ def parser() -> argparse.ArgumentParser:
     commands = Commands(top.add_subparsers(title="commands", required=True, metavar="COMMAND"))
     add_design_commands(commands)
     add_release_commands(commands)
+    add_table_commands(commands)
     add_interval_commands(commands)
     add_spec_commands(commands)
+    add_report_commands(commands)
     add_ledger_commands(commands)
+    add_export_commands(commands)
     add_signing_commands(commands)
     add_doctor(commands)
+    add_init(commands)
+    add_plot(commands)
     return top

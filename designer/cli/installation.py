@@ -18,9 +18,10 @@ from threading import Timer
 
 from designer.cli import probes
 from designer.cli.probes import BROKEN, MISSING, OK
-from designer.progress import track_named
+from designer.progress import track
 
 OUTSIDE = "outside"  # there, but of another version than was asked for
+NAME = "dp-designer"
 RELEASES, DESIGNS = "every release", "designs"
 # What releases need; of the dependencies, the others serve designs.
 OF_RELEASES = ("numpy", "scipy", "python-flint")
@@ -86,7 +87,7 @@ def requirements() -> dict[str, list[Requirement]]:
         return _by_purpose([_requirement(entry) for entry in project["dependencies"]], extras)
     needed: list[Requirement] = []
     asked: dict[str, list[Requirement]] = {}
-    for entry in metadata.requires("dp-designer") or []:
+    for entry in metadata.requires(NAME) or []:
         text, _, marker = entry.partition(";")
         extra = re.search(r"extra == ['\"](.+?)['\"]", marker)
         (asked.setdefault(extra[1], []) if extra else needed).append(_requirement(text))
@@ -96,7 +97,8 @@ def requirements() -> dict[str, list[Requirement]]:
 def _by_purpose(needed: list[Requirement], extras: dict[str, list[Requirement]]) -> dict[str, list[Requirement]]:
     for_releases = [entry for entry in needed if entry[0] in OF_RELEASES]
     for_designs = [entry for entry in needed if entry[0] not in OF_RELEASES]
-    chosen = {name: entries for name, entries in extras.items() if name not in NO_EXTRAS}
+    # What one extra asks of another is listed there.
+    chosen = {name: [entry for entry in own if entry[0] != NAME] for name, own in extras.items() if name not in NO_EXTRAS}
     return {RELEASES: for_releases, DESIGNS: for_designs, **chosen}
 
 
@@ -189,8 +191,7 @@ def _trial(name: str, purpose: str, states: dict[str, tuple[str, str]]) -> Diagn
 def trials(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """State and words of each module or trial, from interpreters of their own: where one ends early,
     what it was at is broken, and another goes on behind it."""
-    bar = track_named(_tried_in_turn(names), lambda entry: entry[0], "trials")
-    return {name: (state, words) for name, state, words in bar}
+    return {name: (state, words) for name, state, words in track(_tried_in_turn(names), "trying what is installed")}
 
 
 def _tried_in_turn(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:

@@ -29,7 +29,10 @@ class Commands:
         if target is not None:
             made.add_argument("file", type=Path, help=target)
         made.add_argument("--json", action="store_true", help="print JSON for machines")
-        made.set_defaults(run=run, confidential=False, exit_code=lambda data: 0)
+        shown = made.add_mutually_exclusive_group()
+        shown.add_argument("--quiet", action="store_true", help="show no progress, on a terminal neither")
+        shown.add_argument("--progress", action="store_true", help="show progress as lines, without a terminal, too")
+        made.set_defaults(run=run, doing=name, confidential=False, exit_code=lambda data: 0)
         if target is not None and "spec" in target:
             made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
         return made

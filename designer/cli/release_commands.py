@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from designer.certified.specified import Released, Specified
+from designer.cli.averages_release import add_counting_option, releasing_averages
 from designer.cli.ledger_commands import add_recording_options, recorded, recorded_lines
 from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
-from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
+from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
+from designer.cli.table_commands import add_table_output, asked_tables, save_tables
 from designer.errors import InvalidProblem
 from designer.files.data_files import read_histogram, require_readable_histogram
 from designer.report import cautions
@@ -36,7 +38,7 @@ def add_release_commands(commands: Commands) -> None:
     made.set_defaults(confidential=True)
     _add_data_options(made)
     add_recording_options(made)
-    add_output(made, "-o", "also save the release (JSON)")
+    add_table_output(made)
     add_sign_options(made)
     made = commands.add("sample", _sample, "draw noise for simulation; never a release", SPEC)
     made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
@@ -51,6 +53,7 @@ def _add_data_options(made: argparse.ArgumentParser) -> None:
     )
     made.add_argument("--column", help="the column of the histogram file that holds the counts")
     made.add_argument("--table", type=Path, help="records instead of counts (CSV, Parquet; needs DuckDB)")
+    add_counting_option(made)
     made.add_argument("--entity", help="protect whole entities: the column of the records that tells whose they are")
     made.add_argument("--rows-per-entity", type=int, help="how many records of each entity count")
     made.add_argument("--delimiter", default=",", help="what separates the fields of a CSV file (default ,)")
@@ -60,13 +63,21 @@ def _add_data_options(made: argparse.ArgumentParser) -> None:
 
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
     tables = [Path(name) for name in sorted(glob.glob(str(options.table)))] if options.table else []
-    check_output(options, [path for path in (options.file, options.histogram, options.table, options.ledger, *tables) if path])
-    mechanism, key = loaded(options), signing_key(options)
+    given = (options.file, options.histogram, options.table, options.counted_by, options.ledger, options.sign, *tables)
+    inputs = [path for path in given if path]
+    if not options.folder:
+        check_output(options, inputs)
+    mechanism = loaded(options)
+    asked, key = asked_tables(options, mechanism, inputs), given_key(options) if options.folder else signing_key(options)
     release = _releasing(mechanism, options)
     released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, release, key)
+    if asked is not None:
+        written = save_tables(options, mechanism, released, data, asked, key, inputs)
+        lines = [*cautions(mechanism), *written, "", released.guarantee.to_text(), *recorded_lines(data)]
+        return "\n".join(lines), data
     if options.output:
         write_whole(options.output, readable_text(data), replace=options.force)
-    about = mechanism.about.lines()
+    about = mechanism.about.heading()
     answers = [
         *about,
         *([""] if about else []),
@@ -79,6 +90,8 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
 
 def _releasing(mechanism: Specified, options: argparse.Namespace) -> Callable[[], Released]:
     """How the spec releases from the file that it needs, records or counts; refused here where the options do not fit."""
+    if options.counted_by is not None:
+        return releasing_averages(mechanism, options)
     needed, from_counts = mechanism.takes[0], mechanism.takes[0] == "histogram"
     if not any(getattr(options, FLAGS[kind]) for kind in mechanism.takes):
         words, name, flag = (COUNTED, "records", "table") if from_counts else (RECORDED, "counts", "histogram")

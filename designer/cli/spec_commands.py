@@ -1,4 +1,4 @@
-"""What is said of a spec, or of a problem file: verify, report, show."""
+"""What is said of a spec, or of a problem file: verify, show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified, to_spec
 from designer.cli.deep_verification import add_deep_options, deep_lines, refuse_deep
 from designer.cli.ledger_commands import add_check_options, check_ledger
-from designer.cli.options import SPEC, Commands, add_output, caution_data, check_output, loaded
+from designer.cli.options import Commands, add_output, caution_data, check_output, loaded
 from designer.cli.signing_commands import add_signer_options, asked_signer
 from designer.designing.relation_picture import save_relation_picture
 from designer.errors import InvalidProblem
@@ -21,14 +21,13 @@ from designer.ledger.store import is_ledger
 from designer.problem_files.kinds import read_request
 from designer.problem_files.linear_request import ProblemFile
 from designer.problem_files.request import Request
-from designer.report import cautions, page, summary
+from designer.report import cautions, summary
 from designer.values.json_text import read_json
-from designer.values.output import write_whole
 from designer.values.printing import printed
 
 
 def add_spec_commands(commands: Commands) -> None:
-    """verify, report, show."""
+    """verify, show."""
     made = commands.add(
         "verify",
         _verify,
@@ -39,8 +38,6 @@ def add_spec_commands(commands: Commands) -> None:
     add_signer_options(made)
     add_check_options(made)
     add_deep_options(made)
-    made = commands.add("report", _report, "write a spec as a page to read (Markdown)", SPEC)
-    add_output(made, "-o", "save the page instead of printing it")
     made = commands.add("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
     add_output(made, "--plot", "also draw what a problem file protects from what to this picture (needs matplotlib)")
 
@@ -85,21 +82,13 @@ def _deltas(mechanism: Specified) -> dict[str, float | None]:
     return {"delta": mechanism.delta, "spent_delta": mechanism.spent_delta()}
 
 
-def _report(options: argparse.Namespace) -> tuple[str, Any]:
-    check_output(options, [options.file])
-    text = page(loaded(options))
-    if options.output:
-        write_whole(options.output, text, replace=options.force)
-        return f"Written to {printed(options.output)}.", {"path": str(options.output)}
-    return text, {"markdown": text}
-
-
 def _show(options: argparse.Namespace) -> tuple[str, Any]:
     if options.file.suffix == ".toml":
         file = read_request(options.file)
         drawn = _drawn(file, options)
         data = {"title": file.title, **file.description(), **({"drawn to": str(drawn)} if drawn else {})}
-        return "\n".join(f"{key:10}{printed(value)}" for key, value in data.items()), data
+        width = max(map(len, data)) + 2
+        return "\n".join(f"{key:{width}}{printed(value)}" for key, value in data.items()), data
     if options.output:
         raise InvalidProblem("--plot: draws what a problem file protects; a spec is shown without a picture.")
     mechanism = loaded(options)

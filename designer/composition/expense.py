@@ -28,6 +28,7 @@ from designer.errors import InvalidProblem, InvalidSpec
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.marginals.protection import Presence
 from designer.metrics.presence import AddRemove, AppearOrChange
+from designer.progress import step
 from designer.tables.plan import TablePlan
 from designer.values.arrays import Immutable
 from designer.values.checks import count, shown
@@ -138,6 +139,7 @@ def _require_types(data: Mapping[str, Any]) -> None:
         raise InvalidSpec("expense: has neither an epsilon nor a rho; restore it.")
 
 
+@step("what a mechanism costs")
 def expense_of(mechanism: Specified, *, rows_per_entity: int = 1) -> Expense:
     """What one release of a frozen object costs at most.
 
@@ -265,6 +267,7 @@ class Spent(Immutable):
         return self.total.delta_at(epsilon)
 
 
+@step("adding up expenses")
 def spent(expenses: Sequence[Expense]) -> Spent:
     """What releases about the same records cost together, even if each was chosen after the last.
 

@@ -8,10 +8,12 @@ from designer.composition.records import ComposedRecords, speaks_of_rows
 from designer.composition.universes import Speaks
 from designer.errors import InvalidProblem
 from designer.marginals.protection import Presence
+from designer.progress import step
 from designer.tables.plan import TablePlan
 from designer.values.checks import shown
 
 
+@step("composing mechanisms")
 def composed(*mechanisms: Specified) -> Composed:
     """What several frozen mechanisms, all of which release about the same records, promise together; of every kind that
     `designer.load` reads, under any relations and notions, each chosen after the last if need be.

@@ -19,8 +19,8 @@ from designer.designing.choosing import (
     chosen_families,
     is_own,
     left_out,
-    progress_name,
     ways_of,
+    weight_of,
 )
 from designer.designing.factor_search import Make
 from designer.designing.family import Family
@@ -29,7 +29,7 @@ from designer.designing.meeting import TargetsMissed, design_meeting, remedy
 from designer.designing.problem import Problem
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem, designed_structured
 from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
-from designer.progress import track_named
+from designer.progress import each_of, step
 from designer.question.targets import Targets, require_targets
 from designer.values.checks import positive, shown
 from designer.version import VERSION
@@ -157,9 +157,10 @@ def design(
         raise DesignFailed(
             f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family."
         )
-    if not is_own(solver):
-        return designed_by(solver, chosen, problem, solver_options or {}, options)
-    return _designed(chosen, problem, options)
+    with step(chosen.name):
+        if not is_own(solver):
+            return designed_by(solver, chosen, problem, solver_options or {}, options)
+        return _designed(chosen, problem, options)
 
 
 def _of_structure(
@@ -304,7 +305,7 @@ def best_of_all(
     best: Design[Mechanism] | None = None
     tried: dict[str, str] = {}
     own = make or (lambda way: design(problem, way.family.name, solver=solver, solver_options=solver_options, **way.options))
-    for way in track_named(ways_of(automatic_families(problem, solver), problem), progress_name, "families"):
+    for way in each_of(ways_of(automatic_families(problem, solver), problem), "designing", weight_of, deadline.seconds):
         if why := deadline.refusal(way, None if best is None else best.loss):
             tried[way.name] = why
             continue

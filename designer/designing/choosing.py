@@ -23,6 +23,7 @@ from solvers.deadline import OutOfTime, time_limit
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
 AUTO_ELEMENTS = 5000
 SECONDS = 15.0  # for all families together, where nothing else is said
+MOMENT = 0.1  # seconds that a cheap family takes, for progress
 CHEAP = 0.5  # seconds: families that take no longer are started before all others, whatever the gap
 ROOM = 1e-3  # of the loss: below this gap to the limit no family is worth seconds
 
@@ -171,6 +172,6 @@ class Deadline:
             yield
 
 
-def progress_name(way: Way) -> str:
-    """What a progress bar says while the way is tried."""
-    return f"{way.name} ({way.about})" if way.seconds > CHEAP else way.name
+def weight_of(way: Way) -> float:
+    """How much of the work of all ways this one is, for the time that is left: its estimate, at least a moment."""
+    return max(way.seconds, MOMENT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -11,8 +11,8 @@ import numpy as np
 
 from designer.additive.interface import Mechanism
 from designer.designing.best import design, reason
-from designer.designing.choosing import Deadline, Way, chosen_families, progress_name, ways_of
-from designer.designing.comparison_words import COLUMNS, comparison_markdown, comparison_text
+from designer.designing.choosing import Deadline, Way, chosen_families, ways_of, weight_of
+from designer.designing.comparison_words import COLUMNS, comparison_markdown, comparison_text, sorted_rows
 from designer.designing.drawn_comparison import comparison_drawings
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.made import Design
@@ -22,16 +22,18 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.pictures.drawing import Drawing, beside
 from designer.pictures.figures import check_picture
 from designer.pictures.registered import kind_among, registered_figure, save_figure
-from designer.progress import track_named
+from designer.progress import each_of
 from designer.values.arrays import Floats
 from designer.values.checks import count, positive, shown
+from designer.values.display import SHOWN_ROWS, Displayed, Preview
+from designer.values.frames import frame_of_rows
 from designer.values.on_terminal import NARROWEST, WIDTH
 
 COMPARING = 60.0  # seconds for all families
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Displayed):
     """One row for each family: a dict with the keys of `COLUMNS` and `scales`, `improvements` (for each query);
     None where undefined.
 
@@ -63,6 +65,22 @@ class Comparison:
         width: of the longest line, in characters; columns that matter less are left out where they do not fit.
         """
         return comparison_text(self.rows, self.problem, self.limit, count(width, "width", least=NARROWEST))
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many families, and the best of them."""
+        best = min(self.designs, key=lambda name: self.designs[name].loss, default=None)
+        return {"families": len(self.rows), "best": best, "loss": self.problem.loss}
+
+    def display_rows(self) -> Preview | None:
+        """The first families, by loss."""
+        rows = [tuple(row[name] for name in COLUMNS) for row in sorted_rows(self.rows)]
+        return Preview(tuple(COLUMNS.values()), rows[:SHOWN_ROWS], len(rows))
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """A row for each family, by loss, under the keys of `COLUMNS`; NaN where a number is undefined.
+
+        backend: "pandas", "polars" or "pyarrow"."""
+        return frame_of_rows(sorted_rows(self.rows), COLUMNS, backend)
 
     def drawings(self) -> tuple[Drawing, ...]:
         """Loss by family against the limit, the standard deviation of each query's noise, and, of few elements, what is
@@ -128,7 +146,7 @@ def compare(problem: Problem, families: str | Sequence[str] | None = None, *, se
     notes = [f"{COLUMNS[name]}: {why}" for name, why in (("improvement", no_reference), ("efficiency", no_limit)) if why]
     rows: list[dict[str, Any]] = []
     designs: dict[str, Design[Mechanism]] = {}
-    for way in track_named(ways, progress_name, "designing"):
+    for way in each_of(ways, "comparing families", weight_of, seconds):
         if families is None and (why := deadline.refusal(way, 0.0 if designs else None)):
             rows.append(_empty_row(way.name, why))
             continue

@@ -8,9 +8,10 @@ from typing import Any
 
 from designer.designing.least_noise import Limit
 from designer.designing.problem import Problem
+from designer.progress import time_words
 from designer.values.on_terminal import Column, text_table, wrapped
 from designer.values.printing import in_markdown, printed
-from designer.values.rounding import at_least, at_most, share_at_least, share_at_most, time_words
+from designer.values.rounding import at_least, at_most, share_at_least, share_at_most
 
 COLUMNS = {
     "family": "family",
@@ -74,18 +75,17 @@ def limit_lines(limit: Limit | None) -> list[str]:
 def comparison_text(rows: Sequence[Row], problem: Problem, limit: Limit | None, width: int) -> str:
     """The winner in a sentence, the table, what its columns mean, notes, and why the others have no mechanism."""
     done = [row for row in sorted_rows(rows) if row["loss"] is not None]
-    failed = [_reason(row["family"], row["note"]) for row in rows if row["loss"] is None]
+    failed = _reasons([row for row in rows if row["loss"] is None])
     notes = list(dict.fromkeys(row["note"] for row in done if row["note"]))
     table = _table(done, problem, notes, width) if done else []
     shown = [LEGEND[head] for head in LEGEND if table and head in table[0].split()]
     marked = [f"[{number}] {printed(note)}" for number, note in enumerate(notes, 1)]
     without = ["Without a mechanism:", *failed] if failed else []
-    parts = [_winner(done, problem), "", *table, "", *shown, *marked, *_apart(limit_lines(limit)), *_apart(without)]
-    return "\n".join(line for part in parts for line in (wrapped(part, width) if part not in table else [part]))
-
-
-def _apart(lines: list[str]) -> list[str]:
-    return ["", *lines] if lines else []
+    blocks = [[_winner(done, problem)], table, [*shown, *marked], limit_lines(limit) if done else [], without]
+    told = [
+        "\n".join(own if own is table else [line for part in own for line in wrapped(part, width)]) for own in blocks if own
+    ]
+    return "\n\n".join(told) + "\n"
 
 
 def _table(done: Sequence[Row], problem: Problem, notes: Sequence[str], width: int) -> list[str]:
@@ -126,9 +126,12 @@ def _saved(best: Row, other: Row) -> float:
     return 1 - best["loss"] / other["loss"] if other["loss"] else 0.0
 
 
-def _reason(family: str, note: str) -> str:
-    """Why a family has no mechanism; most refusals name their family themselves."""
-    return printed(note if note.startswith(f"{family}: ") else f"{family}: {note}")
+def _reasons(failed: Sequence[Row]) -> list[str]:
+    """Why families have no mechanism, each reason once; most refusals name their family themselves."""
+    by_reason: dict[str, list[str]] = {}
+    for row in failed:
+        by_reason.setdefault(row["note"].removeprefix(f"{row['family']}: "), []).append(row["family"])
+    return [printed(f"{', '.join(names)}: {why}") for why, names in by_reason.items()]
 
 
 def _or_nothing(write: Cell, value: Any) -> str:

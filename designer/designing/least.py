@@ -12,7 +12,7 @@ import numpy as np
 from designer.additive.interface import Mechanism
 from designer.designing.accuracy import Reached, reached_by, worst_of
 from designer.designing.best import design, reason
-from designer.designing.choosing import Deadline, automatic_families, chosen_families, progress_name, ways_of
+from designer.designing.choosing import Deadline, automatic_families, chosen_families, ways_of, weight_of
 from designer.designing.factor_search import FamilyFactor, Make, factor_of_family, made_at
 from designer.designing.made import Design
 from designer.designing.problem import Problem
@@ -21,9 +21,11 @@ from designer.pictures.drawing import Drawing
 from designer.pictures.labels import legend
 from designer.pictures.numerals import for_people, ticks_for_people
 from designer.pictures.style import colour, ink, series_style
-from designer.progress import track, track_named
+from designer.progress import each_of, track
 from designer.question.targets import WORDS, Targets, require_targets
 from designer.values.checks import count, positive, shown
+from designer.values.display import HEAD, SHOWN_ROWS, Displayed, Preview
+from designer.values.frames import frame_of_rows
 from designer.values.printing import in_markdown
 
 STEP = 1e-4
@@ -52,7 +54,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True, eq=False)
-class LeastBudget:
+class LeastBudget(Displayed):
     """The least factor on all budgets that meets the targets, of the best family, and the table by family.
 
     factor: at which `design`, certified, meets every target (`reached`); at `missed_at`, smaller by the relative `step`, the
@@ -115,6 +117,24 @@ class LeastBudget:
             cells = (point.factor, f"{met} of {len(point.reached)}", worst.target.query, worst.in_units, worst.target.value)
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
         return "\n".join(lines) + "\n"
+
+    def display_facts(self) -> Mapping[str, object]:
+        """The factor, what is proven of it, the family, and the fingerprint of its design."""
+        made = self.design.mechanism
+        known = {"factor": self.factor, "rho factor": self.rho_factor, "no less than": self.lower_bound}
+        return {**known, "family": self.best.family, "fingerprint": made.fingerprint[:HEAD]}
+
+    def display_rows(self) -> Preview | None:
+        """The first queries with targets, and what is reached."""
+        first = [(one.target.query, one.target.kind, one.target.value, one.in_units) for one in self.reached[:SHOWN_ROWS]]
+        return Preview(("query", "target on", "target", "reached"), first, len(self.reached))
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The curve, a row for each factor and query with a target: error against budget.
+
+        backend: "pandas", "polars" or "pyarrow"."""
+        rows = [{"factor": point.factor, **_row_of(one)} for point in self.curve for one in point.reached]
+        return frame_of_rows(rows, ("factor", "query", "kind", "target", "reached"), backend)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for machines."""
@@ -208,7 +228,7 @@ def _by_family(
     """The factor of every family that "auto" tries, with the maker of its designs, and a row for each."""
     found: list[tuple[FamilyFactor, Make]] = []
     rows: list[dict[str, Any]] = []
-    for way in track_named(ways_of(automatic_families(problem), problem, DESIGNS), progress_name, "least budget by family"):
+    for way in each_of(ways_of(automatic_families(problem), problem, DESIGNS), "least budget", weight_of, deadline.seconds):
         if why := deadline.refusal(way, 0.0 if found else None):
             rows.append(_failed(way.name, why))
             continue

@@ -26,6 +26,7 @@ from designer.designing.problem import Problem
 from designer.designing.protected_pairs import CHUNK, ProtectedPairs
 from designer.designing.repair import rounding_of
 from designer.invariants.changes import ChangeRelation, InvariantDistance
+from designer.progress import step
 from designer.question.relation import Block, Indices, Relation, finite_pairs, graph_components
 from designer.values.arrays import Floats
 from designer.values.printing import printed_below
@@ -94,6 +95,7 @@ class Limit:
         return (f"No unbiased mechanism, of any kind, loses less than {printed_below(self.unbiased)} at {where}.",)
 
 
+@step("the least loss of any noise")
 def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -> Limit | None:
     """The limit of a problem; None for the notion "approximate", for absolute loss under a Gaussian promise, for budgets of 0
     that would need infinite noise, for budgets per distance of which many changes of few records bear one, and in many

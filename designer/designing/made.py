@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -10,8 +11,11 @@ from designer.additive.interface import Mechanism
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
+from designer.designing.drawn_errors import design_drawings
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.problem import Problem
+from designer.pictures.drawing import Drawing, Pictured
+from designer.values.display import Displayed
 
 M = TypeVar("M", bound=Mechanism, covariant=True)
 F = TypeVar("F", bound=Specified, covariant=True)
@@ -19,12 +23,21 @@ P = TypeVar("P", covariant=True)
 
 
 @dataclass(frozen=True)
-class Made(Generic[P, F]):
+class Made(Pictured, Displayed, Generic[P, F]):
     """A frozen object for a problem, how many seconds it took, and what it says of itself."""
 
     problem: P
     mechanism: F
     seconds: float
+
+    def display_facts(self) -> Mapping[str, object]:
+        """The facts of what was made, how near it is to the best of its family, and the seconds that it took."""
+        gap = None if self.optimality is None else self.optimality.gap
+        return {**self.mechanism.display_facts(), "gap": gap, "seconds": round(self.seconds, 3)}
+
+    def drawings(self) -> tuple[Drawing, ...]:
+        """The pictures of the object."""
+        return self.mechanism.drawings()
 
     @property
     def privacy(self) -> PrivacyCertificate:
@@ -43,6 +56,10 @@ class Design(Made[Problem, M]):
     """A mechanism of kind M with what is known about it: the privacy certificate,
     and how close it is to the best of its family."""
 
+    def drawings(self) -> tuple[Drawing, ...]:
+        """The pictures of the mechanism, with the limit of each answer alone beside its standard error where that is known."""
+        return design_drawings(self.problem, self.mechanism)
+
     @property
     def loss(self) -> float:
         """The problem's own loss at the noise that is in fact drawn, weights included,
@@ -50,6 +67,10 @@ class Design(Made[Problem, M]):
         variances = self.mechanism.query_variances()
         absolutes = self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
         return self.problem.worst_loss(variances, absolutes, self.mechanism.effective)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """The same, with the loss."""
+        return {**super().display_facts(), self.problem.loss: self.loss}
 
     @property
     def bias(self) -> float:

@@ -16,7 +16,7 @@ from designer.designing.factor_search import ONE_SHAPE, Make, factor_of_family
 from designer.designing.made import Design
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed
-from designer.progress import track_named
+from designer.progress import each_of
 from designer.question.targets import Targets
 from designer.values.arrays import Floats
 from solvers.deadline import is_over
@@ -83,7 +83,7 @@ def _weighed(problem: Problem, targets: Targets, family: str, make: Make) -> tup
     """
     places, weights = [target.place for target in targets.of(problem.workload.queries)], problem.costs.copy()
     met, bound, start = None, 0.0, time.perf_counter()
-    for _ in track_named(range(ROUNDS), lambda _: f"{family}: weighing queries for their targets", family):
+    for _ in each_of(range(ROUNDS), f"weighing queries for their targets with {family}"):
         try:
             made = make(replace(problem, weights=weights))
         except DesignFailed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import zip_longest
 from typing import Literal
@@ -19,13 +19,14 @@ from designer.question.workload import Workload
 from designer.relations.row_groups import RowGroups
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.checks import positive, shown
+from designer.values.display import Displayed
 
 NOTIONS = ("pure", "gaussian", "approximate")
 LOSSES = ("squared", "absolute", "max")
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Displayed):
     """A workload, a relation, a notion of privacy and a loss.
 
     notion: "pure" (likelihood ratio at most exp(b)), "gaussian" (b-GDP, that is b^2/2-zCDP, for a change of budget b) or
@@ -80,6 +81,11 @@ class Problem:
                 "problem.relation: protects no change at all, so any guarantee would be empty; give some change a finite "
                 "budget (an invariant may need a larger adjacency), or pass allow_vacuous=True if that is meant."
             )
+
+    def display_facts(self) -> Mapping[str, object]:
+        """The sizes, the notion, the loss, and the kind of relation."""
+        asked = {**self.workload.display_facts(), "notion": self.notion, "delta": self.delta, "loss": self.loss}
+        return {**asked, "relation": type(self.relation).__name__, "records": self.records}
 
     def loss_of(self, variances: Floats, mean_absolutes: Floats | None = None) -> float:
         """The loss at noise with these variances (and, for "absolute", expected absolute values) in the K answers.

@@ -12,13 +12,15 @@ from designer.engines.one_table import broken_by, filtered, sources
 from designer.errors import InvalidProblem
 from designer.values.arrays import Immutable
 from designer.values.checks import count, shown
+from designer.values.frames import arrow_of
 from designer.values.json_text import require_keys
 from designer.values.schema import COUNT, Named, keys, or_null, record, text
 
 MOST_NAME = 200
 MOST_ROWS = 1000
 NO_TABLE = (
-    "records: not an Ibis table; connect to an engine and pass a table, such as ibis.duckdb.connect().read_parquet(path)."
+    "records: neither a data frame nor an Ibis table; connect to an engine and pass a table, such as "
+    "ibis.duckdb.connect().read_parquet(path)."
 )
 NOT_ONE_TABLE = (
     "records: the expression {found}, so its rows need not be rows of one table, and the stated loss would be "
@@ -84,10 +86,12 @@ class RowUnit(Immutable):
 
     def rows(self, table: Any, columns: Sequence[str]) -> Any:
         """The rows that count: all of a row-wise view (or of anything with a name), at most `rows_per_entity` of each entity.
+        A data frame is handed to an engine first; what is missing in it is NULL there.
 
         columns: those that are read. The rows of an entity are put in order by them alone,
         so rows in one place are the same to every query.
         """
+        table = _engine_table(table, columns if self.entity is None else (*columns, self.entity))
         if not all(hasattr(table, name) for name in ("select", "group_by", "agg", "columns", "op")):
             raise InvalidProblem(NO_TABLE)
         if self.name is None and (found := broken_by(table)):
@@ -168,3 +172,13 @@ def _order(column: Any, name: str) -> list[Any]:
     if kind.is_numeric() or kind.is_boolean() or kind.is_temporal() or kind.is_uuid():
         return [column]
     raise InvalidProblem(f"records: column {name!r} is of type {kind}, which has no order; convert it to text.")
+
+
+def _engine_table(table: Any, columns: Sequence[str]) -> Any:
+    """A data frame as a table of Ibis' embedded engine, of some columns; anything else as it is."""
+    held = arrow_of(table, columns)
+    if held is None:
+        return table
+    import ibis
+
+    return ibis.memtable(held)

@@ -16,8 +16,9 @@ from designer.certified.specified import Specified, Takes
 from designer.engines.row_unit import RowUnit
 from designer.engines.texts import octets, text_of
 from designer.errors import InvalidProblem
-from designer.question.histogram import Columns, Universe, columns_of
+from designer.question.histogram import Universe
 from designer.values.confidential import withholding
+from designer.values.frames import Columns, columns_of
 
 OUTSIDE = (
     "records: hold a value that names no universe element, or lack one; clean the records or extend the universe. Nothing "
@@ -112,7 +113,7 @@ def _counted(columns: list[Sequence[object]]) -> tuple[list[Sequence[object]], S
 
 def _chosen(table: Any, columns: list[str]) -> list[Sequence[object]]:
     """Some columns of a table that is at hand."""
-    found = _columns_of_mapping(table) if isinstance(table, Mapping) else columns_of(table)
+    found = _columns_of_mapping(table) if isinstance(table, Mapping) else columns_of(table, columns)
     if found is None:
         raise InvalidProblem(
             f"records: {type(table).__name__} is no table; give an Ibis table, a pandas, polars or Arrow table, or a mapping "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.question.histogram import UNUSABLE, Columns, Labelled
+from designer.question.histogram import UNUSABLE, Labelled
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import meant
 from designer.values.confidential import withholding
+from designer.values.frames import Columns
 
 Table = dict[str, list[str]]
 Read = TypeVar("Read")
@@ -86,10 +87,32 @@ def require_readable_histogram(path: Path, column: str | None, delimiter: str = 
     _reader(path, column, delimiter)
 
 
+def read_records(path: Path, needed: Sequence[str], delimiter: str = ",") -> Callable[[], Table]:
+    """How columns of confidential records are read from a CSV or Parquet file. Refused here for what is public, the names of
+    file and columns; what is wrong inside is not said."""
+    if path.suffix not in (".csv", ".parquet") or not path.is_file():
+        raise InvalidProblem(f"{path}: is no .csv or .parquet file that is there; give the file that holds the records.")
+    names = _table_names(path, delimiter)
+    for name in needed:
+        if names.count(name) != 1:
+            raise InvalidProblem(f"{path}: has no column {name!r}, or two; each attribute needs one, under its own name.")
+    return lambda: _confidential(lambda: _columns(path, needed, delimiter))
+
+
+def _columns(path: Path, needed: Sequence[str], delimiter: str) -> Table:
+    """The needed columns as texts."""
+    if path.suffix == ".parquet":
+        return {name: list(map(str, column)) for name, column in _parquet(path).items() if name in needed}
+    header, *rows = _csv_rows(path, delimiter)
+    return {name: [row[header.index(name)] for row in rows] for name in needed}
+
+
 def _reader(path: Path, column: str | None, delimiter: str) -> Callable[[], Labelled | NDArray[Any]]:
     """How the counts of a file are read, by what is public of it."""
     if path.suffix not in (".csv", ".npy", ".parquet"):
-        raise InvalidProblem(f"{path}: is not a .csv, .npy or .parquet file; give the file that holds the counts.")
+        raise InvalidProblem(
+            f"{path}: is not a .csv, .npy or .parquet file; give the file that holds the counts; save a spreadsheet as CSV."
+        )
     if not path.is_file():
         raise InvalidProblem(f"{path}: no such file; give the file that holds the counts.")
     if path.suffix == ".npy":
@@ -100,9 +123,23 @@ def _reader(path: Path, column: str | None, delimiter: str) -> Callable[[], Labe
     if column is None and len(names) == 1:
         column = names[0]
     if column is None or names.count(column) != 1:
-        told = f"has {len(names)} columns" if column is None else f"has no column {column!r}, or two"
-        raise InvalidProblem(f"{path}: {told}; name the one that holds the counts (--column).")
+        raise InvalidProblem(f"{path}: {_column_words(column, names)}")
     return lambda: _labelled(path, column, delimiter)
+
+
+def _column_words(column: str | None, names: Sequence[str]) -> str:
+    """What is wrong with the column that was named, or with none; names of columns are public."""
+    if not names:
+        return "is empty; give the file that holds the counts."
+    if column is None:
+        return (
+            f"has {len(names)} columns; name the one that holds the counts (--column); where every row is a record, give the "
+            "file as --table."
+        )
+    marks = [mark for mark in (";", "\t", "|") if len(names) == 1 and column in names[0].split(mark) != [column]]
+    separated = f"its fields are separated by another mark: give --delimiter {marks[0]!r}" if marks else ""
+    asked = "name the one that holds the counts (--column), letter by letter"
+    return f"has no column {column!r}, or two; {separated or meant(column, names) + asked}."
 
 
 def _confidential(read: Callable[[], Read]) -> Read:

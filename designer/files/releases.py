@@ -25,6 +25,7 @@ from designer.certified.specified import FORMAT_VERSION, Released, Specified, ab
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.files.spec import FORMATS, load, proven_statement, reading
+from designer.progress import step
 from designer.values.checks import shown
 from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, readable_text, require_keys
 from designer.values.output import write_whole
@@ -173,6 +174,7 @@ def save_release(
     return write_whole(Path(path), readable_text(document), replace=replace)
 
 
+@step("verifying a release")
 def verify_release(
     spec: Specified | str | Path, release: str | Path | Mapping[str, Any], *, allow_vacuous: bool = False
 ) -> ReleaseVerdict:
@@ -230,6 +232,8 @@ def _content(mechanism: Specified, released: Any) -> dict[str, Any]:
 
 def _require_frame(given: Mapping[str, Any]) -> None:
     """What every release file has, before the spec is looked at: the format, the version, the seal."""
+    if given.get("format") in list(FORMS):
+        raise InvalidSpec("release: is a spec; give the release behind its spec: dp-designer verify SPEC RELEASE.")
     if given.get("format") != RELEASE_FORMAT or type(given.get("version")) is not int or given["version"] != RELEASE_VERSION:
         raise InvalidSpec(
             f"release: format {shown(given.get('format'))} version {shown(given.get('version'))}; this program reads "

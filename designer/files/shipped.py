@@ -11,12 +11,13 @@ from designer.errors import InvalidProblem
 from designer.values.checks import shown
 
 PACKAGE = Path(__file__).parent.parent
+PAGES = ("exchange.md", "other_languages.md", "programs.md")
 
 
 def documents() -> dict[str, Path]:
-    """The path of every page of theory, every schema, and the page of programs, by the name that texts give it."""
+    """The path of every page of theory, every schema, and the pages that texts name, by the name that they give it."""
     docs = PACKAGE / "docs"
-    found = sorted([*docs.glob("*.json"), *(docs / "theory").glob("*.md"), docs / "programs.md"])
+    found = sorted([*docs.glob("*.json"), *(docs / "theory").glob("*.md"), *(docs / page for page in PAGES)])
     return {path.relative_to(PACKAGE).as_posix(): path for path in found}
 
 

@@ -24,6 +24,7 @@ from designer.certified.release_form import RELEASE_FORMAT
 from designer.certified.specified import FORMAT_VERSION, Specified, seal
 from designer.errors import InvalidSpec, NotPrivate
 from designer.files.migrations import migrated, readable_versions
+from designer.progress import step
 from designer.values.checks import shown
 from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys
 from designer.values.printing import printed
@@ -107,6 +108,7 @@ def load(
     return made
 
 
+@step("certifying a spec")
 def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified:
     """The mechanism of a spec that was read; see `load`."""
     try:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.additive.interface import CONFIDENCE, Falloff, Mechanism, simulation_entropy
+from designer.additive.interface import CONFIDENCE, Falloff, simulation_entropy
 from designer.additive.noise import SMALLEST_WEIGHT
 from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
 from designer.certified.claims import settled_claim
@@ -30,6 +30,7 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.answer_bounds import error_bounds_of_answers, facts_of_lattice, margin_bounds_of_answers
+from designer.lattice.drawn import DrawnOnCells
 from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
 from designer.lattice.moments import Moments, simulated_moments, summed_moments
 from designer.lattice.promise import NOTIONS, THEOREMS, WHOLE
@@ -58,7 +59,7 @@ SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a sec
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeMechanism(Mechanism):
+class LatticeMechanism(DrawnOnCells):
     """Releases the table `x + z` and the answers `Q (x + z)`.
 
     workload: Q (K, N), asked of the released table. relation: what is hidden, under its invariant. norm: on the R cells listed
@@ -240,7 +241,6 @@ class LatticeMechanism(Mechanism):
         return self.choice.sampler
 
     def draw(self, size: int, seed: int | None = None) -> NDArray[np.int64]:
-        """Noise on the table, (size, N), for simulation only."""
         return self.sampler.draw(count(size, "size"), simulation_entropy(seed))
 
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:

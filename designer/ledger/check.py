@@ -14,6 +14,7 @@ from designer.ledger.balances import Balance, datasets
 from designer.ledger.chain import RESTORE, Entry, output_hash, require_canonical
 from designer.ledger.entries import require_known
 from designer.ledger.ledger import Ledger
+from designer.progress import step
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
 from designer.values.json_text import read_json
@@ -46,6 +47,7 @@ class Checked(Immutable):
         return tuple(r.entry.number for balance in self.balances for r in balance.reserves if r.state == "reserved")
 
 
+@step("checking a ledger")
 def checked(ledger: Ledger, *, head: str | None = None, trusted: Trusted | None = None) -> Checked:
     """The whole ledger; `InvalidLedger` names the first entry that does not hold.
 

@@ -18,6 +18,7 @@ from designer.errors import InvalidLedger, InvalidProblem
 from designer.ledger.chain import FIRST, RESTORE, Entry, followed
 from designer.ledger.place import place_of
 from designer.values.checks import shown
+from designer.values.file_kinds import LOOKED_AT, mistaken
 from designer.values.output import sync_folder
 
 APPLICATION = 0x64706C67  # "dplg", in the header of the file
@@ -148,9 +149,19 @@ class Store:
         words = next((words for kind, words in TROUBLES.items() if name.startswith(kind)), None)
         if words is not None:
             return InvalidProblem(f"ledger: {shown(str(self.path))} {words}")
+        if name == "SQLITE_NOTADB" and (told := mistaken(_beginning(self.path), "a ledger")):
+            return InvalidLedger(f"ledger: {shown(str(self.path))} {told}.")
         return InvalidLedger(
             f"ledger: {shown(str(self.path))} is damaged, or no ledger ({name or 'SQLite'}: {shown(str(error))}). {RESTORE}"
         )
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(LOOKED_AT)
+    except OSError:
+        return b"?"
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Marginals of a product domain of any size, with a budget for each attribute: asked, planned, certified, released,
 put together."""
 
-from designer.marginals.least import LeastMarginals, least_marginal_budget
+from designer.marginals.least import LeastMarginals, least_marginal_budget, marginals_meeting
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.plan import design_marginals
 from designer.marginals.protection import Presence
@@ -18,5 +18,6 @@ __all__ = [
     "WholeTables",
     "design_marginals",
     "least_marginal_budget",
+    "marginals_meeting",
     "whole_tables",
 ]

@@ -11,15 +11,16 @@ from types import MappingProxyType
 
 import numpy as np
 
+from designer.certified.optimality import bounded
 from designer.errors import DesignFailed, InvalidProblem
 from designer.marginals.mechanism import MarginalMechanism
-from designer.marginals.plan import MARGIN, design_marginals
+from designer.marginals.plan import MARGIN, Loss, design_marginals
 from designer.marginals.protection import Presence, Protection
 from designer.marginals.residuals import assemble, synthesis
 from designer.marginals.subsets import Subsets
 from designer.marginals.workload import MarginalWorkload
 from designer.metrics import hamming
-from designer.progress import announce
+from designer.progress import announce, step, track
 from designer.question.targets import Target, Targets, require_targets
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import positive
@@ -31,6 +32,10 @@ NONE = (
     f"marginals: the targets are met, or missed, at every factor from {LEAST:g} to {LARGEST:g}: no protected change moves "
     "these tables, or too much is asked."
 )
+AIMED = "sum over all cells of weight times variance, of tables that meet the targets"
+ROUNDS = 60  # of multipliers
+CLOSE = 1e-4  # of variances to what is allowed
+HALVINGS = 24
 LITTLE = 1e-8  # of the largest loss of a table with a target: what those without one may have
 
 
@@ -58,6 +63,7 @@ class LeastMarginals:
         return self.factor**2
 
 
+@step("the least budget of marginals")
 def least_marginal_budget(
     workload: MarginalWorkload,
     protection: Protection,
@@ -106,6 +112,103 @@ def least_marginal_budget(
     reached = MappingProxyType(dict(zip((target.query for target in asked), units, strict=True)))
     bound = _lower_bound(workload, protection, asked, allow_vacuous) if made.noise.wide else None
     return LeastMarginals(bracket.met, made, reached, bracket.missed, missed.query, relative, bound)
+
+
+def marginals_meeting(
+    workload: MarginalWorkload,
+    protection: Protection,
+    targets: Targets,
+    loss: Loss = "squared",
+    *,
+    tolerance: float | None = None,
+    allow_vacuous: bool = False,
+) -> MarginalMechanism:
+    """The mechanism of least loss at these budgets among those whose tables meet their targets.
+
+    targets: as in `least_marginal_budget`. Where the design without targets misses some, the tables with targets are weighted
+    until they meet them: by multipliers, which bound the loss from below (of "squared", in wide noise), and by as much as is
+    needed of the plan that is nearest to the targets. Raises `DesignFailed` where no plan meets them at these budgets.
+
+    >>> from designer import Targets
+    >>> from designer.question.domain import Domain
+    >>> from designer.marginals import MarginalWorkload, Presence
+    >>> ask = MarginalWorkload.up_to(Domain.of({"age": 3, "sex": 2}), 2)
+    >>> free, aimed = (marginals_meeting(ask, Presence(1.0), Targets(standard_error={("age",): e})) for e in (3.0, 1.05))
+    >>> float(free.variances(["age"]).max()) > 1.05**2 >= float(aimed.variances(["age"]).max()), aimed.error() > free.error()
+    (True, True)
+    """
+    asked = require_targets(targets).of(table_names(workload))
+    notes = {"targets": [target.sentence() for target in asked]}
+    own = design_marginals(workload, protection, loss, tolerance=tolerance, allow_vacuous=allow_vacuous)
+    if _ratio(own, asked) <= 1:
+        return own.annotated({**own.provenance, **notes})
+    nearest = _nearest(workload, protection, asked, allow_vacuous)
+    _require_met(nearest, asked)
+    weighted, bound = _weighted(own, asked) if loss == "squared" else (own, None)
+    made = _mixed(own, weighted.precisions, nearest.precisions, asked)
+    reached = None
+    if bound is not None and made.noise.wide:
+        value = made.error()
+        reached = bounded(AIMED, value, bound, "multipliers of the targets", value * 1e-9)
+    return made.annotated({**own.provenance, **notes}, reached)
+
+
+def _require_met(nearest: MarginalMechanism, asked: tuple[Target, ...]) -> None:
+    """DesignFailed where the plan nearest to the targets misses one."""
+    for target, value in zip(asked, _reached(nearest, asked).tolist(), strict=True):
+        if value > target.most:
+            kind, found = target.kind.replace("_", " "), value / abs(target.reference or 1.0)
+            raise DesignFailed(
+                f"targets: {target.query!r} has a {kind} of {found:.6g} at these budgets, and is to have {target.value:g}; "
+                "ask for less accuracy, or let `least_marginal_budget` (`dp-designer budget`) say which budgets are enough."
+            )
+
+
+def _weighted(own: MarginalMechanism, asked: tuple[Target, ...]) -> tuple[MarginalMechanism, float]:
+    """The design with multipliers that make tables meet their targets, and what the loss is at least.
+
+    With multipliers m_t of allowed variances a_t, every plan that meets the targets has a loss of at least the least of
+    `loss + sum_t m_t variance_t`, less `sum_t m_t a_t`.
+    """
+    workload, allowed = own.workload, 1 / _weights_of(asked)
+    places = [target.place for target in asked]
+    cells, weights, made, bound = workload.cells[places], workload.weights.copy(), own, 0.0
+    for _ in track(range(ROUNDS), "marginals: weighting the tables that have targets"):
+        if made.optimality is not None:
+            spent = float((weights[places] - workload.weights[places]) @ (cells * allowed))
+            bound = max(bound, made.optimality.lower_bound - spent)
+        moved = np.where(np.isinf(made.precisions), 0.0, 1 / made.precisions)
+        ratios = (workload.cell_variances @ moved)[places] / allowed
+        weighed = weights[places] > workload.weights[places]
+        if (np.where(weighed, np.abs(ratios - 1), ratios - 1) < CLOSE).all():
+            break
+        weights[places] = np.maximum(workload.weights[places], weights[places] * ratios**2)
+        aimed = MarginalWorkload(workload.domain, workload.subsets, weights)
+        made = design_marginals(aimed, own.protection, allow_vacuous=own.allow_vacuous)
+    return made, bound
+
+
+def _mixed(own: MarginalMechanism, weighted: Floats, nearest: Floats, asked: tuple[Target, ...]) -> MarginalMechanism:
+    """As little of the nearest plan as is needed: loads are linear in precisions, and variances convex, so a mixture keeps the
+    budgets, and more of the nearest plan is nearer."""
+    low, high, moved = 0.0, 1.0, np.isfinite(weighted)
+
+    def mixture(part: float) -> MarginalMechanism:
+        precisions = weighted.copy()
+        precisions[moved] = ((1 - part) * weighted[moved] + part * nearest[moved]) * MARGIN
+        return MarginalMechanism(own.workload, own.protection, precisions, allow_vacuous=own.allow_vacuous)
+
+    best = MarginalMechanism(own.workload, own.protection, nearest, allow_vacuous=own.allow_vacuous)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        made = mixture(middle)
+        low, high, best = (low, middle, made) if _ratio(made, asked) <= 1 else (middle, high, best)
+    return best
+
+
+def _ratio(made: MarginalMechanism, asked: tuple[Target, ...]) -> float:
+    """The largest error over its target."""
+    return float((_reached(made, asked) / [target.most for target in asked]).max())
 
 
 def table_names(workload: MarginalWorkload) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.protection import Protection, changes, load_matrix
 from designer.marginals.workload import MarginalWorkload
+from designer.progress import step
 from designer.values.arrays import Floats
 from designer.values.checks import probability, shown
 from designer.version import VERSION
@@ -32,6 +33,7 @@ OBJECTIVES = {
 MARGIN = 1 - 2.0**-40
 
 
+@step("designing marginals")
 def design_marginals(
     workload: MarginalWorkload,
     protection: Protection,

@@ -17,8 +17,10 @@ from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.marginals.residuals import assemble
 from designer.marginals.workload import MarginalWorkload
+from designer.pictures.answers import PicturedAnswers
 from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
+from designer.values.tabular import Tabular
 
 
 class Determined(LawOfAnswers, Protocol):
@@ -56,7 +58,7 @@ class Residuals:
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalRelease(Residuals):
+class MarginalRelease(Residuals, PicturedAnswers, Tabular):
     """Noisy marginals, with the guarantee they carry and the fingerprint of the mechanism that made them.
 
     residuals: the noisy integers themselves, from which anyone recomputes the tables in exact arithmetic.
@@ -71,6 +73,10 @@ class MarginalRelease(Residuals):
         return tables_in_order(
             [self._answer_table(names, table) for names, table in self.tables().items()], self.mechanism, self
         )
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many tables, and the fingerprint."""
+        return {"tables": len(self.mechanism.workload.subsets), **super().display_facts()}
 
     def _answer_table(self, names: tuple[str, ...], table: Floats) -> AnswerTable:
         domain = self.mechanism.workload.domain

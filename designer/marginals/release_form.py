@@ -51,7 +51,7 @@ class MarginalForm(ReleaseForm[MarginalMechanism, MarginalRelease]):
 
     def published(self, mechanism: MarginalMechanism, released: MarginalRelease) -> list[dict[str, Any]]:
         found = []
-        for subset, table in _exact_tables(mechanism, released).items():
+        for subset, table in exact_tables(mechanism, released).items():
             names = " x ".join(mechanism.workload.names(subset)) or "number of records"
             found.append(told(names, np.rint(table).astype(np.int64).tolist()))
         return found
@@ -66,13 +66,13 @@ class MarginalForm(ReleaseForm[MarginalMechanism, MarginalRelease]):
             shape = [n - 1 for n in mechanism.workload.shape(subset)]
             noisy[subset] = whole_table(entry.get("values"), shape, f"residuals of {entry['attributes']}")
         released = mechanism.released(noisy)
-        for table in _exact_tables(mechanism, released).values():
+        for table in exact_tables(mechanism, released).values():
             if np.abs(table - np.rint(table)).max() > 1e-6 or np.rint(table).min() < 0:
                 raise InvalidSpec(f"residuals: a table without noise holds no counts; {RESTORE}")
         return released
 
 
-def _exact_tables(mechanism: MarginalMechanism, released: MarginalRelease) -> dict[tuple[int, ...], Floats]:
+def exact_tables(mechanism: MarginalMechanism, released: MarginalRelease) -> dict[tuple[int, ...], Floats]:
     """The largest tables all of whose contrasts are without noise."""
     silent = {subset for subset, k in mechanism.position.items() if np.isinf(mechanism.precisions[k])}
     whole = [subset for subset in silent if all(part in silent for part in _below(subset))]

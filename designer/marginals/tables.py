@@ -17,6 +17,7 @@ from designer.marginals.workload import MarginalWorkload, positions
 from designer.progress import track
 from designer.question.domain import Domain
 from designer.question.histogram import UNUSABLE, Universe, carries_names, counts
+from designer.values.frames import columns_of
 
 UNKNOWN = "records: hold a value outside the domain; clean the records or extend the domain. Nothing was released."
 UNLISTED = "records: a column is not a list of values, one for each record; nothing was released."
@@ -35,17 +36,17 @@ Tables = dict[tuple[int, ...], NDArray[np.int64]]
 
 def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
     """The largest requested marginals of records given as columns (a mapping or a data frame)."""
+    names = workload.names(workload.used)
+    columns = columns if (framed := columns_of(columns, names)) is None else dict(framed)
     if not hasattr(columns, "keys"):
         raise InvalidProblem("records: must map attributes to columns, as a data frame does; nothing was released.")
-    domain = workload.domain
     used = workload.used
-    missing = [domain.attributes[axis] for axis in used if domain.attributes[axis] not in columns]
-    if missing:
+    if missing := [name for name in names if name not in columns]:
         raise InvalidProblem(
             f"records: have no column for {missing[:8]}; give one for every attribute of a requested marginal."
         )
-    require_one_index(columns[domain.attributes[axis]] for axis in used)
-    codes = {axis: _codes(domain, axis, columns[domain.attributes[axis]]) for axis in used}
+    require_one_index(columns[name] for name in names)
+    codes = {axis: _codes(workload.domain, axis, columns[name]) for axis, name in zip(used, names, strict=True)}
     if len({len(column) for column in codes.values()}) > 1:
         raise InvalidProblem(UNEQUAL)
     if not used:

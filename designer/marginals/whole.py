@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from designer.certified.guarantee import Guarantee
 from designer.errors import InvalidProblem
 from designer.marginals.release import MarginalRelease
-from designer.progress import announce
+from designer.progress import announce, step
 from designer.values.checks import shown
 from solvers.programs.table_fit import AskedTable, fitted_counts, table_of
 
@@ -56,6 +56,7 @@ class WholeTables:
         }
 
 
+@step("whole tables")
 def whole_tables(release: MarginalRelease) -> WholeTables:
     """All requested tables as nonnegative whole numbers that agree exactly, from the release alone: privacy is untouched.
 

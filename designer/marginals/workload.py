@@ -15,6 +15,7 @@ from designer.marginals.subsets import Subsets
 from designer.question.domain import Domain
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.checks import count, positive, shown
+from designer.values.display import Displayed
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -24,7 +25,7 @@ ATTRIBUTES_LIMIT = 2**15 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalWorkload(Immutable):
+class MarginalWorkload(Immutable, Displayed):
     """Marginal tables over subsets of attributes, each with a positive weight.
     Only the sizes of attributes enter any computation.
 
@@ -64,6 +65,10 @@ class MarginalWorkload(Immutable):
         given = list(subsets.values()) if isinstance(subsets, Mapping) else [1.0] * len(rows)
         weight = {row: positive(w, f"weights[{row}]") for row, w in zip(rows, given, strict=True)}
         return cls(domain, sets, np.array([weight[row] for row in sets.tuples()]))
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many tables, over how many attributes."""
+        return {"tables": len(self.subsets), "attributes": len(self.domain.attributes)}
 
     def __post_init__(self) -> None:
         attributes = len(self.domain.attributes)

@@ -11,12 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.certified.certificate import PrivacyCertificate, Witness
+from designer.certified.drawn_tradeoffs import tradeoff_drawing
 from designer.certified.guarantee import TRADEOFFS_MULTIPLY, Guarantee
 from designer.certified.specified import Specified
 from designer.errors import InvalidProblem, NotPrivate
 from designer.odds_ratio.canonical import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.umpu import NoisyCountTest, interval, p_value_above
+from designer.pictures.drawing import Drawing
 from designer.promises.kinds import TRADEOFFS, tradeoff_from_spec
 from designer.promises.tradeoff import Tradeoff
 from designer.question.histogram import Labelled, carries_names
@@ -26,6 +28,7 @@ from designer.values.checks import count, probability, shown
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
 from designer.values.schema import COUNT, Named, keys, list_of, number, one_of, record, whole
+from designer.values.tabular import Tabular
 
 TWO_COUNTS = Named("two_counts", list_of(whole(least=0), least=2, most=2))
 THEOREM = "Cho and Awan, Theorem 37; Awan and Vadhan 2023, Theorem 3.9; docs/theory/tradeoff.md, section 7"
@@ -140,6 +143,10 @@ class OddsRatioTest(Specified):
         """The test as a function of laws: critical value, rejection probabilities, size, power."""
         return NoisyCountTest(self.margins, self.law)
 
+    def own_drawings(self) -> tuple[Drawing, ...]:
+        """What any test can tell of two neighbouring data sets."""
+        return (tradeoff_drawing({"the promise": self.tradeoff}),)
+
     def verify(self) -> PrivacyCertificate:
         """Changes within the margins are multiples k of (1, -1, -1, 1), of l1 norm 4 |k| <= 2 adjacency;
         the noise is checked in balls."""
@@ -220,7 +227,7 @@ class OddsRatioTest(Specified):
 
 
 @dataclass(frozen=True, eq=False)
-class OddsRatioRelease:
+class OddsRatioRelease(Tabular):
     """A noisy count, (x11 + N) rounded down to the grid, and what is computed from it without the data."""
 
     test: OddsRatioTest

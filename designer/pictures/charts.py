@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.pictures.labels import as_text, name_ticks, said
+from designer.pictures.labels import as_text, name_ticks, said, shortened
 from designer.pictures.numerals import for_people, ticks_for_people
 from designer.pictures.style import colour, ink
 from designer.values.arrays import Floats
@@ -18,10 +18,15 @@ SPREAD = 30.0  # of the largest over the least positive value, from which an axi
 
 
 def largest_of(values: Floats, most: int = MOST) -> NDArray[np.intp]:
-    """Places of the values, (n,), in their own order where they are few; else of the largest, which come first."""
+    """Places of the values, (n,), in their own order where they are few; else of the largest, which come first; equal ones, up
+    to six digits, stay in order."""
     if len(values) <= most:
         return np.arange(len(values))
-    return np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable")[:most]
+    known = np.nan_to_num(values, nan=-np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = 10.0 ** (np.floor(np.log10(np.abs(known))) - 5)
+        rounded = np.where(np.isfinite(unit) & (unit > 0), np.round(known / unit) * unit, known)
+    return np.argsort(-rounded, kind="stable")[:most]
 
 
 def rest_words(values: Floats, shown_places: Sequence[int] | NDArray[np.intp], what: str = "") -> str:
@@ -29,14 +34,19 @@ def rest_words(values: Floats, shown_places: Sequence[int] | NDArray[np.intp], w
     rest = np.delete(values, np.asarray(shown_places, dtype=np.intp))
     if not len(rest):
         return ""
-    low, high = float(rest.min()), float(rest.max())
-    between = for_people(low) if low == high else f"{for_people(low)} to {for_people(high)}"
+    low, high = for_people(float(rest.min())), for_people(float(rest.max()))
+    between = low if low == high else f"{low} to {high}"
     return f"the {len(values) - len(rest)} largest of {len(values)}{what and ' ' + what}; the others: {between}"
 
 
 def height_for(rows: int) -> float:
     """Inches of a picture with so many rows, those beyond `MOST` left out."""
     return 1.3 + 0.21 * max(3, min(rows, MOST))
+
+
+def size_for(names: Sequence[object]) -> dict[str, Any]:
+    """Width and height in inches of a picture whose rows have these names, those beyond `MOST` left out."""
+    return {"width": 5.6 + 0.07 * max([12, *map(len, shortened(names))]), "height": height_for(len(names))}
 
 
 def bars_by_name(axes: Any, names: Sequence[object], values: Floats, label: str, *, best: int | None = None) -> Any:
@@ -126,8 +136,9 @@ def table_in_colours(axes: Any, values: Floats, rows: Sequence[object], columns:
             )
     bar = axes.figure.colorbar(picture, ax=axes, shrink=0.8)
     bar.set_label(label, parse_math=False)
+    ticks_for_people(bar.ax.yaxis)
     return picture
 
 
 def _fits(names: Sequence[object]) -> bool:
-    return sum(len(str(name)) for name in names) <= 60
+    return max(len(str(name)) for name in names) * len(names) <= 48

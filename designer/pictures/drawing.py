@@ -11,12 +11,14 @@ from xml.sax.saxutils import escape
 
 from designer.errors import InvalidProblem
 from designer.pictures.figures import INK, blank, check_picture, picture_bytes, styled
+from designer.pictures.labels import REMARK, as_text
 from designer.values.checks import shown
 from designer.values.output import write_whole
 from designer.values.printing import one_line
 
 _HEAD = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
+_STYLE = '<style type="text/css">*{'
 _IDENTIFIER = re.compile(r'(\bid="|url\(#|href="#)')
 
 
@@ -44,8 +46,13 @@ class Drawing:
         made = blank(self.width, self.height, shown_soon=shown_soon)
         axes = made.add_subplot(projection="3d" if self.depth else None)
         self.draw(axes)
-        axes.set_title(one_line(self.title), parse_math=False, loc="left" if not self.depth else "center", wrap=True)
+        self.entitle(axes)
         return made
+
+    def entitle(self, axes: Any) -> None:
+        """Write the title above the axes, and above a remark that stands there."""
+        pad = 16 if any(text.get_gid() == REMARK for text in axes.texts) else 6
+        as_text(axes.set_title(one_line(self.title), loc="center" if self.depth else "left", pad=pad))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw into `ax`, or into axes of their own; returns the axes.
@@ -68,6 +75,7 @@ class Drawing:
         with styled(INK):
             text = picture_bytes(self.figure(), "svg", transparent=True).decode()
         text = _METADATA.sub("", _HEAD.sub("", text, count=1)).replace(INK, "currentColor")
+        text = text.replace(_STYLE, _STYLE.replace("*{", f"#{self.name}-figure_1 *{{"))
         text = _IDENTIFIER.sub(rf"\g<1>{self.name}-", text)
         said = f"<title>{escape(one_line(self.title))}</title><desc>{escape(one_line(self.alt))}</desc>"
         start = text.index(">") + 1
@@ -83,13 +91,29 @@ class Drawing:
             return write_whole(target, picture_bytes(self.figure(), target.suffix), replace=replace)
 
 
+class Pictured:
+    """What draws itself: `drawings()` lists its pictures, `plot()` draws one."""
+
+    def drawings(self) -> tuple[Drawing, ...]:
+        """The pictures that there are of it; none where nothing can be drawn."""
+        return ()
+
+    def plot(self, ax: Any = None, kind: str | None = None) -> Any:
+        """Draw one of its pictures into axes of matplotlib, by default into new ones; returns the axes.
+
+        kind: the name of one of `drawings()`, by default the first. Needs matplotlib (extra `plot`). Raises `InvalidProblem`
+        for other names, and axes that have not the dimensions of the picture.
+        """
+        return chosen(self.drawings(), kind, type(self).__name__).plot(ax)
+
+
 def beside(drawings: Sequence[Drawing]) -> Any:
     """Pictures in two dimensions side by side in one figure."""
     made = blank(sum(drawing.width for drawing in drawings), max(drawing.height for drawing in drawings))
     for place, drawing in enumerate(drawings, start=1):
         axes = made.add_subplot(1, len(drawings), place)
         drawing.draw(axes)
-        axes.set_title(one_line(drawing.title), parse_math=False, loc="left")
+        drawing.entitle(axes)
     return made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,8 +45,9 @@ def require_matplotlib() -> None:
     """`InvalidProblem`, with what to install, where matplotlib is missing."""
     try:
         import matplotlib.figure  # noqa: F401
-    except ImportError:
-        raise InvalidProblem("plot: pictures need matplotlib; install dp-designer[plot].") from None
+    except ImportError as error:
+        missing = "" if (error.name or "").partition(".")[0] == "matplotlib" else f" ({shown(str(error))})"
+        raise InvalidProblem(f"plot: pictures need matplotlib{missing}; install dp-designer[plot].") from None
 
 
 def figure(columns: int = 1, width: float = 6.0, height: float = 4.0) -> Any:
@@ -88,5 +90,7 @@ def picture_bytes(drawing: Any, suffix: str, *, transparent: bool = False) -> by
     kind, written = suffix.removeprefix(".").lower(), io.BytesIO()
     if kind != "svg":  # whose letters are those of the reader
         spell_out_missing(drawing)
-    drawing.savefig(written, format=kind, dpi=150, metadata=dict(UNDATED.get(kind, {})) or None, transparent=transparent)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
+        drawing.savefig(written, format=kind, dpi=150, metadata=dict(UNDATED.get(kind, {})) or None, transparent=transparent)
     return written.getvalue()

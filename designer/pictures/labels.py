@@ -10,7 +10,9 @@ from typing import Any
 from designer.values.printing import printed
 
 WIDEST = 36  # letters of a name on an axis
+WIDEST_IN_LEGEND = 60
 DOTS = "…"
+REMARK = "remark"
 
 
 def shortened(names: Sequence[object], widest: int = WIDEST) -> list[str]:
@@ -30,6 +32,11 @@ def shortened(names: Sequence[object], widest: int = WIDEST) -> list[str]:
         short if len(seen[short]) == 1 else _numbered(name, widest, place)
         for place, (name, short) in enumerate(zip(whole, cut, strict=True), start=1)
     ]
+
+
+def with_unit(name: str, unit: str) -> str:
+    """A name with what is counted, where that is known: `jobs (persons)`."""
+    return f"{name} ({unit})" if unit else name
 
 
 def _numbered(name: str, widest: int, place: int) -> str:
@@ -59,7 +66,11 @@ def _width(text: str) -> int:
 
 def name_ticks(axis: Any, places: Sequence[float], names: Sequence[object], *, rotation: float = 0.0) -> None:
     """Names at places of an axis of matplotlib, shortened."""
-    axis.set_ticks(list(places), shortened(names), rotation=rotation)
+    from matplotlib.ticker import FixedFormatter, FixedLocator
+
+    axis.set_major_locator(FixedLocator(list(places)))
+    axis.set_major_formatter(FixedFormatter(shortened(names)))
+    axis.set_tick_params(labelrotation=rotation)
     for label in axis.get_ticklabels():
         as_text(label)
 
@@ -76,15 +87,16 @@ def as_text(artist: Any) -> Any:
 def legend(axes: Any, handles: Sequence[Any], names: Sequence[object], **options: Any) -> Any:
     """A legend whose names are texts: matplotlib alone leaves out those that begin with an underscore."""
     made = axes.legend(list(handles), ["-"] * len(handles), **options)
-    for text, name in zip(made.get_texts(), shortened(names), strict=True):
+    for text, name in zip(made.get_texts(), shortened(names, WIDEST_IN_LEGEND), strict=True):
         text.set_text(name)
         as_text(text)
     return made
 
 
 def said(axes: Any, text: str, **options: Any) -> Any:
-    """A remark below the right end of the axes, small."""
-    return as_text(axes.annotate(text, (1.0, 1.0), xycoords="axes fraction", ha="right", va="bottom", fontsize=8, **options))
+    """A remark above the right end of the axes, small; a title goes above it (`REMARK`)."""
+    style = {"ha": "right", "va": "bottom", "fontsize": 8, "gid": REMARK, **options}
+    return as_text(axes.annotate(text, (1.0, 1.0), (0, 2), xycoords="axes fraction", textcoords="offset points", **style))
 
 
 @cache
@@ -93,10 +105,8 @@ def fonts_for(text: str) -> tuple[str, ...]:
     missing = {c for c in text if not c.isspace() and ord(c) not in _letters(_usual())}
     if not missing:
         return ()
-    from matplotlib.font_manager import fontManager
-
     found: list[str] = []
-    for font in fontManager.ttflist:
+    for font in _real_fonts():
         if not missing:
             break
         held = {c for c in missing if ord(c) in _letters(font.fname)} if font.style == "normal" else set()
@@ -126,18 +136,32 @@ def _letters(path: str) -> frozenset[int]:
 def spell_out_missing(made: Any) -> None:
     """Write letters of a figure that no font has as their numbers, U+4E2D, where they would be empty boxes."""
     from matplotlib.text import Text
+    from matplotlib.ticker import FixedFormatter
 
     for text in made.findobj(Text):
-        written = text.get_text()
-        if written and not written.isascii():
-            files = [_usual(), *_files(fonts_for(written))]
-            text.set_text("".join(c if _drawn(c, files) else f"[U+{ord(c):04X}]" for c in written))
+        text.set_text(_spelled(text.get_text()))
+    for axis in (axis for axes in made.axes for axis in (axes.xaxis, axes.yaxis)):
+        formatter = axis.get_major_formatter()
+        if isinstance(formatter, FixedFormatter):  # which writes the names of ticks anew
+            axis.set_major_formatter(FixedFormatter(shortened(list(map(_spelled, formatter.seq)))))
+
+
+def _spelled(written: str) -> str:
+    if written.isascii():
+        return written
+    files = [_usual(), *_files(fonts_for(written))]
+    return "".join(c if _drawn(c, files) else f"[U+{ord(c):04X}]" for c in written)
 
 
 def _files(families: Sequence[str]) -> list[str]:
+    return [font.fname for font in _real_fonts() if font.name in families]
+
+
+def _real_fonts() -> list[Any]:
+    """The installed fonts but for the one that draws a box for every letter."""
     from matplotlib.font_manager import fontManager
 
-    return [font.fname for font in fontManager.ttflist if font.name in families]
+    return [font for font in fontManager.ttflist if "Last Resort" not in font.name]
 
 
 def _drawn(letter: str, files: Sequence[str]) -> bool:

@@ -144,8 +144,9 @@ def _required(body: Schema, value: Any, keys: Keys) -> None:
 
 def _lacks(body: Schema, value: Mapping[str, Any], keys: Keys) -> NoReturn:
     """Refuse the absence of a key, with its misspelling where one stands there."""
-    wanted = body["properties"].get(keys[-1], {})
-    near = [key for key in value if key not in body["properties"] and meant(key, [str(keys[-1])])]
+    known = body.get("properties", {})
+    wanted = known.get(keys[-1], {})
+    near = [key for key in value if key not in known and meant(key, [str(keys[-1])])]
     note = _body(wanted).get("description", "")
     hint = f"perhaps {near[0]!r} is meant to be it; " if near else ""
     raise _Misfit(keys, None, f"{hint}give it, as {wording(wanted)}{note and f' ({note})'}", missing=True)
@@ -233,6 +234,8 @@ def _any_of(body: Schema, value: Any, keys: Keys) -> None:
         of_type = [told]
     if len(of_type) == 1:
         _fit(of_type[0], value, keys)
+    if isinstance(value, dict) and len(of_type) > 1:
+        _undecided(of_type, value, keys)
     raise _Misfit(keys, value, f"should be {wording(body)}")
 
 
@@ -240,15 +243,39 @@ def _told_apart(forms: Sequence[Fragment], value: Any, keys: Keys) -> Fragment |
     """The one of several records whose word, such as `ask = "sum"`, the value has; refuses where it has none of their words."""
     if len(forms) < 2 or not isinstance(value, dict):
         return None
-    words = [{key: _body(own).get("const") for key, own in _body(form)["properties"].items()} for form in forms]
+    words = [{key: _body(own).get("const") for key, own in _body(form).get("properties", {}).items()} for form in forms]
     shared = [key for key in words[0] if all(found.get(key) is not None for found in words)]
     if not shared:
-        return None
+        return _nearest(forms, value)
     named = {found[shared[0]]: form for found, form in zip(words, forms, strict=True)}
     if shared[0] not in value:
         raise _Misfit((*keys, shared[0]), None, f"give one of {[*named]}", missing=True)
     _one_of({"enum": [*named]}, value[shared[0]], (*keys, shared[0]))
     return named[value[shared[0]]]
+
+
+def _undecided(forms: Sequence[Fragment], value: Mapping[str, Any], keys: Keys) -> None:
+    """Refuse a table of which nothing tells which of several records it is: a key that none of them takes, or the choice."""
+    known = {key: None for form in forms for key in _body(form).get("properties", {})}
+    for key in value:
+        if known and key not in known:
+            raise _unknown((*keys, key), value[key], list(known))
+    needed = [" and ".join(_body(form).get("required", ())) for form in forms]
+    if all(needed):
+        given = f"has {[*value]}; " if value else "is empty; "
+        raise _Misfit(keys, value, f"{given}give exactly one of: {', or '.join(needed)}")
+
+
+def _nearest(forms: Sequence[Fragment], value: Mapping[str, Any]) -> Fragment | None:
+    """The one of several records that needs a key which the value has and no other record takes."""
+    known = [_body(form).get("properties", {}) for form in forms]
+    chosen = [
+        form
+        for place, form in enumerate(forms)
+        for key in _body(form).get("required", ())
+        if key in value and not any(key in other for other in (*known[:place], *known[place + 1 :]))
+    ]
+    return chosen[0] if len(chosen) == 1 else None
 
 
 def _one_only(body: Schema, value: Any, keys: Keys) -> None:

@@ -19,6 +19,7 @@ from designer.problem_files.about_section import ABOUT, about_of, with_dates_wri
 from designer.problem_files.forms import require_form
 from designer.problem_files.request import Request
 from designer.problem_files.sections import Sections
+from designer.problem_files.unfilled import require_filled
 from designer.values.schema import Fragment, Schema, exactly, noted, record, text
 
 DEFAULT = "linear_queries"
@@ -63,6 +64,7 @@ class Kind:
     def read(self, path: Path, data: dict[str, Any]) -> Request:
         """What a file of this kind asks for; every refusal names the file."""
         written = with_dates_written(data)
+        require_filled(path, data)
         try:
             require_form(path, record({}, HEADING), {key: written[key] for key in HEADING if key in written})
             reader = self.reader(path, written)

@@ -6,14 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from designer.errors import InvalidProblem
+from designer.problem_files.averages import AVERAGES
 from designer.problem_files.kind import DEFAULT, Kind
 from designer.problem_files.linear import LINEAR
+from designer.problem_files.marginals import MARGINALS
+from designer.problem_files.mwem import MWEM_KIND
+from designer.problem_files.odds_ratio import ODDS_RATIO
 from designer.problem_files.request import Request
 from designer.problem_files.sections import toml_of
+from designer.problem_files.selection import SELECTION
+from designer.problem_files.small_db import SMALL_DB
+from designer.problem_files.table_plan import TABLE_PLAN
 from designer.values.checks import meant, shown
 
 # In the order in which schema and pages list them; the first is that of files that name none.
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (LINEAR,)}
+LISTED = (LINEAR, MARGINALS, TABLE_PLAN, SELECTION, MWEM_KIND, SMALL_DB, AVERAGES, ODDS_RATIO)
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in LISTED}
 
 
 def read_request(path: str | Path) -> Request:

@@ -44,7 +44,6 @@ from designer.problem_files.linear_forms import (
 from designer.problem_files.linear_request import ProblemFile
 from designer.problem_files.sections import toml_of
 from designer.problem_files.structured import STRUCTURED, StructuredReader
-from designer.question.targets import Targets
 from designer.question.workload import Workload
 from designer.values.checks import meant, shown
 
@@ -88,7 +87,7 @@ class LinearReader(StructuredReader, Reader):
 
     def read(self) -> ProblemFile:
         problem = self.structured_problem() if self.is_structured else self.plain_problem()
-        targets = None if isinstance(problem, StructuredProblem) else self.targets(problem)
+        targets = None if isinstance(problem, StructuredProblem) else self.targets_of(problem.workload.queries)
         options = dict(self.data.get("design", {}))
         family = options.pop("family", "auto")
         if not isinstance(family, str):
@@ -107,17 +106,6 @@ class LinearReader(StructuredReader, Reader):
         self.get("problem", "allow_vacuous", bool, False)
         self.require_one_universe()
         return Problem(self.workload(), self.relation(), **self.data.get("problem", {}))
-
-    def targets(self, problem: Problem) -> Targets | None:
-        """What [targets] asks for, of queries that there are."""
-        if "targets" not in self.data:
-            return None
-        try:
-            found = Targets(**self.data["targets"])
-            found.of(problem.workload.queries)
-        except InvalidProblem as error:
-            raise InvalidProblem(f"{self.path}: [targets] {str(error).removeprefix('targets.')}") from None
-        return found
 
     def require(self, kind: Kind) -> None:
         """What sections there may be depends on one another; their own readers look into them."""

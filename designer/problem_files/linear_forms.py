@@ -154,7 +154,10 @@ FOR_QUERIES = Named(
         either(POSITIVE, {"type": "object", "minProperties": 1, "additionalProperties": POSITIVE}),
     ),
 )
-REFERENCE = either(number(), {"type": "object", "minProperties": 1, "additionalProperties": number()})
+REFERENCE = noted(
+    "A value that was public before: for all queries, or by query.",
+    either(number(), {"type": "object", "minProperties": 1, "additionalProperties": number()}),
+)
 ACCURACY = ("standard_error", "margin", "relative_error")
 TARGETS: Schema = {
     **record(
@@ -197,12 +200,27 @@ LINKED: Schema = {
 }
 
 
-def linear_form() -> Schema:
-    """The sections of a whole file for linear queries; builders of families are imported, with their solvers."""
+def metric_forms() -> tuple[Named, Schema]:
+    """[relation] with a metric on elements, and with any relation that stands without an invariant."""
     metrics = {name: _of_metric(name) for name in RELATION_FORMS}
     metric = Named("metric", either(*(form for name, form in metrics.items() if name not in NO_METRICS)))
-    without = either(metric, *(metrics[name] for name in NO_METRICS))
-    # [relation] is narrowed below; editors complete by what stands here.
+    return metric, either(metric, *(metrics[name] for name in NO_METRICS))
+
+
+def relation_rules() -> dict[str, Any]:
+    """What [relation] and [invariant] ask of one another."""
+    metric, without = metric_forms()
+    return {
+        "if": {"required": ["invariant"]},
+        "then": {"properties": {"relation": either(BUDGETED, metric)}, "not": TWO_SIZES, **LINKED},
+        "else": {"properties": {"relation": without}},
+    }
+
+
+def linear_form() -> Schema:
+    """The sections of a whole file for linear queries; builders of families are imported, with their solvers."""
+    _, without = metric_forms()
+    # [relation] is narrowed by the rules; editors complete by what stands here.
     needed = {"workload": either(*WORKLOAD_FORMS.values()), "relation": either(without, BUDGETED)}
     sections = {
         "elements": ELEMENTS,
@@ -212,12 +230,7 @@ def linear_form() -> Schema:
         "design": either(*design_forms()),
         "targets": TARGETS,
     }
-    rules: dict[str, Any] = {
-        "if": {"required": ["invariant"]},
-        "then": {"properties": {"relation": either(BUDGETED, metric)}, "not": TWO_SIZES, **LINKED},
-        "else": {"properties": {"relation": without}},
-    }
-    return record(needed, sections, **rules)
+    return record(needed, sections, **relation_rules())
 
 
 def _of_metric(name: str) -> Named:

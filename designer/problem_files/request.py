@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from time import perf_counter
@@ -87,9 +88,19 @@ class Request(ABC):
         chosen = choices or Choices()
         chosen.require(self.kind, self.choices)
         start = perf_counter()
-        mechanism = self.make(chosen).described(self.about)
+        with self._naming_the_file():
+            mechanism = self.make(chosen).described(self.about)
         seconds = perf_counter() - start
         return Outcome(mechanism, tuple(self._lines(mechanism, seconds)), to_spec(mechanism))
+
+    @contextmanager
+    def _naming_the_file(self) -> Iterator[None]:
+        """What the parts of a file say together is found wrong only when they are put together: the file is named then, too."""
+        try:
+            yield
+        except InvalidProblem as error:
+            known = not self.files or str(error).startswith(str(self.files[0]))
+            raise error if known else InvalidProblem(f"{self.files[0]}: {error}") from None
 
     def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
         """The design at the least factor on all budgets that meets the accuracy that the file asks for."""

@@ -27,11 +27,11 @@ def problem_schema() -> dict[str, Any]:
         ),
     }
     kinds = noted(f"What is asked for; {DEFAULT} where nothing is said.", one_of(*KINDS))
-    sections: dict[str, list[Fragment]] = {}
+    sections: dict[str, dict[str, Fragment]] = {}
     for kind in KINDS.values():
         for name, form in _sections(kind):
-            sections.setdefault(name, []).append(form)
-    completed = {name: either(*forms) if len(forms) > 1 else forms[0] for name, forms in sections.items()}
+            sections.setdefault(name, {})[form.name] = form
+    completed = {name: either(*forms.values()) for name, forms in sections.items()}
     rules = [_rule(kind) for kind in KINDS.values()]
     return bundle({**head, "type": "object", "properties": {"kind": kinds, **HEADING, **completed}, "allOf": rules})
 

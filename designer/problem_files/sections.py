@@ -3,8 +3,10 @@ refusals that name the place."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import product, zip_longest
 from pathlib import Path
@@ -13,21 +15,50 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.files.data_files import Table, column_names, numeric_column, read_matrix, read_table
+from designer.files.data_files import Table, column_names, number_in_file, numeric_column, read_matrix, read_table
 from designer.question.domain import Domain
 from designer.question.histogram import Keys
+from designer.question.targets import Targets
 from designer.values.arrays import Floats
 from designer.values.checks import meant, shown
+from designer.values.file_kinds import mistaken
+
+# What a line that is no TOML looks like, and what would be right.
+HINTS = {
+    r"\\": "write paths with / in the place of the backslash",
+    r"^[\w-]+\s*=\s*-?[0-9]+,[0-9]": "write decimals with a point, as 0.5",
+    r"^[\w-]+\s*:": "write = in the place of the colon",
+    r"^\[": "every section stands once; write all its keys below one [section]",
+    r"^[\w-]+\s*=\s*[^\W0-9]": 'write texts in quotes, as title = "Towns"',
+    r"^[\w-]+\s+[^=\s]": "write = between key and value",
+}
 
 
 def toml_of(path: Path) -> dict[str, Any]:
     """What a TOML file holds, as plain data."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
     except OSError as error:
         raise InvalidProblem(f"{path}: cannot be read ({error.strerror}); give the path of a problem file.") from None
-    except (ValueError, RecursionError) as error:  # of tomllib, of the decoding, of numbers with thousands of digits
-        raise InvalidProblem(f"{path}: is not TOML ({error}); give a problem file.") from None
+    try:
+        return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
+    except UnicodeDecodeError:
+        told = mistaken(content, "a problem file") or "is not TOML: no text in UTF-8; save it as UTF-8, or give a problem file"
+    except (ValueError, RecursionError) as error:  # of tomllib, of numbers with thousands of digits
+        told = mistaken(content, "a problem file") or f"is not TOML ({error}); {_toml_remedy(path, content, str(error))}"
+    raise InvalidProblem(f"{path}: {told}.")
+
+
+def _toml_remedy(path: Path, content: bytes, error: str) -> str:
+    """The line that is no TOML, and what is mostly wrong with such a line; of a file that bears another name nothing is told,
+    since it may hold data."""
+    place = re.search(r"at line ([0-9]+), column", error)
+    lines = content.decode("utf-8-sig", "replace").splitlines()
+    if path.suffix != ".toml" or place is None or not 0 < int(place[1]) <= len(lines):
+        return "give a problem file"
+    line = lines[int(place[1]) - 1].strip()
+    hints = (hint for pattern, hint in HINTS.items() if re.search(pattern, line))
+    return f"line {place[1]} is {shown(line)}: {next(hints, 'write it as key = value')}"
 
 
 class Sections:
@@ -51,7 +82,8 @@ class Sections:
             return default
         value = values[key]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise self.refuse(section, key, value, f"should be {_type_words(kind)}")
+            quoted = " without quotes" if isinstance(value, str) and number_in_file(value) is not None else ""
+            raise self.refuse(section, key, value, f"should be {_type_words(kind)}{quoted}")
         return value
 
     def file(self, section: str, key: str) -> Path:
@@ -125,6 +157,22 @@ class Sections:
                     "(the last attribute changes fastest)."
                 )
 
+    def targets_of(self, names: Sequence[str]) -> Targets | None:
+        """What [targets] asks of answers of these names; None where the file has no such section."""
+        if "targets" not in self.data:
+            return None
+        try:
+            found = Targets(**self.data["targets"])
+            found.of(names)
+        except InvalidProblem as error:
+            raise InvalidProblem(f"{self.path}: [targets] {str(error).removeprefix('targets.')}") from None
+        return found
+
+    def require_known(self, section: str, key: str, name: str, names: Sequence[str], where: str) -> None:
+        """Refuse a name that is not among those that `where` has, and propose the nearest."""
+        if name not in names:
+            raise self.refuse(section, key, name, f"{where} has no such name; {meant(name, names)}it has {shown([*names])}")
+
     def matrix(self, section: str, key: str) -> Floats:
         """A matrix with a column for each element; where columns are called like elements,
         they must be in the order of the elements."""
@@ -164,4 +212,5 @@ def _type_words(kind: type | tuple[type, ...]) -> str:
         dict: "a table {..}",
         bool: "true or false",
     }
-    return " or ".join(words[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
+    kinds = [k for k in (kind if isinstance(kind, tuple) else (kind,)) if not (k is int and kind is not int)]
+    return " or ".join(words[k] for k in kinds)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.question.histogram import Keys, columns_of, name_of
+from designer.question.histogram import Keys, name_of
 from designer.question.relation import Indices
 from designer.values.checks import shown
+from designer.values.frames import columns_of
 
 VALUES_LIMIT = 10**7
 
@@ -96,7 +97,7 @@ class Domain:
 
     def _rows(self, records: object) -> Iterable[tuple[object, ...]]:
         """What each record holds for the attributes; which columns a table has is public."""
-        columns = columns_of(records)
+        columns = columns_of(records, self.attributes)
         if columns is None:
             if isinstance(records, (Mapping, str)) or not isinstance(records, Iterable):
                 raise InvalidProblem(

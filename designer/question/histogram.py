@@ -3,9 +3,8 @@ and positions count only where nothing has a name."""
 
 from __future__ import annotations
 
-import sys
 from array import array
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,10 +15,14 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
+from designer.values.frames import Columns, columns_of, index_of, is_frame, is_missing, series_of
 from designer.values.schema import NAMES, Named, list_of, record, text
 
 # One text for every unusable count, so that the refusal says nothing about the data.
-UNUSABLE = "histogram: must hold one nonnegative whole number below 2^53 for each universe element; nothing was released."
+UNUSABLE = (
+    "histogram: must hold one nonnegative whole number below 2^53 for each universe element: digits "
+    "alone, no decimal or thousands mark, no empty cell, in UTF-8; nothing was released."
+)
 # And one for names that are unknown, missing or there twice.
 MISNAMED = (
     "histogram: must name every universe element exactly once, and nothing else; write 0 where there is no record. Nothing "
@@ -35,9 +38,6 @@ DISAGREE = (
     "histogram: its tables disagree on a margin that they share; count all of them from the same records. Nothing was released."
 )
 PLAIN = (np.ndarray, np.memmap, list, tuple, range, array)
-
-Label = Hashable
-Columns = list[tuple[Label, Sequence[object]]]
 
 
 @dataclass(frozen=True)
@@ -214,22 +214,10 @@ def whole_counts(given: NDArray[Any]) -> NDArray[np.int64]:
     return given.astype(np.int64)
 
 
-def columns_of(table: object) -> Columns | None:
-    """The columns of a pandas, polars or Arrow table by name, the levels of its index among them; None for anything else."""
-    if _is(table, "pandas", "DataFrame"):
-        own = [(name, table.iloc[:, place].tolist()) for place, name in enumerate(table.columns)]  # type: ignore[attr-defined]
-        return [*_levels(table.index), *own]  # type: ignore[attr-defined]
-    if _is(table, "polars", "DataFrame"):
-        return [(column.name, column.to_list()) for column in table.get_columns()]  # type: ignore[attr-defined]
-    if _is(table, "pyarrow", "Table", "RecordBatch"):
-        return [(name, table.column(place).to_pylist()) for place, name in enumerate(table.schema.names)]  # type: ignore[attr-defined]
-    return None
-
-
 def carries_names(value: object) -> bool:
     """Has it labels, which an array of its entries would drop?"""
     named = isinstance(value, (Mapping, Labelled)) or (isinstance(value, np.ndarray) and value.dtype.names is not None)
-    return named or _is(value, "pandas", "Series") or columns_of(value) is not None
+    return named or hasattr(getattr(value, "index", None), "get_level_values") or is_frame(value)
 
 
 def _labelled(histogram: object, universe: Universe) -> Labelled | None:
@@ -238,11 +226,11 @@ def _labelled(histogram: object, universe: Universe) -> Labelled | None:
         return histogram
     if isinstance(histogram, Mapping):
         return _of_mapping(histogram, universe)
-    if _is(histogram, "pandas", "Series"):
-        return Labelled(_levels(histogram.index), histogram.tolist())  # type: ignore[attr-defined]
     if (columns := columns_of(histogram)) is not None:
-        levels = len(_levels(histogram.index)) if hasattr(histogram, "index") else 0
-        return _of_columns(columns, levels, universe)
+        return _of_columns(columns, len(index_of(histogram)), universe)
+    entries = series_of(histogram)
+    if entries is not None and hasattr(histogram, "index"):
+        return Labelled(index_of(histogram), entries)
     _require_plain(histogram)
     return None
 
@@ -303,8 +291,7 @@ def _require_plain(histogram: object) -> None:
     known = (
         type(histogram) in PLAIN
         or type(histogram).__module__.startswith("pandas.")  # what is neither a Series nor a DataFrame is an array
-        or _is(histogram, "polars", "Series")
-        or _is(histogram, "pyarrow", "Array", "ChunkedArray")
+        or series_of(histogram) is not None
     )
     if not known or (isinstance(histogram, np.ndarray) and histogram.dtype.names):
         raise InvalidProblem(
@@ -313,26 +300,8 @@ def _require_plain(histogram: object) -> None:
         )
 
 
-def _levels(index: Any) -> Columns:
-    """The levels of a pandas index; none for the positions that pandas writes where nobody named rows."""
-    bare = _is(index, "pandas", "RangeIndex") and index.name is None and (index.start, index.step) == (0, 1)
-    return [] if bare else [(name, index.get_level_values(place).tolist()) for place, name in enumerate(index.names)]
-
-
-def _is(value: object, module: str, *names: str) -> bool:
-    """Is it of a class of an optional library? Who has such an object has imported the library."""
-    library = sys.modules.get(module)
-    return library is not None and isinstance(value, tuple(getattr(library, name) for name in names))
-
-
 def _texts(values: Iterable[object], known: Collection[str], missing: str | None) -> list[str | None]:
-    return [missing if missing is not None and _is_missing(value) else name_of(value, known) for value in values]
-
-
-def _is_missing(value: object) -> bool:
-    """Is it what a table holds where it has nothing?"""
-    gap = isinstance(value, float) and np.isnan(value)
-    return gap or value is None or value is getattr(sys.modules.get("pandas"), "NA", None)
+    return [missing if missing is not None and is_missing(value) else name_of(value, known) for value in values]
 
 
 def name_of(value: object, known: Collection[str]) -> str | None:
@@ -346,7 +315,7 @@ def name_of(value: object, known: Collection[str]) -> str | None:
 def _spellings(value: object) -> tuple[str, ...]:
     """How a value that is no text is written: whole numbers with and without a point,
     as a column with gaps makes floats of them."""
-    if value is None or any(value is getattr(sys.modules.get("pandas"), missing, None) for missing in ("NaT", "NA")):
+    if is_missing(value):
         return ()
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value)), str(bool(value)).lower()

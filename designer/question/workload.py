@@ -17,6 +17,7 @@ from designer.question.domain import Domain
 from designer.question.histogram import Keys, Universe, in_order
 from designer.values.arrays import Floats, Immutable, frozen, real_array, refuse_lossy_integers
 from designer.values.checks import count, names, shown
+from designer.values.display import SHOWN_ROWS, Displayed, Preview
 from designer.values.json_text import array, require_keys
 from designer.values.schema import MATRIX, NAMES, PLACE, Named, either, keys, list_of, number, record
 
@@ -29,7 +30,7 @@ Predicate = Mapping[str, object] | Callable[[Mapping[str, str]], bool]
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Workload(Immutable):
+class Workload(Immutable, Displayed):
     """Answers `Q x` of a histogram x: `matrix` Q of shape (K queries, N universe elements), dense or scipy-sparse.
 
     Entries are taken as the exact rational numbers that their float64 values are. `keys` says which columns of a table name the
@@ -66,6 +67,17 @@ class Workload(Immutable):
         """(K queries, N universe elements)."""
         return len(self.queries), len(self.elements)
 
+    def display_facts(self) -> Mapping[str, object]:
+        """Its sizes, and whether it is kept sparse."""
+        queries, elements = self.shape
+        return {"queries": queries, "elements": elements, "kept": "sparse" if self.is_sparse else None}
+
+    def display_rows(self) -> Preview | None:
+        """The first queries, each with how many elements it reads."""
+        read = (np.count_nonzero(row) for row in self.dense_rows(SHOWN_ROWS))
+        rows = list(zip(self.queries, read, strict=False))
+        return Preview(("query", "elements read"), rows, len(self.queries))
+
     @cached_property
     def universe(self) -> Universe:
         """What counts are joined by."""
@@ -79,6 +91,11 @@ class Workload(Immutable):
     def dense(self) -> Floats:
         """The matrix as a dense read-only array."""
         return self.matrix if isinstance(self.matrix, np.ndarray) else frozen(self.matrix.toarray())
+
+    def dense_rows(self, first: int) -> Floats:
+        """The first rows of the matrix as a dense array."""
+        part = self.matrix[:first]
+        return part if isinstance(part, np.ndarray) else np.asarray(part.toarray())
 
     @property
     def is_identity(self) -> bool:

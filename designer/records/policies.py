@@ -20,9 +20,10 @@ from designer.engines.texts import octets, octets_of
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.records.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, NoisySums, Splitting
 from designer.records.policy import Columns, Policy, Read, Unit, column, length, parameter, raised, same_unit
-from designer.records.values import entry, is_missing, is_whole
+from designer.records.values import entry, is_whole
 from designer.values.arrays import Floats
 from designer.values.checks import shown
+from designer.values.frames import is_missing
 from solvers.exact.rational import float_above
 
 __all__ = [

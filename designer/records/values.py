@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -12,6 +11,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.values.checks import shown
+from designer.values.frames import is_missing
 
 Number = int | float | Decimal | Fraction
 
@@ -21,18 +21,6 @@ def entry(record: Mapping[str, object], attribute: str) -> object:
     if attribute not in record:
         raise InvalidProblem(f"record: has no {attribute!r}, which the policy reads; it has {shown(sorted(map(str, record)))}.")
     return record[attribute]
-
-
-def is_missing(value: object) -> bool:
-    """Does an engine hold NULL, or NaN, where a record holds this: None, NaN of any type, the missing values of pandas?"""
-    if isinstance(value, (float, np.floating)):
-        return bool(np.isnan(value))
-    if isinstance(value, Decimal):
-        return value.is_nan()
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        return bool(np.isnat(value))
-    pandas = sys.modules.get("pandas")
-    return value is None or (pandas is not None and (value is pandas.NA or value is pandas.NaT))
 
 
 def is_whole(value: object) -> bool:

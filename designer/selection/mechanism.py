@@ -18,18 +18,21 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.engines.row_unit import RowUnit
 from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
+from designer.pictures.drawing import Drawing
 from designer.question.histogram import Universe, counts
 from designer.question.relation import Relation
 from designer.question.workload import Workload
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw, draw_from_each
+from designer.selection.drawn import TAIL, selection_drawings
 from designer.selection.scores import Score
 from designer.selection.spec import SCORE, score_from_spec
 from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats
 from designer.values.checks import count, positive, probability, shown
 from designer.values.confidential import withholding
+from designer.values.display import HEAD, Displayed
 from designer.values.json_text import require_keys
 from designer.values.printing import printed
 from designer.values.schema import POSITIVE, Named, keys, needs_one_of, number, one_of, record
@@ -123,6 +126,10 @@ class Selection(TakesCounts):
         or when a change without budget does.
         """
         return cls(score, relation, largest_rate(score, relation, constant), law)
+
+    def own_drawings(self) -> tuple[Drawing, ...]:
+        """How likely a worse candidate is chosen before a better one."""
+        return selection_drawings(self.law, self.rate, self.shortfall_bound(TAIL))
 
     @property
     def workload(self) -> Workload:
@@ -259,7 +266,7 @@ class Selection(TakesCounts):
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Displayed):
     """The chosen candidate, with the guarantee it carries and the fingerprint of the selection that made it."""
 
     choice: str
@@ -271,6 +278,10 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {"choice": self.choice, "fingerprint": self.fingerprint, "guarantee": self.guarantee.to_dict()}
+
+    def display_facts(self) -> Mapping[str, object]:
+        """The choice, and the fingerprint."""
+        return {"choice": self.choice, "fingerprint": self.fingerprint[:HEAD]}
 
     def answer_tables(self) -> tuple[AnswerTable, ...]:
         """None: a choice is no number."""

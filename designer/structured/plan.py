@@ -12,6 +12,7 @@ from designer.certified.optimality import Optimality, bounded
 from designer.errors import DesignFailed, InvalidProblem
 from designer.marginals import Presence
 from designer.metrics import Hamming, Product
+from designer.progress import step
 from designer.structured.attribute_queries import AttributeQueries
 from designer.structured.blocks import MeasuredProduct, Noise, Protection, StrategyMatrix, kinds_of_changes, share_spent
 from designer.structured.mechanism import StructuredMechanism
@@ -34,6 +35,7 @@ STARTS, STEPS, SHARE = 1, 200, 16  # of searches for p-identities, beside the st
 DENSE_CELLS = 256  # domains whose bound is that of the optimum over all Gaussian mechanisms
 
 
+@step("designing factor by factor")
 def design_structured(
     workload: StructuredWorkload,
     protection: Protection,

@@ -5,7 +5,7 @@ docs/theory/structured.md, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Protocol
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
+from designer.pictures.answers import PicturedAnswers
 from designer.structured.blocks import MeasuredProduct
 from designer.structured.described import Described
 from designer.structured.reconstruction import sides
 from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
+from designer.values.tabular import Tabular
 
 TABLE_LIMIT = 2**26  # answers of a term that are written out together
 MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
@@ -109,7 +111,7 @@ def _contracted(values: NDArray[Any], rows: Sequence[Floats]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredRelease(StructuredAnswers):
+class StructuredRelease(StructuredAnswers, PicturedAnswers, Tabular):
     """Noisy products with the guarantee they carry and the fingerprint of the mechanism that made them."""
 
     guarantee: Guarantee
@@ -120,6 +122,10 @@ class StructuredRelease(StructuredAnswers):
         """The answers of each term, by its attributes; refused where they are too many to be written out."""
         terms = range(len(self.mechanism.workload.terms))
         return tables_in_order([self._answer_table(term) for term in terms], self.mechanism, self)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many answers, and the fingerprint."""
+        return {"answers": self.mechanism.workload.count, **super().display_facts()}
 
     def _answer_table(self, term: int) -> AnswerTable:
         workload = self.mechanism.workload

@@ -20,6 +20,7 @@ from designer.question.workload import Workload
 from designer.structured.attribute_queries import AttributeQueries
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.checks import positive, shown
+from designer.values.display import Displayed
 
 TERMS_LIMIT = 200_000
 WRITTEN_LIMIT = 2**26  # entries of a workload that is written out: 512 MB
@@ -42,7 +43,7 @@ class _Named:
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredWorkload(Immutable):
+class StructuredWorkload(Immutable, Displayed):
     """For every term all combinations of its attributes' queries: `Q = Q_1 x ... x Q_d` (Kronecker), one term after the other.
 
     terms: for each the queries of the attributes that it asks about, by position; "total" of all others. weights: (T,),
@@ -108,6 +109,10 @@ class StructuredWorkload(Immutable):
             )
         sets = [marginals.names(subset) for subset in marginals.subsets.tuples()]
         return cls.tables(marginals.domain, dict(zip(sets, marginals.weights.tolist(), strict=True)), asked)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many answers of how many terms, over how many combinations of values."""
+        return {"answers": self.count, "terms": len(self.terms), "elements": self.domain.size}
 
     def __post_init__(self) -> None:
         if not 0 < len(self.terms) <= TERMS_LIMIT:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, Guarantee, budget_range
 from designer.engines.row_unit import RowUnit
+from designer.pictures.answers import PicturedAnswers
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
 from designer.values.schema import COUNT, Named, noted, one_of, record, whole
+from designer.values.tabular import Tabular
 
 FLOATING_POINT = (
     "Scores and measurements are exact integers in steps of a grid fixed at design time, probabilities exact. The synthetic "
@@ -67,7 +70,7 @@ class Synthetic:
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticRelease(Synthetic):
+class SyntheticRelease(Synthetic, PicturedAnswers, Tabular):
     """A release, with the guarantee it carries and the fingerprint of the mechanism that made it."""
 
     guarantee: Guarantee
@@ -79,6 +82,10 @@ class SyntheticRelease(Synthetic):
         """The answers by query; standard errors follow from no law, because the error depends on the data."""
         keys = tuple((name,) for name in self.queries)
         return tables_in_order([AnswerTable("answers", ("query",), keys, self.answers, None)], self.law, self)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many elements and answers, and the fingerprint."""
+        return {"elements": len(self.histogram), "answers": len(self.answers), **super().display_facts()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

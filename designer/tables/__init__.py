@@ -3,6 +3,7 @@
 from designer.records.slow_policies import StudentNoise, TransformedNoise
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.condition import Condition
+from designer.tables.from_records import consistent_levels, design_table_plan
 from designer.tables.groups import OTHERS, Groups, hierarchy, nested_codes, tree
 from designer.tables.key import Key
 from designer.tables.least import least_plan, variance_meeting
@@ -39,7 +40,9 @@ __all__ = [
     "TransformedNoise",
     "UnitSplitting",
     "VarianceBy",
+    "consistent_levels",
     "consistent_margins",
+    "design_table_plan",
     "hierarchy",
     "least_plan",
     "nested_codes",

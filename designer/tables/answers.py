@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -13,10 +13,12 @@ import numpy as np
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
+from designer.pictures.answers import PicturedAnswers
 from designer.tables.groups import Labels
 from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
 from designer.values.printing import printed
+from designer.values.tabular import Tabular
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class TableRelease(Answers):
+class TableRelease(Answers, PicturedAnswers, Tabular):
     """Noisy answers by query name, with the guarantee they carry and the fingerprint of the plan that made them."""
 
     guarantee: Guarantee
@@ -104,6 +106,14 @@ class TableRelease(Answers):
     def answer_tables(self) -> tuple[AnswerTable, ...]:
         """The answers of each query, by the columns of its groups."""
         return tables_in_order([answer.table() for answer in self.answers.values()], self.law, self)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many queries and answers, and the fingerprint."""
+        return {
+            "queries": len(self.answers),
+            "answers": sum(len(own.keys) for own in self.answers.values()),
+            **super().display_facts(),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: answers, the guarantee, the fingerprint."""

@@ -13,9 +13,10 @@ import numpy as np
 
 from designer.engines.texts import is_among
 from designer.errors import InvalidProblem
-from designer.records.values import Number, entry, is_missing, label, python_number
+from designer.records.values import Number, entry, label, python_number
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
+from designer.values.frames import is_missing
 from designer.values.json_text import require_keys
 from designer.values.schema import Named, either, keys, list_of, one_of, record, text
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from designer.errors import InvalidProblem
+from designer.progress import step
 from designer.question.targets import Target, Targets, require_targets
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integers.margins import gaussian_margin
@@ -42,6 +43,7 @@ def variance_meeting(*, standard_error: float | None = None, margin: float | Non
     return _widest(lambda v: gaussian_margin(v, BEYOND) <= reach) * unit * unit
 
 
+@step("the least variances of a plan")
 def least_plan(queries: Sequence[Query], targets: Targets, splitting: UnitSplitting | None = None) -> TablePlan:
     """The plan of least loss, for every record at once, whose noisy numbers meet their targets.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
+from designer.progress import step
 from designer.records.hierarchies import Hierarchy
 from designer.records.margins import Margin, MarginLattice
 from designer.tables.answers import Answer
@@ -17,6 +18,7 @@ from designer.values.arrays import Floats, frozen
 from designer.values.checks import shown
 
 
+@step("consistent margins")
 def consistent_margins(answers: Sequence[Answer], nested: Sequence[str] = ()) -> tuple[Answer, ...]:
     """The same answers with the values of least weighted squares, which agree in all sums that they share, and their variances.
 

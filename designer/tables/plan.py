@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from designer.certified.guarantee import TIMING, Guarantee
-from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.records import policies
@@ -17,6 +16,7 @@ from designer.records.policy import Policy
 from designer.records.values import entry
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.tables.answers import TableRelease, TableSimulation
+from designer.tables.drawn import DrawnPlan
 from designer.tables.groups import Groups
 from designer.tables.intervals import limits_of_answers
 from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
@@ -48,7 +48,7 @@ from designer.values.schema import keys
 
 
 @dataclass(frozen=True, eq=False)
-class TablePlan(Specified):
+class TablePlan(DrawnPlan):
     """Queries of one table, each with its noise; the policy `P(r)`, what adding or removing record r costs,
     is the sum of their losses.
 
@@ -268,8 +268,8 @@ class TablePlan(Specified):
     def release(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> TableRelease:
-        """Noisy answers of a confidential Ibis table, on any engine whose texts can be told apart by bytes; levels share
-        aggregations where the engine can roll them up, and only aggregates travel.
+        """Noisy answers of a confidential data frame, or of an Ibis table on any engine that tells texts apart by bytes;
+        levels share aggregations where the engine can roll them up, and only aggregates travel.
 
         The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the
         caller's word for what one row is. entity, rows_per_entity: a column, and how many rows of each of its values count; the

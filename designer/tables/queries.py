@@ -14,7 +14,7 @@ import numpy as np
 
 from designer.engines.texts import octets
 from designer.errors import InvalidProblem
-from designer.records.values import entry, is_missing
+from designer.records.values import entry
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
 from designer.tables.exact_sums import quick_rows, safe_sums, totals
@@ -23,6 +23,7 @@ from designer.tables.measure import Measure
 from designer.tables.variance_by import VarianceBy, Variances
 from designer.values.arrays import Immutable
 from designer.values.checks import rational, shown
+from designer.values.frames import is_missing
 from designer.values.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
 
 MOST_NAME = 200

@@ -67,7 +67,7 @@ def positive(value: object, field: str, *, allow_inf: bool = False) -> float:
     except OverflowError:
         number = math.inf if value > 0 else -math.inf
     if not number > 0 or (np.isinf(number) and not allow_inf):
-        raise InvalidProblem(f"{field}: {number} is not a positive{'' if allow_inf else ' finite'} number.")
+        raise InvalidProblem(f"{field}: {number} is not a positive{'' if allow_inf else ' finite'} number; give one above 0.")
     return number
 
 

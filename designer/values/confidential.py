@@ -9,6 +9,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
+from designer.progress import unseen
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -23,8 +24,9 @@ MEMORY = "records: reading or counting them needs more memory than there is. Not
 def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """The same function, whose failures say nothing of the data.
 
-    Refusals of this program, whose texts are fixed, are raised anew without cause, context or inner frames. Anything else, from
-    wherever it comes, becomes an `InvalidProblem` with one text. Calls with wrong arguments fail before, as they do anywhere.
+    Nor does progress, which shows nothing of what happens within. Refusals of this program, whose texts are fixed, are raised
+    anew without cause, context or inner frames. Anything else, from wherever it comes, becomes an `InvalidProblem` with one
+    text. Calls with wrong arguments fail before, as they do anywhere.
     """
     signature = inspect.signature(function)
 
@@ -32,7 +34,8 @@ def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, 
     def guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         signature.bind(*args, **kwargs)
         try:
-            return function(*args, **kwargs)
+            with unseen():
+                return function(*args, **kwargs)
         except (Exception, KeyboardInterrupt) as error:
             told = _told(error)
         # Outside the handler, so that not even the context of the exception holds what failed.

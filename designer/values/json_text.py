@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidSpec
+from designer.progress import step
 from designer.values.arrays import Floats
 from designer.values.checks import shown
+from designer.values.file_kinds import mistaken
 
 SIZE_LIMIT = 256 * 2**20
 AS_THEY_ARE = frozenset((str, int, bool, type(None)))
@@ -50,6 +52,7 @@ def canonical_text(data: Any) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True).encode()
 
 
+@step("writing a file")
 def readable_text(data: Any) -> str:
     """Plain data as JSON for people: a line for each entry of an object and of a list, one space a level, entries of lists that
     hold no objects as they are. Five times as fast as the indented text of the standard library, which is written in Python."""
@@ -77,6 +80,7 @@ def _lines(data: Any, margin: str) -> Iterator[str]:
 _text = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
 
 
+@step("reading a file")
 def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
     """A JSON object from a file of limited size."""
     try:
@@ -87,14 +91,22 @@ def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
         reader = _finite if LARGE.search(content) else float
         data = json.loads(content.decode("utf-8"), parse_constant=_no_constant, parse_float=reader, object_pairs_hook=_distinct)
     except OSError as error:
-        raise InvalidSpec(f"path: cannot read {path}: {error.strerror}.") from None
+        raise InvalidSpec(f"path: cannot read {path}: {error.strerror}; give the path of a spec or a release.") from None
     except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidSpec):
             raise
-        raise InvalidSpec(f"path: {path} is not a JSON file ({error}).") from None
+        told = mistaken(content, "a spec or a release") or f"is not a JSON file ({error}); {_json_remedy(content)}"
+        raise InvalidSpec(f"path: {path} {told}.") from None
     if not isinstance(data, dict):
-        raise InvalidSpec(f"path: {path} holds no JSON object.")
+        raise InvalidSpec(f"path: {path} holds no JSON object; give a spec, or a release behind its spec.")
     return data
+
+
+def _json_remedy(content: bytes) -> str:
+    """What is mostly wrong with a file that is no JSON."""
+    if content.lstrip().startswith(b"{") and not content.rstrip().endswith(b"}"):
+        return "it ends in the middle: restore it, or make it again"
+    return "give a spec, or a release behind its spec"
 
 
 def _no_constant(name: str) -> float:

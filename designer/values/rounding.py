@@ -33,10 +33,10 @@ def at_least(value: float, digits: int = DIGITS) -> str:
     return _written(value, digits, ROUND_FLOOR)
 
 
-def nearest(value: float, digits: int = DIGITS) -> str:
+def closest(value: float, digits: int = DIGITS) -> str:
     """A number with so many digits, which claims nothing.
 
-    >>> nearest(5.642151), nearest(-1234567.0, 7), nearest(1e15)
+    >>> closest(5.642151), closest(-1234567.0, 7), closest(1e15)
     ('5.642', '-1,234,567', '1e+15')
     """
     return _written(value, digits, ROUND_HALF_EVEN)
@@ -58,22 +58,6 @@ def share_at_most(value: float) -> str:
     ('1.3 %', '< 0.0001 %', '0 %')
     """
     return "< 0.0001 %" if 0 < value < 1e-6 else f"{at_most(100 * value, 2)} %"
-
-
-def time_words(seconds: float) -> str:
-    """A stretch of time, for people.
-
-    >>> time_words(0.0251), time_words(12.34), time_words(125.0), time_words(7384.0), time_words(400000.0)
-    ('0.03 s', '12 s', '2 min 5 s', '2 h 3 min', '4 d 15 h')
-    """
-    if seconds < 9.95:
-        return f"{seconds:.2f} s" if seconds < 0.995 else f"{seconds:.1f} s"
-    whole = math.floor(seconds + 0.5)
-    for large, small, size, part in (("d", "h", 86400, 3600), ("h", "min", 3600, 60), ("min", "s", 60, 1)):
-        if whole >= size:
-            rest = whole % size // part
-            return f"{whole // size} {large}" + (f" {rest} {small}" if rest else "")
-    return f"{whole} s"
 
 
 def _written(value: float, digits: int, direction: str) -> str:

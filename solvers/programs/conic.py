@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 # Of each cone its kind and its size, of a power cone (always three rows) the power.
-Cone = tuple[Literal["nonnegative", "second_order", "power"], float]
+Cone = tuple[Literal["zero", "nonnegative", "second_order", "power"], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ def solve_conic(curvature: Array, linear: Array, blocks: Sequence[ConicBlock]) -
     import clarabel
     from scipy.sparse import csc_matrix, diags_array, vstack
 
-    made = {"nonnegative": clarabel.NonnegativeConeT, "second_order": clarabel.SecondOrderConeT}
+    made = {"zero": clarabel.ZeroConeT, "nonnegative": clarabel.NonnegativeConeT, "second_order": clarabel.SecondOrderConeT}
     cones = [
         clarabel.PowerConeT(size) if kind == "power" else made[kind](int(size))
         for block in blocks

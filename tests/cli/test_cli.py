@@ -231,6 +231,9 @@ def test_no_mechanism_is_exit_code_3(folder: Path, capsys: pytest.CaptureFixture
     assert "budget 0" in err
     assert not (folder / "x.json").exists()
     code, out, _ = run(capsys, "compare", folder / "problem.toml")
+    assert code == 0 and out.splitlines()[3] == "No family has a mechanism for this problem."
+    assert out.count("budget 0") == 1  # one reason, said once
+    code, out, _ = run(capsys, "compare", folder / "problem.toml", "--markdown")
     assert code == 0
     assert (
         out.count("budget 0") == out.count("\n| ") - 3

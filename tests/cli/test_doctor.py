@@ -67,6 +67,7 @@ def test_what_is_asked_is_what_the_project_asks() -> None:
     assert set(asked) == {RELEASES, DESIGNS, *project["optional-dependencies"]} - set(NO_EXTRAS)
     assert {name + limits for name, limits in asked[RELEASES] + asked[DESIGNS]} == set(project["dependencies"])
     assert ("ibis-framework", ">=12,<13") in asked["tables"]
+    assert all(name != "dp-designer" for entries in asked.values() for name, _ in entries)
     assert set(asked) <= set(ADDS), "say in `ADDS` what the extra adds"
 
 

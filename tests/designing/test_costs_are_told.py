@@ -52,7 +52,7 @@ def test_a_hull_says_how_it_grows_and_how_long_its_proof_takes(capsys: pytest.Ca
 def test_a_hull_that_grows_from_searches_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     with patch("designer.designing.families.k_norm.PAIRS", 100), showing_progress():
         design(places(60, 3), "k_norm")
-    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("round ")]
+    told = [line.split(" > ")[-1] for line in capsys.readouterr().err.splitlines() if "> round " in line]
     assert told[0].startswith("round 1 of at most 60") and "a search took" in told[0]
     assert "up to 0 outside" in told[-1] or "e-" in told[-1]
 

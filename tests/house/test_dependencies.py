@@ -17,6 +17,7 @@ BOUNDED = (
     "cvxpy",
     "clarabel",
     "networkx",
+    "narwhals",
     "ibis-framework",
     "duckdb",
     "pandas",

@@ -52,7 +52,7 @@ def test_import_loads_neither_solvers_nor_plots() -> None:
     modules = loaded_by("import designer")
     outside = {name.split(".")[0] for name in modules} - set(sys.stdlib_module_names)
     heavy = {
-        *("scipy", "cvxpy", "clarabel", "flint", "cdd", "matplotlib", "pyarrow", "networkx", "tqdm"),
+        *("scipy", "cvxpy", "clarabel", "flint", "cdd", "matplotlib", "pyarrow", "networkx", "narwhals"),
         *("ibis", "duckdb", "pandas", "polars", "pyspark", "sqlglot"),
     }
     assert "numpy" in outside and outside & heavy == set()
@@ -78,7 +78,7 @@ BLOCKED = """
 import sys
 from importlib.abc import MetaPathFinder
 
-OUT_OF_REACH = "cvxpy clarabel networkx cdd scs osqp highspy matplotlib pyarrow tqdm".split()
+OUT_OF_REACH = "cvxpy clarabel networkx cdd scs osqp highspy matplotlib pyarrow".split()
 
 class Blocked(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):

@@ -25,6 +25,7 @@ LAYERS = (
     {"tables"},
     {"programs", "composition", "audit", "problem_files", "drawings"},
     {"ledger"},
+    {"reports", "exchange"},
     {"designer", "cli"},
     {"__main__"},
 )

@@ -12,7 +12,11 @@ ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.
 DOCS = ROOT / "docs"
 PAGES = [
     DOCS / name
-    for name in ("architecture.md", "adding.md", "programs.md", "ledger.md", "verifying.md", "auditing.md", "mutants.md")
+    for name in (
+        *("architecture.md", "adding.md", "programs.md", "ledger.md", "verifying.md", "auditing.md", "mutants.md"),
+        *("exchange.md", "other_languages.md"),
+        "pictures.md",
+    )
 ]
 PAGES += sorted((DOCS / "decisions").glob("*.md"))
 PAGES += [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
@@ -61,6 +65,19 @@ def test_the_code_of_the_page_on_programs_runs(tmp_path: Path) -> None:
     program = tmp_path / "programs_page.py"
     program.write_text("\n".join(re.findall("```python\n(.*?)```", (DOCS / "programs.md").read_text(), re.DOTALL)))
     assert "made" in runpy.run_path(str(program), run_name="programs_page")
+
+
+@pytest.mark.slow
+def test_the_code_of_the_page_on_pictures_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Block after block in one program, which writes a file for each picture that it saves."""
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "pictures_page.py"
+    program.write_text("\n".join(re.findall("```python\n(.*?)```", (DOCS / "pictures.md").read_text(), re.DOTALL)))
+    made = runpy.run_path(str(program), run_name="pictures_page")
+    assert made["axes"].patches and len(made["right"].lines) == 3
+    drawn = {path.stem for path in tmp_path.glob("*.svg")} | {path.stem for path in tmp_path.glob("*.png")}
+    patients = {f"patients_{name}" for name in ("answers", "errors", "noise", "ball")}
+    assert drawn == patients | {"shadow", "families", "budget", "towns", "policies", "tradeoffs", "year"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -38,14 +38,16 @@ NAMES = {
     "designer.invariants": "Invariant LinkedTables Statistics linear linked margins partition total",
     "designer.tables": """OTHERS Answer Average Condition Count CountDistinct Groups Key Measure PartitionSelection PolicyCertificate
         PureSum Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy
-        consistent_margins hierarchy least_plan nested_codes tree variance_for variance_meeting""",
+        consistent_levels consistent_margins design_table_plan hierarchy least_plan nested_codes tree variance_for variance_meeting""",
     "designer.marginals": """LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Presence WholeTables design_marginals
-        least_marginal_budget whole_tables""",
+        least_marginal_budget marginals_meeting whole_tables""",
     "designer.structured": "AttributeQueries StructuredMechanism StructuredRelease StructuredWorkload design_structured",
     "designer.selection": "Choice Selection largest_rate",
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
     "designer.ledger": "Balance Checked DataSet Forecast Ledger Recorded Reservation Signer Total checked",
     "designer.composition": "Composed Expense Spent composed expense_of spent",
+    "designer.drawings": "Drawing drawings_of norm_ball placed_drawing",
+    "designer.pictures": "Drawing figure register_picture",
     "designer.audit": "DeepVerdict Finding TestPower audit",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
 }
@@ -55,20 +57,24 @@ DEEPER = {
     "designer.synthetic.multiplicative": "MWEM",
     "designer.synthetic.small_databases": "SmallDB",
     "designer.odds_ratio.odds_ratio_test": "OddsRatioTest",
-    "designer.pictures": "figure register_picture",
     "designer.promises.tradeoff": "EpsilonDelta Gaussian",
     "designer.files.releases": "ReleaseVerdict read_release release_document save_release sealed verify_release",
     "designer.files.signatures": "EntryCheck EntrySigner PublicKey SignedBy SigningKey new_key sign_file signer_of",
     "designer.promises.account": "Account",
     "designer.values.answer_table": "AnswerTable Intervals",
+    "designer.exchange.noise_law": "noise_document noise_rows noise_schema",
+    "designer.exchange.opendp": "OwnNoise as_measurement counting measurement_module own_noise",
+    "designer.exchange.portable": "portable_noise portable_text release_vectors",
+    "designer.exchange.registry": "RegistryEntry registry_entry",
+    "designer.exchange.spending": "Spending spending_of",
     "designer.promises.laplace": "LaplaceTradeoff discrete_laplace",
     "designer.promises.subsampled": "poisson_subsampled sampled_epsilon",
 }
 MEMBERS: dict[Any, str] = {
     Workload: "identity prefix all_ranges marginals random",
     Invariant: "protect at",
-    Design: "privacy optimality error",
-    designer.Comparison: "to_markdown plot",
+    Design: "privacy optimality error drawings plot",
+    designer.Comparison: "to_markdown drawings plot",
     designer.LeastBudget: "factor rho_factor design reached missed_at lower_bound to_markdown plot",
     Mechanism: "release sample_noise privacy_loss error standard_errors margins joint_margins save verify",
 }

@@ -7,6 +7,7 @@ from tests.mutation import (
     certified,
     composition,
     documents,
+    exchanged,
     lattices,
     ledgers,
     mechanisms,
@@ -31,6 +32,7 @@ ROOMS = (
     composition,
     ledgers,
     documents,
+    exchanged,
     solvers,
 )
 MUTANTS = tuple(mutant for room in ROOMS for mutant in room.MUTANTS)

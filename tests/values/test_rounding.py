@@ -8,8 +8,9 @@ from decimal import Decimal
 
 import pytest
 
+from designer.progress import time_words
 from designer.values.on_terminal import Column, text_table, wrapped
-from designer.values.rounding import SAME, at_least, at_most, nearest, share_at_least, share_at_most, time_words
+from designer.values.rounding import SAME, at_least, at_most, closest, share_at_least, share_at_most
 
 DRAWN = random.Random(5)
 VALUES = [DRAWN.choice((1, -1)) * DRAWN.random() * 10.0 ** DRAWN.randint(-12, 14) for _ in range(3000)]
@@ -23,7 +24,7 @@ def value_of(text: str) -> Decimal:
 def test_figures_are_on_the_side_that_is_claimed_and_near(digits: int) -> None:
     for value in VALUES:
         exact, slack = Decimal(value), abs(Decimal(value)) * SAME
-        low, middle, high = (value_of(write(value, digits)) for write in (at_least, nearest, at_most))
+        low, middle, high = (value_of(write(value, digits)) for write in (at_least, closest, at_most))
         assert low <= exact + slack and high >= exact - slack and low <= middle <= high
         last = Decimal(10) ** (exact.adjusted() + 1 - digits)
         assert high - low <= last * (1 + SAME) and abs(middle - exact) <= last / 2 * (1 + SAME)
@@ -36,7 +37,7 @@ def test_round_numbers_that_floats_miss_are_round() -> None:
     assert share_at_most(0.0100001) == "1.1 %"
 
 
-@pytest.mark.parametrize("write", [at_most, at_least, nearest])
+@pytest.mark.parametrize("write", [at_most, at_least, closest])
 def test_what_is_no_number_is_said_in_a_word(write: Callable[[float], str]) -> None:
     assert [write(value) for value in (float("inf"), float("-inf"), float("nan"), 0.0, -0.0)] == [
         "infinite",

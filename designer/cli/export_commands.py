@@ -1,0 +1,125 @@
+"""What other tools take of a spec: export --as opendp, noise, registry, portable, vectors."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+from designer.certified.specified import Specified
+from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
+from designer.errors import InvalidProblem
+from designer.exchange.noise_law import noise_document, noise_rows
+from designer.exchange.opendp import measurement_module
+from designer.exchange.portable import portable_text, release_vectors
+from designer.exchange.registry import registry_entry
+from designer.exchange.spending import Distance
+from designer.files.releases import verify_release
+from designer.ledger.ledger import Ledger
+from designer.values.json_text import read_json, readable_text
+from designer.values.output import write_whole
+from designer.values.printing import printed
+
+Exported = tuple[str, Any]  # the text of the file, and the data for `--json`
+OWN_OPTIONS = {
+    "registry": ("release", "ledger", "dataset"),
+    "opendp": ("distance",),
+    "vectors": ("seed",),
+}
+
+
+def add_export_commands(commands: Commands) -> None:
+    """export."""
+    made = commands.add("export", _export, "write what other tools take of a spec", SPEC)
+    made.add_argument("--as", dest="kind", required=True, choices=list(KINDS), help="; ".join(HELP))
+    add_output(made, "-o", "save it instead of printing it")
+    made.add_argument("--release", type=Path, help="registry: the release (JSON) that is published")
+    made.add_argument("--ledger", type=Path, help="registry: the ledger that records the releases")
+    made.add_argument("--dataset", help="registry: the data set in it")
+    made.add_argument("--distance", choices=get_args(Distance), help="opendp: what d_in measures (default: records)")
+    made.add_argument("--seed", type=int, help="vectors: of the known bytes (default: 1)")
+
+
+def _export(options: argparse.Namespace) -> Exported:
+    _require_own_options(options)
+    inputs = [path for path in (options.file, options.release, options.ledger) if path is not None]
+    check_output(options, inputs)
+    text, data = KINDS[options.kind](loaded(options), options)
+    if options.output:
+        write_whole(options.output, text, replace=options.force)
+        told = f"Written to {printed(options.output)}."
+        return "\n".join([told, *_unknown_lines(data)]), {"path": str(options.output)}
+    return text.removesuffix("\n"), data
+
+
+def _require_own_options(options: argparse.Namespace) -> None:
+    """Refuse what the kind does not ask for, rather than leaving it out unsaid."""
+    for kind, names in OWN_OPTIONS.items():
+        given = [name for name in names if getattr(options, name) is not None]
+        if given and kind != options.kind:
+            raise InvalidProblem(f"--{given[0]}: goes with --as {kind}, not with --as {options.kind}; leave it out.")
+    if (options.ledger is None) != (options.dataset is None):
+        raise InvalidProblem("--ledger, --dataset: go together; give both, or none.")
+
+
+def _opendp(mechanism: Specified, options: argparse.Namespace) -> Exported:
+    folder = options.output.parent if options.output else Path()
+    spec = Path(os.path.relpath(options.file, folder)).as_posix()
+    text = measurement_module(mechanism, spec, distance=options.distance or "records")
+    return text, {"module": text}
+
+
+def _noise(mechanism: Specified, options: argparse.Namespace) -> Exported:
+    if options.output and options.output.suffix == ".csv":
+        rows = noise_rows(mechanism)
+        table = io.StringIO()
+        csv.writer(table, lineterminator="\n").writerows(rows)
+        return table.getvalue(), {"rows": rows}
+    document = noise_document(mechanism)
+    return readable_text(document), document
+
+
+def _registry(mechanism: Specified, options: argparse.Namespace) -> Exported:
+    release = None
+    if options.release is not None:
+        release = read_json(options.release)
+        verify_release(mechanism, release, allow_vacuous=options.allow_vacuous)
+    balance = None if options.ledger is None else Ledger(options.ledger).dataset(options.dataset).balance()
+    entry = registry_entry(mechanism, release=release, balance=balance)
+    return entry.to_yaml(), {"entry": entry.to_dict(), "unknown": dict(entry.unknown)}
+
+
+def _portable(mechanism: Specified, options: argparse.Namespace) -> Exported:
+    text = portable_text(mechanism)
+    return text, {"portable": text}
+
+
+def _vectors(mechanism: Specified, options: argparse.Namespace) -> Exported:
+    vectors = release_vectors(mechanism, seed=1 if options.seed is None else options.seed)
+    return readable_text(vectors), vectors
+
+
+def _unknown_lines(data: Any) -> list[str]:
+    """What is left to people, of an entry of the registry."""
+    unknown = data.get("unknown") if isinstance(data, dict) else None
+    return [f"Nobody told {len(unknown)} fields, marked UNKNOWN: {', '.join(unknown)}."] if unknown else []
+
+
+KINDS: dict[str, Callable[[Specified, argparse.Namespace], Exported]] = {
+    "opendp": _opendp,
+    "noise": _noise,
+    "registry": _registry,
+    "portable": _portable,
+    "vectors": _vectors,
+}
+HELP = (
+    "opendp: a Python module that makes the measurement",
+    "noise: the law of the noise (JSON, or CSV by the name of the file)",
+    "registry: an entry of the deployments registry (YAML)",
+    "portable: lines that R and other languages release from",
+    "vectors: what they have to come to, for known bytes (JSON)",
+)

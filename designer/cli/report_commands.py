@@ -1,0 +1,146 @@
+"""A spec as a page to read: for the terminal and in Markdown, or whole in HTML, for a board that decides."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, Literal
+
+from designer.additive.interface import Mechanism
+from designer.audit.deep import SECONDS, audit
+from designer.audit.verdict import DeepVerdict
+from designer.certified.specified import Specified
+from designer.cli.deep_verification import add_deep_options
+from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
+from designer.cli.signing_commands import add_signer_options, asked_signer
+from designer.designing.comparison import Comparison, compare
+from designer.designing.problem import Problem
+from designer.errors import DesignFailed, InvalidProblem, NotPrivate
+from designer.files.releases import read_release, verify_release
+from designer.ledger.check import checked, require_recorded
+from designer.ledger.ledger import Ledger
+from designer.report import page
+from designer.reports.evidence import Evidence, SeenLedger, SeenRelease
+from designer.reports.html import html_of
+from designer.reports.page import board_page
+from designer.values.checks import shown
+from designer.values.json_text import read_json
+from designer.values.output import write_whole
+from designer.values.printing import printed
+
+ENDINGS = (".html", ".md")
+
+
+def add_report_commands(commands: Commands) -> None:
+    """report."""
+    made = commands.add(
+        "report", _report, "write a spec as a page to read: in Markdown, or whole in HTML with -o page.html", SPEC
+    )
+    made.add_argument("release", type=Path, nargs="?", help="also a release (JSON) of it, which is verified")
+    made.add_argument("--ledger", type=Path, help="also what this ledger says of the data set")
+    made.add_argument("--dataset", help="the data set of the ledger")
+    made.add_argument("--compare", action="store_true", help="also design every other family for the same questions")
+    add_signer_options(made)
+    add_deep_options(made)
+    add_output(made, "-o", "save the page: .html for the whole of it, .md for Markdown")
+
+
+def _report(options: argparse.Namespace) -> tuple[str, Any]:
+    ending = "" if options.output is None else options.output.suffix.lower()
+    _require_possible(options, ending)
+    check_output(options, [path for path in (options.file, options.release, options.ledger) if path])
+    evidence = _evidence(options)
+    text = html_of(board_page(evidence)) if ending == ".html" else _markdown(evidence)
+    if options.output is not None:
+        write_whole(options.output, text, replace=options.force)
+    _require_held(options, evidence, text)
+    if options.output is None:
+        return text, {"markdown": text}
+    return f"Written to {printed(options.output)}.", {"path": str(options.output)}
+
+
+def _require_held(options: argparse.Namespace, evidence: Evidence, text: str) -> None:
+    """`NotPrivate`, once the page is written or printed, where a deep verification fails."""
+    if evidence.deep is None or evidence.deep.holds:
+        return
+    if options.output is None:
+        print(text, flush=True)
+    raise NotPrivate(f"{options.file}: fails its deep verification, as the page says; release nothing with it.")
+
+
+def _require_possible(options: argparse.Namespace, ending: str) -> None:
+    """Refuse what the page asked for cannot hold."""
+    if options.output is not None and ending not in ENDINGS:
+        raise InvalidProblem(
+            f"-o: {printed(options.output)} ends in neither {' nor '.join(ENDINGS)}; a page is written as one of these. For "
+            "PDF, open the HTML in a browser and print it."
+        )
+    if (options.ledger is None) != (options.dataset is None):
+        raise InvalidProblem("--ledger, --dataset: one is given without the other; give both, or neither.")
+    if options.seconds is not None and not options.deep:
+        raise InvalidProblem("--seconds: is for the draws of --deep; give both, or neither.")
+    extra = {"RELEASE": options.release, "--ledger": options.ledger, "--compare": options.compare, "--signer": options.signer}
+    if ending != ".html" and (given := [name for name, value in extra.items() if value]):
+        raise InvalidProblem(f"{', '.join(given)}: the page in Markdown has no place for that; give -o page.html.")
+
+
+def _markdown(evidence: Evidence) -> str:
+    found = evidence.deep
+    return page(evidence.made) if found is None else "\n".join([page(evidence.made), *found.page_lines(), ""])
+
+
+def _evidence(options: argparse.Namespace) -> Evidence:
+    made = loaded(options)
+    return Evidence(
+        made=made,
+        spec=options.file,
+        release=_release(options, made),
+        ledger=_ledger(options, made),
+        deep=_deep(options, made),
+        comparison=_comparison(made) if options.compare else None,
+        signer=None if options.release else asked_signer(options, options.file, read_json(options.file)),
+    )
+
+
+def _deep(options: argparse.Namespace, made: Specified) -> DeepVerdict | None:
+    return audit(made, seconds=SECONDS if options.seconds is None else options.seconds) if options.deep else None
+
+
+def _release(options: argparse.Namespace, made: Specified) -> SeenRelease | None:
+    """The release, verified; the signature that is asked for is its own, which names its spec."""
+    if options.release is None:
+        return None
+    document = read_json(options.release)
+    verdict = verify_release(made, document, allow_vacuous=options.allow_vacuous)
+    released = read_release(made, document, allow_vacuous=options.allow_vacuous)
+    signer = asked_signer(options, options.release, document)
+    return SeenRelease(options.release.name, released, document, verdict, signer)
+
+
+def _ledger(options: argparse.Namespace, made: Specified) -> SeenLedger | None:
+    """The ledger, followed to its end; a release that names an entry must be there, without one the next is forecast."""
+    if options.ledger is None:
+        return None
+    ledger = Ledger(options.ledger)
+    found, dataset = checked(ledger), ledger.dataset(options.dataset)
+    if options.release is not None:
+        require_recorded(found.entries, options.release)
+        _require_of(options, read_json(options.release)["ledger"]["dataset"])
+        return SeenLedger(options.ledger.name, found, dataset.balance())
+    return SeenLedger(options.ledger.name, found, dataset.balance(), dataset.forecast(made))
+
+
+def _require_of(options: argparse.Namespace, name: str) -> None:
+    if name != options.dataset:
+        raise InvalidProblem(f"--dataset: the release is of {shown(name)}, not of {shown(options.dataset)}; give its own.")
+
+
+def _comparison(made: Specified) -> Comparison | str:
+    """Other families for the same queries, relation and notion; the reason where there are none."""
+    if not isinstance(made, Mechanism):
+        return f"Other families were asked for, but only noise for listed queries has any; this is {made.format}."
+    noise: Literal["pure", "gaussian"] = "pure" if made.falloff == "exponential" else "gaussian"
+    try:
+        return compare(Problem(made.workload, made.relation, "approximate" if made.delta else noise, delta=made.delta))
+    except (DesignFailed, InvalidProblem) as refusal:
+        return f"Other families were asked for, but cannot be compared: {refusal}"

@@ -1,0 +1,374 @@
+"""An entry of the Differential Privacy Deployments Registry: what the spec, its words, a release and a ledger tell, in the form
+that the registry takes, and what nobody told, marked as such.
+
+The form is that of the public records of the registry (opendp/deployments-registry-data), as it was in July 2026; `ENTRY`
+states it. docs/exchange.md, section 3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from designer.certified.about import About
+from designer.certified.guarantee import Guarantee
+from designer.certified.optimality import Optimality
+from designer.certified.specified import Specified
+from designer.composition.expense import Expense, Spent, expense_of, spent
+from designer.errors import InvalidProblem
+from designer.exchange.yaml_lines import Unknown, known_data, unknown_fields, yaml_text
+from designer.ledger.balances import Balance, Reserve
+from designer.ledger.totals import decimal_text
+from designer.question.relation import RECORDS_PUBLIC
+from designer.question.workload import Workload
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.small_databases import SmallDB
+from designer.values.arrays import Immutable
+from designer.values.checks import shown
+from designer.values.printing import in_markdown
+from designer.values.rounding import at_least, at_most
+from designer.values.schema import exactly, list_of, number, one_of, record, text
+from solvers.exact.rational import float_above
+
+TO_FILL_IN = "TO BE FILLED IN"
+NO_DATE = "1900-01-01"  # what the registry's own template has in this place
+VARIANTS = ("Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom")
+PRODUCTS = ("Summary statistics", "Machine learning model", "Dataset", "Synthetic data", "Interactive API", "SQL queries")
+SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
+NAMED = 8  # elements that the data domain names
+ENTRY = record(
+    {
+        "url_slug": text("^[a-z0-9-]+$"),
+        "status": one_of("Draft"),
+        "tier": one_of(1, 2, 3),
+        "deployment": record(
+            {
+                "basic": record(
+                    {
+                        **{key: text() for key in ("name", "intended_use", "data_product_region", "description")},
+                        "data_curators": list_of(text()),
+                        "data_product_type": one_of(*PRODUCTS),
+                        "publication_date": text("^[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
+                    },
+                    {"data_product_sector": one_of(*SECTORS)},
+                ),
+                "administrative": record({"registry_authors": list_of(text())}, {"sources": text(), "notes": text()}),
+            },
+            {
+                "dp_variant": record(
+                    {}, {"variant_name": one_of(*VARIANTS), "data_domain": text(), "unprotected_quantities": text()}
+                ),
+                "privacy_loss": record(
+                    {},
+                    {
+                        "privacy_unit": text(),
+                        "privacy_unit_details": text(),
+                        "privacy_parameters": record({}, {name: number(least=0) for name in ("epsilon", "delta", "rho")}),
+                        "privacy_parameters_details": text(),
+                    },
+                ),
+                "deployment_model": record(
+                    {},
+                    {
+                        "model_name": exactly("Central"),
+                        "release_type": one_of("One release", "Many releases"),
+                        "access_type": exactly("Non-interactive"),
+                        "data_source_type": one_of("Static", "Dynamic"),
+                        **{key: text() for key in ("release_type_details", "data_source_type_details", "actors")},
+                    },
+                ),
+                "accounting": record({}, {"post_processing": text(), "composition": text()}),
+                "implementation": record(
+                    {},
+                    {key: text() for key in ("preprocessing_and_hyperparameter_tuning", "mechanisms", "justification")},
+                ),
+            },
+        ),
+    },
+    note="What this program writes of the registry's records.",
+)
+
+
+@dataclass(frozen=True)
+class RegistryEntry(Immutable):
+    """One entry. fields: by section and name, as the registry has them, `Unknown` where nobody told."""
+
+    fields: Mapping[str, Any]
+
+    @property
+    def unknown(self) -> tuple[tuple[str, str], ...]:
+        """The path of every field that nobody told, with what to write there."""
+        return tuple(unknown_fields(self.fields))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: what a reader of the YAML gets."""
+        found: dict[str, Any] = known_data(self.fields)
+        return found
+
+    def to_yaml(self) -> str:
+        """The file: comments before what is unknown."""
+        return yaml_text(self.fields)
+
+
+def registry_entry(
+    mechanism: Specified,
+    *,
+    about: About | None = None,
+    release: Mapping[str, Any] | None = None,
+    balance: Balance | None = None,
+) -> RegistryEntry:
+    """What is known of a deployment of this mechanism.
+
+    about: words for readers, those of the mechanism unless given. release: the plain data of a release file, whose time is the
+    date of publication. balance: of the data set in a ledger, which tells how often the mechanism released, and what that cost.
+    `InvalidProblem` where release or ledger are of another mechanism.
+    """
+    if not isinstance(mechanism, Specified):
+        raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.")
+    if release is not None and release.get("fingerprint") != mechanism.fingerprint:
+        raise InvalidProblem("release: was made by another spec; give a release of this one.")
+    known = _Known(mechanism, about or mechanism.about, release, _own_reserves(mechanism, balance), balance)
+    basic = _basic(known)
+    return RegistryEntry(
+        {
+            "url_slug": _slug(known),
+            "status": "Draft",
+            "tier": 2,
+            "deployment": {
+                "basic": basic,
+                "dp_variant": _variant(known),
+                "privacy_loss": _loss(known),
+                "deployment_model": _model(known),
+                "accounting": _accounting(known),
+                "implementation": _implementation(known),
+                "administrative": _administrative(known),
+            },
+        }
+    )
+
+
+@dataclass(frozen=True)
+class _Known:
+    """All that there is to tell from."""
+
+    mechanism: Specified
+    about: About
+    release: Mapping[str, Any] | None
+    reserves: tuple[Reserve, ...]
+    balance: Balance | None
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """Sentences of what is promised."""
+        return self.mechanism.guarantee
+
+    @property
+    def times(self) -> list[str]:
+        """When it was published: by the release, or by the ledger."""
+        released = [reserve.entry.content["time"] for reserve in self.reserves if reserve.state == "released"]
+        return [self.release["time"]] if self.release is not None else released
+
+    @cached_property
+    def cost(self) -> Spent | str:
+        """What the deployment costs: all its releases of the ledger, or one; or the reason why there is no such number."""
+        try:
+            expenses: Sequence[Expense] = [r.expense for r in self.reserves] or [expense_of(self.mechanism)]
+            return spent(expenses)
+        except InvalidProblem as refusal:
+            return str(refusal)
+
+
+def _own_reserves(mechanism: Specified, balance: Balance | None) -> tuple[Reserve, ...]:
+    if balance is None:
+        return ()
+    own = tuple(reserve for reserve in balance.reserves if reserve.expense.fingerprint == mechanism.fingerprint)
+    if not own:
+        raise InvalidProblem(
+            f"ledger: has no release of this spec under the data set {shown(balance.name)}; name the one that was released "
+            "from."
+        )
+    return own
+
+
+def for_field(words: object) -> str:
+    """Words fit for a field: nothing in them is taken for Markdown, and backslashes are entities, as the registry asks."""
+    return in_markdown(words).replace("\\\\", "&#92;")
+
+
+def _items(lines: Sequence[str]) -> str:
+    """One line, or a list."""
+    return lines[0] if len(lines) == 1 else "\n".join(f"- {line}" for line in lines)
+
+
+def _slug(known: _Known) -> str:
+    words = re.findall("[a-z0-9]+", f"{known.about.title} {known.about.publisher}".lower())
+    return "-".join([*words[:10], known.mechanism.fingerprint[:12]])
+
+
+def _basic(known: _Known) -> dict[str, Any]:
+    about, times = known.about, known.times
+    synthetic = isinstance(known.mechanism, (MWEM, SmallDB))
+    return {
+        "name": for_field(about.title) if about.title else Unknown("the name of the data product", TO_FILL_IN),
+        "data_curators": [for_field(about.publisher)] if about.publisher else Unknown("who publishes", [TO_FILL_IN]),
+        "intended_use": Unknown("what the data product is for", TO_FILL_IN),
+        "data_product_type": "Synthetic data" if synthetic else "Summary statistics",
+        "data_product_region": Unknown("the region that the data describe", TO_FILL_IN),
+        "description": _items(list(_description(known))),
+        "publication_date": times[0][:10] if times else Unknown("the date of publication, YYYY-MM-DD", NO_DATE),
+        "data_product_sector": Unknown(f"one of {', '.join(SECTORS)}"),
+    }
+
+
+def _description(known: _Known) -> Iterator[str]:
+    about, asked = known.about, getattr(known.mechanism, "workload", None)
+    if about.data:
+        yield f"Data: {for_field(about.data)}"
+    if about.period:
+        yield f"Period: {for_field(about.period)}"
+    if isinstance(asked, Workload):
+        yield f"Noisy answers to {asked.shape[0]} linear queries of the counts of records by {asked.shape[1]} elements."
+    else:
+        yield f"A release of the kind {for_field(known.mechanism.format)}."
+
+
+def _variant(known: _Known) -> dict[str, Any]:
+    asked = getattr(known.mechanism, "workload", None)
+    domain: Any = Unknown("actual, potential or counterfactual data that are protected")
+    if isinstance(asked, Workload):
+        more = f" and {len(asked.elements) - NAMED} more" if len(asked.elements) > NAMED else ""
+        domain = f"Any counts of records by these elements: {', '.join(map(for_field, asked.elements[:NAMED]))}{more}."
+    return {
+        "variant_name": _variant_name(known),
+        "data_domain": domain,
+        "unprotected_quantities": _items([for_field(line) for line in known.guarantee.unprotected] or ["None."]),
+    }
+
+
+def _variant_name(known: _Known) -> str:
+    """The common name where all changes of one record are protected by the same kind of number; Custom elsewhere."""
+    cost = known.cost
+    apart = [line for line in known.guarantee.unprotected if line != RECORDS_PUBLIC]
+    if isinstance(cost, str) or apart or cost.records != 1 or known.mechanism.vacuous:
+        return "Custom"
+    return {"pure": "Pure DP", "gaussian": "Zero-concentrated DP", "approximate": "Approximate DP"}.get(_notion(cost), "Custom")
+
+
+def _loss(known: _Known) -> dict[str, Any]:
+    cost, statement = known.cost, known.guarantee
+    unit = f"One record: {for_field(known.about.record)}" if known.about.record else "One record"
+    details = [statement.unit, statement.relation, statement.notion]
+    if isinstance(cost, str):
+        parameters: Any = Unknown(f"no single number holds for all changes ({cost})")
+        numbers = "No single number holds for all changes; the relation says what each costs."
+    else:
+        parameters, numbers = _parameters(cost), f"For the change that costs most: {cost.unit}."
+    return {
+        "privacy_unit": unit if isinstance(cost, str) else f"{unit} ({for_field(cost.unit)})",
+        "privacy_unit_details": _items([for_field(line) for line in details]),
+        "privacy_parameters": parameters,
+        "privacy_parameters_details": _items([for_field(numbers), *map(for_field, _ranges(statement))]),
+    }
+
+
+def _notion(cost: Spent) -> str:
+    """The notion in which all that was released is stated."""
+    notions = {expense.notion for expense in cost.expenses}
+    if "approximate_gaussian" in notions or {"approximate", "gaussian"} <= notions:
+        return "approximate_gaussian"
+    return next(notion for notion in ("approximate", "gaussian", "pure") if notion in notions)
+
+
+def _parameters(cost: Spent) -> Any:
+    """Numbers of the notion, rounded up."""
+    notion, approximate, concentrated = _notion(cost), cost.approximate, cost.approximate_rho
+    if notion == "pure" and cost.epsilon is not None:
+        return {"epsilon": float_above(cost.epsilon)}
+    if notion == "gaussian" and cost.rho is not None:
+        return {"rho": float_above(cost.rho)}
+    if notion == "approximate" and approximate is not None:
+        return {"epsilon": float_above(approximate[0]), "delta": float_above(approximate[1])}
+    if concentrated is not None:
+        return {"rho": float_above(concentrated[0]), "delta": float_above(concentrated[1])}
+    return Unknown("the cost is of a kind that this form does not hold")
+
+
+def _ranges(statement: Guarantee) -> Iterator[str]:
+    """Budgets that differ between changes."""
+    least, most = (statement.parameters.get(name) for name in ("smallest_budget", "largest_finite_budget"))
+    if least is not None and most is not None and least != most:
+        yield f"Budgets of single changes run from {least!r} to {most!r}."
+
+
+def _model(known: _Known) -> dict[str, Any]:
+    count = len(known.reserves)
+    kind = "Many releases" if count > 1 else "One release"
+    once = Unknown("One release or Many releases: no release and no ledger was given")
+    found: dict[str, Any] = {
+        "model_name": "Central",
+        "release_type": kind if count or known.release is not None else once,
+        "data_source_type": Unknown("Static or Dynamic"),
+        "access_type": "Non-interactive",
+        "actors": Unknown("who sees the data, and what they are trusted for"),
+    }
+    if count:
+        found["release_type_details"] = (
+            f"A ledger records {count} of this mechanism, from {for_field(known.times[0])} on."
+            if (known.times)
+            else "A ledger records that its budget is reserved."
+        )
+    return found
+
+
+def _accounting(known: _Known) -> dict[str, Any]:
+    lines = [for_field(known.guarantee.post_processing)]
+    if known.balance is not None:
+        lines.append(for_field(_account(known.balance)))
+    return {"post_processing": Unknown("what was computed from the release afterwards"), "composition": _items(lines)}
+
+
+def _account(balance: Balance) -> str:
+    """The whole data set in a line."""
+    used = balance.total.measured(balance.spent.total)
+    reached = "not in its terms" if used is None else decimal_text(used)
+    return (
+        f"A ledger adds up all {len(balance.reserves)} releases of the data set {balance.name!r} and refuses what exceeds its "
+        f"total ({balance.total.to_text()}); spent of that number: {reached}."
+    )
+
+
+def _implementation(known: _Known) -> dict[str, Any]:
+    statement, optimality = known.guarantee, known.mechanism.optimality
+    lines = [
+        statement.mechanism,
+        f"Sampling: {statement.sampling}",
+        f"Numbers: {statement.floating_point}",
+        f"Time: {statement.timing}",
+        f"Software: {statement.software}; the guarantee is recomputed from the spec file alone.",
+        f"Fingerprint of the spec (SHA-256): {statement.fingerprint}",
+    ]
+    return {
+        "preprocessing_and_hyperparameter_tuning": Unknown("what was done before, and how its privacy loss was accounted for"),
+        "mechanisms": _items([for_field(line) for line in lines]),
+        "justification": Unknown("why these choices were made", None if optimality is None else _optimal(optimality)),
+    }
+
+
+def _optimal(note: Optimality) -> str:
+    """What is known of the choice of the noise; that of the budgets is for people to say."""
+    claim = f"The noise has the least {note.objective}: {at_most(note.value)}, and no design of its family is below "
+    return for_field(f"{claim}{at_least(note.lower_bound)} ({note.method}).")
+
+
+def _administrative(known: _Known) -> dict[str, Any]:
+    contact = [f"Questions: {for_field(known.about.contact)}"] if known.about.contact else []
+    seal = [] if known.release is None else [f"Seal of the release file: {for_field(known.release.get('seal'))}"]
+    notes = ["Written by dp-designer from what the spec proves; words on title, data and publisher are the maker's."]
+    return {
+        "sources": Unknown("papers, pages, or the data product itself"),
+        "notes": _items([*notes, *contact, *seal]),
+        "registry_authors": Unknown("who filled this in", [TO_FILL_IN]),
+    }

@@ -1,0 +1,54 @@
+"""Which releases can be made to agree, and by what: nonnegative, perhaps whole, tables with the published margins."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from designer.certified.agreement import AgreeingTables, Agreement
+from designer.certified.specified import Released, Specified
+from designer.errors import InvalidProblem
+from designer.values.published import PublishedSums
+
+# How releases of each format of specs are made to agree: the module and the class.
+AGREEMENTS = {
+    "dp-designer/mechanism": ("designer.additive.agreement", "CountAgreement"),
+    "dp-designer/staircase-mechanism": ("designer.additive.agreement", "CountAgreement"),
+    "dp-designer/lattice-mechanism": ("designer.lattice.agreement", "TableAgreement"),
+    "dp-designer/row-mechanism": ("designer.lattice.agreement", "TableAgreement"),
+    "dp-designer/structured-mechanism": ("designer.structured.agreement", "ProductAgreement"),
+    "dp-designer/marginals": ("designer.marginals.agreement", "MarginAgreement"),
+    "dp-designer/table-plan": ("designer.tables.agreement", "PlanAgreement"),
+}
+
+
+@cache
+def _agreement(format: str) -> Agreement[Any, Any]:
+    """How releases of a format are made to agree, imported when it is needed."""
+    module, name = AGREEMENTS[format]
+    found: Agreement[Any, Any] = getattr(import_module(module), name)()
+    return found
+
+
+def require_agreement(mechanism: Specified, published: PublishedSums | None = None) -> None:
+    """Refuse, before any data are touched, releases that can never be made to agree; `InvalidProblem` with the reason."""
+    if mechanism.format not in AGREEMENTS:
+        raise InvalidProblem(
+            f"--consistent: releases of {mechanism.format!r} have no agreeing tables: none are implemented, or there is no "
+            "table; leave the option out."
+        )
+    _agreement(mechanism.format).require(mechanism, published)
+
+
+def agreeing_tables(
+    mechanism: Specified, released: Released, published: PublishedSums | None = None, *, whole: bool = True
+) -> AgreeingTables:
+    """Nonnegative numbers beside the answers of a release, whole unless said otherwise, that agree with one another and with
+    what was published: post-processing of the release and of public numbers alone.
+
+    published: margins that the release does not hold. Raises `InvalidProblem` where none are implemented or no table has the
+    margins, `DesignFailed` where the solver gives up.
+    """
+    require_agreement(mechanism, published)
+    return _agreement(mechanism.format).made(mechanism, released, published, whole)

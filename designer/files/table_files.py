@@ -1,0 +1,234 @@
+"""A release as a folder of tables: one CSV or Parquet file for each table, the release itself, and what every column is.
+
+Everything but `release.json` is computed from it and from public numbers: who has the release and the spec makes the same
+files. docs/tables_out.md says what a reader needs to know.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from designer.certified.agreement import AgreeingTables
+from designer.certified.specified import Released, Specified
+from designer.errors import InvalidProblem
+from designer.files.agreeing import agreeing_tables, require_agreement
+from designer.progress import track
+from designer.values.answer_table import LEVEL, AnswerTable
+from designer.values.checks import probability, shown
+from designer.values.csv_text import csv_text
+from designer.values.folders import INDEX, write_folder
+from designer.values.frames import frame_of
+from designer.values.json_text import readable_text
+from designer.values.printing import in_markdown
+from designer.values.published import PublishedSums
+from designer.values.tabular import NamedColumns, numbers_of
+
+TABLES_FORMAT = "dp-designer/tables"
+TABLES_VERSION = 1
+RELEASE, README = "release.json", "README.md"
+FileKind = Literal["csv", "parquet"]
+KINDS = ("csv", "parquet")
+LONGEST_FILE = 80
+CSV_WORDS = (
+    "UTF-8, a header line, fields separated by commas, texts quoted, quotes in them doubled, lines ended by a line feed. A "
+    "text that a spreadsheet would run as a formula has an apostrophe before it, which is no part of the name: take one away "
+    "where a text begins with apostrophes and then = + - @, a tab or a carriage return."
+)
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How tables are written: which files, with intervals of which level, and whether a column `consistent` stands beside the
+    answers: "integer", "nonnegative", or None; published: margins for it that the release does not hold."""
+
+    kind: FileKind = "csv"
+    level: float = LEVEL
+    consistent: Literal["integer", "nonnegative"] | None = None
+    published: PublishedSums | None = None
+
+    def require(self, mechanism: Specified) -> None:
+        """Refuse, before any data are touched, what cannot be written of releases of this mechanism."""
+        if self.kind not in KINDS:
+            raise InvalidProblem(f"--format: {shown(self.kind)} is none; use one of {list(KINDS)}.")
+        probability(self.level, "--level")
+        if self.kind == "parquet":
+            _parquet_bytes({"tried": ["text"]})
+        if mechanism.format == "dp-designer/selection":
+            raise InvalidProblem("-o: a selection releases a choice and no numbers, so there are no tables; name a file.")
+        if self.consistent is not None:
+            require_agreement(mechanism, self.published)
+        elif self.published is not None:
+            raise InvalidProblem("--published: gives margins that tables are made to agree with; add --consistent integer.")
+
+
+def write_tables(
+    mechanism: Specified,
+    released: Released,
+    document: Mapping[str, Any],
+    path: str | Path,
+    options: TableOptions | None = None,
+    *,
+    extra: Any = None,
+    inputs: Sequence[Path] = (),
+    replace: bool = False,
+) -> Path:
+    """Write a folder of tables: whole, or not at all.
+
+    mechanism: what made the release. document: the release as plain data, see `release_document`. extra: called with the
+    hidden folder once `release.json` is in it, to write more, such as a signature; it returns the names. inputs: files that
+    are read, never in the folder. replace: may a folder that this wrote be replaced? Raises `InvalidProblem` where it cannot
+    be written or tables cannot be made.
+    """
+    wanted = options or TableOptions()
+
+    def fill(folder: Path) -> Iterator[tuple[str, bytes]]:
+        (folder / RELEASE).write_text(readable_text(dict(document)), encoding="utf-8")
+        more = [] if extra is None else list(extra(folder / RELEASE))
+        yield from table_files(mechanism, released, document, wanted, more)
+
+    return write_folder(Path(path), fill, inputs=inputs, replace=replace)
+
+
+def table_files(
+    mechanism: Specified, released: Released, document: Mapping[str, Any], options: TableOptions, more: Sequence[str] = ()
+) -> Iterator[tuple[str, bytes]]:
+    """The files of the tables one by one, names with contents, and at last their index and its words for readers."""
+    tables = released.answer_tables()
+    agreed = _agreed(mechanism, released, options)
+    names = file_names([table.name for table in tables], options.kind)
+    described = []
+    for k, (table, name) in enumerate(track(list(zip(tables, names, strict=True)), "writing tables")):
+        made = _with_agreeing(numbers_of(table, options.level), agreed, k)
+        described.append(_described(table, name, made, _unit(mechanism, table)))
+        yield name, _content(made.columns, options.kind)
+    index = _index(mechanism, document, options, described, agreed, [RELEASE, README, *names, *more])
+    yield README, _words(mechanism, released, index).encode()
+    yield INDEX, readable_text(index).encode()
+
+
+def file_names(tables: Sequence[str], kind: str) -> list[str]:
+    """A file name for each table: its letters, digits, points, dashes and underscores; numbered where two would be the same.
+
+    >>> file_names(["sex x age", "Sex/age", "release"], "csv")
+    ['sex_x_age.csv', 'Sex_age.csv', 'release_2.csv']
+    """
+    found: list[str] = []
+    taken = {Path(name).stem.lower() for name in (RELEASE, README, INDEX)}
+    for table in tables:
+        plain = re.sub(r"[^0-9A-Za-z.-]+", "_", table).strip("._-")[:LONGEST_FILE] or "table"
+        name, number = plain, 1
+        while name.lower() in taken:
+            number += 1
+            name = f"{plain}_{number}"
+        taken.add(name.lower())
+        found.append(f"{name}.{kind}")
+    return found
+
+
+def _agreed(mechanism: Specified, released: Released, options: TableOptions) -> AgreeingTables | None:
+    if options.consistent is None:
+        return None
+    return agreeing_tables(mechanism, released, options.published, whole=options.consistent == "integer")
+
+
+def _with_agreeing(made: NamedColumns, agreed: AgreeingTables | None, place: int) -> NamedColumns:
+    """The columns of a table with the agreeing numbers behind the answer."""
+    if agreed is None:
+        return made
+    numbers = agreed.tables[place]
+    if numbers is None:
+        return NamedColumns(made.columns, made.meanings, {**made.missing, "consistent": agreed.reasons[place]}, made.categories)
+    columns: dict[str, Any] = {}
+    for name, column in made.columns.items():
+        columns[name] = column
+        if name == "answer":
+            columns["consistent"] = numbers
+    return NamedColumns(columns, {**made.meanings, "consistent": agreed.words}, made.missing, made.categories)
+
+
+def _unit(mechanism: Specified, table: AnswerTable) -> str:
+    """What the answers of a table are counted in, as the maker says; empty where nothing is said, or not one thing."""
+    names = [table.name, *(" / ".join(map(str, key)) for key in table.keys[:1])]
+    return next((unit for name in names if (unit := mechanism.about.unit(name))), "")
+
+
+def _described(table: AnswerTable, file: str, made: NamedColumns, unit: str) -> dict[str, Any]:
+    """What the index says of a table."""
+    columns = [
+        {
+            "name": name,
+            "kind": "category" if place < made.categories else "number",
+            "meaning": made.meanings[name],
+            **({"unit": unit} if unit and place >= made.categories else {}),
+        }
+        for place, name in enumerate(made.columns)
+    ]
+    missing = [{"name": name, "reason": reason} for name, reason in made.missing.items()]
+    return {"name": table.name, "file": file, "rows": len(table.answers), "columns": columns, "missing": missing}
+
+
+def _index(
+    mechanism: Specified,
+    document: Mapping[str, Any],
+    options: TableOptions,
+    described: Sequence[Mapping[str, Any]],
+    agreed: AgreeingTables | None,
+    files: Sequence[str],
+) -> dict[str, Any]:
+    """The data dictionary."""
+    return {
+        "format": TABLES_FORMAT,
+        "version": TABLES_VERSION,
+        "fingerprint": mechanism.fingerprint,
+        "time": document["time"],
+        "about": mechanism.about.to_dict(),
+        "release": RELEASE,
+        "level": options.level,
+        "consistent": None if agreed is None else {"asked": options.consistent, "words": agreed.words},
+        "tables": list(described),
+        "csv": CSV_WORDS if options.kind == "csv" else None,
+        "files": list(files),
+    }
+
+
+def _content(columns: Mapping[str, Any], kind: FileKind) -> bytes:
+    return csv_text(columns).encode() if kind == "csv" else _parquet_bytes(columns)
+
+
+def _parquet_bytes(columns: Mapping[str, Any]) -> bytes:
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise InvalidProblem("--format: parquet needs pyarrow; install dp-designer[parquet], or write csv.") from None
+    file = io.BytesIO()
+    parquet.write_table(frame_of(columns, "pyarrow"), file)
+    return file.getvalue()
+
+
+def _words(mechanism: Specified, released: Released, index: Mapping[str, Any]) -> str:
+    """The same for readers, in Markdown."""
+    title = mechanism.about.title or "Released tables"
+    lines = [f"# {in_markdown(title)}", ""]
+    lines += [f"Made by the mechanism {mechanism.fingerprint}, released {index['time']}. The release itself is `{RELEASE}`;"]
+    lines += [f"`{INDEX}` says the following for machines. The guarantee, word by word:", "", "```"]
+    lines += [released.guarantee.to_text().replace("```", "'''"), "```", ""]
+    for table in index["tables"]:
+        lines += [f"## {in_markdown(table['name'])}", "", f"`{table['file']}`, {table['rows']:,} rows.", ""]
+        lines += [
+            f"- {in_markdown(column['name'])}: {in_markdown(column['meaning'])}{_in_units(column)}"
+            for column in table["columns"]
+        ]
+        lines += [
+            f"- (not there) {in_markdown(column['name'])}: {in_markdown(column['reason'])}" for column in table["missing"]
+        ]
+        lines.append("")
+    return "\n".join([*lines, *([index["csv"], ""] if index["csv"] else [])])
+
+
+def _in_units(column: Mapping[str, Any]) -> str:
+    return f" In {in_markdown(column['unit'])}." if "unit" in column else ""

@@ -1,0 +1,42 @@
+"""The standard errors of marginal tables as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from designer.marginals.workload import MarginalWorkload
+from designer.pictures.charts import bars_by_name, size_for
+from designer.pictures.drawing import Drawing
+from designer.pictures.numerals import for_people
+from designer.values.arrays import Floats
+
+
+class Tabulates(Protocol):
+    """What a mechanism for marginal tables says of its noise."""
+
+    @property
+    def workload(self) -> MarginalWorkload: ...
+    def variances(self, subset: Sequence[str]) -> Floats:
+        """Of every cell of a table."""
+
+
+def marginal_drawings(mechanism: Tabulates) -> tuple[Drawing, ...]:
+    """Bars: the largest standard error of a cell of each table, the largest thirty of many."""
+    names, errors = table_errors(mechanism)
+    low, high = for_people(float(errors.min())), for_people(float(errors.max()))
+    alt = f"Bars for the largest standard error of a cell of each of {len(names)} tables, from {low} to {high}."
+
+    def draw(axes: Any) -> None:
+        bars_by_name(axes, names, errors, "standard error of a cell")
+
+    return (Drawing("errors", "Standard error of the cells of each table", alt, draw, **size_for(names)),)
+
+
+def table_errors(mechanism: Tabulates) -> tuple[list[str], Floats]:
+    """The names of the tables, and the largest standard error of a cell of each, (T,)."""
+    subsets = [mechanism.workload.names(subset) for subset in mechanism.workload.subsets.tuples()]
+    errors = np.array([float(np.sqrt(mechanism.variances(subset).max())) for subset in subsets])
+    return [" x ".join(subset) or "total" for subset in subsets], errors

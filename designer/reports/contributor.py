@@ -1,0 +1,219 @@
+"""What each format of specs says of itself on a page; all that formats have in common is said here once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Generic, TypeVar
+
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.specified import Specified
+from designer.composition.costs import Cost, TotalCost
+from designer.composition.expense import expense_of
+from designer.composition.terms import cost_of_budget, protected_by
+from designer.errors import InvalidProblem
+from designer.invariants.changes import ChangeRelation, InvariantDistance
+from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
+from designer.reports.meanings import Meaning, meanings_of
+from designer.reports.names import counted, named, verbatim_of
+from designer.reports.odds import LARGEST, Risk, above, nearly, one_in, percent, shift
+
+M = TypeVar("M", bound=Specified)
+ROWS = 100  # rows of a table on the page
+DELTAS = tuple(Fraction(1, 10**digits) for digits in (3, 4, 6, 8, 10))
+ODDS_COLUMNS = (
+    "What may change",
+    "budget",
+    "odds shift by at most",
+    "a chance of 1 in 20 (5 %) becomes at most",
+    "right guesses at most",
+)
+NOT_PROTECTED = "not protected"
+NOT_PROVEN = "not proven"
+
+
+@dataclass(frozen=True)
+class Told:
+    """A short answer for the first screen, a sentence with the details, and the pieces of the section behind it."""
+
+    answer: str
+    details: str
+    pieces: tuple[Piece, ...] = ()
+
+
+@dataclass(frozen=True)
+class Worst:
+    """What the strongest attacker gains at the change that is hidden least. change: in words. reason: why no number is known;
+    empty where one is."""
+
+    change: str
+    cost: TotalCost | None = None
+    reason: str = ""
+
+    @property
+    def risk(self) -> Risk | None:
+        """The numbers; None where there are none."""
+        return None if self.cost is None else Risk.of(self.cost)
+
+
+class Contributor(ABC, Generic[M]):
+    """The sections that depend on the format M of a spec."""
+
+    @abstractmethod
+    def published(self, made: M) -> Told:
+        """What a release consists of."""
+
+    @abstractmethod
+    def accuracy(self, made: M) -> Told:
+        """How far released numbers are from the truth."""
+
+    def elements(self, made: M) -> Sequence[str]:
+        """The names of the values that a record can have; none where the domain is too large to list."""
+        return ()
+
+    def about_whom(self, made: M) -> str:
+        """What one record is taken to be, and over how many values."""
+        known = len(self.elements(made))
+        return f"Records, each with one of {counted(known, 'value')}" if known else "Records"
+
+    def rows(self, made: M) -> list[tuple[Meaning, Cost | None]]:
+        """Changes that people can picture, each with what it costs; None where it is not protected, or nothing is proven."""
+        told = meanings_of(protected_by(made), self.elements(made))
+        return [(meant, _cost(made, meant.budget)) for meant in told]
+
+    def worst(self, made: M) -> Worst:
+        """What is gained at the change that is hidden least."""
+        try:
+            expense = expense_of(made)
+        except InvalidProblem as refusal:
+            return Worst("", None, str(refusal))
+        return Worst(expense.unit, TotalCost((expense.cost,)))
+
+    def budgets(self, made: M) -> tuple[Piece, ...]:
+        """The table of budgets with what they mean, and (epsilon, delta) at several deltas where the promise has a delta."""
+        rows, worst = self.rows(made), self.worst(made)
+        if not rows:
+            return (Prose("No protected change moves any answer: nothing can be told apart by them."),)
+        risks = [Risk.of(cost) for _, cost in rows if cost is not None]
+        but_for = next((risk.but_for for risk in risks if risk.delta), "")
+        cells = tuple(_cells(meant, None if cost is None else Risk.of(cost)) for meant, cost in rows)
+        sheet = Sheet("What budgets mean", ODDS_COLUMNS, cells, frozenset(range(1, 5)), _note(but_for))
+        return (sheet, *epsilon_delta(worst.cost))
+
+    def certificate(self, made: M) -> tuple[Piece, ...]:
+        """What was recomputed, in numbers that can be read."""
+        proof: PrivacyCertificate = made.privacy
+        ratio = Fraction(0) if proof.worst_ratio is None else proof.worst_ratio
+        rows = [
+            ("Verdict", "holds" if proof.holds and not made.vacuous else "empty: nothing is hidden"),
+            ("Budget used at most", f"{above(100 * ratio, 12)} % of what is allowed"),
+            ("Changes covered", counted(proof.pairs, "pair") if proof.pairs else "all of them, by their lengths"),
+            ("Worst change", named(proof.place, 300)),
+            ("Computed in", verbatim_of(proof.arithmetic, "certificate.arithmetic")),
+            ("Fingerprint", made.fingerprint),
+        ]
+        return (Entries(tuple(rows)),)
+
+    def cited(self, made: M) -> str:
+        """The theorem that the certificate cites."""
+        found: str = made.privacy.theorem
+        return found
+
+    def open_points(self, made: M) -> tuple[str, ...]:
+        """What nothing here checks, of this format."""
+        return ()
+
+    def exact_note(self, made: M) -> tuple[Piece, ...]:
+        """What somebody learns from what is published exactly."""
+        try:
+            protected: Any = protected_by(made)
+        except InvalidProblem:
+            return ()
+        if not isinstance(protected, (ChangeRelation, InvariantDistance)):
+            return ()
+        return (Prose(OF_INVARIANTS, "warning"),)
+
+
+OF_INVARIANTS = (
+    "Statistics that are published exactly protect nobody by themselves. Who knows all records but one that such a statistic "
+    "counts can subtract, and learns the missing one for certain. The promise compares only tables that agree in these "
+    "statistics, so what they tell is part of no budget here. Whether they may be told is for the board to decide."
+)
+
+
+def _cost(made: Specified, budget: Fraction | None) -> Cost | None:
+    """What a change of this budget costs, its pure promise alone where it has one; None where nothing is proven."""
+    try:
+        return None if budget is None else cost_of_budget(made, budget).as_pure()
+    except InvalidProblem:
+        return None
+
+
+def _cells(meant: Meaning, risk: Risk | None) -> tuple[str, ...]:
+    if meant.budget is None:
+        return (meant.change, "none", *(NOT_PROTECTED,) * 3)
+    if risk is None:
+        return (meant.change, nearly(meant.budget), *(NOT_PROVEN,) * 3)
+    return (meant.change, nearly(meant.budget), *risk.cells())
+
+
+def _note(but_for: str) -> str:
+    guesses = "Right guesses: of somebody who has to tell two such cases apart that were equally likely before; 50 % is chance."
+    left_out = f" Odds and chances hold{but_for}." if but_for else ""
+    return f"{guesses}{left_out} Odds, chances and guesses are rounded up."
+
+
+def epsilon_delta(cost: TotalCost | None) -> tuple[Piece, ...]:
+    """The promise at the worst change as (epsilon, delta), a row for each delta; nothing of a pure promise, which has none."""
+    if cost is None or cost.epsilon is not None:
+        return ()
+    found = [(delta, cost.epsilon_at(delta)) for delta in DELTAS]
+    rows = tuple(
+        (one_in(delta), above(epsilon), *_odds_of(Fraction(epsilon))) for delta, epsilon in found if epsilon is not None
+    )
+    return (
+        Sheet(
+            "The promise for the worst change, but for rare outputs",
+            ("Outputs left out (delta)", "epsilon", "odds shift by at most", "a chance of 1 in 20 (5 %) becomes at most"),
+            rows,
+            frozenset({1, 2, 3}),
+            "One promise, read in several ways: the rarer the outputs that are left out, the larger the factor. Rounded up.",
+        ),
+    )
+
+
+def _odds_of(epsilon: Fraction) -> tuple[str, str]:
+    cells = Risk(epsilon, Fraction(0), 1.0).cells()
+    return cells[0], cells[1]
+
+
+def risk_words(risk: Risk) -> str:
+    """What an attacker gains, in a clause."""
+    if risk.exponent > LARGEST:
+        return "odds may shift without a limit that helps"
+    return f"odds shift by at most {shift(risk.exponent)}{risk.but_for}"
+
+
+def guess_words(risk: Risk) -> str:
+    """How well two cases are told apart, in a sentence."""
+    return (
+        f"Somebody who has to tell two such cases apart, equally likely before, is right in at most {percent(risk.guess)} of "
+        "all releases; guessing is right in 50 %."
+    )
+
+
+def shown_rows(rows: Sequence[tuple[str, ...]], where: str) -> tuple[tuple[tuple[str, ...], ...], str]:
+    """As many rows as a page shows, and a sentence on the others."""
+    if len(rows) <= ROWS:
+        return tuple(rows), ""
+    return tuple(rows[:ROWS]), f"The first {ROWS:,} of {len(rows):,} rows. {where}"
+
+
+def listed(names: Sequence[str], what: str) -> tuple[Piece, ...]:
+    """Names as a list of limited length, where there are any."""
+    if not names:
+        return ()
+    more = (f"... and {len(names) - ROWS:,} more {what}",) if len(names) > ROWS else ()
+    return (Listing((*map(named, names[:ROWS]), *more)),)

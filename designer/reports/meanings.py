@@ -1,0 +1,296 @@
+"""What the budgets of a relation mean: changes that people can picture, each with its budget.
+
+A budget that is listed here is never below the one that the certificate holds the noise against.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import singledispatch
+from itertools import combinations
+
+import numpy as np
+
+from designer.invariants.changes import ChangeRelation, InvariantDistance
+from designer.invariants.transport import InvariantMetric
+from designer.marginals.protection import Presence
+from designer.metrics.attributes import Hamming, Product
+from designer.metrics.elements import Partition, PerElement, Uniform
+from designer.metrics.graphs import Graph
+from designer.metrics.metric import Metric, Scaled
+from designer.metrics.points import Euclidean, GreatCircle
+from designer.metrics.presence import AddRemove
+from designer.metrics.series import MICROSECONDS_A_DAY, Chebyshev, Ordered
+from designer.metrics.taxonomies import Taxonomy
+from designer.metrics.thresholds import SmoothThreshold, Threshold
+from designer.question.relation import Relation
+from designer.relations.row_groups import RowGroups
+from designer.reports.names import counted, named
+from solvers.exact.rational import root_above
+
+ENUMERATED = 60  # elements of which all pairs are looked at
+MOST_PARTS = 20
+TELLING = (Fraction(1, 50), Fraction(4))  # budgets that tell a reader something
+NEXT = Fraction(1, 1000)  # the least budget of one unit of distance that is told in any case
+DISTANCES = [Fraction(step) * Fraction(10) ** power for power in range(-9, 13) for step in (1, 2, 5)]
+FARTHEST = "from one end to the other: the two most distant values of all"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A change in words, and its budget; None where the change is not protected. sized: it is a record of some size, whose
+    loss a policy says."""
+
+    change: str
+    budget: Fraction | None
+    sized: bool = False
+
+
+def meanings_of(protected: Relation | Presence, elements: Sequence[str] = ()) -> tuple[Meaning, ...]:
+    """What its budgets mean, from the smallest change to the largest; elements: their names, in order, where they have some."""
+    return tuple(_meanings(protected, tuple(elements)))
+
+
+@singledispatch
+def _meanings(relation: Relation | Presence, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    """Of any relation: the pairs of least and of largest budget, by name where they are few enough to be looked at."""
+    if isinstance(relation, Metric) and 1 < relation.size <= ENUMERATED and len(elements) == relation.size:
+        yield from _of_pairs(relation, elements)
+        return
+    assert isinstance(relation, Relation), "Presence has its own"
+    least, most = relation.least_budget(positive=True), relation.largest_budget()
+    slack = 1 + 2 * Fraction(relation.budget_error)
+    if math.isfinite(least) and least < most:
+        yield Meaning("the change that is hidden best", Fraction(least) * slack)
+    yield Meaning("the change that is hidden least", Fraction(most) * slack)
+
+
+def _of_pairs(relation: Metric, elements: Sequence[str]) -> Iterator[Meaning]:
+    pairs = [(relation.exact_budget(i, j), i, j) for i, j in combinations(range(relation.size), 2)]
+    finite = sorted((b, i, j) for b, i, j in pairs if b)
+    chosen = [finite[0], finite[len(finite) // 2], finite[-1]] if len(finite) > 2 else finite
+    for budget, i, j in dict.fromkeys(chosen):
+        yield Meaning(f"one record: {named(elements[i])} instead of {named(elements[j])}", budget)
+    if apart := [(i, j) for b, i, j in pairs if b is None]:
+        i, j = apart[0]
+        yield Meaning(
+            f"one record: {named(elements[i])} instead of {named(elements[j])}, one of {counted(len(apart), 'such pair')}", None
+        )
+
+
+@_meanings.register
+def _(relation: Presence, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    yield Meaning("one record is in the data or not, whatever its values", Fraction(relation.epsilon))
+
+
+@_meanings.register
+def _(relation: Uniform, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    yield Meaning("one record has any other value", Fraction(relation.epsilon))
+
+
+@_meanings.register
+def _(relation: Partition, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    yield Meaning("one record has another value of the same group", Fraction(relation.epsilon))
+    yield Meaning("one record has a value of another group", None)
+
+
+@_meanings.register
+def _(relation: PerElement, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    finite = np.sort(relation.epsilons[np.isfinite(relation.epsilons)]).tolist()
+    if len(finite) > 1:
+        yield Meaning("one record: between the two values with the least budgets", Fraction(finite[0]) + Fraction(finite[1]))
+        yield Meaning(
+            "one record: between the two values with the largest budgets", Fraction(finite[-1]) + Fraction(finite[-2])
+        )
+    if len(finite) < relation.size:
+        yield Meaning(f"one record has a value that is not protected, of which there are {relation.size - len(finite):,}", None)
+
+
+@_meanings.register
+def _(relation: AddRemove, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    known = elements if len(elements) == relation.size else tuple(f"value {k + 1}" for k in range(relation.size))
+    finite = np.flatnonzero(np.isfinite(relation.epsilons))
+    if len(finite):
+        order = finite[np.argsort(relation.epsilons[finite], kind="stable")]
+        least, most = (int(order[0]), int(order[-1]))
+        if relation.epsilons[least] == relation.epsilons[most]:
+            yield Meaning("one record is in the data or not, whatever its value", Fraction(float(relation.epsilons[most])))
+        else:
+            for k in (least, most):
+                yield Meaning(f"one record of {named(known[k])} is in the data or not", Fraction(float(relation.epsilons[k])))
+    if len(finite) < relation.size:
+        open_values = counted(relation.size - len(finite), "value")
+        yield Meaning(f"one record is in the data or not, with one of the {open_values} that are not protected", None)
+
+
+def _distances(per_unit: Fraction, largest: Fraction, unit: str) -> Iterator[Meaning]:
+    """Round distances whose budgets tell something, and the farthest."""
+    telling = [d for d in DISTANCES if TELLING[0] <= d * per_unit <= TELLING[1] and d * per_unit < largest]
+    chosen = {*telling[:: max(1, math.ceil(len(telling) / 5))], *((Fraction(1),) if NEXT <= per_unit < largest else ())}
+    for distance in sorted(chosen):
+        yield Meaning(f"one record moves by at most {float(distance):,.12g} {unit}", distance * per_unit)
+    yield Meaning(f"one record moves {FARTHEST}", largest)
+
+
+def _largest(relation: Relation) -> Fraction:
+    return Fraction(relation.largest_budget()) * (1 + 2 * Fraction(relation.budget_error))
+
+
+@_meanings.register
+def _(relation: Euclidean, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    yield from _distances(Fraction(relation.per_unit), _largest(relation), "of straight distance, in units of the coordinates")
+
+
+@_meanings.register
+def _(relation: GreatCircle, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    yield from _distances(Fraction(relation.per_km), _largest(relation), "km")
+
+
+@_meanings.register
+def _(relation: Chebyshev, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    yield from _distances(Fraction(relation.per_unit), _largest(relation), f"of {relation.what}")
+
+
+@_meanings.register
+def _(relation: Ordered, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    days = relation.unit == "microsecond"
+    period = Fraction(relation.period) / (Fraction(MICROSECONDS_A_DAY) if days else 1)
+    unit = "of difference in value" if relation.unit == "unit" else "days"
+    yield from _distances(Fraction(relation.epsilon) / period, _largest(relation), unit)
+
+
+@_meanings.register
+def _(relation: Hamming, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    listed = list(zip(relation.domain.attributes, relation.budgets, relation.domain.shape, strict=True))
+    yield from _of_attributes([(name, b if values > 1 else 0.0) for name, b, values in listed])
+
+
+def _of_attributes(budgets: Sequence[tuple[str, float]]) -> Iterator[Meaning]:
+    """Each attribute alone, and all that are protected together."""
+    moving = [(name, budget) for name, budget in budgets if budget]
+    for name, budget in moving[:MOST_PARTS]:
+        yield Meaning(f"one record has another value of {named(name)}", None if math.isinf(budget) else Fraction(budget))
+    if len(moving) > MOST_PARTS:
+        rest = [budget for _, budget in moving[MOST_PARTS:] if math.isfinite(budget)]
+        yield Meaning(
+            f"one record has another value of one of {len(moving) - MOST_PARTS} further attributes",
+            max(map(Fraction, rest), default=None),
+        )
+    finite = [Fraction(budget) for _, budget in moving if math.isfinite(budget)]
+    if len(finite) > 1:
+        yield Meaning(f"one record has other values of all {len(finite)} protected attributes", sum(finite, Fraction(0)))
+
+
+@_meanings.register
+def _(relation: Product, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    parts = list(zip(relation.domain.attributes, relation.parts, relation.domain.shape, strict=True))
+    for name, part, _ in [entry for entry in parts if entry[2] > 1][:MOST_PARTS]:
+        yield Meaning(f"one record has the most distant other value of {named(name)}", _largest(part))
+        if part.components().any():
+            yield Meaning(f"one record has a value of {named(name)} that is not protected from its own", None)
+    yield Meaning(
+        "one record has the most distant other values of all attributes", sum((_largest(p) for _, p, _ in parts), Fraction(0))
+    )
+
+
+@_meanings.register
+def _(relation: RowGroups, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    for name, part in list(zip(relation.names, relation.parts, strict=True))[:MOST_PARTS]:
+        yield Meaning(f"one record has the most distant other value of {named(name)}", _largest(part))
+    yield Meaning("one record has the most distant other values of all groups", sum(map(_largest, relation.parts), Fraction(0)))
+
+
+@_meanings.register
+def _(relation: Graph, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    if len(relation.weights):
+        longest = Fraction(float(relation.weights.max())) * Fraction(relation.per_edge)
+        largest = _largest(relation)
+        for edges in (1, 2, 5):
+            if edges * longest < largest or edges == 1:
+                yield Meaning(
+                    f"one record moves along {'one edge' if edges == 1 else f'{edges} edges'} of the graph", edges * longest
+                )
+        if largest > longest * (1 + 4 * Fraction(relation.budget_error)):
+            yield Meaning("one record moves between the two elements that are farthest apart in the graph", largest)
+    if relation.components().any():
+        yield Meaning("one record moves between elements that no path joins", None)
+
+
+@_meanings.register
+def _(relation: Taxonomy, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    budgets = relation.budgets.tolist()
+    for level in range(len(budgets) - 1, -1, -1):
+        beyond = [budget for budget in budgets[level:] if budget]
+        where = (
+            "within its lowest group"
+            if level == len(budgets) - 1
+            else f"that shares its groups down to level {level}"
+            if level
+            else "that shares no group with it"
+        )
+        finite = all(map(math.isfinite, beyond))
+        total = sum(map(Fraction, beyond), Fraction(0)) if finite and relation.form == "sum" else None
+        yield Meaning(
+            f"one record has another value {where}",
+            max(map(Fraction, beyond), default=Fraction(0)) if finite and relation.form == "max" else total,
+        )
+
+
+@_meanings.register
+def _(relation: Threshold, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    yield Meaning(f"one record moves to a value at most {relation.threshold:,.12g} away", Fraction(relation.epsilon))
+    if (largest := _largest(relation)) > Fraction(relation.epsilon) * (1 + 4 * Fraction(relation.budget_error)):
+        yield Meaning(f"one record moves {FARTHEST}, in as many such steps as it takes", largest)
+    if relation.components().any():
+        yield Meaning("one record moves between values that no such steps join", None)
+
+
+@_meanings.register
+def _(relation: SmoothThreshold, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    yield Meaning(f"one record moves to a value at most {relation.threshold:,.12g} away", Fraction(relation.epsilon))
+    if (largest := _largest(relation)) > Fraction(relation.epsilon):
+        yield Meaning(f"one record moves {FARTHEST}", largest)
+
+
+@_meanings.register
+def _(relation: Scaled, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    for inner in _meanings(relation.part, elements):
+        yield Meaning(inner.change, None if inner.budget is None else inner.budget * Fraction(relation.factor))
+
+
+@_meanings.register
+def _(relation: ChangeRelation, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    moved = (
+        ("has another value" if relation.adjacency == 1 else "have other values")
+        if relation.invariant.records_public
+        else ("is in the data or not" if relation.adjacency == 1 else "are in the data or not")
+    )
+    yield Meaning(
+        _agreeing(f"{'one record' if relation.adjacency == 1 else f'at most {relation.adjacency} records'} {moved}"),
+        relation.largest_exact_budget(),
+    )
+
+
+@_meanings.register
+def _(relation: InvariantMetric, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    least, most = Fraction(relation.least_budget(positive=True)), relation.largest_exact_budget()
+    slack = 1 + 2 * Fraction(relation.budget_error)
+    if least * slack < most:
+        yield Meaning(_agreeing("the cheapest exchange of values between records"), least * slack)
+    yield Meaning(_agreeing(f"the farthest change of at most {counted(relation.adjacency, 'record')}"), most)
+
+
+@_meanings.register
+def _(relation: InvariantDistance, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    """A record that is replaced is two units of l1 distance, root two of l2; several, at worst, so many times that."""
+    unit, own = Fraction(relation.epsilon), Fraction(2) if relation.distance == "l1" else root_above(Fraction(2))
+    for records in (1, 2, 10):
+        told = "one record has another value" if records == 1 else f"{records} records have other values"
+        yield Meaning(_agreeing(told), unit * own * records)
+
+
+def _agreeing(change: str) -> str:
+    return f"{change}, in two tables that agree in everything that is published exactly"

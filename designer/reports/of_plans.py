@@ -1,0 +1,154 @@
+"""What plans of tables say of themselves: the loss of a record is a public function of it, shown at several sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from designer.composition.costs import Cost
+from designer.composition.terms import cost_of_record
+from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
+from designer.reports.contributor import ROWS, Contributor, Told, Worst, epsilon_delta
+from designer.reports.meanings import Meaning
+from designer.reports.names import counted, named, some, verbatim_of
+from designer.reports.odds import Risk, above
+from designer.tables.measure import MOST_UNITS
+from designer.tables.plan import TablePlan
+from designer.tables.queries import Additive, Average, Query
+
+SIZES = (Fraction(1), Fraction(2), Fraction(10), Fraction(100))  # of a record, in thresholds
+SHARES = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(1))  # of a record, of the bounds of its measures
+COLUMNS = (
+    "A record with",
+    "rho",
+    "odds shift by at most",
+    "a chance of 1 in 20 (5 %) becomes at most",
+    "right guesses at most",
+)
+
+
+class QueriesOfTables(Contributor[TablePlan]):
+    """Counts, sums, averages and quantiles of records, by group."""
+
+    def about_whom(self, made: TablePlan) -> str:
+        columns = sorted({measure.column for measure in made.measures})
+        return f"Records of a table{f' with amounts in {some(columns)}' if columns else ''}"
+
+    def published(self, made: TablePlan) -> Told:
+        found = any(level.selection for level in made.levels)
+        sentence = "Counts, sums, averages or quantiles of the records, by group, each with noise." + (
+            " Which groups there are is found with noise, too: small groups stay out." if found else ""
+        )
+        terms = tuple(verbatim_of(query.sentence(), "guarantee.mechanism", 600) for query in made.queries[:ROWS])
+        return Told(
+            f"{counted(len(made.queries), 'noisy table')}, one for each query", sentence, (Prose(sentence), Listing(terms))
+        )
+
+    def rows(self, made: TablePlan) -> list[tuple[Meaning, Cost | None]]:
+        """Records of several sizes, each with what its presence costs, whatever groups it is in."""
+        return [(Meaning(words, None, sized=True), _largest(made, amounts)) for words, amounts in _examples(made)]
+
+    def budgets(self, made: TablePlan) -> tuple[Piece, ...]:
+        costs = [(meant.change, cost) for meant, cost in self.rows(made) if cost is not None]
+        cells = tuple((words, above(cost.rho or 0), *Risk.of(cost).cells()) for words, cost in costs)
+        but_for = next((risk.but_for for _, cost in costs if (risk := Risk.of(cost)).delta), "")
+        left_out = f" Odds and chances hold{but_for}." if but_for else ""
+        note = f"The presence of one such record, whatever its groups.{left_out} Every number is rounded up."
+        formula = Entries((("Loss of a record", verbatim_of(made.policy.sentence(), "guarantee.mechanism")),))
+        sheet = Sheet("What a record of each size may lose", COLUMNS, cells, frozenset(range(1, 5)), note)
+        return (Prose(OF_POLICIES), formula, sheet, *epsilon_delta(self.worst(made).cost))
+
+    def worst(self, made: TablePlan) -> Worst:
+        known = super().worst(made)
+        return (
+            known
+            if known.cost is None
+            else Worst("one record is in the table or not, of the largest size that counts", known.cost)
+        )
+
+    def accuracy(self, made: TablePlan) -> Told:
+        rows = tuple(row for query in made.queries[:ROWS] for row in _accuracy_rows(query))
+        left_out = f" The first {ROWS:,} of {len(made.queries):,} queries." if len(made.queries) > ROWS else ""
+        columns = ("Query", "groups", "standard error of one number")
+        sheet = Sheet("Accuracy of each query", columns, rows, frozenset({2}), f"In the unit of the query.{left_out}")
+        details = (
+            "Noise does not grow with the number of records, so that large groups are told accurately and small ones are not. "
+            "About 95 % of the time a number is within two standard errors."
+        )
+        return Told(f"{counted(len(rows), 'query', 'queries')}, each with its standard error", details, (Prose(details), sheet))
+
+    def certificate(self, made: TablePlan) -> tuple[Piece, ...]:
+        proof = made.privacy
+        rows = [
+            ("Verdict", "holds" if proof.holds else "does not hold"),
+            (
+                "Loss of a split row",
+                "no bound of this kind is stated" if made.rho is None else f"rho {above(made.rho, 6)} at most",
+            ),
+            ("Computed in", proof.arithmetic),
+            ("Fingerprint", made.fingerprint),
+        ]
+        terms = tuple(verbatim_of(term, "certificate.terms", 600) for term in proof.terms[:ROWS])
+        return (Entries(tuple(rows)), Prose("The loss of each query, as a formula:"), Listing(terms))
+
+    def open_points(self, made: TablePlan) -> tuple[str, ...]:
+        listed = any(level.keys is not None and level.columns for level in made.levels)
+        groups = ("Whether the listed groups were chosen without looking at the data.",) if listed else ()
+        return (*groups, "Whether a row of the table is what is to be protected, one record.")
+
+
+OF_POLICIES = (
+    "Not all records lose the same: what a record may lose is a public function of the record itself, larger for records with "
+    "larger amounts. The function may be published; its value for a record of the data is as confidential as that record."
+)
+
+
+def _examples(made: TablePlan) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Records whose amounts are so many thresholds, or such a share of the bounds; one without amounts where none count."""
+    if not made.measures:
+        yield "any values", {}
+        return
+    limits = {measure.column: max(map(abs, measure.bounds)) * measure.step for measure in made.measures}
+    units, sizes = _units(made, limits)
+    seen: set[tuple[Fraction, ...]] = set()
+    for size in sizes:
+        amounts = {column: min(size * units[column], limits[column]) for column in limits}
+        if (key := tuple(amounts.values())) not in seen:
+            seen.add(key)
+            words = ", ".join(f"{named(column)} {float(amount):,.6g}" for column, amount in list(amounts.items())[:6])
+            yield words, amounts
+
+
+def _units(made: TablePlan, limits: dict[str, Fraction]) -> tuple[dict[str, Fraction], tuple[Fraction, ...]]:
+    """What sizes are counted in: thresholds of splitting where there are any; bounds where they are stated, else steps."""
+    if made.splitting is not None:
+        split = dict(zip((m.column for m in made.splitting.measures), made.splitting.thresholds, strict=True))
+        return {column: split.get(column, limit / 100) for column, limit in limits.items()}, SIZES
+    bounded = {m.column: m.upper < (MOST_UNITS - 1) * m.step for m in made.measures}
+    if all(bounded.values()):
+        return limits, SHARES
+    steps = {m.column: m.step for m in made.measures}
+    return steps, tuple(Fraction(10) ** power for power in range(5))
+
+
+def _largest(made: TablePlan, amounts: dict[str, Any]) -> Cost:
+    """The cost of a record with these amounts in the group where it costs most."""
+    known = {name: (*values, None) for name, values in made.policy.keys().items()}
+    records = [{**amounts, **dict(zip(known, chosen, strict=True))} for chosen in product(*known.values())]
+    return max((cost_of_record(made, record) for record in records), key=lambda cost: (cost.rho, cost.epsilon))
+
+
+def _accuracy_rows(query: Query) -> Iterator[tuple[str, str, str]]:
+    """A row for each noisy number that a query is made of."""
+    parts = query.parts if isinstance(query, Average) else (query,)
+    for part in parts:
+        groups = named(query.groups.sentence(), 200)
+        if isinstance(part, Additive):
+            least, most = (math.sqrt(v) for v in (min(part.variances), max(part.variances)))
+            told = above(most) if least == most else f"{above(least)} to {above(most)} by group"
+        else:
+            told = "depends on the data: see the query"
+        yield named(part.name), groups, told

@@ -1,0 +1,73 @@
+"""The whole page, put together from what each section says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from designer.drawings import drawings_of
+from designer.errors import DesignFailed, InvalidProblem
+from designer.progress import announce
+from designer.report import cautions
+from designer.reports import sections
+from designer.reports.content import BoardPage, PageSection, Picture
+from designer.reports.evidence import Evidence
+from designer.reports.formats import contributor_of
+from designer.reports.names import named
+from designer.reports.standing import by_oneself, deep_section, verification
+from designer.reports.summary import headlines
+from designer.values.times import utc_text
+from designer.version import VERSION
+
+
+def board_page(evidence: Evidence) -> BoardPage:
+    """What is said of an object, and of its release and its ledger where they were looked at.
+
+    The same evidence gives the same page, but for the time.
+    """
+    made, time = evidence.made, utc_text(evidence.time)
+    contributor = contributor_of(made)
+    announce("report: writing the page")
+    told, accurate = contributor.published(made), contributor.accuracy(made)
+    title = named(made.about.title, 200) if made.about.title else told.answer
+    parts = [
+        sections.published(made, told),
+        sections.hidden(made, contributor),
+        sections.budgets(made, contributor),
+        sections.unprotected(made, contributor),
+        sections.accuracies(accurate),
+        *([sections.answers(evidence.release)] if evidence.release else []),
+        *_pictures(evidence),
+        *sections.spending(evidence),
+        sections.comparison(evidence),
+        sections.certificate(made, contributor),
+        sections.proof(made, contributor),
+        verification(evidence, time, contributor),
+        *deep_section(evidence),
+        by_oneself(evidence),
+        sections.full_statement(made),
+    ]
+    return BoardPage(
+        title=title,
+        subtitle=f"Mechanism {made.fingerprint[:12]}, for a disclosure review",
+        time=time,
+        software=f"dp-designer {VERSION}",
+        fingerprint=made.fingerprint,
+        headlines=headlines(evidence, contributor, told, accurate),
+        sections=tuple(parts),
+        warnings=tuple(named(line, 600) for line in cautions(made)),
+    )
+
+
+def _pictures(evidence: Evidence) -> Iterator[PageSection]:
+    """What there is to be seen, where drawings can be made."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return
+    released = None if evidence.release is None else evidence.release.released
+    try:
+        drawn = tuple(Picture(d.name, d.title, d.alt, d.svg()) for d in drawings_of(evidence.made, released))
+    except (DesignFailed, InvalidProblem):
+        return  # what has no number has no picture; its sections say why
+    if drawn:
+        yield PageSection("pictures", "Pictures", drawn)

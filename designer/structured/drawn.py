@@ -1,0 +1,47 @@
+"""The errors of products of queries as a picture, term by term."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from designer.certified.specified import Specified
+from designer.pictures.charts import bars_by_name, size_for
+from designer.pictures.drawing import Drawing
+from designer.pictures.numerals import for_people
+from designer.structured.workload import StructuredWorkload
+from designer.values.arrays import Floats
+
+MOST_TERMS = 2000
+
+
+class DrawnTerms(Specified):
+    """A mechanism for products of queries, as far as its picture goes."""
+
+    workload: StructuredWorkload
+
+    @property
+    def term_errors(self) -> Floats:
+        """The total variance of all answers of each term, (T,)."""
+        raise NotImplementedError
+
+    def own_drawings(self) -> tuple[Drawing, ...]:
+        """Bars: the root mean squared error of an answer of each term; none of thousands of terms."""
+        if len(self.workload.terms) > MOST_TERMS:
+            return ()
+        names, errors = self.errors_by_term()
+        low, high = for_people(float(errors.min())), for_people(float(errors.max()))
+        alt = f"Bars for the root mean squared error of an answer of each of {len(names)} terms, from {low} to {high}."
+
+        def draw(axes: Any) -> None:
+            bars_by_name(axes, names, errors, "root mean squared error of an answer")
+
+        return (Drawing("errors", "Error of the answers of each term", alt, draw, **size_for(names)),)
+
+    def errors_by_term(self) -> tuple[list[str], Floats]:
+        """The attributes of each term, and the root mean squared error of its answers, (T,)."""
+        attributes, terms = self.workload.domain.attributes, self.workload.terms
+        sizes = [float(np.prod([float(queries.count) for queries in term.values()])) for term in terms]
+        names = [" x ".join(attributes[axis] for axis in term) or "total" for term in terms]
+        return names, np.sqrt(np.asarray(self.term_errors) / sizes)

@@ -1,0 +1,127 @@
+"""Problem files of every kind that asks, on the command line: from the example to a release that verifies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer import load
+from designer.cli import main
+from designer.files.data_files import read_table
+from designer.problem_files.averages import AveragesFile
+from designer.problem_files.kinds import read_request
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DATA = EXAMPLES / "data"
+ADULT = ["--table", str(DATA / "adult.csv")]
+RELEASED = {
+    "adult_commonest": ["--histogram", str(DATA / "adult_education_race.csv"), "--column", "count"],
+    "adult_mwem": ADULT,
+    "adult_small_db": ADULT,
+    "adult_averages": [*ADULT, "--counted-by", str(EXAMPLES / "adult_averages.toml")],
+    "doctorates": ["--histogram", str(DATA / "adult_doctorates.csv")],
+}
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """What a command that succeeds prints for machines."""
+    capsys.readouterr()
+    assert main([*arguments, "--json"]) == 0, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RELEASED)
+def test_an_example_goes_from_its_file_to_a_verified_release(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    problem = str(EXAMPLES / f"{name}.toml")
+    shown = said(capsys, "show", problem)
+    made = said(capsys, "design", problem, "-o", "spec.json")
+    assert said(capsys, "verify", "spec.json")["holds"] and made["fingerprint"] == load("spec.json").fingerprint
+    assert shown["kind"] == read_request(problem).kind and made["about"]["title"] == shown["title"]
+    release = said(capsys, "release", "spec.json", *RELEASED[name], "-o", "release.json")
+    assert said(capsys, "verify", "spec.json", "release.json") and release["fingerprint"] == made["fingerprint"]
+    assert main(["design", problem]) == 0
+    assert "Accuracy:" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_averages_are_released_from_the_records_that_the_problem_file_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Failure probability below 1e-9: eleven scales of Laplace noise and more, for three answers."""
+    monkeypatch.chdir(tmp_path)
+    problem = EXAMPLES / "adult_averages.toml"
+    said(capsys, "design", str(problem), "-o", "spec.json")
+    release = said(capsys, "release", "spec.json", *RELEASED["adult_averages"])
+    request = read_request(problem)
+    assert isinstance(request, AveragesFile)
+    adult = read_table(DATA / "adult.csv")
+    ages = dict(zip(request.queries.domain.values[0], (20.5, 29.5, 39.5, 49.5, 59.5, 70.0), strict=True))
+    rich = sum(sex == "Female" and income == ">50K" for sex, income in zip(adult["sex"], adult["income"], strict=True))
+    true = [sum(ages[age] for age in adult["age_group"]), rich]
+    asked = [release["answers"]["mean age"], release["answers"]["share of women with more than 50K"]]
+    errors = [release["standard_errors"][name] for name in ("mean age", "share of women with more than 50K")]
+    assert (np.abs(np.subtract(asked, true)) <= 16 * np.array(errors)).all()
+
+
+PEOPLE = '[domain]\nsex = ["F", "M"]\nage = [20, 30]\n[statistics]\n"mean age" = {of = "age", values = "number"}\n'
+BUDGETS = '[relation]\nmetric = "hamming"\nbudgets = {sex = 1, age = 1}\n'
+CANARY = "982451653"
+
+
+@pytest.fixture
+def averages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("ages.toml").write_text('kind = "statistical_queries"\n' + PEOPLE + BUDGETS + '[design]\nfamily = "laplace"\n')
+    Path("others.toml").write_text(
+        'kind = "statistical_queries"\n' + PEOPLE.replace("30]", "31]") + BUDGETS + '[design]\nfamily = "laplace"\n'
+    )
+    Path("counts.toml").write_text('[workload]\nbuilder = "identity"\nsize = 2\n[relation]\nmetric = "uniform"\nepsilon = 1\n')
+    Path("people.csv").write_text("age,more\n20,a\n30,b\n20,c\n")
+    assert main(["design", "ages.toml", "-o", "spec.json"]) == 0
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--table", "people.csv", "--counted-by", "counts.toml"], "of kind 'linear_queries'"),
+        (["--table", "people.csv", "--counted-by", "others.toml"], "asks for other averages than the spec"),
+        (["--counted-by", "ages.toml"], "give them as --table"),
+        (["--table", "people.csv", "--histogram", "people.csv", "--counted-by", "ages.toml"], "no --histogram"),
+        (["--table", "none.csv", "--counted-by", "ages.toml"], "give the file that holds the records"),
+        (["--table", "people.csv", "--delimiter", ";", "--counted-by", "ages.toml"], "has no column 'age'"),
+        (["--table", "people.csv", "--counted-by", "none.toml"], "none.toml: cannot be read"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_data_are_read(
+    arguments: list[str], told: str, averages: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["release", "spec.json", *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rows", [f"{CANARY},a\n", f"20,a\n20,{CANARY},b\n", f'20,"{CANARY}\n', f"\x00{CANARY},\n"])
+def test_what_is_wrong_inside_the_records_is_not_said(rows: str, averages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("people.csv").write_text("age,more\n" + rows)
+    capsys.readouterr()
+    assert main(["release", "spec.json", "--table", "people.csv", "--counted-by", "ages.toml"]) in (0, 2)
+    out, err = capsys.readouterr()
+    assert CANARY not in out + err and (out == "") == (err != "")
+
+
+@pytest.mark.slow
+def test_parquet_records_are_counted_alike(averages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from pyarrow import parquet, table
+
+    parquet.write_table(table({"age": [20, 30, 20], "more": ["a", "b", "c"]}), "people.parquet")
+    release = said(capsys, "release", "spec.json", "--table", "people.parquet", "--counted-by", "ages.toml")
+    assert abs(release["answers"]["mean age"] - 70) <= 24 * release["standard_errors"]["mean age"]

@@ -1,0 +1,232 @@
+"""Tables that agree: whole, nonnegative, with the published margins, and nearest; against all tables that there are."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, design, invariants, marginals, metrics
+from designer.additive.nearest_tables import nearest_table
+from designer.certified.agreement import agreed
+from designer.files.agreeing import agreeing_tables, require_agreement
+from designer.structured import StructuredWorkload, design_structured
+from designer.tables import OTHERS, Average, Count, Groups, Measure, PartitionSelection, Quantile, Sum, TablePlan, hierarchy
+from designer.values.published import PublishedSums
+
+TRUE = np.array([3, 0, 1, 2, 5, 0])
+SHAPE = (2, 3)
+
+
+def best_of_all(sums: Any, near: Any, spread: Any, exact: Any, totals: Any, most: int) -> float:
+    """The least weighted sum of squares over all whole tables of entries up to `most` with these totals."""
+    every = np.array(list(product(range(most + 1), repeat=sums.shape[1])))
+    kept = every[(every @ np.asarray(exact).T == totals).all(axis=1)] if len(totals) else every
+    return float((((kept @ sums.T - near) / spread) ** 2).sum(axis=1).min())
+
+
+@pytest.mark.parametrize("family", ["k_norm", "laplace", "lattice_laplace"])
+def test_a_table_under_an_invariant_has_its_margins_and_is_the_nearest(family: str) -> None:
+    margins = invariants.margins(SHAPE)
+    made = design(Problem(Workload.identity(6), margins.protect(1.0)), family).mechanism
+    told = PublishedSums.of({"statistic": margins.names, "value": margins.answers(TRUE).astype(int).tolist()})
+    for _ in range(3):
+        released = made.release(TRUE)
+        found = agreeing_tables(made, released, None if family != "laplace" else told)
+        (table,) = found.tables
+        assert table is not None and (table >= 0).all() and (table == np.rint(table)).all()
+        assert margins.answers(table).tolist() == margins.answers(TRUE).tolist()
+        assert "Post-processing" in found.words
+        if family == "k_norm":  # all standard errors are equal, so that this is the nearest table in least squares
+            same = nearest_table(released, margins, margins.answers(TRUE), integer=True)
+            assert np.linalg.norm(table - released.answers) == pytest.approx(same.distance, abs=1e-9)
+
+
+def test_margins_that_the_release_does_not_hold_are_asked_for_before_data_are_touched() -> None:
+    made = design(Problem(Workload.identity(6), invariants.margins(SHAPE).protect(1.0)), "laplace").mechanism
+    with pytest.raises(InvalidProblem, match="--published: is missing; the release does not hold"):
+        require_agreement(made)
+
+
+def test_answers_of_any_whole_queries_are_made_of_counts() -> None:
+    queries = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]])
+    made = design(Problem(Workload(queries), metrics.add_remove(4, 1.0)), "laplace").mechanism
+    released = made.release([2, 0, 1, 0])
+    spread = made.standard_errors()
+    (table,) = agreeing_tables(made, released).tables
+    most = 12
+    every = np.array(list(product(range(most + 1), repeat=4)))
+    values = (((every @ queries.T - released.answers) / spread) ** 2).sum(axis=1)
+    assert table is not None and (((table - released.answers) / spread) ** 2).sum() <= values.min() + 1e-9
+
+
+def test_fractional_queries_and_mechanisms_without_tables_are_refused() -> None:
+    halves = design(Problem(Workload(np.eye(2) / 2), metrics.add_remove(2, 1.0)), "laplace").mechanism
+    with pytest.raises(InvalidProblem, match="no whole numbers"):
+        require_agreement(halves)
+    many = design(Problem(Workload(np.ones((1, 20_001))), metrics.add_remove(20_001, 1.0)), "laplace").mechanism
+    with pytest.raises(InvalidProblem, match="20001 cells together"):
+        require_agreement(many)
+
+
+DOMAIN = Domain.of({"sex": ["F", "M"], "age": ["1", "2", "3"]})
+
+
+def marginal_mechanism(publish_sex: bool) -> Any:
+    ask = marginals.MarginalWorkload.of(DOMAIN, [["sex"], ["age"], ["sex", "age"]])
+    budgets = {"sex": np.inf if publish_sex else 0.7, "age": 0.7}
+    return marginals.design_marginals(ask, metrics.hamming(DOMAIN, budgets))
+
+
+@pytest.mark.parametrize("publish_sex", [False, True])
+def test_marginals_agree_with_one_another_and_with_what_is_exact(publish_sex: bool) -> None:
+    made = marginal_mechanism(publish_sex)
+    records = {"sex": ["F", "F", "M"], "age": ["1", "3", "3"]}
+    told = None if publish_sex else PublishedSums.of({"sex": ["F", "M"], "age": ["", ""], "value": [2, 1]})
+    for _ in range(3):
+        released = made.release(records)
+        found = agreeing_tables(made, released, told)
+        sex, age, both = (np.asarray(table) for table in found.tables)
+        assert sex.tolist() == [2, 1] and (both >= 0).all() and (both == np.rint(both)).all()
+        assert (
+            both.reshape(2, 3).sum(axis=1).tolist() == sex.tolist() and both.reshape(2, 3).sum(axis=0).tolist() == age.tolist()
+        )
+        tables = released.answer_tables()
+        spread = [np.asarray(table.standard_errors) for table in tables]
+        value = sum(
+            float((((own - t.answers) / s) ** 2)[s > 1e-6].sum())
+            for own, t, s in zip((sex, age, both), tables, spread, strict=True)
+        )
+        every = np.array(list(product(range(3), repeat=6))).reshape(-1, 2, 3)
+        every = every[(every.sum(axis=2) == [2, 1]).all(axis=1)]
+        parts = (every.sum(axis=2), every.sum(axis=1), every.reshape(len(every), -1))
+        values = sum(
+            ((((own - t.answers) / s) ** 2)[:, s > 1e-6]).sum(axis=1)
+            for own, t, s in zip(parts, tables, spread, strict=True)
+            if (s > 1e-6).any()
+        )
+        assert value == pytest.approx(float(np.min(values)), abs=1e-6)
+
+
+def test_a_margin_that_no_noise_enters_is_kept_though_nobody_asked_for_it() -> None:
+    ask = marginals.MarginalWorkload.of(DOMAIN, [["sex", "age"]])
+    made = marginals.design_marginals(ask, metrics.hamming(DOMAIN, {"sex": np.inf, "age": 0.1}))
+    for _ in range(5):
+        (table,) = agreeing_tables(made, made.release({"sex": ["F", "F", "M"], "age": ["1", "3", "3"]})).tables
+        assert np.asarray(table).reshape(2, 3).sum(axis=1).tolist() == [2, 1]
+
+
+def test_real_tables_agree_too_and_are_no_farther_than_whole_ones() -> None:
+    made = marginal_mechanism(False)
+    released = made.release({"sex": ["F", "M"], "age": ["1", "3"]})
+    real, whole = (agreeing_tables(made, released, whole=kind) for kind in (False, True))
+    spread = np.concatenate([np.asarray(t.standard_errors) for t in released.answer_tables()])
+    near = np.concatenate([t.answers for t in released.answer_tables()])
+    far = [float((((np.concatenate(found.tables) - near) / spread) ** 2).sum()) for found in (real, whole)]  # type: ignore[arg-type]
+    assert far[0] <= far[1] + 1e-6 and "whole" not in real.words and min(map(np.min, real.tables)) >= 0  # type: ignore[arg-type]
+
+
+def test_structured_answers_are_made_of_counts() -> None:
+    asked = StructuredWorkload.of(DOMAIN, [{"sex": "identity"}, {"age": "prefix"}])
+    made = design_structured(asked, marginals.Presence(1.0))
+    released = made.release({"sex": ["F", "M"], "age": ["1", "3"]})
+    sex, age = (np.asarray(table) for table in agreeing_tables(made, released).tables)
+    assert (np.diff(age, prepend=0) >= 0).all() and sex.sum() == age[-1]
+
+
+def plan() -> TablePlan:
+    levels = hierarchy(["state", "county"], [["DE", "1"], ["DE", "3"], ["RI", "1"]])
+    pay = Measure("pay", "0.5")
+    counts = [Count(f"people {k}", level, variance=4 * (k + 1)) for k, level in enumerate(levels)]
+    sex = Count("by sex", Groups(["state", "sex"], keys=[*product(["DE", "RI"], "FM"), [OTHERS, OTHERS]]), variance=3)
+    some = Average("mean", levels[1], measure=pay, variance=9, count_variance=3)
+    middle = Quantile("median", levels[0], measure=pay, candidates=[1, 2], rho="0.1")
+    return TablePlan([*counts, sex, Sum("pay", levels[1], variance=25, measure=pay), some, middle])
+
+
+RECORDS = {
+    "state": ["DE", "DE", "RI", "NY"],
+    "county": ["1", "1", "1", "9"],
+    "sex": ["F", "M", "F", "M"],
+    "pay": [1.5, 2, 0, 1],
+}
+
+
+def test_a_plan_agrees_over_levels_and_crossings() -> None:
+    import ibis
+
+    made = plan()
+    told = PublishedSums.of({"table": ["people 0", "people 0"], "state": ["", "DE"], "value": ["4", "2"]})
+    for published in (None, told):
+        released = made.release(ibis.memtable(RECORDS))
+        found = agreeing_tables(made, released, published)
+        tables = released.answer_tables()
+        by_name = {
+            table.name: dict(zip(table.keys, map(float, own), strict=True))
+            for table, own in zip(tables, found.tables, strict=True)
+            if own is not None
+        }
+        (everybody,) = by_name["people 0"].values()
+        states, counties, sexes = by_name["people 1"], by_name["people 2"], by_name["by sex"]
+        assert sum(states.values()) == everybody == int(everybody) and min(counties.values()) >= 0
+        for state, number in states.items():
+            assert number == sum(v for key, v in counties.items() if key[0] == state[0])
+            assert number == sum(v for key, v in sexes.items() if key[0] == state[0])
+        assert all(2 * value == int(2 * value) >= 0 for value in by_name["pay"].values())
+        assert published is None or (everybody, states["DE",]) == (4, 2)
+        reasons = {table.name: reason for table, reason in zip(tables, found.reasons, strict=True) if reason}
+        assert set(reasons) == {"mean", "median"} and "no sum of parts" in reasons["mean"]
+
+
+def test_a_plan_is_refused_where_its_groups_do_not_fit_together() -> None:
+    def count(name: str, columns: list[str], keys: list[list[str]]) -> Count:
+        return Count(name, Groups(columns, keys=keys), variance=1)
+
+    other = count("b", ["state", "sex"], [["DE", "F"], ["DE", "M"], ["RI", "F"]])
+    with pytest.raises(InvalidProblem, match=r"list different groups of \['state'\], such as \('NY',\)"):
+        require_agreement(TablePlan([count("a", ["state"], [["DE"], ["NY"], ["RI"]]), other]))
+    sought = Count("c", Groups(["state"], selection=PartitionSelection(4, 20)), variance=1)
+    with pytest.raises(InvalidProblem, match="found by their noisy sizes"):
+        require_agreement(TablePlan([sought]))
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"sex": ["F"]}, "has no column 'value'"),
+        ({"sex": ["F"], "value": ["1.5"]}, "row 1: '1.5' is no whole number"),
+        ({"sex": ["F"], "value": ["-1"]}, "row 1: '-1' is no whole number"),
+        ({"sex": ["X"], "value": ["1"]}, "no cell is {'sex': 'X'}"),
+        ({"gender": ["F"], "value": ["1"]}, "column 'gender' is no category of the cells"),
+        ({"statistic": ["total"], "value": ["1"]}, "'total' is no published statistic"),
+        ({"sex": ["F", "M"], "value": ["1"]}, "columns differ in length"),
+    ],
+)
+def test_published_sums_that_make_no_sense_are_refused(columns: dict[str, list[str]], told: str) -> None:
+    with pytest.raises(InvalidProblem, match="published: ") as refusal:
+        PublishedSums.of(columns).matched(["sex"], [("F",), ("M",)])
+    assert told in str(refusal.value)
+
+
+def test_published_sums_that_contradict_each_other_are_refused() -> None:
+    made = marginal_mechanism(False)
+    released = made.release({"sex": ["F"], "age": ["1"]})
+    told = PublishedSums.of({"sex": ["F", ""], "value": [5, 3]})
+    with pytest.raises(InvalidProblem, match="no whole nonnegative table has these margins"):
+        agreeing_tables(made, released, told)
+
+
+def test_a_solver_that_gives_up_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solvers.lattices.agreeing_counts._real", lambda asked: None)
+    with pytest.raises(DesignFailed, match="gave up"):
+        agreed(np.eye(2), np.zeros(2), None, [], True)
+
+
+def test_a_lattice_release_below_zero_is_moved_to_the_nearest_table() -> None:
+    margins = invariants.margins((2, 2))
+    made = design(Problem(Workload.identity(4), margins.protect(1.0)), "lattice_laplace").mechanism
+    released = made.released([-1, 3, 2, 0])
+    (table,) = agreeing_tables(made, released).tables
+    assert table is not None and table.tolist() == [0, 2, 1, 1]

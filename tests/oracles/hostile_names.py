@@ -1,0 +1,76 @@
+"""A small object of every format whose names are chosen by somebody who means harm, or by somebody who does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from designer import Problem, Workload, design, invariants, metrics
+from designer.certified.specified import Specified
+from designer.marginals.plan import design_marginals
+from designer.marginals.protection import Presence
+from designer.marginals.workload import MarginalWorkload
+from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.promises.tradeoff import EpsilonDelta
+from designer.question.domain import Domain
+from designer.selection import Selection
+from designer.selection.scores import Linear
+from designer.structured import StructuredWorkload, design_structured
+from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.small_databases import SmallDB
+from designer.tables import Count, Groups, Measure, Sum, TablePlan
+from tests.oracles.spec_specimens import MARGINS
+
+PLAIN = ("north", "south", "east", "west")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"onload="alert(1)" x=\'',
+    "\u202eevil\u2066 ]]><!--</style></svg></title>",
+    "&lt;img src=x onerror=alert(1)&gt; | ` [a](javascript:alert(1)) {{ 7 * 7 }} {% raw %}",
+)
+LONG = tuple(mark * 10_000 for mark in "qxyz")
+Names = tuple[str, ...]
+
+
+def _asked(names: Names) -> Workload:
+    return Workload([[1.0, 0.0, 2.0, 1.0], [0.0, 1.0, 1.0, 0.0]], list(names[:2]), list(names))
+
+
+def _domain(names: Names) -> Domain:
+    return Domain.of({names[0]: [names[1], names[2]], names[3]: 2})
+
+
+def _lipschitz(names: Names) -> LipschitzQueries:
+    asked = _asked(names)
+    return LipschitzQueries.on_grid(asked, metrics.uniform(4, 0.5), asked.dense(), 0)
+
+
+def _plan(names: Names) -> TablePlan:
+    by = Groups([names[0]], [[name] for name in names])
+    pay = Measure(names[1], upper=100)
+    return TablePlan([Count("n" + names[2][:150], by, variance=4), Sum("s" + names[3][:150], by, variance=2500, measure=pay)])
+
+
+def _of(names: Names, relation: Any, family: str, **options: Any) -> Specified:
+    return design(Problem(_asked(names), relation), family, **options).mechanism
+
+
+MADE: Mapping[str, Callable[[Names], Specified]] = {
+    "dp-designer/mechanism": lambda names: _of(names, metrics.uniform(4, 0.5), "laplace"),
+    "dp-designer/lattice-mechanism": lambda names: _of(names, invariants.total(4).protect(0.5), "lattice_laplace", shape="l1"),
+    "dp-designer/row-mechanism": lambda names: _of(names, invariants.margins((2, 2)).protect(0.5, 2), "lattice_rows"),
+    "dp-designer/staircase-mechanism": lambda names: _of(names, metrics.uniform(4, 1.0), "staircase"),
+    "dp-designer/structured-mechanism": lambda names: design_structured(
+        StructuredWorkload.tables(_domain(names), [[names[0]], [names[0], names[3]]]), Presence(0.5)
+    ),
+    "dp-designer/marginals": lambda names: design_marginals(
+        MarginalWorkload.of(_domain(names), [(names[0], names[3])]), metrics.hamming(_domain(names), [0.5, 1.0])
+    ),
+    "dp-designer/odds-ratio-test": lambda names: OddsRatioTest(MARGINS, EpsilonDelta(1)),
+    "dp-designer/mwem": lambda names: MWEM(_lipschitz(names), 6, ((Fraction(1, 4), Fraction(1, 4)),)),
+    "dp-designer/table-plan": _plan,
+    "dp-designer/small-db": lambda names: SmallDB(_lipschitz(names), 6, 2),
+    "dp-designer/selection": lambda names: Selection.design(Linear(_asked(names)), metrics.uniform(4, 0.5)),
+}

@@ -1,0 +1,123 @@
+"""Odds in numbers for people: never below what is true, and near it."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from designer import Problem, Workload, design, metrics
+from designer.composition.costs import Cost
+from designer.reports.odds import NO_LIMIT, PRIOR, RARE, Risk, above, below, chance_after, nearly, one_in, percent, shift, times
+
+BUDGETS = st.fractions(min_value=Fraction(1, 10**6), max_value=20)
+
+
+def exponential(power: Fraction) -> Fraction:
+    """`exp` to sixty digits, by the standard library."""
+    with localcontext() as context:
+        context.prec = 60
+        return Fraction((Decimal(power.numerator) / Decimal(power.denominator)).exp())
+
+
+def read(text: str) -> Fraction:
+    return Fraction(re.sub("[^0-9.]", "", text))
+
+
+@given(BUDGETS)
+def test_the_factor_on_the_odds_is_never_understated(budget: Fraction) -> None:
+    true, told = exponential(budget), read(times(budget))
+    assert true <= told <= true * Fraction(102, 100)
+
+
+@given(BUDGETS)
+def test_the_shift_in_percent_is_never_understated(budget: Fraction) -> None:
+    told, true = shift(budget), 100 * (exponential(budget) - 1)
+    if "%" in told:
+        assert true <= read(told.partition("%")[0]) <= true * Fraction(111, 100)
+    else:
+        assert told == times(budget) and true > 90
+
+
+@given(BUDGETS, st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000)))
+def test_a_chance_afterwards_is_that_of_the_rule_of_bayes(budget: Fraction, prior: Fraction) -> None:
+    power = exponential(budget)
+    true = prior * power / (1 - prior + prior * power)
+    told = Fraction(chance_after(budget, prior))
+    assert true <= told * (1 + Fraction(1, 10**50)) and told <= true * (1 + Fraction(1, 10**12))
+
+
+@given(st.floats(min_value=1e-300, max_value=1e300), st.integers(min_value=1, max_value=8))
+def test_rounded_numbers_stay_on_their_side(value: float, digits: int) -> None:
+    def number(text: str) -> Fraction:
+        mantissa, _, power = text.replace(",", "").partition(" times 10^")
+        return Fraction(mantissa) * Fraction(10) ** int(power or 0)
+
+    assert number(below(value, digits)) <= Fraction(value) <= number(above(value, digits))
+    assert (
+        number(above(value, digits)) - number(below(value, digits)) <= Fraction(value) * Fraction(10) ** (1 - digits) * 11 / 10
+    )
+
+
+@pytest.mark.parametrize("chance", [0.3, 0.05, 1e-6, Fraction(1, 7), Fraction(1, 19)])
+def test_one_in_so_many_never_understates_a_chance(chance: float | Fraction) -> None:
+    often = Fraction(one_in(chance).removeprefix("1 in ").replace(",", ""))
+    assert Fraction(chance) <= 1 / often <= Fraction(chance) * Fraction(111, 100)
+    assert read(percent(chance)) / 100 >= Fraction(chance)
+
+
+def test_what_no_number_describes_is_said_in_words() -> None:
+    assert times(Fraction(21)) == shift(Fraction(21)) == NO_LIMIT
+    assert chance_after(Fraction(1000)) == 1.0 and above(math.inf) == "infinite" and one_in(0) == "never"
+    assert above(0.0) == "0" and nearly(Fraction(1, 3)) == "0.333333" and one_in(1e-20).startswith("less than")
+    assert Risk(math.inf, RARE, 1.0).cells() == (NO_LIMIT, NO_LIMIT, "100 %")
+
+
+def laplace_tables(budget: float) -> tuple[np.ndarray, np.ndarray]:
+    """The probabilities of a noisy count before and after a change, written out far into the tails."""
+    places = np.arange(-int(200 / budget), int(200 / budget) + 1)
+    weights = np.exp(-budget * np.abs(places))
+    before = weights / weights.sum()
+    return before, np.roll(before, 1)
+
+
+@pytest.mark.parametrize("budget", [0.05, 0.5, 1.0, 3.0])
+def test_an_attacker_on_discrete_laplace_noise_gains_no_more_than_is_told(budget: float) -> None:
+    """Against the best attacker by enumeration: odds, and the chance of what was likely with 1 in 20; guesses by the
+    randomised response that has the same budget, which attains them."""
+    made = design(Problem(Workload([[1.0]]), metrics.add_remove(1, budget)), "laplace").mechanism
+    told = Risk.of(Cost.pure(Fraction(budget)))
+    before, after = laplace_tables(budget)
+    inner = slice(1, -1)
+    assert made.privacy.holds and (before[inner] / after[inner]).max() <= float(read(times(told.exponent)))
+    p = float(PRIOR)
+    posterior = (p * before[inner] / (p * before[inner] + (1 - p) * after[inner])).max()
+    assert posterior <= chance_after(told.exponent) * (1 + 1e-9)
+    right = math.exp(budget) / (1 + math.exp(budget))
+    guessed = 0.5 + np.abs(before[inner] - after[inner]).sum() / 4
+    assert guessed <= right + 1e-12 and right <= told.guess <= right * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("budget", [0.1, 0.5, 1.0, 2.0])
+def test_an_attacker_on_normal_noise_gains_no_more_than_is_told(budget: float) -> None:
+    """Against discrete normal noise written out: the delta at the epsilon that is told, and the best guess."""
+    told = Risk.of(Cost.concentrated(Fraction(budget) ** 2 / 2))
+    places = np.arange(-400, 401)
+    weights = np.exp(-((places * budget) ** 2) / 2)
+    before = weights / weights.sum()
+    after = np.roll(before, 1)
+    assert np.maximum(before - math.exp(told.exponent) * after, 0)[1:-1].sum() <= float(told.delta) == 1e-6
+    assert 0.5 + np.abs(before - after)[1:-1].sum() / 4 <= told.guess
+    assert "1 in 1,000,000" in told.but_for
+
+
+def test_a_promise_with_a_large_delta_of_its_own_is_told_at_that_delta() -> None:
+    assert Risk.of(Cost(epsilon=Fraction(1), delta=Fraction(1, 100))).delta == Fraction(1, 100)
+    loose = Risk.of(Cost.concentrated(Fraction(1, 2), Fraction(1, 1000)))
+    assert loose.delta == Fraction(2, 1000) and loose.epsilon < 4

@@ -1,0 +1,89 @@
+"""Nearest counts behind several sums of them, against all counts that there are."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from solvers.lattices.agreeing_counts import AskedSums, nearest_counts
+from solvers.status import Status
+
+
+def brute_force(sums: Any, near: Any, weights: Any, exact: Any, totals: Any, most: int) -> float:
+    """The least sum of squares over all whole counts up to `most` that keep the totals."""
+    every = np.array(list(product(range(most + 1), repeat=sums.shape[1])))
+    kept = every[(every @ exact.T == totals).all(axis=1)] if len(totals) else every
+    return float((weights * (kept @ sums.T - near) ** 2).sum(axis=1).min()) if len(kept) else np.inf
+
+
+def layouts() -> dict[str, Any]:
+    """Sums of few counts: margins, nested groups, running totals."""
+    crossed = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1], *np.eye(4).astype(int)])
+    nested = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1], *np.eye(4).astype(int)])
+    three = np.zeros((12, 8), dtype=int)
+    for k, cell in enumerate(product((0, 1), repeat=3)):
+        for j, pair in enumerate(((0, 1), (0, 2), (1, 2))):
+            three[4 * j + 2 * cell[pair[0]] + cell[pair[1]], k] = 1
+    return {"crossed": crossed, "nested": nested, "running": np.tril(np.ones((4, 4), dtype=int)), "three pairs": three}
+
+
+@pytest.mark.parametrize("published", [False, True])
+@pytest.mark.parametrize("layout", layouts())
+def test_no_whole_counts_are_nearer_than_those_that_are_found(layout: str, published: bool) -> None:
+    rng = np.random.default_rng([published, *layout.encode()])
+    sums = layouts()[layout]
+    most = 5 if sums.shape[1] == 4 else 2
+    for _ in range(6):
+        truth = rng.integers(0, most - 1, sums.shape[1])
+        near = sums @ truth + rng.normal(0, 1.0, len(sums))
+        weights = rng.uniform(0.2, 3.0, len(sums))
+        exact = np.ones((1 if published else 0, sums.shape[1]), dtype=int)
+        totals = exact @ truth
+        found = nearest_counts(AskedSums(csr_array(sums), near, weights, csr_array(exact), totals.astype(float)))
+        assert found.counts is not None and found.proven and (found.counts >= 0).all()
+        assert (found.counts == np.rint(found.counts)).all() and (exact @ found.counts == totals).all()
+        if found.counts.max() <= most:
+            assert found.value == pytest.approx(brute_force(sums, near, weights, exact, totals, most), abs=1e-9)
+        assert found.value <= brute_force(sums, near, weights, exact, totals, most) + 1e-9
+
+
+def test_real_counts_are_those_of_least_squares_with_signs() -> None:
+    """Against scipy's nonnegative least squares."""
+    from scipy.optimize import nnls
+
+    rng = np.random.default_rng(5)
+    for sums in layouts().values():
+        near, weights = rng.normal(1, 2, len(sums)), rng.uniform(0.2, 3.0, len(sums))
+        found = nearest_counts(
+            AskedSums(csr_array(sums), near, weights, csr_array((0, sums.shape[1])), np.zeros(0)), whole=False
+        )
+        _, norm = nnls(np.sqrt(weights)[:, None] * sums, np.sqrt(weights) * near)
+        assert found.value == pytest.approx(norm**2, rel=1e-6, abs=1e-6)
+
+
+def test_totals_that_no_counts_have_are_infeasible() -> None:
+    both = csr_array(np.array([[1, 1], [1, 0]]))
+    asked = AskedSums(csr_array(np.eye(2, dtype=int)), np.zeros(2), np.ones(2), both, np.array([1.0, 3.0]))
+    assert nearest_counts(asked).status is Status.INFEASIBLE and nearest_counts(asked, whole=False).counts is None
+
+
+def test_fractions_are_refused_for_whole_counts() -> None:
+    asked = AskedSums(csr_array(np.eye(2) / 2), np.zeros(2), np.ones(2), csr_array((0, 2)), np.zeros(0))
+    with pytest.raises(ValueError, match="whole numbers"):
+        nearest_counts(asked)
+    assert nearest_counts(asked, whole=False).counts is not None
+
+
+def test_a_large_hierarchy_agrees() -> None:
+    """2,000 cells in 100 groups in one: the sums of whole counts are whole, and no group is far from what was given."""
+    rng = np.random.default_rng(7)
+    group = np.repeat(np.arange(100), 20)
+    sums = csr_array(np.vstack([np.ones((1, 2000)), (group == np.arange(100)[:, None]), np.eye(2000)]).astype(int))
+    truth = rng.poisson(3, 2000)
+    near = sums @ truth + rng.normal(0, 2, 2101)
+    found = nearest_counts(AskedSums(sums, near, np.full(2101, 0.25), csr_array((0, 2000)), np.zeros(0)))
+    assert found.counts is not None and (found.counts >= 0).all() and found.value < 2101 * 0.25 * 12
