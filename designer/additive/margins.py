@@ -32,6 +32,7 @@ MOST_TERMS = 10**9  # of characteristic functions of sums: about 5 s
 MOST_FACTORS = 2 * 10**8  # complex numbers in the characteristic functions of a gauge: about 5 s
 ROUGH = 1e-6  # of the tail of a gauge: a tenth of the terms
 FINE = 1e-6  # of a norm: cells this small add nothing worth a second bound
+ROUNDED_DRAWS = 16  # times as long as others take to draw normal vectors that are rounded
 FINE_CELL = 0.02  # of a norm: what half a step adds to margins is a few per cent at most
 TERMS = 2**12  # of a characteristic function, as far as cost is foreseen
 
@@ -66,7 +67,8 @@ def facts_of(mechanism: AdditiveLaw) -> NoiseFacts:
         return NoiseFacts(words, True, heard, heard)
     fine = cell(mechanism)[0] <= FINE_CELL
     if mechanism.falloff != "exponential":
-        return NoiseFacts("quantiles of the normal law, and what the grid adds", fine, heard)
+        slower = ROUNDED_DRAWS if mechanism.falloff == "rounded_gaussian" else 1
+        return NoiseFacts("quantiles of the normal law, and what the grid adds", fine, heard * slower)
     if (single and mechanism.norm.order == "linf" and mechanism.norm.map.ndim == 1) or _continuous(mechanism, rows) is not None:
         return NoiseFacts("quantiles of the continuous law, and what the grid adds", fine, heard)
     return NoiseFacts("bounds by the norm and by the variance", False, heard)

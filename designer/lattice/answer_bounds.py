@@ -97,7 +97,7 @@ def margin_bounds_of_answers(mechanism: LatticeNoise, beyond: float) -> Floats:
 def facts_of_lattice(mechanism: LatticeNoise) -> NoiseFacts:
     """By which law the margins of a lattice mechanism go; a draw costs its cells, those of rejected ones, and of the steps of a
     chain."""
-    if mechanism.dimension == 1:
+    if mechanism.dimension == 1 and mechanism.chain is None:
         return NoiseFacts("the quantile of the discrete law on a line", True, 1.0)
     size, choice = mechanism.relation.size, mechanism.choice
     if choice.sampler is None:

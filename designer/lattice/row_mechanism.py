@@ -29,6 +29,7 @@ from designer.question.workload import WORKLOAD, workload_from_spec, workload_to
 from designer.relations.kinds import OF_INVARIANTS, relation_from_spec
 from designer.sampling.lattices.balanced_rows import BalancedRows
 from designer.sampling.lattices.lattice_choice import LatticeChoice
+from designer.sampling.reach import NoiseFacts
 from designer.values.arrays import Floats
 from designer.values.checks import count, probability, shown
 from designer.values.json_text import require_keys
@@ -121,6 +122,10 @@ class RowMechanism(LatticeMechanism):
     def margins(self, confidence: float = CONFIDENCE) -> Floats:
         others = len(self.crossed.levels) - 1
         return margin_bounds_of_rows(self, self._rounding, others, 1 - probability(confidence, "confidence"))
+
+    @property
+    def noise_facts(self) -> NoiseFacts:
+        return NoiseFacts("proven bounds of noise that is drawn row by row and balanced", False, self.relation.size)
 
     def covariance(self) -> Floats:
         """Covariance of the noise in the K answers: computed for a table of two margins, simulated for others."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.simulated_reach import Draw, Simulated, affordable, least, margins_of_all, margins_of_each
+from designer.sampling.simulated_reach import Draw, Draws, Simulated, affordable, least, margins_of_all, margins_of_each
 from designer.values.arrays import Floats
 
 PILOT = 1000  # draws that tell the answers' sizes apart where nothing is proven of them
@@ -55,6 +56,11 @@ class NoiseReach:
     seed: int
     name: str
 
+    @cached_property
+    def draws(self) -> Draws:
+        """Draws that everybody finds who has the mechanism."""
+        return Draws(self.draw, self.seed, len(self.silent))
+
     def margins(self, level: float, simultaneous: bool) -> tuple[Floats, str]:
         """Margins of each answer, or of all at once, and by which law, in a sentence; `InvalidProblem` where none is known."""
         return self._of_all(level) if simultaneous else self._of_each(level)
@@ -64,7 +70,7 @@ class NoiseReach:
         if known is not None and self.facts.tight:
             return known, self.facts.law
         draws = affordable(self.facts.coordinates, answers, answers)
-        found = margins_of_each(self.draw, self.seed, draws, level, answers)
+        found = margins_of_each(self.draws, draws, level)
         return self._either(known, found, self.facts.law)
 
     def _of_all(self, level: float) -> tuple[Floats, str]:
@@ -76,7 +82,7 @@ class NoiseReach:
             return known, f"{self.facts.law}, of coordinates that are independent"
         shape = self._pilot() if known is None else known
         draws = affordable(self.facts.coordinates, len(self.silent))
-        found = margins_of_all(self.draw, self.seed, draws, level, shape)
+        found = margins_of_all(self.draws, draws, level, shape)
         return self._either(known, found, f"{self.facts.law}, Bonferroni over {answers} answers")
 
     def _pilot(self) -> Floats:

@@ -7,7 +7,7 @@ repeatable: who has the mechanism has the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +17,12 @@ from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.values.arrays import Floats
 
 FAILURE = 1e-9  # with which all order statistics of one question may be too low together
-MOST_DRAWS = 200_000
+MOST_DRAWS = 100_000
 WORK = 4 * 10**6  # coordinates that are drawn: about 2 s
 PRODUCTS = 4 * 10**10  # of matrices: about 5 s
 HELD = 2 * 10**7  # numbers that are held
 AT_ONCE = 2**20
+KEPT = 4 * 10**6  # numbers of draws that are asked for again: 32 MB
 ANNOUNCED = 10**6
 ROOMY = 1 + 1e-9
 
@@ -62,40 +63,55 @@ def safe_rank(draws: int, level: float, failure: float) -> int | None:
     return None if high > draws else high
 
 
-def margins_of_each(draw: Draw, seed: int, draws: int, level: float, answers: int) -> Simulated | None:
-    """Margins of each of K answers from so many draws; None where these are too few."""
-    rank = safe_rank(draws, level, FAILURE / answers)
+class Draws:
+    """Sizes of the noise in K answers, drawn from one stream; as many as fit are kept, and drawn once."""
+
+    def __init__(self, draw: Draw, seed: int, answers: int) -> None:
+        self.draw, self.seed, self.answers = draw, seed, answers
+        self.kept: dict[int, list[Floats]] = {}
+
+    def blocks(self, size: int) -> Iterator[Floats]:
+        """`size` draws in blocks, (a few, K) each."""
+        if size in self.kept:
+            yield from self.kept[size]
+            return
+        if size * self.answers > ANNOUNCED:
+            announce(f"drawing noise {size:,} times, to see how far it reaches")
+        entropy, step, made = SeededEntropy(self.seed), max(1, AT_ONCE // max(1, self.answers)), list[Floats]()
+        for start in range(0, size, step):
+            made.append(np.abs(self.draw(min(step, size - start), entropy)))
+            yield made[-1]
+            made = made if size * self.answers <= KEPT else []
+        if size * self.answers <= KEPT:
+            self.kept = {size: made}
+
+
+def margins_of_each(draws: Draws, size: int, level: float) -> Simulated | None:
+    """Margins of each answer from `size` draws; None where these are too few."""
+    rank = safe_rank(size, level, FAILURE / draws.answers)
     if rank is None:
         return None
-    sizes = np.concatenate([np.abs(own) for own in _blocks(draw, seed, draws, answers)])
-    return Simulated(np.partition(sizes, rank - 1, axis=0)[rank - 1] * ROOMY, draws)
+    sizes = np.concatenate([*draws.blocks(size)])
+    return Simulated(np.partition(sizes, rank - 1, axis=0)[rank - 1] * ROOMY, size)
 
 
-def margins_of_all(draw: Draw, seed: int, draws: int, level: float, shape: Floats) -> Simulated | None:
+def margins_of_all(draws: Draws, size: int, level: float, shape: Floats) -> Simulated | None:
     """`q shape` with the least q found for which all answers are within it at once; None where the draws are too few.
 
     shape: (K,), 0 of answers that are to have no noise: a draw in which one has some is beyond every q.
     """
-    rank = safe_rank(draws, level, FAILURE)
+    rank = safe_rank(size, level, FAILURE)
     noisy = shape > 0
     if rank is None or not noisy.any():
         return None
 
     def largest(own: Floats) -> Floats:
-        within = (np.abs(own[:, noisy]) / shape[noisy]).max(axis=1)
+        within = (own[:, noisy] / shape[noisy]).max(axis=1)
         return np.where(own[:, ~noisy].any(axis=1), np.inf, within)
 
-    found = np.concatenate([largest(own) for own in _blocks(draw, seed, draws, len(shape))])
+    found = np.concatenate([largest(own) for own in draws.blocks(size)])
     q = float(np.partition(found, rank - 1)[rank - 1]) * ROOMY
-    return Simulated(q * shape, draws) if q < np.inf else None
-
-
-def _blocks(draw: Draw, seed: int, draws: int, answers: int) -> list[Floats]:
-    """Draws in blocks, from one stream."""
-    if draws * answers > ANNOUNCED:
-        announce(f"drawing noise {draws:,} times, to see how far it reaches")
-    entropy, size = SeededEntropy(seed), max(1, AT_ONCE // max(1, answers))
-    return [draw(min(size, draws - start), entropy) for start in range(0, draws, size)]
+    return Simulated(q * shape, size) if q < np.inf else None
 
 
 def seed_of(fingerprint: str) -> int:

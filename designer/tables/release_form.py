@@ -62,7 +62,7 @@ class TableForm(ReleaseForm[TablePlan, TableRelease]):
                 made[query.name] = _quantile(query, listed[query.name].get("values"))
             elif isinstance(query, Average):
                 made[query.name] = ratio_of(query, *(made[part.name] for part in query.parts))
-        return TableRelease(made, mechanism.guarantee, mechanism.fingerprint, law=mechanism)
+        return TableRelease({name: made[name] for name in listed}, mechanism.guarantee, mechanism.fingerprint, law=mechanism)
 
     def unchecked(self, mechanism: TablePlan) -> tuple[str, ...]:
         errors = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -24,6 +25,7 @@ def laplace_margin(rate: float, beyond: float) -> int:
     return max(0, math.ceil((log_tail - math.log(beyond) + DOUBT) / rate * (1 + DOUBT)) - 1)
 
 
+@lru_cache(4096)
 def gaussian_margin(variance: float, beyond: float) -> float:
     """A t with `P(|z| > t) <= beyond`, `P(z)` proportional to `exp(-z^2 / (2 variance))`, z whole: the least whole one up to
     a variance of a million, from there on one that is larger by at most a step.

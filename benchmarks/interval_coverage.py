@@ -1,0 +1,284 @@
+"""How often the intervals of released answers hold the truth, for every family and kind of release, and how wide they are.
+
+For each case and level, over fresh draws of the exact sampler: the least coverage of a single answer, the coverage of all at
+once (with limits that hold it with 95 % confidence, Clopper and Pearson), and how often the normal rule, that many standard
+errors, holds the answer that it holds least often. Widths are told by the shortest symmetric interval that the same draws show
+to hold so often: the largest quotient of an answer, and the factor that all intervals at once could shrink by. Laws on whole
+numbers hold more than was asked for where the next atom would hold less.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.interval_coverage [--draws N] [--json FILE] [WORDS OF NAMES]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import beta, norm
+
+from designer import Domain, Problem, Workload, design, invariants, metrics
+from designer.marginals import MarginalWorkload, Presence, design_marginals
+from designer.marginals.cell_margins import reach_of_cells
+from designer.sampling.entropy import Entropy, SeededEntropy
+from designer.statistical_queries import StatisticalQueries
+from designer.statistical_queries.averages import separable
+from designer.structured import StructuredWorkload, design_structured
+from designer.structured.answer_margins import reach_of_terms
+from designer.tables import Average, Count, Groups, Measure, PureSum, SlowlyScaledSum, StudentNoise, Sum, TablePlan
+from designer.tables import TransformedNoise as Transformed
+from designer.tables.answers import Answer, Answers
+from designer.tables.intervals import limits_of_answers
+from designer.tables.run import answer_of, noisy_integers, ratio_of
+from designer.values.arrays import Floats
+
+LEVELS = (0.5, 0.9, 0.95, 0.99)
+SEED = 20_261_122
+PUBLIC = Domain.of({"sex": ["F", "M"], "age": 4})
+Margins = Callable[[float, bool], Floats]
+
+
+@dataclass(frozen=True)
+class Symmetric:
+    """Noise around answers, (size, K), its margins, and its standard errors."""
+
+    noise: Callable[[int, Entropy], Floats]
+    margins: Margins
+    errors: Floats
+
+    def measured(self, level: float, draws: int) -> dict[str, float]:
+        """Coverage and widths at one level."""
+        sizes = np.abs(self.noise(draws, SeededEntropy(SEED)))
+        each, joint = self.margins(level, False), self.margins(level, True)
+        noisy = (each > 0) | (joint > 0)
+        shortest = np.quantile(sizes[:, noisy], level, axis=0, method="inverted_cdf")
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wider = np.where(shortest > 0, each[noisy] / shortest, 1.0)
+            ratios = np.where(joint[noisy] > 0, sizes[:, noisy] / joint[noisy], np.where(sizes[:, noisy] > 0, np.inf, 0.0))
+        together = float(np.quantile(ratios.max(axis=1), level, method="inverted_cdf"))
+        rule = float(norm.isf((1 - level) / 2)) * self.errors
+        return {
+            "each": float((sizes <= each).mean(axis=0).min()),
+            "each_width": float(wider.max()),
+            "all": float((sizes <= joint).all(axis=1).mean()),
+            "all_width": 1 / together if together > 0 else 1.0,
+            "normal_rule": float((sizes <= rule).mean(axis=0).min()),
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan over a table whose exact numbers, in steps, are known: its intervals depend on the noisy numbers."""
+
+    plan: TablePlan
+    exact: dict[str, tuple[int, ...]]
+    truth: dict[str, Floats]
+
+    def released(self, entropy: Entropy) -> Answers:
+        """One release of the exact numbers."""
+        made: dict[str, Answer] = {}
+        for part in self.plan.noisy:
+            keys = part.groups.keys
+            assert keys is not None
+            made[part.name] = answer_of(part, keys, noisy_integers(part, keys, self.exact[part.name], entropy))
+        for query in self.plan.queries:
+            if isinstance(query, Average):
+                made[query.name] = ratio_of(query, *(made[part.name] for part in query.parts))
+        return Answers(made)
+
+    def measured(self, level: float, draws: int) -> dict[str, float]:
+        """Coverage at one level; widths beside the shortest symmetric interval of the same width in every draw."""
+        entropy, hits, off, widths = SeededEntropy(SEED), [], [], []
+        both = []
+        for _ in range(draws):
+            answers = self.released(entropy)
+            truth = np.concatenate([self.truth[name] for name in answers.answers])
+            values = np.concatenate([answer.values for answer in answers.answers.values()])
+            each = limits_of_answers(self.plan.queries, self.plan.noisy, answers, level, False)
+            joint = limits_of_answers(self.plan.queries, self.plan.noisy, answers, level, True)
+            hits.append((each.lower <= truth) & (truth <= each.upper))
+            both.append(bool(((joint.lower <= truth) & (truth <= joint.upper)).all()))
+            off.append(np.abs(values - truth))
+            widths.append((each.upper - each.lower) / 2)
+        shortest = np.quantile(np.array(off), level, axis=0, method="inverted_cdf")
+        wider = np.where(shortest > 0, np.median(np.array(widths), axis=0) / np.where(shortest > 0, shortest, 1.0), 1.0)
+        return {
+            "each": float(np.array(hits).mean(axis=0).min()),
+            "each_width": float(wider.max()),
+            "all": float(np.mean(both)),
+            "all_width": np.nan,
+            "normal_rule": np.nan,
+        }
+
+
+Measured = Symmetric | Plan
+
+
+def of_mechanism(mechanism: Any) -> Symmetric:
+    """A mechanism for linear queries."""
+    errors = np.sqrt(mechanism.query_variances())
+    return Symmetric(mechanism.noise_in_answers, lambda level, joint: mechanism.reach_of_answers(level, joint)[0], errors)
+
+
+def of_reach(reach: Any, errors: Floats) -> Symmetric:
+    """Marginals and structured answers."""
+    return Symmetric(reach.draw, lambda level, joint: reach.margins(level, joint)[0], errors)
+
+
+def additive(family: str, **options: Any) -> Callable[[], Symmetric]:
+    """Counts of sexes by age, or running totals of them where these are asked for otherwise than answered."""
+    notion = options.pop("notion", "pure")
+    totals = "strategy" in family or family == "k_norm"
+    asked = Workload.prefix(PUBLIC) if totals else Workload.identity(PUBLIC)
+    relation = options.pop("relation", metrics.hamming(PUBLIC, [0.5, 1.0]))
+    return lambda: of_mechanism(design(Problem(asked, relation, notion=notion, **options), family).mechanism)
+
+
+def lattice(family: str, notion: str, sides: tuple[int, int], **options: Any) -> Callable[[], Symmetric]:
+    """A table with both margins published."""
+    relation = invariants.margins(sides).protect(1.0)
+    problem = Problem(Workload.identity(sides[0] * sides[1]), relation, notion=notion)
+    return lambda: of_mechanism(design(problem, family, **options).mechanism)
+
+
+def staircase(queries: Any, relation: Any) -> Callable[[], Symmetric]:
+    """Noise of least loss."""
+    return lambda: of_mechanism(design(Problem(Workload(queries), relation), "staircase").mechanism)
+
+
+def marginals(epsilon: float) -> Symmetric:
+    """Tables of a domain of three attributes."""
+    domain = Domain.of({"a": 3, "b": 4, "c": 2})
+    made = design_marginals(MarginalWorkload.of(domain, [("a", "b"), ("b", "c"), ()]), Presence(epsilon))
+    names = map(made.workload.names, made.workload.subsets.tuples())
+    return of_reach(reach_of_cells(made), np.sqrt(np.concatenate([made.variances(own).ravel() for own in names])))
+
+
+def structured(noise: Any) -> Symmetric:
+    """Products of running totals, ranges and counts."""
+    domain = Domain.of({"a": 3, "b": 4, "c": 2})
+    asked = [{"a": "prefix", "b": "identity"}, {"b": "ranges"}, {"c": "identity"}]
+    made = design_structured(StructuredWorkload.of(domain, asked), Presence(0.5), noise)
+    places = [np.argwhere(np.ones([q.count for q in term.values()], dtype=bool)) for term in made.workload.terms]
+    variances = [made.variances(term, own) for term, own in enumerate(places)]
+    return of_reach(reach_of_terms(made), np.sqrt(np.concatenate(variances)))
+
+
+def averages() -> Symmetric:
+    """Biased averages over 200 records: the error is noise and bias."""
+    people = Domain.of({"age": range(20, 70), "sex": ["F", "M"]})
+    budgets = {"age": metrics.euclidean(list(range(20, 70)), per_unit=0.0005), "sex": 0.004}
+    asked = StatisticalQueries.of(people, {"mean age": ("age", float), "women": ("sex", {"F": 1, "M": 0})}, budgets)
+    made = separable(asked, 200)
+    rows = [{"age": str(20 + k % 3), "sex": "F"} for k in range(200)]
+    off = (made.effective - asked.workload.dense()) @ asked.histogram(rows) / 200
+    biases = asked.biases(made)
+
+    def noise(size: int, entropy: Entropy) -> Floats:
+        return np.asarray(made.noise_in_answers(size, entropy) / 200 + off)
+
+    return Symmetric(
+        noise, lambda level, joint: made.reach_of_answers(level, joint)[0] / 200 + biases, made.standard_errors() / 200
+    )
+
+
+def plan() -> Plan:
+    """Every kind of number of a table plan, by sector and for all."""
+    sectors, pay = Groups(["sector"], [["farm"], ["mine"], ["shop"]]), Measure("pay", upper=1000)
+    log, root = Transformed("log", 50, "0.1"), Transformed("root", 100, 2)
+    queries = (
+        Count("n", sectors, variance=(2, 9, 400)),
+        Sum("total", Groups(), variance=10**6, measure=pay),
+        PureSum("pure", sectors, measure=pay, scale=300),
+        SlowlyScaledSum("student", sectors, measure=pay, noise=StudentNoise.of_deviation(500)),
+        SlowlyScaledSum("log", sectors, measure=pay, noise=log),
+        SlowlyScaledSum("root", sectors, measure=pay, noise=root),
+        Average("mean", sectors, (), pay, 10**5, 9),
+    )
+    counts, sums = (4, 40, 900), (1200, 11_000, 500_000)
+    named = dict.fromkeys(("pure", "student", "log", "root", "mean.sum"), sums)
+    exact = {**named, "n": counts, "total": (sum(sums),), "mean.count": counts}
+    truth = {name: np.array(own, dtype=np.float64) for name, own in exact.items()}
+    return Plan(TablePlan(queries), exact, {**truth, "mean": np.array(sums) / np.array(counts)})
+
+
+CASES: dict[str, Callable[[], Measured]] = {
+    **{name: additive(name) for name in ("laplace", "projected_laplace", "k_norm", "ellipsoid", "box", "bundles", "capped_l1")},
+    **{name: additive(name) for name in ("l2_ball", "strategy_laplace", "strategy_1", "strategy_2", "uniform_budget")},
+    **{name: additive(name, notion="gaussian") for name in ("gaussian", "diagonal_gaussian", "isotropic_gaussian")},
+    "approximate gaussian": additive("gaussian", notion="approximate", delta=1e-6),
+    "approximate laplace": additive("laplace", notion="approximate", delta=1e-6),
+    "coarse laplace": additive("laplace", relation=metrics.hamming(PUBLIC, [4.0, 6.0])),
+    "staircase, one number": staircase([[1]], metrics.add_remove(1, 1.0)),
+    "staircase, two dimensions": staircase([[1, -1], [1, 0], [0, 1]], metrics.add_remove(2, 0.7)),
+    "lattice_laplace l1": lattice("lattice_laplace", "pure", (3, 4), shape="l1"),
+    "lattice_laplace l2": lattice("lattice_laplace", "pure", (3, 3), shape="l2"),
+    "lattice_laplace hull": lattice("lattice_laplace", "pure", (3, 3), shape="hull"),
+    "lattice_laplace, one direction": lattice("lattice_laplace", "pure", (2, 2)),
+    "lattice_gaussian": lattice("lattice_gaussian", "gaussian", (3, 4)),
+    "lattice_rows": lattice("lattice_rows", "pure", (3, 4)),
+    "marginals, wide noise": lambda: marginals(0.05),
+    "marginals, narrow noise": lambda: marginals(1.0),
+    "structured, gaussian": lambda: structured("gaussian"),
+    "structured, laplace": lambda: structured("laplace"),
+    "averages with a bias": averages,
+    "table plan": plan,
+}
+
+
+def limits(share: float, draws: int) -> tuple[float, float]:
+    """Limits of a probability from the share of some draws, with 95 % confidence (Clopper and Pearson)."""
+    hits = round(share * draws)
+    low = 0.0 if hits == 0 else float(beta.ppf(0.025, hits, draws - hits + 1))
+    return low, 1.0 if hits == draws else float(beta.ppf(0.975, hits + 1, draws - hits))
+
+
+def rows(names: list[str], draws: int) -> Iterator[dict[str, Any]]:
+    """A row for each case and level."""
+    for name in names:
+        start = time.perf_counter()
+        case = CASES[name]()
+        for level in LEVELS:
+            size = draws if isinstance(case, Symmetric) else max(100, draws // 10)
+            found = case.measured(level, size)
+            seconds = time.perf_counter() - start
+            yield {
+                "case": name,
+                "level": level,
+                "draws": size,
+                **found,
+                "all_limits": limits(found["all"], size),
+                "seconds": seconds,
+            }
+
+
+def main() -> None:
+    """Print the table, and write it where it is asked for."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--draws", type=int, default=20_000)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    names = [name for name in CASES if not options.words or any(word in name for word in options.words)]
+    print(f"{'case':32}{'level':>7}{'each':>9}{'width':>8}{'all':>9}{'limits':>18}{'width':>8}{'normal rule':>13}")
+    found = []
+    for row in rows(names, options.draws):
+        found.append(row)
+        low, high = row["all_limits"]
+        print(
+            f"{row['case']:32}{row['level']:7}{row['each']:9.4f}{row['each_width']:8.3f}{row['all']:9.4f}"
+            f"{f'{low:.4f}..{high:.4f}':>18}{row['all_width']:8.3f}{row['normal_rule']:13.4f}",
+            flush=True,
+        )
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

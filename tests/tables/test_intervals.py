@@ -1,0 +1,80 @@
+"""Intervals of the answers of table plans: how often they hold the truth, over releases of numbers that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from benchmarks.interval_coverage import Plan, plan
+from designer.sampling.entropy import SeededEntropy
+from designer.tables import Average, Count, Groups, Measure, Quantile, TablePlan
+from designer.tables.answers import Answer, Answers
+from designer.tables.intervals import limits_of_answers
+
+# Each of the statistical tests fails with a probability below 1e-9 where coverage is the level.
+FAILURE = 1e-9
+
+
+@pytest.fixture(scope="module")
+def asked() -> Plan:
+    return plan()
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_intervals_of_every_kind_of_number_hold_the_truth_as_often_as_they_say(asked: Plan, level: float) -> None:
+    draws, entropy = 120, SeededEntropy(11)
+    hits, together = [], 0
+    for _ in range(draws):
+        answers = asked.released(entropy)
+        truth = np.concatenate([asked.truth[name] for name in answers.answers])
+        for joint in (False, True):
+            found = limits_of_answers(asked.plan.queries, asked.plan.noisy, answers, level, joint)
+            inside = (found.lower <= truth) & (truth <= found.upper)
+            if joint:
+                together += bool(inside.all())
+            else:
+                hits.append(inside)
+    counted = [*np.array(hits).sum(axis=0).tolist(), together]
+    assert binom.cdf(np.array(counted), draws, level).min() * len(counted) > FAILURE
+
+
+def test_an_average_without_a_clear_count_is_cut_at_its_bounds() -> None:
+    query = Average("mean", Groups(), (), Measure("pay", lower=-20, upper=100), 10**4, 25)
+    made = TablePlan((query,))
+
+    def limits(total: float, count: float, joint: bool) -> tuple[float, float]:
+        parts = {
+            part.name: Answer(part.name, (), ((),), np.array([value]), integers=(int(value),))
+            for part, value in zip(query.parts, (total, count), strict=True)
+        }
+        ratio = Answer("mean", (), ((),), np.array([total / max(count, 1)]))
+        found = limits_of_answers(made.queries, made.noisy, Answers({**parts, "mean": ratio}), 0.95, joint)
+        return float(found.lower[2]), float(found.upper[2])
+
+    for joint in (False, True):
+        low, high = limits(300.0, 4.0, joint)
+        assert -20 < low < 10 and high == 100.0
+        assert limits(300.0, -30.0, joint)[1] == 100.0
+        low, high = limits(30_000.0, 1000.0, joint)
+        assert -20 < low < 30 < high < 100 and high - low < 1.2
+    assert limits(30_000.0, 1000.0, False)[0] > limits(30_000.0, 1000.0, True)[0]
+
+
+def test_a_quantile_has_no_interval_and_says_why() -> None:
+    sectors = Groups(["sector"], [["a"], ["b"]])
+    quantile = Quantile("median", sectors, (), Measure("pay"), 0.5, (0, 10, 20), "0.25")
+    made = TablePlan((Count("n", sectors, variance=4), quantile))
+    found = limits_of_answers(
+        made.queries,
+        made.noisy,
+        Answers(
+            {
+                "n": Answer("n", ("sector",), (("a",), ("b",)), np.array([3.0, 4.0]), integers=(3, 4)),
+                "median": Answer("median", ("sector",), (("a",), ("b",)), np.array([0.0, 10.0])),
+            }
+        ),
+        0.95,
+        True,
+    )
+    assert np.isnan(found.lower[2:]).all() and np.isfinite(found.lower[:2]).all() and "rank" in found.missing
