@@ -26,7 +26,7 @@ from designer.reports.contributor import ROWS
 from designer.reports.evidence import Evidence, SeenRelease
 from designer.reports.formats import CONTRIBUTORS, contributor_of
 from designer.reports.glossary import FORMS, MEANINGS, anchor_of, with_terms
-from designer.reports.html import POLICY, drawn, html_of
+from designer.reports.html import POLICY, Linker, drawn, html_of, tidy
 from designer.reports.page import board_page
 from designer.reports.palette import DARK, LIGHT, WRITTEN, contrast
 from tests.oracles.hostile_names import HOSTILE, LONG, MADE, PLAIN
@@ -239,3 +239,9 @@ def test_the_words_of_the_maker_are_told_as_such(undrawn: None) -> None:
     answers = [e.text for e in page.all("dd")[:5]]
     assert "one commuter" in answers[1] and " persons for a typical answer" in answers[4]
     assert "Words of the maker, which nobody proves" in page.source and "The office" in page.source
+
+
+def test_whatever_is_written_shows_every_character() -> None:
+    """The last place that a text passes, whoever forgot to make it fit before."""
+    assert tidy("a\u202eb 5 %") == "a\\u202eb 5\N{NO-BREAK SPACE}%" and tidy(7) == 7
+    assert str(Linker().said("\u2066<b>")) == "\\u2066&lt;b&gt;"
