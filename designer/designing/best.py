@@ -32,7 +32,7 @@ from designer.designing.structured_problem import StructuredDesign, StructuredPr
 from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.progress import each_of, step
 from designer.question.targets import Targets, require_targets
-from designer.values.checks import positive, shown
+from designer.values.checks import near, positive, shown
 from designer.version import VERSION
 from solvers.deadline import OutOfTime
 
@@ -152,7 +152,8 @@ def design(
     unknown = sorted(set(options) - set(chosen.options()))
     if unknown:
         raise InvalidProblem(
-            f"options: {shown(unknown)} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}."
+            f"options: {shown(unknown)} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}"
+            f"{near(unknown[0], chosen.options())}."
         )
     if not chosen.serves(problem):
         raise DesignFailed(

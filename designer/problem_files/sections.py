@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import product, zip_longest
 from pathlib import Path
@@ -72,6 +73,17 @@ class Sections:
     def refuse(self, section: str, key: str, value: object, remedy: str) -> InvalidProblem:
         """The error that names file, section, key, value and remedy; for the caller to raise."""
         return InvalidProblem(f"{self.path}: [{section}] {key} = {shown(value)}: {remedy}.")
+
+    @contextmanager
+    def at(self, section: str) -> Iterator[None]:
+        """Refusals of what is made of a section name file and section."""
+        try:
+            yield
+        except InvalidProblem as error:
+            words = str(error)
+            if words.startswith(str(self.path)):
+                raise
+            raise InvalidProblem(f"{self.path}: {'' if words.startswith('[') else f'[{section}] '}{words}") from None
 
     def get(self, section: str, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
         """A value of the right type, or the default when one is given."""
