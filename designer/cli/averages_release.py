@@ -33,6 +33,8 @@ def releasing_averages(mechanism: Specified, options: argparse.Namespace) -> Cal
         )
     if options.table is None or options.histogram is not None:
         raise InvalidProblem(f"{FLAG}: says how records are counted; give them as --table, and no --histogram.")
+    if options.entity is not None or options.rows_per_entity is not None:
+        raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; averages are over records.")
     if getattr(mechanism, "workload", None) != request.queries.workload:
         raise InvalidProblem(
             f"{FLAG}: {options.counted_by} asks for other averages than the spec; give the file of its design."

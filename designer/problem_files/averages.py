@@ -46,6 +46,7 @@ from designer.values.schema import (
 )
 
 NUMBERS = "number"
+LARGEST = 1e100  # of the numbers of a function
 OF = {"of": noted("The attribute, or the attributes, that the function is of.", either(text(), list_of(text(), distinct=True)))}
 BY_VALUE: Schema = {"type": "object", "minProperties": 1, "additionalProperties": number()}
 TERMS = (
@@ -163,7 +164,10 @@ class AveragesFile(Request):
             raise InvalidProblem(
                 f"records: is missing; family = {family!r} weighs bias against noise by the number of records."
             )
-        return float(self.asked["records"])
+        records = float(self.asked["records"])
+        if not 1 <= records < 2**53:
+            raise InvalidProblem(f"records: {records:g} is no number of records; give one from 1 to 2^53.")
+        return records
 
     def description(self) -> Mapping[str, object]:
         statistics, images = self.queries.workload.shape
@@ -232,7 +236,18 @@ class AveragesReader(AskingReader):
 
     def _terms(self, name: str, given: Mapping[str, Any]) -> list[tuple[tuple[str, ...], Any]]:
         """Attributes and numbers of each term."""
-        return [self._term(name, term) for term in given.get("terms", [given])]
+        terms = [self._term(name, term) for term in given.get("terms", [given])]
+        for _, numbers in terms:
+            self._require_moderate(name, list(numbers.values()) if isinstance(numbers, dict) else numbers)
+        return terms
+
+    def _require_moderate(self, name: str, numbers: Any) -> None:
+        """Refuse numbers whose multiples leave the floats, however deep the lists are that hold them."""
+        for entry in numbers if isinstance(numbers, list) else [numbers]:
+            if isinstance(entry, list):
+                self._require_moderate(name, entry)
+            elif not abs(entry) <= LARGEST:
+                raise self.refuse("statistics", name, entry, f"is beyond {LARGEST:g}; choose units in which it is moderate")
 
     def _term(self, name: str, given: Mapping[str, Any]) -> tuple[tuple[str, ...], Any]:
         attributes = (given["of"],) if isinstance(given["of"], str) else tuple(given["of"])

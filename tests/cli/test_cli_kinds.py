@@ -96,6 +96,7 @@ def averages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--table", "people.csv", "--counted-by", "others.toml"], "asks for other averages than the spec"),
         (["--counted-by", "ages.toml"], "give them as --table"),
         (["--table", "people.csv", "--histogram", "people.csv", "--counted-by", "ages.toml"], "no --histogram"),
+        (["--table", "people.csv", "--entity", "more", "--rows-per-entity", "2", "--counted-by", "ages.toml"], "--entity"),
         (["--table", "none.csv", "--counted-by", "ages.toml"], "give the file that holds the records"),
         (["--table", "people.csv", "--delimiter", ";", "--counted-by", "ages.toml"], "has no column 'age'"),
         (["--table", "people.csv", "--counted-by", "none.toml"], "none.toml: cannot be read"),
@@ -125,3 +126,50 @@ def test_parquet_records_are_counted_alike(averages: Path, capsys: pytest.Captur
     parquet.write_table(table({"age": [20, 30, 20], "more": ["a", "b", "c"]}), "people.parquet")
     release = said(capsys, "release", "spec.json", "--table", "people.parquet", "--counted-by", "ages.toml")
     assert abs(release["answers"]["mean age"] - 70) <= 24 * release["standard_errors"]["mean age"]
+
+
+MWEM = """kind = "mwem"
+[domain]
+sex = ["F", "M"]
+age = 3
+[workload]
+marginals = [["sex"], ["age"]]
+[relation]
+metric = "uniform"
+epsilon = 1
+[problem]
+records = 100000
+[preprocessing]
+constant = "optimal"
+"""
+
+
+@pytest.mark.slow
+def test_choices_on_the_command_line_go_before_those_of_the_file(averages: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mwem.toml").write_text(MWEM)
+    solved = said(capsys, "design", "mwem.toml", "--solver", "HIGHS")
+    assert solved["provenance"]["solver"] == "HIGHS" and solved["provenance"]["program"] == "preprocessing"
+    assert "solver" not in said(capsys, "design", "mwem.toml")["provenance"]
+    Path("ages.toml").write_text(Path("ages.toml").read_text() + "[problem]\nrecords = 10\n")
+    assert "separable" in said(capsys, "design", "ages.toml", "--family", "separable")["guarantee"]["mechanism"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["design", "mwem.toml", "--family", "laplace"], "family: 'laplace' does not go with files of kind 'mwem'"),
+        (["design", "unbiased.toml", "--solver", "HIGHS"], "[mwem] solver: 'HIGHS' has nothing to solve"),
+        (["design", "mwem.toml", "--solver", "HIHGS"], "'HIHGS' is not an installed solver"),
+        (["design", "ages.toml", "--family", "separable"], "[problem] records: is missing"),
+        (["compare", "mwem.toml"], "compare: does not go with a file of kind 'mwem'"),
+        (["budget", "ages.toml"], "budget: does not go with a file of kind 'statistical_queries'"),
+    ],
+)
+def test_choices_that_a_kind_does_not_take_are_refused(
+    arguments: list[str], told: str, averages: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("mwem.toml").write_text(MWEM)
+    Path("unbiased.toml").write_text(MWEM.partition("[preprocessing]")[0])
+    capsys.readouterr()
+    assert main(arguments) == 2
+    assert told in capsys.readouterr().err

@@ -369,6 +369,8 @@ BAD = [  # kind, name of a good file, what is replaced by what, and what the ref
     ("statistical_queries", "separable", "20, 30, 50", '20, 30, "old"', "[statistics] mean age = 'old'", "give values = {..}"),
     ("statistical_queries", "separable", "job = inf", "jobs = inf", "jobs", "job"),
     ("statistical_queries", "separable", BUDGETS, '[relation]\nmetric = "add_remove"\nepsilon = 1\n', "'add_remove'", "use another"),
+    ("statistical_queries", "separable", "records = 50", "records = 0.5", "[problem] records: 0.5", "from 1 to 2^53"),
+    ("statistical_queries", "separable", "F = 1", "F = 1e200", "[statistics] women = 1e+200", "choose units"),
     ("statistical_queries", "separable", "records = 50", "", "[problem] records: is missing", "separable"),
     ("statistical_queries", "separable", "records = 50", 'records = 50\nnotion = "gaussian"', "notion: 'gaussian'", "leave it out"),
     ("statistical_queries", "squared, weights by name", "women = 3", "men = 3", "[problem] weights = 'men'", "perhaps 'women'"),
@@ -428,6 +430,7 @@ def test_what_no_mechanism_can_do_says_so(folder: Path) -> None:
             read_request(folder / "problem.toml").least()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", GOOD, ids=" ".join)
 def test_schema_and_reader_agree(case: tuple[str, str], folder: Path) -> None:
     """What is good fits the schema; unknown keys, and values of another type, are refused by both; what the reader takes,
