@@ -6,7 +6,9 @@ Tables that are sums of one x agree wherever they share cells. The real problem 
 stated in steps of one: y_k = (S x)_k climbs from its lowest value in steps whose prices `w_k (2 (y - a_k) + 1)` grow, so that a
 minimum takes them in order. Only a window of steps around the real solution is written down; that it misses nothing is proven
 where it is wide enough: with p the real minimum, `f(x) - f(p) >= sum_k w_k ((S (x - p))_k)^2` for every x that is allowed, so
-nothing better than x lies farther from p, in any sum, than `sqrt((f(x) - f(p)) / w_k)`.
+nothing better than x lies farther from p, in any sum, than `sqrt((f(x) - f(p)) / w_k)`. Or by the relaxation: with straight
+lines between whole sums f becomes a convex F, which is f where the sums are whole. Where the least F in the window is that of
+x, and x is inside the window, F is least at x nearby, hence everywhere: so it is among nested groups and two margins.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ Array = NDArray[np.float64]
 WINDOW = 2.0  # half-width, in units of the sums, that is tried first
 MOST_STEPS = 200_000
 SECONDS = 60.0  # of one integer program
+SAME = 1e-9  # of a program and its relaxation, relative
 ROOM = 1e-6  # of the least value of the real program, relative: what its solver may be off
 
 
@@ -114,14 +117,15 @@ def _whole(asked: AskedSums, real: Array) -> AgreeingCounts:
     middle, least = asked.sums @ real, asked.squares(real)
     widths, best = np.full(len(middle), WINDOW), None
     while True:
-        found, ended = _in_window(asked, middle, widths)
+        found, ended, tight, edge = _in_window(asked, middle, widths)
         if found is not None:
             best = found
             gap = max(0.0, asked.squares(best) - least) + ROOM * (1 + least)
             needed = np.sqrt(gap / asked.weights) + 1e-6
-            if ended and (needed <= widths).all():
+            if ended and (tight or (needed <= widths).all()):
                 return AgreeingCounts(Status.OPTIMAL, best, asked.squares(best), True)
-            wider = np.maximum(widths, np.ceil(needed)) if ended else widths
+            wider = np.where(edge, 2 * widths, widths) if edge.any() else np.maximum(widths, np.ceil(needed))
+            wider = wider if ended else widths
         else:
             wider = 8 * widths
         if (wider == widths).all() or 2 * wider.sum() > MOST_STEPS:
@@ -132,13 +136,15 @@ def _whole(asked: AskedSums, real: Array) -> AgreeingCounts:
     return AgreeingCounts(Status.STALLED, best, asked.squares(best), False)
 
 
-def _in_window(asked: AskedSums, middle: Array, widths: Array) -> tuple[Array | None, bool]:
-    """The least sum of squares among whole x whose sums are within the widths, and whether the program came to its end."""
+def _in_window(asked: AskedSums, middle: Array, widths: Array) -> tuple[Array | None, bool, bool, NDArray[np.bool_]]:
+    """The least sum of squares among whole x whose sums are within the widths, whether the program came to its end, whether
+    its relaxation proves that nothing outside is nearer, and which sums, (K,), are at the edge of the window."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, hstack, vstack
 
     kinds, cells = asked.sums.shape
     low = np.ceil(middle - widths)
+    low = np.where(low == 0, -1.0, low)  # so that counts of 0 are within
     steps = (np.floor(middle + widths) - low).astype(int)
     owner = np.repeat(np.arange(kinds), steps)
     level = np.arange(len(owner)) - np.repeat(np.cumsum(steps) - steps, steps)
@@ -146,15 +152,20 @@ def _in_window(asked: AskedSums, middle: Array, widths: Array) -> tuple[Array | 
     climb = csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(kinds, len(owner)))
     rows = vstack([hstack([asked.sums, -climb]), hstack([asked.exact, _empty(len(asked.totals), len(owner))])])
     sides = np.concatenate([low, asked.totals])
-    found = milp(
-        np.concatenate([np.zeros(cells), prices / max(1.0, float(np.abs(prices).max(initial=1.0)))]),
-        integrality=np.concatenate([np.ones(cells), np.zeros(len(owner))]),
-        bounds=Bounds(0, np.concatenate([np.full(cells, np.inf), np.ones(len(owner))])),
-        constraints=LinearConstraint(csr_array(rows), sides, sides),
-        options={"mip_rel_gap": 0.0, "time_limit": SECONDS},
-    )
+    cost = np.concatenate([np.zeros(cells), prices / max(1.0, float(np.abs(prices).max(initial=1.0)))])
+    stated: dict[str, Any] = {
+        "bounds": Bounds(0, np.concatenate([np.full(cells, np.inf), np.ones(len(owner))])),
+        "constraints": LinearConstraint(csr_array(rows), sides, sides),
+        "options": {"mip_rel_gap": 0.0, "time_limit": SECONDS},
+    }
+    found = milp(cost, integrality=np.concatenate([np.ones(cells), np.zeros(len(owner))]), **stated)
     if found.x is None:
-        return None, found.status == 2
+        return None, found.status == 2, False, np.zeros(kinds, dtype=bool)
     counts = np.rint(found.x[:cells])
-    whole = (counts >= 0).all() and (asked.exact @ counts == asked.totals).all()
-    return (counts if whole else None), found.status == 0
+    if not ((counts >= 0).all() and (asked.exact @ counts == asked.totals).all()):
+        return None, found.status == 0, False, np.zeros(kinds, dtype=bool)
+    sums = asked.sums @ counts
+    edge = (sums <= low) | (low + steps <= sums)
+    relaxed = milp(cost, **stated) if not edge.any() and found.status == 0 else None
+    tight = relaxed is not None and relaxed.status == 0 and found.fun - relaxed.fun <= SAME * (1 + abs(found.fun))
+    return counts, found.status == 0, bool(tight), edge

@@ -87,3 +87,20 @@ def test_a_large_hierarchy_agrees() -> None:
     near = sums @ truth + rng.normal(0, 2, 2101)
     found = nearest_counts(AskedSums(sums, near, np.full(2101, 0.25), csr_array((0, 2000)), np.zeros(0)))
     assert found.counts is not None and (found.counts >= 0).all() and found.value < 2101 * 0.25 * 12
+
+
+def test_a_window_that_is_too_small_widens_where_it_binds() -> None:
+    """Exact totals far from what was given: 40 more than the noise says, in two cells."""
+    asked = AskedSums(
+        csr_array(np.eye(2, dtype=int)), np.array([3.2, 4.1]), np.ones(2), csr_array(np.ones((1, 2))), np.array([47.0])
+    )
+    found = nearest_counts(asked)
+    assert found.counts is not None and found.counts.tolist() == [23.0, 24.0] and found.proven
+
+
+def test_many_nested_groups_are_proven() -> None:
+    rng = np.random.default_rng(3)
+    sums = csr_array(np.vstack([np.ones((1, 600)), np.eye(600)]).astype(int))
+    near = sums @ rng.poisson(2, 600) + rng.normal(0, 3, 601)
+    found = nearest_counts(AskedSums(sums, near, np.ones(601), csr_array((0, 600)), np.zeros(0)))
+    assert found.proven and found.counts is not None and found.counts.min() >= 0
