@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import math
+
 from designer.additive.interface import Mechanism
 from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
 from designer.designing.accuracy import worst_of
 from designer.designing.least import LeastBudget
 from designer.designing.made import Design
+from designer.designing.reasons import said_once
 from designer.designing.structured_problem import StructuredDesign
-from designer.values.printing import in_markdown, printed, printed_below
+from designer.progress import time_words
+from designer.values.on_terminal import WIDTH
+from designer.values.printing import in_markdown, printed
+from designer.values.rounding import at_least, at_most, share_at_least, share_at_most
 
 ROWS_SHOWN = 12
+LARGE_BUDGET = 20  # odds of exp(20) to 1: 500 million
 
 
 def cautions(made: Specified) -> list[str]:
-    """Lines that must not be missed: that the object hides nothing, which answers it publishes without noise, and what was
-    changed in the form of its file."""
+    """Lines that must not be missed: that the object hides nothing, or next to nothing, which answers it publishes without
+    noise, and what was changed in the form of its file."""
     listed = ", ".join(map(printed, made.exact[:ROWS_SHOWN])) + (
         f" and {len(made.exact) - ROWS_SHOWN} more" if len(made.exact) > ROWS_SHOWN else ""
     )
     exact = [f"EXACT, without any noise: {listed}."] if listed else []
-    return [*made.warning, *exact, *(f"MIGRATED: {note}" for note in made.migrations)]
+    return [*made.warning, *_weak(made), *exact, *(f"MIGRATED: {note}" for note in made.migrations)]
+
+
+def _weak(made: Specified) -> list[str]:
+    """A line where even the smallest budget is so large that what is protected can be told with near certainty."""
+    least = made.guarantee.parameters.get("smallest_budget")
+    if not isinstance(least, (int, float)) or not LARGE_BUDGET <= least < math.inf:
+        return []
+    return [f"WEAK: the smallest budget is {at_most(least)}; budgets above {LARGE_BUDGET} hide next to nothing, give about 1."]
 
 
 def summary(made: Specified) -> str:
@@ -43,9 +58,9 @@ def _provenance_lines(made: Specified) -> list[str]:
 def structured_summary(title: str, made: StructuredDesign) -> str:
     """The same of queries that nobody writes out."""
     title, mechanism = printed(title), made.mechanism
-    lines = [title, "=" * len(title), *cautions(mechanism), *mechanism.summary_lines()]
-    lines.append(f"Error:       root mean squared error {mechanism.root_mean_squared_error:.6g} of an answer")
-    lines += [*optimality_lines(made.optimality), f"Time:        {made.seconds:.2f} s"]
+    lines = [title, "=" * len(title), *mechanism.about.lines(), *cautions(mechanism), *mechanism.summary_lines()]
+    lines.append(f"Error:       root mean squared error {at_most(mechanism.root_mean_squared_error)} of an answer")
+    lines += [*optimality_lines(made.optimality), f"Time:        {time_words(made.seconds)}"]
     return "\n".join([*lines, *_tried_lines(mechanism)])
 
 
@@ -54,7 +69,8 @@ def optimality_lines(found: Optimality | None) -> list[str]:
     if found is None:
         return []
     return [
-        f"Optimality:  {found.value:.6g} reached, at least {found.lower_bound:.6g} needed (gap {found.gap:.1e})",
+        f"Optimality:  {at_most(found.value, 6)} reached, at least {at_least(found.lower_bound, 6)} needed "
+        f"(gap {share_at_most(found.gap)})",
         f"             minimised: {found.objective}",
     ]
 
@@ -62,22 +78,25 @@ def optimality_lines(found: Optimality | None) -> list[str]:
 def design_summary(title: str, made: Design[Mechanism]) -> str:
     """What was designed, how good it is, and what proves it."""
     title = printed(title)
-    lines = [title, "=" * len(title), *cautions(made.mechanism), *made.mechanism.design_lines()]
+    about = made.mechanism.about.lines()
+    lines = [title, "=" * len(title), *about, *cautions(made.mechanism), *made.mechanism.design_lines()]
     lines += optimality_lines(made.optimality)
     if made.efficiency is not None and made.limit is not None:
         lines.append(
-            f"Efficiency:  {printed_below(made.efficiency, 3)}, the part of the loss that is needed by {made.limit.reason}"
+            f"Efficiency:  {share_at_least(made.efficiency)}, the part of the loss that is needed by {made.limit.reason}"
         )
         lines += [f"             {sentence}" for sentence in made.limit.scope]
     targets = [f"Target:      {printed(sentence)}" for sentence in made.mechanism.provenance.get("targets", ())]
-    lines += [*targets, *_solver_lines(made), f"Time:        {made.seconds:.2f} s", *_tried_lines(made.mechanism)]
+    lines += [*targets, *_solver_lines(made), f"Time:        {time_words(made.seconds)}", *_tried_lines(made.mechanism)]
     return "\n".join(lines)
 
 
 def _tried_lines(made: Specified) -> list[str]:
     """What "auto" tried, what it did not and why, and how to have more of it."""
     tried = made.provenance.get("tried", {})
-    lines = [f"Tried:       {printed(name)}: {printed(words)}" for name, words in tried.items()]
+    made_ones = [f"{name}: {words}" for name, words in tried.items() if words.startswith("loss ")]
+    others = said_once((name, words) for name, words in tried.items() if not words.startswith("loss "))
+    lines = [f"Tried:       {printed(words)}" for words in (*made_ones, *others)]
     unstarted = any(words.startswith("not started") and words.endswith(("left", "over")) for words in tried.values())
     more = "             More time (seconds) lets those be started that were not; any can be asked for by its name."
     return [*lines, *([more] if unstarted else [])]
@@ -95,27 +114,24 @@ def _solver_lines(made: Design[Mechanism]) -> list[str]:
     ]
 
 
-def budget_summary(title: str, found: LeastBudget) -> str:
-    """The least factor on the budgets, what shows it, the table by family and the curve."""
+def budget_summary(title: str, found: LeastBudget, width: int = WIDTH) -> str:
+    """The least factor on the budgets, what shows it, the table by family and the curve, within a width."""
     title, worst, missed = printed(title), worst_of(found.reached), found.best.missed
-    rho = "" if found.rho_factor is None else f", which is {found.rho_factor:.6g} times rho"
-    proven = (
-        "none is proven" if found.lower_bound is None else f"{found.lower_bound:.6g}, for every design of {found.best.family}"
-    )
+    rho = "" if found.rho_factor is None else f", which is {at_most(found.rho_factor, 6)} times rho"
+    low = found.lower_bound
+    proven = "none is proven" if low is None else f"{at_least(low, 6)}, for every design of {found.best.family}"
     return "\n".join(
         [
             title,
             "=" * len(title),
             *cautions(found.design.mechanism),
-            f"Least factor: {found.factor:.6g} times all budgets{rho}, with {found.best.family}",
+            f"Least factor: {at_most(found.factor, 6)} times all budgets{rho}, with {found.best.family}",
             f"Met there:    all {len(found.reached)} targets; nearest to missing: {printed(worst.sentence())}",
-            f"Missed at:    {found.missed_at:.6g}, smaller by {found.step:g}: {printed(missed.sentence())}",
+            f"Missed at:    {at_least(found.missed_at, 6)}, smaller by {found.step:g}: {printed(missed.sentence())}",
             f"Lower bound:  {proven}",
             "",
-            found.to_markdown(),
-            "Error against budget",
+            found.to_text(width),
             "",
-            found.curve_to_markdown(),
             *found.design.mechanism.design_lines(),
         ]
     )

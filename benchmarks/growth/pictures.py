@@ -7,14 +7,18 @@ import numpy as np
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design, metrics
 from designer.additive.interface import Mechanism
+from designer.pictures.answers import answer_drawings
 from designer.pictures.drawing import Drawing
 from designer.pictures.labels import shortened
 from designer.pictures.maps import map_drawing
+from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats
 
 
-def _counted(elements: int) -> Mechanism:
-    return design(Problem(Workload.identity(elements), metrics.add_remove(elements, 1.0)), "laplace").mechanism
+def _released(count: int) -> AnswerTable:
+    generator = np.random.default_rng(0)
+    keys = tuple((f"place {k}",) for k in range(count))
+    return AnswerTable("answers", ("place",), keys, generator.normal(size=count) * 100, np.full(count, 2.5))
 
 
 def _placed(elements: int) -> Mechanism:
@@ -26,8 +30,8 @@ def _written(drawing: Drawing) -> str:
     return f"{len(drawing.svg()) / 1e3:,.0f} kB"
 
 
-def _errors(mechanism: Mechanism) -> str:
-    return _written(next(drawing for drawing in mechanism.drawings() if drawing.name == "errors"))
+def _answers(table: AnswerTable) -> str:
+    return _written(answer_drawings([table])[0])
 
 
 def _ball(mechanism: Mechanism) -> str:
@@ -48,8 +52,8 @@ def _names(count: int) -> str:
 
 
 CASES = [
-    Case("pictures: standard errors", "answers", (100, 1_000, 10_000, 100_000), _errors, _counted),
-    Case("pictures: norm ball", "places", (100, 1_000, 5_000, 20_000), _ball, _placed),
+    Case("pictures: answers of a release", "answers", (100, 1_000, 10_000, 100_000), _answers, _released),
+    Case("pictures: norm ball", "places", (100, 500, 2_000, 8_000), _ball, _placed),
     Case("pictures: map", "places", (100, 1_000, 10_000, 100_000), _map, _spots),
     Case("pictures: names that stay different", "names", (1_000, 10_000, 100_000, 1_000_000), _names),
 ]

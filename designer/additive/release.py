@@ -84,6 +84,9 @@ class LawOfRelease(LawOfAnswers, Protocol):
 class Release(PicturedAnswers, Tabular):
     """Noisy answers, (K,), with the guarantee they carry and the fingerprint of the mechanism that made them.
 
+    Answers may be below 0 where true counts cannot be: they are unbiased as they are. `consistent`, or `agreeing_tables` of
+    `designer.files.agreeing`, gives numbers from 0 on that agree with one another.
+
     kept: statistics of the answers, (q, K), that carry no noise: those of the true counts; None where none are known.
     multiples: the noisy whole multiples of the steps themselves, (R,), which the answers follow from; None where the answers
     do not determine all of them, and for mechanisms without steps. row: what one row was, of releases from a table.
@@ -117,8 +120,9 @@ class Release(PicturedAnswers, Tabular):
         return self.answer_tables()[0].intervals(level, simultaneous)
 
     def display_facts(self) -> Mapping[str, object]:
-        """How many answers, and the fingerprint."""
-        return {"answers": len(self.answers), **super().display_facts()}
+        """How many answers, how many of them are below 0, and the fingerprint."""
+        below = int((self.answers < 0).sum())
+        return {"answers": len(self.answers), "below 0": below or None, **super().display_facts()}
 
     def consistent(self, invariant: Statistics, totals: object, **options: Any) -> NearestTable:
         """The nearest table with published statistics, nonnegative and integer as asked: see

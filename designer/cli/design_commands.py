@@ -94,7 +94,7 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
     saved = (
         save(result.design.mechanism.described(file.about), options.output, replace=options.force) if options.output else None
     )
-    text = budget_summary(file.title, result)
+    text = budget_summary(file.title, result, terminal_width())
     text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
     if options.plot:
         text += f"\nDrawn to {printed(result.plot(options.plot, replace=options.force))}."

@@ -12,10 +12,12 @@ import argparse
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 from designer import progress
 from designer.cli.design_commands import add_design_commands
@@ -32,8 +34,9 @@ from designer.cli.signing_commands import add_signing_commands
 from designer.cli.spec_commands import add_spec_commands
 from designer.cli.table_commands import add_table_commands
 from designer.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal
-from designer.values.checks import shown
+from designer.values.checks import meant, shown
 from designer.values.json_text import plain
+from designer.values.on_terminal import terminal_width, wrapped
 from designer.values.printing import one_line, printed
 from designer.version import VERSION
 
@@ -68,7 +71,7 @@ def _run(options: argparse.Namespace) -> int:
     with progress.showing_progress(_shows_progress(options)), progress.step(_doing(options)):
         text, data = options.run(options)
     try:
-        print(json.dumps(plain(data), allow_nan=False) if options.json else _printable(text), flush=True)
+        print(json.dumps(plain(data), allow_nan=False) if options.json else _folded(_printable(text)), flush=True)
     except BrokenPipeError:
         raise
     except OSError as error:  # a full disk
@@ -119,16 +122,44 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _folded(text: str) -> str:
+    """Long lines in several on a terminal, tables in Markdown as they are; elsewhere the text as it is."""
+    if not sys.stdout.isatty():
+        return text
+    width = terminal_width()
+    lines = ([line] if line.startswith("|") else wrapped(line, width) for line in text.split("\n"))
+    return "\n".join(line for folded in lines for line in folded)
+
+
 def _printable(text: str) -> str:
     """Names come from files: control characters in them must not reach the terminal."""
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose refusals say what is perhaps meant."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(message + self._remedy(message))
+
+    def _remedy(self, message: str) -> str:
+        given = re.search(r"invalid choice: '([^']*)'", message) or re.search(r"unrecognized arguments: (\S+)", message)
+        near = "" if given is None else meant(given[1], sorted(self._words()))
+        return f"; {near.removesuffix('; ')}" if near else ""
+
+    def _words(self) -> set[str]:
+        """All commands and options, of the commands below as well."""
+        found = set(self._option_string_actions)
+        for action in self._actions:
+            found |= set(map(str, action.choices or ()))
+            if isinstance(action, argparse._SubParsersAction):
+                found = found.union(*(own._words() for own in action.choices.values()))
+        return found
+
+
 def parser() -> argparse.ArgumentParser:
     """The commands and their options."""
-    top = argparse.ArgumentParser(
-        prog="dp-designer", description="Designs the noise of privacy mechanisms for linear queries, and proves it."
-    )
+    top = _Parser(prog="dp-designer", description="Designs the noise of privacy mechanisms for linear queries, and proves it.")
     top.add_argument("--version", action="version", version=f"dp-designer {VERSION}")
     commands = Commands(top.add_subparsers(title="commands", required=True, metavar="COMMAND"))
     add_design_commands(commands)

@@ -21,11 +21,11 @@ SPEC = "spec (JSON)"
 class Commands:
     """The commands of a parser."""
 
-    parsers: argparse._SubParsersAction[argparse.ArgumentParser]
+    parsers: argparse._SubParsersAction[Any]
 
     def add(self, name: str, run: Run, help_text: str, target: str | None) -> argparse.ArgumentParser:
         """One more, about the file `target` or about none; its options are added to what is handed back."""
-        made = self.parsers.add_parser(name, help=help_text, description=help_text)
+        made: argparse.ArgumentParser = self.parsers.add_parser(name, help=help_text, description=help_text)
         if target is not None:
             made.add_argument("file", type=Path, help=target)
         made.add_argument("--json", action="store_true", help="print JSON for machines")

@@ -18,6 +18,7 @@ from designer.cli.options import SPEC, Commands, add_output, check_output, loade
 from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
 from designer.cli.table_commands import add_table_output, asked_tables, save_tables
 from designer.errors import InvalidProblem
+from designer.files.agreeing import negative_words
 from designer.files.data_files import read_histogram, require_readable_histogram
 from designer.report import cautions
 from designer.tables.csv_rows import Marks
@@ -71,9 +72,17 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     asked, key = asked_tables(options, mechanism, inputs), given_key(options) if options.folder else signing_key(options)
     release = _releasing(mechanism, options)
     released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, release, key)
+    below = negative_words(mechanism, released)
     if asked is not None:
         written = save_tables(options, mechanism, released, data, asked, key, inputs)
-        lines = [*cautions(mechanism), *written, "", released.guarantee.to_text(), *recorded_lines(data)]
+        lines = [
+            *cautions(mechanism),
+            *written,
+            *negative_words(mechanism, released),
+            "",
+            released.guarantee.to_text(),
+            *recorded_lines(data),
+        ]
         return "\n".join(lines), data
     if options.output:
         write_whole(options.output, readable_text(data), replace=options.force)
@@ -82,6 +91,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         *about,
         *([""] if about else []),
         *mechanism.answer_lines(released, ROWS if options.output else None),
+        *below,
         "",
         released.guarantee.to_text(),
     ]

@@ -27,11 +27,12 @@ from designer.designing.family import Family
 from designer.designing.made import Design
 from designer.designing.meeting import TargetsMissed, design_meeting, remedy
 from designer.designing.problem import Problem
+from designer.designing.reasons import NOTHING_MADE, said_once
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem, designed_structured
 from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.progress import each_of, step
 from designer.question.targets import Targets, require_targets
-from designer.values.checks import positive, shown
+from designer.values.checks import near, positive, shown
 from designer.version import VERSION
 from solvers.deadline import OutOfTime
 
@@ -151,7 +152,8 @@ def design(
     unknown = sorted(set(options) - set(chosen.options()))
     if unknown:
         raise InvalidProblem(
-            f"options: {shown(unknown)} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}."
+            f"options: {shown(unknown)} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}"
+            f"{near(unknown[0], chosen.options())}."
         )
     if not chosen.serves(problem):
         raise DesignFailed(
@@ -315,12 +317,12 @@ def best_of_all(
                 candidate = own(way)
                 tried[way.name] = f"loss {_measured(candidate)} in {time.perf_counter() - start:.2f} s"
         except Exception as failure:
-            tried[way.name] = f"no mechanism: {reason(failure)}"
+            tried[way.name] = NOTHING_MADE + reason(failure)
         else:
             best = candidate if best is None or candidate.loss < best.loss else best
     tried |= left_out(problem, solver)
     if best is None:
-        raise DesignFailed(f"auto: no family has a mechanism for this problem: {tried}")
+        raise DesignFailed(f"auto: no family has a mechanism for this problem. {' '.join(said_once(tried.items()))}")
     provenance = {**best.mechanism.provenance, "tried": tried}
     return Design(problem, best.mechanism.annotated(provenance), time.perf_counter() - deadline.started)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from designer.designing.least_noise import Limit
 from designer.designing.problem import Problem
+from designer.designing.reasons import said_once
 from designer.progress import time_words
 from designer.values.on_terminal import Column, text_table, wrapped
 from designer.values.printing import in_markdown, printed
@@ -75,7 +76,7 @@ def limit_lines(limit: Limit | None) -> list[str]:
 def comparison_text(rows: Sequence[Row], problem: Problem, limit: Limit | None, width: int) -> str:
     """The winner in a sentence, the table, what its columns mean, notes, and why the others have no mechanism."""
     done = [row for row in sorted_rows(rows) if row["loss"] is not None]
-    failed = _reasons([row for row in rows if row["loss"] is None])
+    failed = list(map(printed, said_once((row["family"], row["note"]) for row in rows if row["loss"] is None)))
     notes = list(dict.fromkeys(row["note"] for row in done if row["note"]))
     table = _table(done, problem, notes, width) if done else []
     shown = [LEGEND[head] for head in LEGEND if table and head in table[0].split()]
@@ -124,14 +125,6 @@ def _winner(done: Sequence[Row], problem: Problem) -> str:
 def _saved(best: Row, other: Row) -> float:
     """What part of the loss of another the best one saves."""
     return 1 - best["loss"] / other["loss"] if other["loss"] else 0.0
-
-
-def _reasons(failed: Sequence[Row]) -> list[str]:
-    """Why families have no mechanism, each reason once; most refusals name their family themselves."""
-    by_reason: dict[str, list[str]] = {}
-    for row in failed:
-        by_reason.setdefault(row["note"].removeprefix(f"{row['family']}: "), []).append(row["family"])
-    return [printed(f"{', '.join(names)}: {why}") for why, names in by_reason.items()]
 
 
 def _or_nothing(write: Cell, value: Any) -> str:

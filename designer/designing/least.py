@@ -12,6 +12,7 @@ import numpy as np
 from designer.additive.interface import Mechanism
 from designer.designing.accuracy import Reached, reached_by, worst_of
 from designer.designing.best import design, reason
+from designer.designing.budget_words import curve_text, families_text
 from designer.designing.choosing import Deadline, automatic_families, chosen_families, ways_of, weight_of
 from designer.designing.factor_search import FamilyFactor, Make, factor_of_family, made_at
 from designer.designing.made import Design
@@ -26,6 +27,7 @@ from designer.question.targets import WORDS, Targets, require_targets
 from designer.values.checks import count, positive, shown
 from designer.values.display import HEAD, SHOWN_ROWS, Displayed, Preview
 from designer.values.frames import frame_of_rows
+from designer.values.on_terminal import WIDTH
 from designer.values.printing import in_markdown
 
 STEP = 1e-4
@@ -112,9 +114,9 @@ class LeastBudget(Displayed):
     def curve_to_markdown(self) -> str:
         """The curve: at every factor the query that is farthest from its target, and how many meet theirs."""
         lines = ["| factor on budgets | targets met | farthest | reached | target |", "|" + " --- |" * 5]
-        for point in self.curve:
-            worst, met = worst_of(point.reached), sum(one.ratio <= 1 for one in point.reached)
-            cells = (point.factor, f"{met} of {len(point.reached)}", worst.target.query, worst.in_units, worst.target.value)
+        for point in self._points():
+            factor, met, of, *farthest = point
+            cells = (factor, f"{met} of {of}", *farthest)
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
         return "\n".join(lines) + "\n"
 
@@ -135,6 +137,18 @@ class LeastBudget(Displayed):
         backend: "pandas", "polars" or "pyarrow"."""
         rows = [{"factor": point.factor, **_row_of(one)} for point in self.curve for one in point.reached]
         return frame_of_rows(rows, ("factor", "query", "kind", "target", "reached"), backend)
+
+    def to_text(self, width: int = WIDTH) -> str:
+        """Both tables for people, no wider than so many characters: factors and errors rounded up, bounds from below down."""
+        return "\n".join([*families_text(self.rows, width), "", "Error against budget", "", *curve_text(self._points(), width)])
+
+    def _points(self) -> list[tuple[float, int, int, str, float, float]]:
+        """The curve as a table: factor, targets met, all targets, the farthest, what it reaches, and its target."""
+        worst = [(point, worst_of(point.reached)) for point in self.curve]
+        return [
+            (p.factor, sum(one.ratio <= 1 for one in p.reached), len(p.reached), w.target.query, w.in_units, w.target.value)
+            for p, w in worst
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for machines."""

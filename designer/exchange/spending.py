@@ -34,6 +34,7 @@ from solvers.exact.rational import float_above
 
 Distance = Literal["records", "budget", "l1"]
 Noisy = AdditiveMechanism | LatticeMechanism | StaircaseMechanism
+MOST_POINTS = 2_000  # whose differences are all looked at
 MOST_ENTRIES = 200_000  # of columns whose norms are computed exactly
 FLOAT_ERROR = 2.0**-36  # relative, of the norm of a column in floats, beside its `image_error`
 
@@ -109,11 +110,35 @@ def _worst(mechanism: Noisy) -> Fraction:
 
 
 def _per_record(mechanism: Noisy) -> Fraction:
-    """Of one protected change: the certificate says `norm(u) <= ratio b`, or `ratio` times the length that b allows."""
+    """Of one protected change: the certificate says `norm(u) <= ratio b`, or `ratio` times the length that b allows; and no
+    change of one record is longer than the points of the records are apart."""
     budget = largest_budget(mechanism.relation)
     if mechanism.delta is not None:
         budget = WITH_DELTA[mechanism.falloff](Fraction(mechanism.delta)).most(budget)
-    return _worst(mechanism) * budget
+    certified = _worst(mechanism) * budget
+    if not isinstance(mechanism, AdditiveMechanism) or not mechanism.relation.single_records:
+        return certified
+    return min(certified, _spread(mechanism))
+
+
+def _spread(mechanism: AdditiveMechanism) -> Fraction:
+    """The largest norm of a difference of two points of the relation, rounded up; of many points twice the largest from one.
+    Where records only appear, of a point from the origin. What gets no noise is left out: no protected change moves it."""
+    norm, relation = mechanism.norm, mechanism.relation
+    points = relation.points(mechanism.grid.values(mechanism.integers).T)
+    images, factor = norm.image(points), 1
+    if isinstance(relation, AddRemove):
+        apart = norm.length(images)
+    elif len(points) <= MOST_POINTS:
+        apart = norm.between(images, images)
+    else:
+        apart, factor = norm.between(images[:1], images), 2
+    return factor * _rounded_up(float(apart.max()), norm.image_error(points))
+
+
+def _rounded_up(length: float, error: float) -> Fraction:
+    """A bound above what a length in floats stands for."""
+    return Fraction(length) * (1 + Fraction(FLOAT_ERROR)) + Fraction(error)
 
 
 def _per_budget(mechanism: Noisy) -> Fraction:
@@ -159,6 +184,6 @@ def _longest_column(norm: Norm, measured: Floats) -> Fraction | None:
     worst = float(lengths.max())
     near = columns[lengths >= worst * (1 - 2 * FLOAT_ERROR) - 2 * error]
     if near.size > MOST_ENTRIES:
-        return Fraction(worst) * (1 + Fraction(FLOAT_ERROR)) + Fraction(error)
+        return _rounded_up(worst, error)
     exact = [norm.exact([Fraction(x) for x in column]) for column in near.tolist()]
     return max(length for length in exact if length is not None)

@@ -87,7 +87,7 @@ def _literal(text: str) -> bool:
 
 def _scalar(value: Any) -> str:
     if isinstance(value, str):
-        return quoted(value)
+        return in_double_quotes(value)
     if type(value) is int:
         return str(value)
     if type(value) is float and math.isfinite(value):
@@ -102,10 +102,10 @@ def _number(value: float) -> str:
     return text if "." in mantissa or not exponent else f"{mantissa}.0e{exponent}"
 
 
-def quoted(text: str) -> str:
+def in_double_quotes(text: str) -> str:
     """A text in double quotes, with an escape for whatever cannot be seen.
 
-    >>> print(quoted('a "b": c'))
+    >>> print(in_double_quotes('a "b": c'))
     "a \\"b\\": c"
     """
     return '"' + "".join(_escaped(c) for c in text) + '"'

@@ -10,6 +10,7 @@ from designer.certified.agreement import AgreeingTables, Agreement
 from designer.certified.specified import Released, Specified
 from designer.errors import InvalidProblem
 from designer.values.published import PublishedSums
+from designer.values.tabular import Tabular
 
 # How releases of each format of specs are made to agree: the module and the class.
 AGREEMENTS = {
@@ -39,6 +40,24 @@ def require_agreement(mechanism: Specified, published: PublishedSums | None = No
             "table; leave the option out."
         )
     _agreement(mechanism.format).require(mechanism, published)
+
+
+def negative_words(mechanism: Specified, released: Released) -> list[str]:
+    """A sentence where answers are below 0: why, and what gives numbers from 0 on; nothing elsewhere."""
+    if not isinstance(released, Tabular):
+        return []
+    try:
+        below, all_of_them = released.below_zero()
+    except InvalidProblem:  # too many to be written out
+        return []
+    if not below:
+        return []
+    said = f"Below 0: {below:,} of {all_of_them:,} answers, where noise makes them so; they are unbiased as they are."
+    try:
+        require_agreement(mechanism)
+    except InvalidProblem:
+        return [said]
+    return [f"{said} Numbers from 0 on that agree: dp-designer tables SPEC RELEASE -o FOLDER/ --consistent integer."]
 
 
 def agreeing_tables(

@@ -11,13 +11,12 @@ from designer.errors import InvalidProblem
 from designer.values.checks import shown
 
 PACKAGE = Path(__file__).parent.parent
-PAGES = ("exchange.md", "other_languages.md", "programs.md")
 
 
 def documents() -> dict[str, Path]:
-    """The path of every page of theory, every schema, and the pages that texts name, by the name that they give it."""
+    """The path of every page and every schema, by the name that texts give it."""
     docs = PACKAGE / "docs"
-    found = sorted([*docs.glob("*.json"), *(docs / "theory").glob("*.md"), *(docs / page for page in PAGES)])
+    found = sorted([*docs.glob("*.json"), *docs.glob("*.md"), *(docs / "theory").glob("*.md")])
     return {path.relative_to(PACKAGE).as_posix(): path for path in found}
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.values.checks import shown
+from designer.values.file_kinds import mistaken
 from designer.values.json_text import canonical_text, read_json, readable_text, require_keys
 from designer.values.output import checked_target, write_whole
 from designer.values.printing import printed
@@ -95,6 +96,9 @@ class SigningKey:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
         content = _read(Path(path))
+        if not content.lstrip().startswith(b"-----BEGIN"):
+            told = mistaken(content, "a key") or "is no key (PEM); give the file that `dp-designer keys new` wrote"
+            raise InvalidProblem(f"key: {printed(path)} {told}.")
         if os.name == "posix" and stat.S_IMODE(Path(path).stat().st_mode) & 0o077:
             raise InvalidProblem(f"key: {printed(path)} can be read by others than its owner; make it private with chmod 600.")
         try:

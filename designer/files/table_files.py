@@ -20,7 +20,7 @@ from designer.files.agreeing import agreeing_tables, require_agreement
 from designer.progress import track
 from designer.values.answer_table import LEVEL, AnswerTable
 from designer.values.checks import probability, shown
-from designer.values.csv_text import csv_text
+from designer.values.csv_text import as_csv
 from designer.values.folders import INDEX, write_folder
 from designer.values.frames import frame_of
 from designer.values.json_text import readable_text
@@ -89,12 +89,12 @@ def write_tables(
     def fill(folder: Path) -> Iterator[tuple[str, bytes]]:
         (folder / RELEASE).write_text(readable_text(dict(document)), encoding="utf-8")
         more = [] if extra is None else list(extra(folder / RELEASE))
-        yield from table_files(mechanism, released, document, wanted, more)
+        yield from files_of_tables(mechanism, released, document, wanted, more)
 
     return write_folder(Path(path), fill, inputs=inputs, replace=replace)
 
 
-def table_files(
+def files_of_tables(
     mechanism: Specified, released: Released, document: Mapping[str, Any], options: TableOptions, more: Sequence[str] = ()
 ) -> Iterator[tuple[str, bytes]]:
     """The files of the tables one by one, names with contents, and at last their index and its words for readers."""
@@ -103,8 +103,9 @@ def table_files(
     names = file_names([table.name for table in tables], options.kind)
     described = []
     for k, (table, name) in enumerate(track(list(zip(tables, names, strict=True)), "writing tables")):
-        made = _with_agreeing(numbers_of(table, options.level), agreed, k)
-        described.append(_described(table, name, made, _unit(mechanism, table)))
+        units = _units(mechanism, released, table)
+        made = _with_units(_with_agreeing(numbers_of(table, options.level), agreed, k), units)
+        described.append(_described(table, name, made, units[0] if len(set(units)) == 1 else ""))
         yield name, _content(made.columns, options.kind)
     index = _index(mechanism, document, options, described, agreed, [RELEASE, README, *names, *more])
     yield README, _words(mechanism, released, index).encode()
@@ -151,10 +152,23 @@ def _with_agreeing(made: NamedColumns, agreed: AgreeingTables | None, place: int
     return NamedColumns(columns, {**made.meanings, "consistent": agreed.words}, made.missing, made.categories)
 
 
-def _unit(mechanism: Specified, table: AnswerTable) -> str:
-    """What the answers of a table are counted in, as the maker says; empty where nothing is said, or not one thing."""
-    names = [table.name, *(" / ".join(map(str, key)) for key in table.keys[:1])]
-    return next((unit for name in names if (unit := mechanism.about.unit(name))), "")
+def _units(mechanism: Specified, released: Released, table: AnswerTable) -> list[str]:
+    """What the answers of a table are counted in, as the maker says of each query by its name; empty where nothing is said."""
+    queries = getattr(released, "queries", ())
+    names = queries if len(queries) == len(table.answers) else (table.name,)
+    return [mechanism.about.unit(name) for name in names]
+
+
+def _with_units(made: NamedColumns, units: Sequence[str]) -> NamedColumns:
+    """The same with a column of units behind the categories, where the answers have different ones."""
+    if len(set(units)) < 2:
+        return made
+    name = "unit"
+    while name in made.columns:
+        name = f"{name}_"
+    categories = dict(list(made.columns.items())[: made.categories])
+    meanings = {**made.meanings, name: "What the answer is counted in, as the maker says."}
+    return NamedColumns({**categories, name: list(units), **made.columns}, meanings, made.missing, made.categories + 1)
 
 
 def _described(table: AnswerTable, file: str, made: NamedColumns, unit: str) -> dict[str, Any]:
@@ -197,7 +211,7 @@ def _index(
 
 
 def _content(columns: Mapping[str, Any], kind: FileKind) -> bytes:
-    return csv_text(columns).encode() if kind == "csv" else _parquet_bytes(columns)
+    return as_csv(columns).encode() if kind == "csv" else _parquet_bytes(columns)
 
 
 def _parquet_bytes(columns: Mapping[str, Any]) -> bytes:

@@ -21,7 +21,7 @@ from designer.question.domain import Domain, attribute_lines
 from designer.question.nearness import Nearness, all_pairs_of, of_parts
 from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, finite_pairs
 from designer.values.arrays import Floats
-from designer.values.checks import positive, shown
+from designer.values.checks import near, positive, shown
 from designer.values.schema import BUDGETS, NAMES, VALUES, of_kind
 
 
@@ -99,8 +99,10 @@ def hamming(domain: Domain, budgets: Mapping[str, float] | Sequence[float]) -> H
         raise InvalidProblem(f"budgets: {shown(budgets)} is not a list; give one number for each attribute.")
     if isinstance(budgets, Mapping):
         if set(budgets) != set(domain.attributes):
+            other = next(iter(sorted(map(str, set(budgets) - set(domain.attributes)))), None)
             raise InvalidProblem(
-                f"budgets: given for {sorted(budgets)}, the attributes are {sorted(domain.attributes)}; name each once."
+                f"budgets: given for {sorted(budgets)}, the attributes are {sorted(domain.attributes)}; name each once"
+                f"{near(other, domain.attributes)}."
             )
         budgets = [budgets[name] for name in domain.attributes]
     if len(budgets) != len(domain.attributes):

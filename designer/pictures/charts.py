@@ -14,6 +14,7 @@ from designer.pictures.style import colour, ink
 from designer.values.arrays import Floats
 
 MOST = 30  # names that are read at a glance
+LOOKED_AT = 1000  # names whose lengths say how wide a picture is
 SPREAD = 30.0  # of the largest over the least positive value, from which an axis is logarithmic
 
 
@@ -46,7 +47,7 @@ def height_for(rows: int) -> float:
 
 def size_for(names: Sequence[object]) -> dict[str, Any]:
     """Width and height in inches of a picture whose rows have these names, those beyond `MOST` left out."""
-    return {"width": 5.6 + 0.07 * max([12, *map(len, shortened(names))]), "height": height_for(len(names))}
+    return {"width": 5.6 + 0.07 * max([12, *map(len, shortened(names[:LOOKED_AT]))]), "height": height_for(len(names))}
 
 
 def bars_by_name(axes: Any, names: Sequence[object], values: Floats, label: str, *, best: int | None = None) -> Any:

@@ -17,6 +17,7 @@ from designer.values.checks import shown
 
 KM_PER_DEGREE = 6371.0088 * np.pi / 180  # of a great circle of the mean sphere (radius R1 of the IUGG)
 MOST_NAMED = 12
+MOST_DRAWN = 1500  # places that are drawn one by one in SVG and PDF; more are an image within them
 TURNS = 73
 LEAST_SEEN = 0.05  # share of the places whose values, and those without logarithms, have the colour of the least
 
@@ -84,7 +85,8 @@ def _draw_values(axes: Any, spots: Floats, values: Floats, names: Sequence[str],
         span["norm"] = LogNorm(low, reach)
     order = np.argsort(values, kind="stable")
     sizes = 8 + 60 * np.abs(values) / reach if len(values) > 1 and values.min() != values.max() else np.full(len(values), 16.0)
-    dots = axes.scatter(spots[order, 1], spots[order, 0], c=values[order], s=sizes[order], linewidths=0, alpha=0.85, **span)
+    span |= {"s": sizes[order], "rasterized": len(spots) > MOST_DRAWN}
+    dots = axes.scatter(spots[order, 1], spots[order, 0], c=values[order], linewidths=0, alpha=0.85, **span)
     extend = "min" if wide and values.min() < low else "neither"
     bar = axes.figure.colorbar(dots, ax=axes, shrink=0.75, pad=0.01, extend=extend)
     ticks_for_people(bar.ax.yaxis)
@@ -117,8 +119,9 @@ def _draw_circles(axes: Any, spots: Floats, radii: Floats) -> None:
     from matplotlib.collections import LineCollection
 
     rings = [circle(spot, radius)[:, ::-1] for spot, radius in zip(spots, np.asarray(radii).tolist(), strict=True)]
-    axes.add_collection(LineCollection(rings, colors=colour(0), linewidths=0.5, alpha=0.5))
-    axes.scatter(spots[:, 1], spots[:, 0], s=5, color=colour(1), linewidths=0, zorder=3)
+    many = len(spots) > MOST_DRAWN
+    axes.add_collection(LineCollection(rings, colors=colour(0), linewidths=0.5, alpha=0.5, rasterized=many))
+    axes.scatter(spots[:, 1], spots[:, 0], s=5, color=colour(1), linewidths=0, zorder=3, rasterized=many)
     _ground(axes, spots)
 
 

@@ -104,8 +104,17 @@ class LinearReader(StructuredReader, Reader):
     def plain_problem(self) -> Problem:
         """The problem of a workload that is a matrix."""
         self.get("problem", "allow_vacuous", bool, False)
+        if "domain" in self.data:
+            with self.at("domain"):
+                _ = self.domain
         self.require_one_universe()
-        return Problem(self.workload(), self.relation(), **self.data.get("problem", {}))
+        with self.at("workload"):
+            asked = self.workload()
+        if "invariant" in self.data:
+            return Problem(asked, self.relation(), **self.data.get("problem", {}))
+        with self.at("relation"):
+            hidden = self.relation()
+        return Problem(asked, hidden, **self.data.get("problem", {}))
 
     def require(self, kind: Kind) -> None:
         """What sections there may be depends on one another; their own readers look into them."""

@@ -4,7 +4,6 @@ hierarchies, splitting."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -26,15 +25,6 @@ Levels = Mapping[str, Groups]  # of a hierarchy, by name, coarse to fine
 
 class PlanParts(Reader):
     """A file of kind "table_plan" being read: what its queries are made of, by name."""
-
-    @contextmanager
-    def at(self, section: str) -> Iterator[None]:
-        """Refusals of what is made of a section name the section."""
-        try:
-            yield
-        except InvalidProblem as error:
-            words = str(error)
-            raise error if words.startswith(str(self.path)) else InvalidProblem(f"{self.path}: [{section}] {words}") from None
 
     def named(self, section: str) -> Mapping[str, Any]:
         """The parts of a section; none where the file does not have it."""

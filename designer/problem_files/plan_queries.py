@@ -14,6 +14,7 @@ from designer.tables.other_noise import PureSum, SlowlyScaledSum
 from designer.tables.quantile import MOST_CANDIDATES, Quantile
 from designer.tables.queries import Average, Count, CountDistinct, Query, Sum, variance_for
 from designer.tables.variance_by import VarianceBy
+from designer.values.checks import shown
 
 Asked = tuple[str, Groups, tuple[Condition, ...]]  # name, groups, conditions
 NO_NOISE = "noise is missing; give {noise}, or a target in [targets] under {name!r}"
@@ -87,6 +88,9 @@ class QueryReader(PlanParts):
         stated, loss = given.get(f"{of}variance"), given.get(f"{of}loss")
         if stated is not None and loss is not None:
             raise self.refuse(section, f"{of}loss", loss, f"does not go with {of}variance; give one of the two")
+        if (stated is not None or loss is not None) and self._has_target(name):
+            key = f"{of}variance" if loss is None else f"{of}loss"
+            raise self.refuse(section, key, given[key], f"{shown(name)} has a target in [targets], too; keep one of the two")
         if isinstance(loss, dict):
             if step is not None and "size" not in loss:
                 raise self.refuse(

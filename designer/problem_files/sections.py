@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import product, zip_longest
 from pathlib import Path
@@ -43,9 +44,9 @@ def toml_of(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
     except UnicodeDecodeError:
-        told = mistaken(content, "a problem file") or "is not TOML: no text in UTF-8; save it as UTF-8, or give a problem file"
+        told = mistaken(content, "a problem file (TOML)") or "is not TOML: no text in UTF-8; save it as UTF-8"
     except (ValueError, RecursionError) as error:  # of tomllib, of numbers with thousands of digits
-        told = mistaken(content, "a problem file") or f"is not TOML ({error}); {_toml_remedy(path, content, str(error))}"
+        told = mistaken(content, "a problem file (TOML)") or f"is not TOML ({error}); {_toml_remedy(path, content, str(error))}"
     raise InvalidProblem(f"{path}: {told}.")
 
 
@@ -72,6 +73,17 @@ class Sections:
     def refuse(self, section: str, key: str, value: object, remedy: str) -> InvalidProblem:
         """The error that names file, section, key, value and remedy; for the caller to raise."""
         return InvalidProblem(f"{self.path}: [{section}] {key} = {shown(value)}: {remedy}.")
+
+    @contextmanager
+    def at(self, section: str) -> Iterator[None]:
+        """Refusals of what is made of a section name file and section."""
+        try:
+            yield
+        except InvalidProblem as error:
+            words = str(error)
+            if words.startswith(str(self.path)):
+                raise
+            raise InvalidProblem(f"{self.path}: {'' if words.startswith('[') else f'[{section}] '}{words}") from None
 
     def get(self, section: str, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
         """A value of the right type, or the default when one is given."""
@@ -212,5 +224,5 @@ def _type_words(kind: type | tuple[type, ...]) -> str:
         dict: "a table {..}",
         bool: "true or false",
     }
-    kinds = [k for k in (kind if isinstance(kind, tuple) else (kind,)) if not (k is int and kind is not int)]
+    kinds = [k for k in (kind if isinstance(kind, tuple) else (kind,)) if k is not int or kind is int]
     return " or ".join(words[k] for k in kinds)

@@ -138,9 +138,9 @@ class TablePlanReader(QueryReader):
 
     def read(self) -> TablePlanRequest:
         queries = self.queries()
-        stated: dict[str, Any] = {
-            key: self.exact(self.data["splitting"][key], key) for key in ("rho", "constant") if key in self.named("splitting")
-        }
+        with self.at("splitting"):
+            split = self.named("splitting")
+            stated: dict[str, Any] = {key: self.exact(split[key], key) for key in ("rho", "constant") if key in split}
         return TablePlanRequest(
             title=self.title,
             queries=queries,

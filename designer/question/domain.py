@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.question.histogram import Keys, name_of
 from designer.question.relation import Indices
-from designer.values.checks import shown
+from designer.values.checks import near, shown
 from designer.values.frames import columns_of
 
 VALUES_LIMIT = 10**7
@@ -68,14 +68,18 @@ class Domain:
     def axis(self, attribute: str) -> int:
         """Position of an attribute."""
         if attribute not in self.attributes:
-            raise InvalidProblem(f"attribute: {shown(attribute)} is not one of {list(self.attributes)}.")
+            raise InvalidProblem(
+                f"attribute: {shown(attribute)} is not one of {list(self.attributes)}{near(attribute, self.attributes)}."
+            )
         return self.attributes.index(attribute)
 
     def code(self, attribute: str, value: object) -> int:
         """Position of a value within its attribute."""
         values = self.values[self.axis(attribute)]
         if str(value) not in values:
-            raise InvalidProblem(f"value: {shown(value)} is not a value of {attribute!r}; it has {list(values)[:8]}.")
+            raise InvalidProblem(
+                f"value: {shown(value)} is not a value of {attribute!r}; it has {list(values)[:8]}{near(str(value), values)}."
+            )
         return values.index(str(value))
 
     def histogram(self, records: object) -> NDArray[np.int64]:

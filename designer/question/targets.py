@@ -12,7 +12,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.values.arrays import Immutable
-from designer.values.checks import positive, shown
+from designer.values.checks import meant, positive, shown
 
 Kind = Literal["standard_error", "margin", "relative_error"]
 KINDS: tuple[Kind, ...] = ("standard_error", "margin", "relative_error")
@@ -104,7 +104,8 @@ class Targets(Immutable):
             named = getattr(self, name)
             if unknown := [query for query in (named if isinstance(named, Mapping) else ()) if query not in places]:
                 raise InvalidProblem(
-                    f"targets.{name}: {shown(unknown[0])} is no query; the queries are {shown(list(queries))}."
+                    f"targets.{name}: {shown(unknown[0])} is no query; {meant(unknown[0], queries)}"
+                    f"the queries are {shown(list(queries))}."
                 )
         found = [target for kind in KINDS for target in self._of_kind(kind, places)]
         return tuple(sorted(found, key=lambda target: target.place))

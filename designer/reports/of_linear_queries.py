@@ -55,7 +55,7 @@ class LinearQueries(Contributor[Mechanism]):
             f"95 % of the time an answer is at most {above(typical)} off (the median of all answers); for the least accurate, "
             f"{named(made.workload.queries[worst])}, {above(margins[worst])}."
         )
-        return Told(f"±{above(typical)} for a typical answer", details, (Prose(details), sheet))
+        return Told(f"±{above(typical)}{_unit(made)} for a typical answer", details, (Prose(details), sheet))
 
     def certificate(self, made: Mechanism) -> tuple[Piece, ...]:
         (pairs,) = super().certificate(made)
@@ -71,6 +71,12 @@ class LinearQueries(Contributor[Mechanism]):
                 "from statistics of that walk, and no proof.",
             )
         return ()
+
+
+def _unit(made: Mechanism, query: str = "") -> str:
+    """What the maker says that answers are counted in, behind a number; nothing where that is not said."""
+    unit = made.about.unit(query)
+    return f" {named(unit)}" if unit else ""
 
 
 def _standard_errors(made: Mechanism) -> Floats:
@@ -93,7 +99,7 @@ def _accuracy_sheet(made: Mechanism, errors: Floats, margins: Floats | None) -> 
     """A row for each query. errors, margins: (K,)."""
     within = [math.nan] * len(errors) if margins is None else margins.tolist()
     rows = [
-        (named(name), above(error), "not proven" if math.isnan(margin) else f"±{above(margin)}")
+        (named(name), above(error), "not proven" if math.isnan(margin) else f"±{above(margin)}{_unit(made, name)}")
         if error > 0
         else (named(name), "0", "exact, no noise")
         for name, error, margin in zip(made.workload.queries, errors.tolist(), within, strict=True)

@@ -142,7 +142,7 @@ def _interval(table: AnswerTable) -> tuple[Floats | None, Floats | None, str]:
     try:
         found = table.intervals(0.95)
     except (InvalidProblem, DesignFailed) as refusal:
-        return None, None, f"No intervals: {named(refusal, 300)}"
+        return None, None, f"No intervals: {named(str(refusal).removeprefix('intervals: '), 300)}"
     return found.lower, found.upper, f"Each interval holds the true answer with a probability of 95 %: {named(found.law, 300)}"
 
 

@@ -54,6 +54,15 @@ def meant(given: object, known: Iterable[str]) -> str:
     return f"perhaps {near[0]!r} is meant; " if near else ""
 
 
+def near(given: object, known: Iterable[str]) -> str:
+    """The same as a clause at the end of a sentence.
+
+    >>> f"is not one of the attributes{near('sxe', ['sex', 'age'])}."
+    "is not one of the attributes; perhaps 'sex' is meant."
+    """
+    return f"; {meant(given, known)}".removesuffix("; ")
+
+
 def _digits(value: int) -> str:
     return repr(value) if value.bit_length() < 300 else f"an integer of {value.bit_length()} bits"
 

@@ -38,7 +38,7 @@ def unguarded(text: str) -> str:
     return text[1:] if _GUARDED.match(text) else text
 
 
-def csv_text(columns: Mapping[str, Any]) -> str:
+def as_csv(columns: Mapping[str, Any]) -> str:
     """Columns by name, sequences of texts or arrays of numbers, all equally long, as CSV."""
     fields = [_fields(column) for column in columns.values()]
     rows = (",".join(row) for row in zip(*fields, strict=True))

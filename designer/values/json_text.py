@@ -95,7 +95,7 @@ def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidSpec):
             raise
-        told = mistaken(content, "a spec or a release") or f"is not a JSON file ({error}); {_json_remedy(content)}"
+        told = mistaken(content, "a spec or a release (JSON)") or f"is not a JSON file ({error}); {_json_remedy(content)}"
         raise InvalidSpec(f"path: {path} {told}.") from None
     if not isinstance(data, dict):
         raise InvalidSpec(f"path: {path} holds no JSON object; give a spec, or a release behind its spec.")

@@ -57,6 +57,13 @@ class Tabular(Displayed):
         """All tables as data frames, by name; see `to_frame`."""
         return {table.name: frame_of(numbers_of(table, level).columns, backend) for table in self.answer_tables()}
 
+    def below_zero(self) -> tuple[int, int]:
+        """How many answers are below 0, and how many there are. Noise makes counts negative: the answers are unbiased as they
+        are, and clipped ones are not. `agreeing_tables` of `designer.files.agreeing`, or --consistent of the command line,
+        gives numbers from 0 on that agree with one another."""
+        found = [table.answers for table in self.answer_tables()]
+        return sum(int((answers < 0).sum()) for answers in found), sum(map(len, found))
+
     def display_facts(self) -> Mapping[str, object]:
         """The fingerprint of what made it."""
         return {"fingerprint": str(getattr(self, "fingerprint", ""))[:HEAD] or None}

@@ -201,10 +201,10 @@ def test_wrong_files_are_refused_by_every_command(name: str, folder: Path, capsy
 def test_specs_and_problems_are_not_interchangeable(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("design", "compare"):
         code, _, err = run(capsys, command, folder / "spec.json")
-        assert (code, "is not TOML" in err) == (2, True)
+        assert (code, "is a spec, not a problem file (TOML)" in err) == (2, True)
     for command in ("verify", "report", "sample"):
         code, _, err = run(capsys, command, folder / "problem.toml")
-        assert (code, "is not a JSON file" in err) == (4, True)
+        assert (code, "not a spec or a release (JSON)" in err) == (4, True)
 
 
 def altered(folder: Path, resealed: bool) -> Path:

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from designer import Domain, Problem, Workload, design, invariants
+from designer import About, Domain, Problem, Workload, design, invariants, metrics
 from designer.cli import main, table_commands
-from designer.files.releases import read_release, verify_release
+from designer.files.releases import read_release, release_document, verify_release
 from designer.files.signatures import new_key
-from designer.files.table_files import file_names
+from designer.files.table_files import file_names, write_tables
 from designer.ledger import Ledger, Total
 from designer.marginals import MarginalWorkload, Presence, design_marginals
 from designer.tables import Average, Count, Measure, TablePlan, hierarchy
@@ -90,6 +90,18 @@ def test_the_index_says_of_every_column_what_it_is(folder: Path) -> None:
     kinds = {column["name"]: column["kind"] for column in table["columns"]}
     assert kinds["town"] == "category" and kinds["joint_upper_90"] == "number"
     assert "guarantee stays" in found["consistent"]["words"] and found["fingerprint"] in Path("tables/README.md").read_text()
+
+
+def test_units_are_said_once_or_by_row(folder: Path) -> None:
+    made = design(Problem(Workload(np.eye(2), ["a", "b"]), metrics.add_remove(2, 1.0)), "laplace").mechanism
+    released = made.release([1, 2])
+    for units, column, row in (({"*": "persons"}, "persons", None), ({"a": "persons", "b": "EUR"}, None, ["persons", "EUR"])):
+        told = made.described(About(title="A | title", units=units))
+        write_tables(told, released, release_document(told, released), "tables", replace=True)
+        columns = {own["name"]: own for own in index()["tables"][0]["columns"]}
+        assert columns["answer"].get("unit") == column and columns["query"].get("unit") is None
+        assert [own.get("unit") for own in rows("tables/answers.csv")] == (row or [None, None])
+        assert index()["about"]["title"] == "A | title" and r"# A \| title" in Path("tables/README.md").read_text()
 
 
 def test_tables_of_a_saved_release_are_the_same_files(folder: Path) -> None:
@@ -191,7 +203,7 @@ def test_an_interruption_between_release_and_tables_keeps_the_release(
     def interrupted(*rest: object) -> Iterator[tuple[str, bytes]]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("designer.files.table_files.table_files", interrupted)
+    monkeypatch.setattr("designer.files.table_files.files_of_tables", interrupted)
     assert release() != 0 and "tables.release.json" in capsys.readouterr().err
     verify_release("spec.json", "tables.release.json")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,3 +80,45 @@ def test_one_family_may_be_named_by_itself(problem: Problem) -> None:
 def test_plot_writes_a_picture(problem: Problem, tmp_path: Path) -> None:
     path = compare(problem, ["laplace", "strategy_1"]).plot(tmp_path / "table.png")
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_text_for_people_fits_and_lists_the_best_first(table: Comparison, width: int) -> None:
+    lines = table.to_text(width).splitlines()
+    assert max(map(len, lines)) <= width
+    best = table.best.mechanism.family
+    assert lines[0].startswith(f"{best} has the least expected total squared error, ")
+    rule = next(place for place, line in enumerate(lines) if line.startswith("---"))
+    ranked = [row["family"] for row in sorted(table.rows, key=lambda row: row["loss"] or np.inf) if row["loss"] is not None]
+    assert [line.split()[0] for line in lines[rule + 1 : rule + 1 + len(ranked)]] == ranked
+    assert lines[rule - 1].split()[:3] == ["family", "loss", "typical"] and ("gap" in lines[rule - 1]) == (width >= 80)
+
+
+def test_figures_for_people_are_on_the_side_that_stays_true(table: Comparison) -> None:
+    """Losses and errors are not told below what they are, efficiencies not above; floats apart by 1e-9 are the same."""
+    lines = table.to_text(200).splitlines()
+    rule = next(place for place, line in enumerate(lines) if line.startswith("---"))
+    heads = lines[rule - 1].split()
+    for row in (row for row in table.rows if row["loss"] is not None):
+        line = next(line for line in lines[rule:] if line.split()[:1] == [row["family"]])
+        cells = [cell.replace(",", "") for cell in line.replace(" %", "%").split()]
+        told = dict(zip(heads, cells, strict=False))
+        assert float(told["loss"]) >= row["loss"] * (1 - 1e-9) and float(told["loss"]) <= row["loss"] * 1.0011
+        assert float(told["worst"]) ** 2 >= row["max"] * (1 - 1e-8)
+        if row["efficiency"] is not None:
+            assert float(told["efficiency"].rstrip("%")) / 100 <= row["efficiency"] * (1 + 1e-9)
+
+
+def test_notes_stand_below_with_a_mark_and_reasons_once(table: Comparison) -> None:
+    rows = [dict(row) for row in table.rows if row["loss"] is not None][:3]
+    rows[0]["note"] = rows[2]["note"] = "efficiency: stopped by ValueError"
+    empty = dict.fromkeys(rows[0])
+    rows += [{**empty, "family": name, "note": f"{name}: too large"} for name in ("box", "bundles")]
+    text = replace(table, rows=rows).to_text(100)
+    assert text.count("[1]") == 3 and text.count("stopped by ValueError") == 1
+    assert text.endswith("Without a mechanism:\nbox, bundles: too large\n")
+
+
+def test_a_width_that_holds_no_table_is_refused(table: Comparison) -> None:
+    with pytest.raises(InvalidProblem, match="width: 10 is not a whole number of at least 40"):
+        table.to_text(10)

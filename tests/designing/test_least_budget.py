@@ -177,6 +177,8 @@ def test_auto_lists_every_family_and_takes_the_least() -> None:
     for point in found.curve:
         assert (worst_of(point.reached).ratio <= 1) == (point.factor >= found.factor)
     assert "factor on rho" in found.to_markdown() and "4 of 4" in found.curve_to_markdown()
+    text = found.to_text(80)
+    assert max(map(len, text.splitlines())) <= 80 and "4 of 4" in text and "Error against budget" in text
     assert found.to_dict()["factor"] == found.factor
 
 

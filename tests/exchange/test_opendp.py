@@ -16,6 +16,7 @@ import pytest
 from designer import InvalidProblem, Mechanism, Problem, Release, Workload, design, invariants, metrics
 from designer.certified.specified import Specified
 from designer.composition import expense_of, spent
+from designer.exchange import spending
 from designer.exchange.opendp import as_measurement, counting, features, own_noise
 from designer.exchange.spending import spending_of
 from designer.promises.accounting import zcdp_epsilon
@@ -84,7 +85,7 @@ def test_the_map_of_l1_is_the_most_that_any_change_of_counts_spends(mechanism: A
 
 def test_the_map_of_a_metric_is_the_transport_of_its_budgets() -> None:
     """Pairs of histograms of few records, their cheapest transport by brute force, against what the frozen law spends."""
-    spending = spending_of(MOVED, "budget")
+    by_budget = spending_of(MOVED, "budget")
     budgets = LINE.distances()
     moves = [(i, j) for i in range(3) for j in range(3) if i != j]
     for steps in product(moves, repeat=2):
@@ -93,8 +94,35 @@ def test_the_map_of_a_metric_is_the_transport_of_its_budgets() -> None:
             change[i] -= 1
             change[j] += 1
         paid = sum(budgets[i, j] for i, j in steps)
-        assert MOVED.privacy_loss(change) <= spending.of(float(paid)) * (1 + 1e-12)
+        assert MOVED.privacy_loss(change) <= by_budget.of(float(paid)) * (1 + 1e-12)
         assert MOVED.privacy_loss(change) <= spending_of(MOVED, "records").of(2) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("relation", ["far", "appearing", "present"])
+def test_a_record_costs_no_more_than_its_longest_change(relation: str) -> None:
+    """Every protected change, exactly: near points set the noise, and the budgets of far ones are not used up."""
+    places = np.array([[0.0, 0.0], [1.0, 0.0], [400.0, 300.0], [400.0, 301.0]])
+    far = metrics.euclidean(places, 0.5)
+    relations = {"far": far, "appearing": metrics.appear_or_change(far, 200.0), "present": metrics.add_remove(4, [1, 1, 9, 9])}
+    mechanism: Any = made(Workload([[1, 0, 1, 0], [0, 1, 1, 1]]), relations[relation])
+    columns = [tuple(map(Fraction, column)) for column in mechanism.grid.values(mechanism.integers).T.tolist()]
+    origin = (Fraction(0),) * len(columns[0])
+    pairs = [(a, origin) for a in columns] if relation != "far" else []
+    pairs += list(product(columns, repeat=2)) if relation != "present" else []
+    longest = max(mechanism.norm.exact([x - y for x, y in zip(a, b, strict=True)]) or 0 for a, b in pairs)
+    told = Fraction(as_measurement(mechanism).map(1))
+    assert longest <= told <= longest * (1 + Fraction(1, 10**9))
+    assert relation == "present" or told < Fraction(1, 10) * Fraction(expense_of(mechanism).epsilon or 0)
+
+
+def test_of_many_points_twice_the_largest_from_one_is_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = np.random.default_rng(4).random((30, 2)) * 100
+    places[0] = (50, 50)  # in the middle, so that the factor 2 is needed
+    mechanism = made(Workload(np.random.default_rng(5).random((3, 30))), metrics.euclidean(places, 0.5))
+    exact = spending_of(mechanism).per_unit
+    monkeypatch.setattr(spending, "MOST_POINTS", 1)
+    assert exact <= spending_of(mechanism).per_unit <= 2 * exact * (1 + Fraction(1, 10**9))
+    assert spending_of(mechanism).per_unit > exact
 
 
 def test_composition_in_opendp_is_ours() -> None:

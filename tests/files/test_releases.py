@@ -334,9 +334,11 @@ def test_a_release_of_another_mechanism_is_not_written() -> None:
 
 def test_newer_and_other_files_are_refused_with_a_way_on(tmp_path: Path) -> None:
     maker, made = specimens()["laplace uniform"], document("laplace uniform")
-    for wrong in ({**made, "version": 2}, {**made, "version": True}, {**made, "format": "dp-designer/mechanism"}, {}):
+    for wrong in ({**made, "version": 2}, {**made, "version": True}, {**made, "format": "dp-designer/more"}, {}):
         with pytest.raises(InvalidSpec, match="this program reads"):
             verify_release(maker, {**wrong, "seal": seal(wrong)})
+    with pytest.raises(InvalidSpec, match="release: is a spec; give the release behind its spec"):
+        verify_release(maker, {**made, "format": "dp-designer/mechanism"})
     text = json.dumps(made)
     (tmp_path / "twice.json").write_text(text[:-1] + ', "time": "2026-01-31T12:00:00Z"}')
     with pytest.raises(InvalidSpec, match="the same key twice"):

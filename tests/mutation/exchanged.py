@@ -15,9 +15,16 @@ MUTANTS = (
     Mutant(SPENDING, "length**2 / 2)", "length**2 / 4)", "zCDP is told to OpenDP at half its rho", MAPS),
     Mutant(
         SPENDING,
-        "return _worst(mechanism) * budget",
-        "return _worst(mechanism) * budget / 2",
+        "certified = _worst(mechanism) * budget",
+        "certified = _worst(mechanism) * budget / 2",
         "a changed record is told to cost half of what it does",
+        MAPS,
+    ),
+    Mutant(
+        SPENDING,
+        "apart, factor = norm.between(images[:1], images), 2",
+        "apart, factor = norm.between(images[:1], images), 1",
+        "of many records, those on two sides of the first are told to be as far apart as each from it",
         MAPS,
     ),
     Mutant(

@@ -49,3 +49,11 @@ def test_what_is_no_map_is_refused() -> None:
             map_drawing(places, [1.0], ["a"], "t", "l")
     with pytest.raises(InvalidProblem, match="3 places, 2 values and 3 names differ"):
         map_drawing(PLACES, [1.0, 2.0], NAMES, "t", "l")
+
+
+def test_very_many_places_are_an_image_within_the_picture() -> None:
+    pytest.importorskip("matplotlib")
+    spots = np.random.default_rng(0).random((3000, 2)) * [25, 60] + [24, -125]
+    drawing = map_drawing(spots, np.arange(3000.0), [str(k) for k in range(3000)], "t", "people")
+    text = drawing.svg()
+    assert text.count("<image") >= 1 and len(text) < 1_500_000 and text == drawing.svg()

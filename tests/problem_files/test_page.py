@@ -13,7 +13,8 @@ from designer.problem_files.kind import DEFAULT
 from designer.problem_files.kinds import KINDS, read_request
 from designer.problem_files.schema import problem_schema
 
-PAGE = (Path(__file__).parents[2] / "docs" / "problem_files.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "problem_files.md").read_text(encoding="utf-8")
 FILES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 TABLES = dict(re.findall(r"`([\w.]+\.csv)`:\n\n```csv\n(.*?)```", PAGE, re.DOTALL))
 
@@ -32,5 +33,8 @@ def test_examples_are_designed(place: int, tmp_path: Path) -> None:
 
 def test_every_kind_has_a_row_and_a_complete_example() -> None:
     rows = re.findall(r"^\| .*?`(\w+)` \| ", PAGE, re.MULTILINE)
-    told = {tomllib.loads(text).get("kind", DEFAULT) for text in FILES}
+    linked = [
+        tomllib.loads((ROOT / name).read_text(encoding="utf-8")) for name in re.findall(r"\.\./(examples/\w+\.toml)", PAGE)
+    ]
+    told = {data.get("kind", DEFAULT) for data in [*map(tomllib.loads, FILES), *linked]}
     assert [kind for kind in KINDS if kind in rows] == list(KINDS) and told == set(KINDS)

@@ -314,7 +314,7 @@ def test_bad_files_are_answered_by_file_key_value_and_remedy(name: str, folder: 
         (lambda f: f / "none.toml", "cannot be read"),
         (lambda f: f, "cannot be read"),
         (lambda f: f / "binary.csv", "is not TOML"),
-        (lambda f: f / "q.npy", "is not TOML"),
+        (lambda f: f / "q.npy", "is an array (NPY), not a problem file (TOML)"),
         (lambda f: f / "empty.csv", "section [workload] is missing"),
     ],
 )

@@ -55,6 +55,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_every_query_is_the_one_of_python(folder: Path) -> None:
     jobs, wages = Measure("jobs", upper=1000), Measure("pay", "0.01", "-1/2", 5000)
     conditions = (Condition("status", "in", ("open", "new")), Condition("jobs", "present"))
@@ -117,6 +118,7 @@ def test_a_design_is_the_one_of_python(folder: Path) -> None:
     assert capped.optimality is not None and capped != wanted
 
 
+@pytest.mark.slow
 def test_the_example_goes_from_file_to_verified_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec, release = tmp_path / "spec.json", tmp_path / "release.json"
     assert main(["show", str(EXAMPLE)]) == 0 and "designed  employees, payroll_usd by state, county" in capsys.readouterr().out
@@ -184,6 +186,8 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is replaced, by what, and 
     "a threshold of no measure": ("[splitting]\nthresholds = {jobs", "[splitting]\nthresholds = {job", r"\[splitting\] thresholds = 'job': .*perhaps 'jobs'"),
     "a threshold that is missing": ("own = {N = {jobs = 20, wages = 200}}\nconstant", "own = {N = {wages = 20}}\nconstant", r"own.N = .*: should have a threshold for each of \['jobs', 'wages'\]"),
     "by without its own": ("own = {N = {jobs = 20, wages = 200}}\nconstant", "constant", r"\[splitting\] by = 'region': needs own beside it"),
+    "noise and a target": ('"mean.count" = 10', 'ids = 10, "mean.count" = 10', r"\[queries.ids\] variance = .*: 'ids' has a target in \[targets\], too"),
+    "a constant that is no number": ("constant = 4", 'constant = "four"', r"\[splitting\] constant: 'four' is not a number"),
     "a target of nothing": ('"mean.count" = 10', '"mean.count" = 10, "mean.cuont" = 3', r"\[targets\] margin: 'mean.cuont' is no query"),
 }  # fmt: skip
 

@@ -230,3 +230,12 @@ def test_an_object_that_hides_nothing_says_so_before_all_else() -> None:
     warnings = [e.text for e in page.all("p") if e.attributes.get("class") == "warning"]
     assert "WARNING: this hides nothing" in warnings[0] and "Everything: nothing is hidden" in page.source
     assert faults(page) == []
+
+
+def test_the_words_of_the_maker_are_told_as_such(undrawn: None) -> None:
+    words = About("Commuters of the north", record="one commuter", publisher="The office", units={"*": "persons"})
+    page = Page(plainly(releases()["laplace uniform"][0].described(words)))
+    assert page.all("h1")[0].text == "Commuters of the north" and page.all("title")[0].text == "Commuters of the north"
+    answers = [e.text for e in page.all("dd")[:5]]
+    assert "one commuter" in answers[1] and " persons for a typical answer" in answers[4]
+    assert "Words of the maker, which nobody proves" in page.source and "The office" in page.source
