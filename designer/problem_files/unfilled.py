@@ -26,7 +26,7 @@ def require_filled(path: Path, data: Mapping[str, Any]) -> None:
 def _unfilled(value: Any, keys: tuple[str, ...]) -> Iterator[str]:
     """The keys, with their sections, that hold a text with the mark."""
     if isinstance(value, str) and value.startswith(MARK):
-        yield place_of(keys)
+        yield unfilled_place(keys)
     elif isinstance(value, Mapping):
         for key, part in value.items():
             yield from _unfilled(part, (*keys, key))
@@ -35,10 +35,10 @@ def _unfilled(value: Any, keys: tuple[str, ...]) -> Iterator[str]:
             yield from _unfilled(part, keys)
 
 
-def place_of(keys: tuple[str, ...]) -> str:
+def unfilled_place(keys: tuple[str, ...]) -> str:
     """`[section] key`, as TOML writes it where every table is a section.
 
-    >>> place_of(("relation", "budgets", "age"))
+    >>> unfilled_place(("relation", "budgets", "age"))
     '[relation.budgets] age'
     """
     return printed(f"[{'.'.join(keys[:-1])}] {keys[-1]}" if len(keys) > 1 else keys[0])

@@ -17,7 +17,7 @@ from designer.files.headers import FileColumn
 from designer.problem_files.kinds import KINDS, read_request
 from designer.problem_files.schema import problem_schema
 from designer.problem_files.starting import STARTS, starting_file
-from designer.problem_files.unfilled import MARK, place_of
+from designer.problem_files.unfilled import MARK, unfilled_place
 from tests.problem_files.test_problem_schema import as_json
 
 HEADER = "sex,age group,pay\n"
@@ -61,7 +61,7 @@ def unfilled(data: Any, keys: tuple[str, ...] = ()) -> list[str]:
         return [place for key, part in data.items() for place in unfilled(part, (*keys, key))]
     if isinstance(data, list):
         return [place for part in data for place in unfilled(part, keys)]
-    return [place_of(keys)] if isinstance(data, str) and data.startswith(MARK) else []
+    return [unfilled_place(keys)] if isinstance(data, str) and data.startswith(MARK) else []
 
 
 def test_there_is_a_start_for_every_kind() -> None:
