@@ -6,7 +6,7 @@ import math
 from decimal import ROUND_HALF_EVEN
 from typing import Any
 
-from designer.values.rounding import rounded, written
+from designer.values.rounding import number_text, rounded
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MINUS, NARROW = "\u2212", "\u202f"
@@ -26,7 +26,7 @@ def for_people(value: float, digits: int = 3) -> str:
         return "∞" if value > 0 else f"{MINUS}∞"
     number = rounded(abs(float(value)), digits, ROUND_HALF_EVEN)
     sign = MINUS if value < 0 else ""
-    return sign + written(number, PLAIN, lambda exponent: f"×10{str(exponent).translate(_RAISED)}").replace(",", NARROW)
+    return sign + number_text(number, PLAIN, lambda exponent: f"×10{str(exponent).translate(_RAISED)}").replace(",", NARROW)
 
 
 def ticks_for_people(axis: Any) -> None:

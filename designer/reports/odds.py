@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
 from designer.composition.costs import Cost, TotalCost
-from designer.values.rounding import closest, rounded, written
+from designer.values.rounding import closest, number_text, rounded
 from solvers.exact.balls import exp_ball, float_above_real, rational_ball
 
 RARE = Fraction(1, 10**6)  # the share of outputs that a promise with a delta leaves out where people read one number
@@ -42,7 +42,7 @@ def below(value: float | Fraction, digits: int = 3) -> str:
 def _on_its_side(value: float | Fraction, digits: int, direction: str) -> str:
     if not math.isfinite(value):
         return closest(value)
-    return written(rounded(value, digits, direction), PLAIN, " times 10^{}".format)
+    return number_text(rounded(value, digits, direction), PLAIN, " times 10^{}".format)
 
 
 def factor(budget: Fraction) -> float:

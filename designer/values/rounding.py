@@ -73,11 +73,11 @@ def rounded(value: float | Fraction, digits: int, direction: str) -> Decimal:
     return short if short else Decimal(0)
 
 
-def written(number: Decimal, plain: range, power: Callable[[int], str]) -> str:
+def number_text(number: Decimal, plain: range, power: Callable[[int], str]) -> str:
     """A number in full, thousands separated, where its decimal exponent is in `plain`; elsewhere from 1 to 10 and with `power`
     of the exponent.
 
-    >>> written(Decimal("12.5"), PLAIN, "e{:+d}".format), written(Decimal("1.25E+20"), PLAIN, "e{:+d}".format)
+    >>> number_text(Decimal("12.5"), PLAIN, "e{:+d}".format), number_text(Decimal("1.25E+20"), PLAIN, "e{:+d}".format)
     ('12.5', '1.25e+20')
     """
     exponent = number.adjusted()
@@ -91,4 +91,4 @@ def _written(value: float | Fraction, digits: int, direction: str) -> str:
         return "unknown" if math.isnan(value) else "infinite" if value > 0 else "-infinite"
     close = rounded(value, digits, ROUND_HALF_EVEN)
     near = abs(Fraction(close) - Fraction(value)) <= Fraction(SAME) * abs(Fraction(value))
-    return written(close if near else rounded(value, digits, direction), PLAIN, "e{:+d}".format)
+    return number_text(close if near else rounded(value, digits, direction), PLAIN, "e{:+d}".format)
