@@ -54,7 +54,7 @@ def test_breaks_are_made_wherever_privacy_is() -> None:
         "pictures",
         "drawings",
         "programs",
-        "report",
+        "printouts",
         "errors",
         "version",
         "progress",

@@ -14,7 +14,7 @@ from designer.cli.entry import main
 from designer.marginals import MarginalMechanism, MarginalWorkload, Presence, design_marginals, marginals_meeting
 from designer.problem_files.kinds import read_request
 from designer.question.domain import Domain
-from tests.problem_files.good_files import MARGINALS, MARGINALS_WITH_TARGETS, write_tables
+from tests.problem_files.good_files import MARGINALS, MARGINALS_WITH_TARGETS, write, write_tables
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "adult_marginals.toml"
@@ -23,12 +23,6 @@ EXAMPLE = ROOT / "examples" / "adult_marginals.toml"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write_tables(tmp_path)
-
-
-def write(folder: Path, text: str) -> Path:
-    path = folder / "problem.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_a_file_makes_what_python_makes(folder: Path) -> None:
