@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from designer import Domain, InvalidProblem, Problem, design, metrics, read_problem
+from designer import Domain, InvalidProblem, Problem, design, invariants, metrics, read_problem
 from designer.problem_files.relations import RELATION_KEYS
 from designer.question.relation import Relation
 from designer.relations.kinds import RELATIONS
@@ -219,6 +219,17 @@ def test_what_a_file_protects_is_designed_and_certified(name: str, folder: Path)
     made = design(problem, "laplace")
     assert made.privacy.holds and made.privacy.worst_ratio > 1 - 1e-9
     assert made.loss == pytest.approx(design(Problem(problem.workload, wanted), "laplace").loss, rel=1e-12)
+
+
+def test_without_a_metric_the_budget_is_that_of_the_file(folder: Path) -> None:
+    published, rest = invariants.total(4), "[invariant]\ntotal = true\n"
+    wanted = {
+        "epsilon = 0.5\n": published.protect(0.5),
+        'epsilon = 0.5\nper_distance = "l1"\n': published.protect(0.5, per_distance="l1"),
+        'epsilon = 0.5\nper_distance = "l2"\n': published.protect(0.5, per_distance="l2"),
+    }
+    for text, relation in wanted.items():
+        assert plain(read_problem(write(folder, text + rest)).problem.relation.to_spec()) == plain(relation.to_spec())
 
 
 IMPOSSIBLE = "epsilon = 1\n[invariant]\ntotal = true\n"
