@@ -6,14 +6,14 @@ import math
 from typing import Any
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-MINUS, NARROW = "\u2212", "\u202f"
+MINUS = "\u2212"
 
 
 def for_people(value: float, digits: int = 3) -> str:
     """A number with so many digits that count, thousands apart, beyond a million and below a ten-thousandth by powers of ten.
 
     >>> [for_people(x) for x in (1234567.0, 12345.6, -0.5, 0.00001234, 3.0)] == [
-    ...     "1.23×10⁶", "12\u202f300", "\u22120.5", "1.23×10⁻⁵", "3"]
+    ...     "1.23×10⁶", "12,300", "\u22120.5", "1.23×10⁻⁵", "3"]
     True
     """
     if math.isnan(value):
@@ -27,7 +27,7 @@ def for_people(value: float, digits: int = 3) -> str:
     if not -4 <= int(power) < 6:
         return f"{sign}{_trimmed(mantissa)}×10{str(int(power)).translate(_RAISED)}"
     rounded = float(f"{mantissa}e{power}")
-    return sign + _trimmed(f"{rounded:,.{max(0, digits - 1 - int(power))}f}").replace(",", NARROW)
+    return sign + _trimmed(f"{rounded:,.{max(0, digits - 1 - int(power))}f}")
 
 
 def _trimmed(text: str) -> str:

@@ -198,6 +198,8 @@ def risk_words(risk: Risk) -> str:
 
 def guess_words(risk: Risk) -> str:
     """How well two cases are told apart, in a sentence."""
+    if risk.exponent > LARGEST:
+        return "Nothing that is proven keeps anybody from telling two such cases apart in every release."
     return (
         f"Somebody who has to tell two such cases apart, equally likely before, is right in at most {percent(risk.guess)} of "
         "all releases; guessing is right in 50 %."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
 from designer.composition.costs import Cost, TotalCost
@@ -52,10 +52,10 @@ def _rounded(value: float | Fraction, digits: int, rounding: str) -> str:
 def nearly(value: float | Fraction) -> str:
     """A number to six digits, for what is stated and not claimed as a bound.
 
-    >>> nearly(Fraction(3, 10) + Fraction(1, 10**13)), nearly(12345.678)
-    ('0.3', '12,345.7')
+    >>> nearly(Fraction(3, 10) + Fraction(1, 10**13)), nearly(12345.678), nearly(7053589.7)
+    ('0.3', '12,345.7', '7,053,590')
     """
-    return f"{float(value):,.6g}"
+    return _rounded(value, 6, ROUND_HALF_EVEN)
 
 
 def factor(budget: Fraction) -> float:
