@@ -170,6 +170,8 @@ def epsilon_delta(cost: TotalCost | None) -> tuple[Piece, ...]:
     if cost is None or cost.epsilon is not None:
         return ()
     found = [(delta, cost.epsilon_at(delta)) for delta in DELTAS]
+    if all(epsilon is None or epsilon > LARGEST for _, epsilon in found):
+        return (Prose("For the worst change no limit that helps is proven, whichever rare outputs are left out.", "warning"),)
     rows = tuple(
         (one_in(delta), above(epsilon), *_odds_of(Fraction(epsilon))) for delta, epsilon in found if epsilon is not None
     )

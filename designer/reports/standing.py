@@ -63,7 +63,7 @@ def _signed(signer: SignedBy, what: str) -> str:
 
 def _noted(evidence: Evidence) -> Iterator[Listing | Entries]:
     known = {key: value for key, value in evidence.made.provenance.items() if key != "tried" and value not in ({}, [], None)}
-    notes = [(named(key), named(plain(value), 300)) for key, value in known.items()]
+    notes = [(named(key), nearly(v) if isinstance(v, float) else named(plain(v), 300)) for key, v in known.items()]
     best = evidence.made.optimality
     if best is not None:
         reached = f"{nearly(best.value)} reached, at least {nearly(best.lower_bound)} needed"

@@ -78,7 +78,8 @@ def _gain(made: Specified, contributor: Contributor[Any]) -> Iterator[Headline]:
     least = _nearest(near, worst.risk)
     answer = f"At worst {risk_words(worst.risk)}"
     if least is not None:
-        answer = f"{shift(least[1].exponent)} on the odds where {least[0]}; at worst {risk_words(worst.risk)}"
+        rare = "" if worst.risk.but_for else least[1].but_for
+        answer = f"{shift(least[1].exponent)} on the odds where {least[0]}{rare}; at worst {risk_words(worst.risk)}"
     details = f"At worst: when {_farthest(contributor.rows(made)) or worst.change}. {guess_words(worst.risk)}"
     yield Headline(question, _capital(answer), details, "budgets", worst.risk.exponent > LARGEST)
 

@@ -248,6 +248,17 @@ def test_beyond_what_numbers_tell_no_share_of_right_guesses_is_claimed(budget: f
     assert ("right in at most" in gain.details) == (budget < 20) and "when one record has any other value" in gain.details
 
 
+def test_what_holds_but_for_rare_outputs_says_so_where_the_worst_has_no_limit(undrawn: None) -> None:
+    made = design(
+        Problem(Workload([[0.0, 1.0, 99.0]]), metrics.euclidean([[0.0], [1.0], [99.0]], 1.0), notion="gaussian"), "gaussian"
+    )
+    page = board_page(Evidence(made=made.mechanism, time=NOON))
+    (gain,) = [line for line in page.headlines if "attacker" in line.question]
+    assert "at worst odds may shift without a limit that helps" in gain.answer
+    assert "but for outputs that come up with a chance of 1 in 1,000,000; at worst" in gain.answer
+    assert "whichever rare outputs are left out" in html_of(page) and "Outputs left out" not in html_of(page)
+
+
 def test_what_is_not_protected_is_told_in_whole_sentences(undrawn: None) -> None:
     margins = invariants.margins((9, 9))
     made = design(Problem(Workload.identity(81), margins.protect(1.0), notion="gaussian"), "lattice_gaussian").mechanism
@@ -261,7 +272,7 @@ def test_the_words_of_the_maker_are_told_as_such(undrawn: None) -> None:
     page = Page(plainly(releases()["laplace uniform"][0].described(words)))
     assert page.all("h1")[0].text == "Commuters of the north" and page.all("title")[0].text == "Commuters of the north"
     answers = [e.text for e in page.all("dd")[:6]]
-    assert "one commuter" in answers[2] and " persons for each answer" in answers[5]
+    assert "one commuter" in answers[2] and " persons for a typical answer" in answers[5]
     assert answers[1].startswith("The office") and "which nobody proves" in answers[1] and "No signature" in answers[1]
     assert "Words of the maker, which nobody proves" in page.source and "The office" in page.source
 
