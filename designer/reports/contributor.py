@@ -171,6 +171,8 @@ def epsilon_delta(cost: TotalCost | None) -> tuple[Piece, ...]:
     if cost is None or cost.epsilon is not None:
         return ()
     found = [(delta, cost.epsilon_at(delta)) for delta in DELTAS]
+    if all(epsilon is None or epsilon > LARGEST for _, epsilon in found):
+        return (Prose("For the worst change no limit that helps is proven, whichever rare outputs are left out.", "warning"),)
     rows = tuple(
         (one_in(delta), above(epsilon), *_odds_of(Fraction(epsilon))) for delta, epsilon in found if epsilon is not None
     )
@@ -199,6 +201,8 @@ def risk_words(risk: Risk) -> str:
 
 def guess_words(risk: Risk) -> str:
     """How well two cases are told apart, in a sentence."""
+    if risk.exponent > LARGEST:
+        return "Nothing that is proven keeps anybody from telling two such cases apart in every release."
     return (
         f"Somebody who has to tell two such cases apart, equally likely before, is right in at most {percent(risk.guess)} of "
         "all releases; guessing is right in 50 %."

@@ -52,7 +52,7 @@ def board_page(evidence: Evidence) -> BoardPage:
         time=time,
         software=f"dp-designer {VERSION}",
         fingerprint=made.fingerprint,
-        headlines=headlines(evidence, contributor, told, accurate),
+        headlines=headlines(evidence, contributor, told, accurate, time),
         sections=tuple(parts),
         warnings=tuple(named(line, 600) for line in cautions(made)),
     )
