@@ -236,6 +236,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
         '= ["x"]\nper_unit = 1\n'
     ), ["towns.csv: no such file"]),
     "column names twice": (ELEMENTS.replace("cities", "twice") + IDENTITY + UNIFORM, ["twice.csv", "appears twice"]),
+    "queries of a table by values": ('[elements]\ntable = "t.csv"\n[workload]\nmarginals = [["sex"]]\n' + UNIFORM, ["columns = [..]"]),
     "no domain": ('[workload]\nmarginals = [["sex"]]\n' + UNIFORM, ["section [domain] is missing"]),
     "domain of text": ('[domain]\nsex = "FM"\n[workload]\nmarginals = [["sex"]]\n' + UNIFORM, ["attribute 'sex'", "'FM'"]),
     "domain of a float": ("[domain]\nage = 2.5\n[workload]\nmarginals = [[]]\n" + UNIFORM, ["attribute 'age'", "2.5"]),
