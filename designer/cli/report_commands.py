@@ -19,7 +19,7 @@ from designer.errors import DesignFailed, InvalidProblem, NotPrivate
 from designer.files.releases import read_release, verify_release
 from designer.ledger.check import checked, require_recorded
 from designer.ledger.ledger import Ledger
-from designer.report import page
+from designer.printouts import page
 from designer.reports.evidence import Evidence, SeenLedger, SeenRelease
 from designer.reports.html import html_of
 from designer.reports.page import board_page

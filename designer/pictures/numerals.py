@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_HALF_EVEN
 from typing import Any
+
+from designer.values.rounding import number_text, rounded
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MINUS, NARROW = "\u2212", "\u202f"
+PLAIN = range(-4, 6)  # decimal exponents that are written out
 
 
 def for_people(value: float, digits: int = 3) -> str:
@@ -20,18 +24,9 @@ def for_people(value: float, digits: int = 3) -> str:
         return "unknown"
     if math.isinf(value):
         return "∞" if value > 0 else f"{MINUS}∞"
-    mantissa, power = f"{abs(value):.{digits - 1}e}".split("e")
+    number = rounded(abs(float(value)), digits, ROUND_HALF_EVEN)
     sign = MINUS if value < 0 else ""
-    if value == 0:
-        return "0"
-    if not -4 <= int(power) < 6:
-        return f"{sign}{_trimmed(mantissa)}×10{str(int(power)).translate(_RAISED)}"
-    rounded = float(f"{mantissa}e{power}")
-    return sign + _trimmed(f"{rounded:,.{max(0, digits - 1 - int(power))}f}").replace(",", NARROW)
-
-
-def _trimmed(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return sign + number_text(number, PLAIN, lambda exponent: f"×10{str(exponent).translate(_RAISED)}").replace(",", NARROW)
 
 
 def ticks_for_people(axis: Any) -> None:

@@ -18,7 +18,8 @@ from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
 from designer.reports.meanings import Meaning, meanings_of
 from designer.reports.names import counted, named, verbatim_of
-from designer.reports.odds import LARGEST, Risk, above, nearly, one_in, percent, shift
+from designer.reports.odds import LARGEST, Risk, above, one_in, percent, shift
+from designer.values.rounding import closest
 
 M = TypeVar("M", bound=Specified)
 ROWS = 100  # rows of a table on the page
@@ -155,8 +156,8 @@ def _cells(meant: Meaning, risk: Risk | None) -> tuple[str, ...]:
     if meant.budget is None:
         return (meant.change, "none", *(NOT_PROTECTED,) * 3)
     if risk is None:
-        return (meant.change, nearly(meant.budget), *(NOT_PROVEN,) * 3)
-    return (meant.change, nearly(meant.budget), *risk.cells())
+        return (meant.change, closest(meant.budget, 6), *(NOT_PROVEN,) * 3)
+    return (meant.change, closest(meant.budget, 6), *risk.cells())
 
 
 def _note(but_for: str) -> str:

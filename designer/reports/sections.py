@@ -18,10 +18,11 @@ from designer.reports.content import Entries, Listing, PageSection, Piece, Prose
 from designer.reports.contributor import ROWS, Contributor, Told, listed, shown_rows
 from designer.reports.evidence import Evidence, SeenRelease
 from designer.reports.names import counted, named, verbatim_of
-from designer.reports.odds import above, nearly
+from designer.reports.odds import above
 from designer.reports.proofs import sketch_of
 from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats
+from designer.values.rounding import closest
 
 FROM_WHOM = (
     "From everyone who sees what is released: with any computing power, at any later time, and whatever else they know, be it "
@@ -231,10 +232,10 @@ def comparison(evidence: Evidence) -> PageSection:
         )
     best = evidence.made.optimality
     if best is not None:
-        gap = f" No design of its family can beat {nearly(best.lower_bound)}." if best.lower_bound else ""
+        gap = f" No design of its family can beat {closest(best.lower_bound, 6)}." if best.lower_bound else ""
         checked = "was computed with the design" if best.verified else "is a note of the maker, not recomputed"
         pieces.append(
-            Prose(f"Minimised was: {named(best.objective, 300)}. Reached: {nearly(best.value)}.{gap} This {checked}.")
+            Prose(f"Minimised was: {named(best.objective, 300)}. Reached: {closest(best.value, 6)}.{gap} This {checked}.")
         )
     return PageSection("comparison", title, tuple(pieces) or (Prose("Nothing is noted of other families."),))
 
@@ -251,7 +252,7 @@ def _compared(found: Comparison) -> Iterator[Piece]:
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else nearly(value) if isinstance(value, float) else named(value, 200)
+    return "" if value is None else closest(value, 6) if isinstance(value, float) else named(value, 200)
 
 
 def certificate(made: Specified, contributor: Contributor[Any]) -> PageSection:
