@@ -93,7 +93,6 @@ def test_a_registered_family_passes_for_no_other(mine: Family) -> None:
 
 
 def test_an_error_in_a_builder_of_ones_own_comes_as_it_is_and_blames_no_units() -> None:
-
     def build(problem: Problem) -> Mechanism:
         return design(problem, "laplace", tolerance=float((np.ones(2) + np.ones(3)).sum())).mechanism
 
