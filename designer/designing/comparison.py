@@ -12,9 +12,9 @@ import numpy as np
 from designer.additive.interface import Mechanism
 from designer.designing.best import design, reason
 from designer.designing.choosing import Deadline, Way, chosen_families, ways_of, weight_of
-from designer.designing.comparison_latex import comparison_latex
 from designer.designing.comparison_words import COLUMNS, comparison_markdown, comparison_text, sorted_rows
 from designer.designing.drawn_comparison import comparison_drawings
+from designer.designing.latex_table import comparison_latex
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.made import Design
 from designer.designing.problem import Problem
