@@ -25,7 +25,6 @@ from designer.cli.doctor import add_doctor
 from designer.cli.export_commands import add_export_commands
 from designer.cli.init_command import add_init
 from designer.cli.installation import installing
-from designer.cli.interval_commands import add_interval_commands
 from designer.cli.ledger_commands import add_ledger_commands
 from designer.cli.options import Commands
 from designer.cli.plot_command import add_plot
@@ -166,7 +165,6 @@ def parser() -> argparse.ArgumentParser:
     add_design_commands(commands)
     add_release_commands(commands)
     add_table_commands(commands)
-    add_interval_commands(commands)
     add_spec_commands(commands)
     add_report_commands(commands)
     add_ledger_commands(commands)

@@ -20,7 +20,7 @@ from designer.cli.table_commands import add_table_output, asked_tables, save_tab
 from designer.errors import InvalidProblem
 from designer.files.agreeing import negative_words
 from designer.files.data_files import read_histogram, require_readable_histogram
-from designer.report import cautions
+from designer.printouts import cautions
 from designer.tables.csv_rows import Marks
 from designer.tables.opening import open_table, require_openable
 from designer.values.answers_for_people import ROWS

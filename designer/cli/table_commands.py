@@ -1,5 +1,5 @@
-"""Releases as folders of tables: the options by which `release -o FOLDER/` writes them, and `tables`, which makes them of a
-saved release."""
+"""Releases as folders of tables: the options by which `release -o FOLDER/` writes them, and `tables`, which prints the answers
+of a saved release with their intervals, or makes such a folder of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from designer.files.data_files import read_table
 from designer.files.releases import read_release
 from designer.files.signatures import SigningKey, sign_file, signature_path
 from designer.files.table_files import TableOptions, write_tables
-from designer.values.answer_table import LEVEL
+from designer.values.answer_table import LEVEL, interval_data
+from designer.values.answers_for_people import answer_lines
+from designer.values.checks import probability
 from designer.values.folders import checked_folder, names_folder
 from designer.values.json_text import SIZE_LIMIT, read_json, readable_text
 from designer.values.output import write_whole
@@ -29,10 +31,14 @@ OPTIONS = {"kind": "--format", "level": "--level", "consistent": "--consistent",
 
 def add_table_commands(commands: Commands) -> None:
     """tables."""
-    made = commands.add("tables", _tables, "make the tables of a saved release: post-processing, without data", SPEC)
-    made.add_argument("release", type=Path, help="the release (JSON)")
-    made.add_argument("-o", "--output", action=_Output, required=True, help="the folder to write")
+    about = "print the answers of a saved release with intervals that hold the truth, or write its tables (-o), without data"
+    made = commands.add("tables", _tables, about, SPEC)
+    made.add_argument("release", type=Path, help="a release of this spec (JSON)")
+    made.add_argument("-o", "--output", action=_Output, help="the folder to write; without it, the answers are printed")
     made.add_argument("--force", action="store_true", help="replace a folder that this program wrote")
+    together = "print intervals that hold all true answers at once; tables that are written have both kinds"
+    made.add_argument("--together", action="store_true", help=together)
+    made.set_defaults(folder=False)
     add_table_options(made)
 
 
@@ -75,14 +81,19 @@ class _Output(argparse.Action):
 def asked_tables(options: argparse.Namespace, mechanism: Specified, inputs: Sequence[Path]) -> TableOptions | None:
     """How tables are to be written, checked before any data are touched; None where none are asked for."""
     if not options.folder:
-        if given := [flag for name, flag in OPTIONS.items() if getattr(options, name) is not None]:
-            raise InvalidProblem(f"{given[0]}: says how tables are written; give a folder for them, -o NAME/.")
+        _require_folder(options, list(OPTIONS))
         return None
     checked_folder(options.output, inputs=[*inputs, *_published_file(options)], replace=options.force)
     published = PublishedSums.of(read_table(options.published)) if options.published else None
     made = TableOptions(options.kind or "csv", LEVEL if options.level is None else options.level, options.consistent, published)
     made.require(mechanism)
     return made
+
+
+def _require_folder(options: argparse.Namespace, names: Sequence[str]) -> None:
+    """Refuse options of tables where none are written."""
+    if given := [OPTIONS[name] for name in names if getattr(options, name) is not None]:
+        raise InvalidProblem(f"{given[0]}: says how tables are written; give a folder for them, -o NAME/.")
 
 
 def save_tables(
@@ -134,6 +145,27 @@ def _published_file(options: argparse.Namespace) -> list[Path]:
 
 
 def _tables(options: argparse.Namespace) -> tuple[str, Any]:
+    return _written(options) if options.output else _printed(options)
+
+
+def _printed(options: argparse.Namespace) -> tuple[str, Any]:
+    """The answers with their intervals, for people and for machines."""
+    _require_folder(options, [name for name in OPTIONS if name != "level"])
+    level = LEVEL if options.level is None else probability(options.level, "--level")
+    mechanism = loaded(options)
+    released = read_release(mechanism, options.release, allow_vacuous=options.allow_vacuous)
+    tables = released.answer_tables()
+    if options.json:
+        return "", {"fingerprint": released.fingerprint, "intervals": interval_data(tables, level)}
+    return "\n".join(answer_lines(tables, mechanism.about.unit, level=level, simultaneous=options.together)), None
+
+
+def _written(options: argparse.Namespace) -> tuple[str, Any]:
+    """A folder of tables, the release and its signature."""
+    if options.together:
+        raise InvalidProblem(
+            "--together: says which intervals are printed; tables that are written have both kinds, leave it out."
+        )
     options.folder = True
     mechanism, inputs = loaded(options), [options.file, options.release]
     asked = asked_tables(options, mechanism, inputs)

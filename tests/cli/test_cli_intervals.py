@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -33,11 +34,11 @@ def test_a_release_prints_a_table_and_the_saved_one_the_same(tmp_path: Path, cap
     out = run(capsys, "release", spec, "--histogram", data, "--column", "count", "-o", tmp_path / "r.json")
     table = out[out.index("town ") : out.index("\nProtects")].strip()
     assert "95 % interval" in table and "standard error" in table and "Law: quantiles of the discrete law" in table
-    again = run(capsys, "intervals", spec, tmp_path / "r.json")
+    again = run(capsys, "tables", spec, tmp_path / "r.json")
     assert table in again and "each interval holds the true answer with probability 95 %" in again
-    together = run(capsys, "intervals", spec, tmp_path / "r.json", "--together", "--level", "0.99")
+    together = run(capsys, "tables", spec, tmp_path / "r.json", "--together", "--level", "0.99")
     assert "99 % interval" in together and "together" in together
-    found = json.loads(run(capsys, "intervals", spec, tmp_path / "r.json", "--json"))["intervals"]
+    found = json.loads(run(capsys, "tables", spec, tmp_path / "r.json", "--json"))["intervals"]
     answers = list(json.loads((tmp_path / "r.json").read_text())["answers"].values())
     middles = (np.array(found[0]["lower"]) + np.array(found[0]["upper"])) / 2
     assert middles.tolist() == answers and found[0]["keys"] == [["town 0"], ["town 1"], ["town 2"]]
@@ -55,8 +56,42 @@ def test_long_tables_are_cut_only_where_a_file_has_all(tmp_path: Path, capsys: p
 def test_levels_that_are_none_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec, data = released(tmp_path, 2)
     run(capsys, "release", spec, "--histogram", data, "--column", "count", "-o", tmp_path / "r.json")
-    assert main(["intervals", str(spec), str(tmp_path / "r.json"), "--level", "95"]) == 2
+    assert main(["tables", str(spec), str(tmp_path / "r.json"), "--level", "95"]) == 2
     assert "--level: 95.0 is not between 0 and 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--format", "csv"], "--format: says how tables are written; give a folder for them, -o NAME/."),
+        (["--consistent", "integer"], "--consistent: says how tables are written"),
+        (
+            ["-o", "made/", "--together"],
+            "--together: says which intervals are printed; tables that are written have both kinds",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spec, data = released(tmp_path, 2)
+    run(capsys, "release", spec, "--histogram", data, "--column", "count", "-o", tmp_path / "r.json")
+    assert main(["tables", str(spec), "r.json", *options]) == 2
+    assert words in capsys.readouterr().err and not Path("made").exists()
+
+
+def test_what_is_printed_for_machines_is_what_the_written_table_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec, data = released(tmp_path, 3)
+    run(capsys, "release", spec, "--histogram", data, "--column", "count", "-o", tmp_path / "r.json")
+    (found,) = json.loads(run(capsys, "tables", spec, tmp_path / "r.json", "--level", "0.9", "--json"))["intervals"]
+    run(capsys, "tables", spec, tmp_path / "r.json", "--level", "0.9", "-o", tmp_path / "made")
+    (written,) = (path for path in (tmp_path / "made").iterdir() if path.suffix == ".csv")
+    rows = list(csv.DictReader(written.read_text().splitlines()))
+    for name in ("lower", "upper", "joint_lower", "joint_upper"):
+        assert [float(row[f"{name}_90"]) for row in rows] == found[name]
 
 
 def test_ends_are_rounded_outwards_and_exact_answers_say_so() -> None:

@@ -38,7 +38,7 @@ from designer.tables import (
     tree,
     variance_for,
 )
-from tests.problem_files.good_files import CAP, DESIGN, PLAN, write_tables
+from tests.problem_files.good_files import CAP, DESIGN, PLAN, write, write_tables
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "business_patterns.toml"
@@ -47,12 +47,6 @@ EXAMPLE = ROOT / "examples" / "business_patterns.toml"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write_tables(tmp_path)
-
-
-def write(folder: Path, text: str) -> Path:
-    path = folder / "problem.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 @pytest.mark.slow

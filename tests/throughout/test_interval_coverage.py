@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from benchmarks.interval_coverage import CASES, SEED, Symmetric
+from benchmarks.interval_coverage import CASES, SEED, UNMEASURED, Symmetric
+from designer.certified.family_names import ADDITIVE_FAMILIES, LATTICE_FAMILIES, ROW_FAMILIES, STAIRCASE_FAMILIES
+from designer.files.spec import FORMATS
 from designer.sampling.entropy import SeededEntropy
 
 FAILURE = 1e-9
@@ -28,8 +30,29 @@ CHECKED = (
     "lattice_rows",
     "marginals, narrow noise",
     "averages with a bias",
+    "laplace_joint, with its bias",
+    "group_box",
+    "subspace_gaussian",
+    "lattice chain l1",
 )
 ON_WHOLE_NUMBERS = ("coarse", "staircase", "lattice", "laplace")  # the next atom may be far
+
+
+@pytest.mark.slow
+def test_every_family_and_every_format_is_measured_or_its_reason_is_told() -> None:
+    """Two drawn by chains are called custom, as all noise of one's own is."""
+    made = [make() for make in CASES.values()]
+    families = ADDITIVE_FAMILIES | LATTICE_FAMILIES | ROW_FAMILIES | STAIRCASE_FAMILIES
+    measured = {case.family for case in made} | {case.format for case in made}
+    assert families | set(FORMATS) <= measured | set(UNMEASURED)
+    assert not set(UNMEASURED) & measured - {"custom"} and all(UNMEASURED.values())
+
+
+@pytest.mark.parametrize("name", ("mwem, a bound", "small_db, a bound"))
+def test_bounds_for_any_data_hold_what_they_say(name: str) -> None:
+    found = CASES[name]().measured(0.5, 200)
+    assert binom.cdf(round(200 * found["all"]), 200, 0.5) > FAILURE and found["all"] <= found["each"]
+    assert found["all_width"] > 1
 
 
 @pytest.mark.parametrize("name", CHECKED)
