@@ -72,13 +72,12 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     asked, key = asked_tables(options, mechanism, inputs), given_key(options) if options.folder else signing_key(options)
     release = _releasing(mechanism, options)
     released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, release, key)
-    below = negative_words(mechanism, released)
     if asked is not None:
         written = save_tables(options, mechanism, released, data, asked, key, inputs)
         lines = [
             *cautions(mechanism),
             *written,
-            *negative_words(mechanism, released),
+            *negative_words(mechanism, released, agreed=asked.consistent is not None),
             "",
             released.guarantee.to_text(),
             *recorded_lines(data),
@@ -91,7 +90,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         *about,
         *([""] if about else []),
         *mechanism.answer_lines(released, ROWS if options.output else None),
-        *below,
+        *negative_words(mechanism, released),
         "",
         released.guarantee.to_text(),
     ]

@@ -14,8 +14,8 @@ from designer.reports.content import Entries, Listing, PageSection, Prose, Sheet
 from designer.reports.contributor import Contributor
 from designer.reports.evidence import Evidence
 from designer.reports.names import counted, named
-from designer.reports.odds import nearly
 from designer.values.json_text import plain
+from designer.values.rounding import closest
 from designer.version import VERSION
 
 FINGERPRINT = (
@@ -63,10 +63,10 @@ def _signed(signer: SignedBy, what: str) -> str:
 
 def _noted(evidence: Evidence) -> Iterator[Listing | Entries]:
     known = {key: value for key, value in evidence.made.provenance.items() if key != "tried" and value not in ({}, [], None)}
-    notes = [(named(key), nearly(v) if isinstance(v, float) else named(plain(v), 300)) for key, v in known.items()]
+    notes = [(named(key), closest(v, 6) if isinstance(v, float) else named(plain(v), 300)) for key, v in known.items()]
     best = evidence.made.optimality
     if best is not None:
-        reached = f"{nearly(best.value)} reached, at least {nearly(best.lower_bound)} needed"
+        reached = f"{closest(best.value, 6)} reached, at least {closest(best.lower_bound, 6)} needed"
         notes.append(("optimality", f"{reached} ({named(best.objective, 200)})"))
     yield Entries(tuple(notes)) if notes else Listing(("Nothing.",))
 
