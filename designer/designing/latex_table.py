@@ -10,10 +10,24 @@ from designer.designing.comparison_words import CELLS, COLUMNS, Row, limit_lines
 from designer.designing.least_noise import Limit
 from designer.errors import InvalidProblem
 from designer.values.checks import meant, shown
-from designer.values.printing import in_latex, printed
+from designer.values.printing import printed
 
 DEFAULT = ("loss", "squared", "absolute", "max", "improvement", "efficiency")
+_LATEX = str.maketrans(
+    {mark: "\\" + mark for mark in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"}
+)
 _POWER = re.compile(r"e([+-]?)(\d+)$")
+
+
+def in_latex(name: object) -> str:
+    """A name fit for a cell of LaTeX: `printed`, and nothing in it is taken for a command.
+
+    >>> print(in_latex("k_norm & 50% of {a^b}"))
+    k\\_norm \\& 50\\% of \\{a\\textasciicircum{}b\\}
+    """
+    return printed(name).translate(_LATEX)
 
 
 def comparison_latex(rows: Sequence[Row], limit: Limit | None, columns: Sequence[str] | None) -> str:
