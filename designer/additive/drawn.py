@@ -138,7 +138,7 @@ def _draw_histogram(axes: Any, mechanism: Drawable) -> None:
 
 def _draw_cloud(axes: Any, mechanism: Drawable, first: int, second: int) -> None:
     draws = np.asarray(mechanism.sample_noise(DRAWS, seed=SEED))[:, [first, second]]
-    dots = axes.scatter(*draws.T, s=5, color=colour(1), alpha=0.45, linewidths=0)
+    dots = axes.scatter(*draws.T, s=5, color=colour(1), alpha=0.45, linewidths=0, rasterized=True)
     handles, names = [dots], [f"{DRAWS} simulated draws"]
     for level, outline in levels(mechanism):
         (line,) = axes.plot(*outline.T, color=colour(0), linewidth=1.1)

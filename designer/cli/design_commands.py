@@ -15,10 +15,10 @@ from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
 from designer.errors import InvalidProblem
 from designer.pictures.figures import check_picture
+from designer.printouts import budget_summary
 from designer.problem_files.kinds import read_request
 from designer.problem_files.linear_request import ProblemFile
 from designer.problem_files.request import Choices, Request
-from designer.report import budget_summary
 from designer.values.on_terminal import terminal_width
 from designer.values.output import checked_target
 from designer.values.printing import printed

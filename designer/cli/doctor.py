@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from designer.cli.installation import ADDS, DESIGNS, RELEASES, Diagnosis, found_here
+from designer.cli.installation import ADDS, WITHOUT_EXTRA, Diagnosis, found_here
 from designer.cli.options import Commands
 from designer.cli.probes import OK
 from designer.values.printing import printed
@@ -54,7 +54,7 @@ def _lines(machine: dict[str, str], found: Sequence[Diagnosis]) -> list[str]:
 
 
 def _heading(purpose: str) -> str:
-    title = f"For {purpose}" if purpose in (RELEASES, DESIGNS) else f"dp-designer[{purpose}]"
+    title = f"For {purpose}" if purpose in WITHOUT_EXTRA else f"dp-designer[{purpose}]"
     return f"{title}: {ADDS[purpose]}" if ADDS.get(purpose) else title
 
 

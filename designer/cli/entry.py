@@ -24,6 +24,7 @@ from designer.cli.design_commands import add_design_commands
 from designer.cli.doctor import add_doctor
 from designer.cli.export_commands import add_export_commands
 from designer.cli.init_command import add_init
+from designer.cli.installation import installing
 from designer.cli.ledger_commands import add_ledger_commands
 from designer.cli.options import Commands
 from designer.cli.plot_command import add_plot
@@ -101,7 +102,7 @@ def _failure(error: BaseException, options: argparse.Namespace) -> tuple[int, st
     if isinstance(error, MemoryError):
         return 2, "this needs more memory than there is; make the problem, or the number of draws, smaller."
     if isinstance(error, ImportError) and error.name:
-        return 2, f"this needs {shown(error.name)}, which is not installed; install dp-designer[all]."
+        return 2, f'this needs {shown(error.name)}, which is not installed; pip install "{installing(error.name)}"'
     if isinstance(error, OSError) and error.strerror:
         return 2, f"{shown(str(error.filename)) if error.filename else 'file'}: {error.strerror}"
     if options.confidential:

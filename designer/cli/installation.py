@@ -22,11 +22,13 @@ from designer.progress import track
 
 OUTSIDE = "outside"  # there, but of another version than was asked for
 NAME = "dp-designer"
-RELEASES, DESIGNS = "every release", "designs"
-# What releases need; of the dependencies, the others serve designs.
-OF_RELEASES = ("numpy", "scipy", "python-flint")
+RELEASES, FRAMES, DESIGNS = "every release", "data frames", "designs"
+WITHOUT_EXTRA = (RELEASES, FRAMES, DESIGNS)
+# What releases and data frames need; of the dependencies, the others serve designs.
+SERVES = {"numpy": RELEASES, "scipy": RELEASES, "python-flint": RELEASES, "narwhals": FRAMES}
 ADDS = {
     RELEASES: "loading, verifying and releasing",
+    FRAMES: "counts and answers as frames of pandas, polars or Arrow",
     DESIGNS: "designing new mechanisms",
     "solvers": 'HiGHS beside the solvers that CVXPY brings, for solver = "HIGHS"',
     "hull": 'facets of hulls by cdd, for backend = "cdd"',
@@ -72,8 +74,8 @@ class Diagnosis:
 
     @property
     def breaks(self) -> bool:
-        """Is something needed broken? Designs are not needed where mechanisms are released that were made elsewhere."""
-        return self.state == BROKEN if self.purpose == DESIGNS else self.purpose == RELEASES and self.state in (BROKEN, MISSING)
+        """Is something needed broken? Who releases what was made elsewhere needs no designs and no frames."""
+        return self.purpose in WITHOUT_EXTRA and (self.state == BROKEN or (self.purpose, self.state) == (RELEASES, MISSING))
 
 
 def requirements() -> dict[str, list[Requirement]]:
@@ -95,11 +97,27 @@ def requirements() -> dict[str, list[Requirement]]:
 
 
 def _by_purpose(needed: list[Requirement], extras: dict[str, list[Requirement]]) -> dict[str, list[Requirement]]:
-    for_releases = [entry for entry in needed if entry[0] in OF_RELEASES]
-    for_designs = [entry for entry in needed if entry[0] not in OF_RELEASES]
+    own = {purpose: [entry for entry in needed if SERVES.get(entry[0], DESIGNS) == purpose] for purpose in WITHOUT_EXTRA}
     # What one extra asks of another is listed there.
-    chosen = {name: [entry for entry in own if entry[0] != NAME] for name, own in extras.items() if name not in NO_EXTRAS}
-    return {RELEASES: for_releases, DESIGNS: for_designs, **chosen}
+    chosen = {name: [entry for entry in asked if entry[0] != NAME] for name, asked in extras.items() if name not in NO_EXTRAS}
+    return {**own, **chosen}
+
+
+def installing(module: str) -> str:
+    """What to give to `pip install` for a module that is not there: its extra, or the package itself where it needs none.
+
+    >>> installing("cryptography.hazmat")
+    'dp-designer[signing]'
+    """
+    for purpose, entries in requirements().items():
+        for name, asked in entries:
+            if _module(name) == module.split(".")[0]:
+                return _got_by(name, asked, purpose)
+    return f"{NAME}[all]"
+
+
+def _got_by(name: str, asked: str, purpose: str) -> str:
+    return f"{name}{asked}" if purpose in WITHOUT_EXTRA else f"{NAME}[{purpose}]"
 
 
 def _requirement(text: str) -> Requirement:
@@ -162,9 +180,16 @@ def _package(name: str, purpose: str, asked: str, states: dict[str, tuple[str, s
     version = "" if state == MISSING else version_of(name)
     if state == OK and version and not fits(version, asked):
         state, words = OUTSIDE, f"dp-designer was tried with {asked}"
-    get = f'"dp-designer[{purpose}]"' if purpose not in (RELEASES, DESIGNS) else f'"{name}{asked}"'
-    again = "--force-reinstall " if state == BROKEN else ""
-    return Diagnosis(name, purpose, state, version, asked, words, "" if state == OK else f"pip install {again}{get}")
+    get = f'pip install {"--force-reinstall " if state == BROKEN else ""}"{_got_by(name, asked, purpose)}"'
+    return Diagnosis(
+        name,
+        purpose,
+        state,
+        version,
+        asked,
+        words,
+        "" if state == OK else get,
+    )
 
 
 def version_of(name: str) -> str:

@@ -20,7 +20,7 @@ from designer.cli.table_commands import add_table_output, asked_tables, save_tab
 from designer.errors import InvalidProblem
 from designer.files.agreeing import negative_words
 from designer.files.data_files import read_histogram, require_readable_histogram
-from designer.report import cautions
+from designer.printouts import cautions
 from designer.tables.csv_rows import Marks
 from designer.tables.opening import open_table, require_openable
 from designer.values.answers_for_people import ROWS
@@ -72,13 +72,12 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     asked, key = asked_tables(options, mechanism, inputs), given_key(options) if options.folder else signing_key(options)
     release = _releasing(mechanism, options)
     released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, release, key)
-    below = negative_words(mechanism, released)
     if asked is not None:
         written = save_tables(options, mechanism, released, data, asked, key, inputs)
         lines = [
             *cautions(mechanism),
             *written,
-            *negative_words(mechanism, released),
+            *negative_words(mechanism, released, agreed=asked.consistent is not None),
             "",
             released.guarantee.to_text(),
             *recorded_lines(data),
@@ -91,7 +90,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         *about,
         *([""] if about else []),
         *mechanism.answer_lines(released, ROWS if options.output else None),
-        *below,
+        *negative_words(mechanism, released),
         "",
         released.guarantee.to_text(),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,9 +18,10 @@ from designer.designing.comparison import Comparison, compare
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem, NotPrivate
 from designer.files.releases import read_release, verify_release
+from designer.files.signatures import SignedBy, file_signer, trusted_keys
 from designer.ledger.check import checked, require_recorded
 from designer.ledger.ledger import Ledger
-from designer.report import page
+from designer.printouts import page
 from designer.reports.evidence import Evidence, SeenLedger, SeenRelease
 from designer.reports.html import html_of
 from designer.reports.page import board_page
@@ -98,8 +100,17 @@ def _evidence(options: argparse.Namespace) -> Evidence:
         ledger=_ledger(options, made),
         deep=_deep(options, made),
         comparison=_comparison(made) if options.compare else None,
-        signer=None if options.release else asked_signer(options, options.file, read_json(options.file)),
+        signer=_spec_signer(options),
     )
+
+
+def _spec_signer(options: argparse.Namespace) -> SignedBy | None:
+    """Who signed the spec. Beside a release, whose signature names its spec, it need not be signed."""
+    content = read_json(options.file)
+    if options.release is None:
+        return asked_signer(options, options.file, content)
+    found, trusted = file_signer(options.file, content), trusted_keys(options.signer or ())
+    return None if found is None else replace(found, trusted=found.key in trusted)
 
 
 def _deep(options: argparse.Namespace, made: Specified) -> DeepVerdict | None:

@@ -18,10 +18,10 @@ from designer.errors import InvalidProblem
 from designer.files.releases import verify_release
 from designer.files.signatures import SignedBy
 from designer.ledger.store import is_ledger
+from designer.printouts import cautions, summary
 from designer.problem_files.kinds import read_request
 from designer.problem_files.linear_request import ProblemFile
 from designer.problem_files.request import Request
-from designer.report import cautions, summary
 from designer.values.json_text import read_json
 from designer.values.printing import printed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -12,6 +13,7 @@ from designer.errors import InvalidProblem
 from designer.values.published import PublishedSums
 from designer.values.tabular import Tabular
 
+GIVEN = "Margins that a file gave are taken as public, and the guarantee does not cover what they tell of the records."
 # How releases of each format of specs are made to agree: the module and the class.
 AGREEMENTS = {
     "dp-designer/mechanism": ("designer.additive.agreement", "CountAgreement"),
@@ -42,8 +44,11 @@ def require_agreement(mechanism: Specified, published: PublishedSums | None = No
     _agreement(mechanism.format).require(mechanism, published)
 
 
-def negative_words(mechanism: Specified, released: Released) -> list[str]:
-    """A sentence where answers are below 0: why, and what gives numbers from 0 on; nothing elsewhere."""
+def negative_words(mechanism: Specified, released: Released, *, agreed: bool = False) -> list[str]:
+    """A sentence where answers are below 0: why, and what gives numbers from 0 on; nothing elsewhere.
+
+    agreed: tables with the column of these numbers were written.
+    """
     if not isinstance(released, Tabular):
         return []
     try:
@@ -53,6 +58,8 @@ def negative_words(mechanism: Specified, released: Released) -> list[str]:
     if not below:
         return []
     said = f"Below 0: {below:,} of {all_of_them:,} answers, where noise makes them so; they are unbiased as they are."
+    if agreed:
+        return [f"{said} The column consistent has numbers from 0 on, which agree."]
     try:
         require_agreement(mechanism)
     except InvalidProblem:
@@ -70,4 +77,5 @@ def agreeing_tables(
     margins, `DesignFailed` where the solver gives up.
     """
     require_agreement(mechanism, published)
-    return _agreement(mechanism.format).made(mechanism, released, published, whole)
+    made = _agreement(mechanism.format).made(mechanism, released, published, whole)
+    return made if published is None else replace(made, words=f"{made.words} {GIVEN}")

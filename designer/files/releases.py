@@ -89,7 +89,7 @@ CAUTIONS: ReleaseKeys = {
 OPTIONAL: ReleaseKeys = {**CAUTIONS, "about": About.schema}
 FREE = ("format", "version", "spec", "fingerprint", "time", "rows", "ledger", "seal")  # what no spec decides
 SAME = 1e-9  # of two floats that different machines compute from the same whole numbers, relative
-SAID = "Whether what `about` says is true, such as title, period and units: these are words of the maker."
+SAID = "Whether the words of the maker are true, such as title, data, period and units."
 OUTSIDE = (
     "Whether the data were true and complete, and whether the noise was drawn as the spec says: no file shows that.",
     "Whether the time is right: who holds the ledger, or a signature, vouches for it.",

@@ -96,7 +96,7 @@ class ChangeRelation(Relation):
             raise DesignFailed(
                 f"relation: the invariant leaves more than {most} changes of {self.adjacency} records of {self.size} "
                 "elements; lower the adjacency, merge elements, or protect every distance at a budget for each unit "
-                "(per_distance)."
+                "(per_distance); a few tables of the same records are asked for as linked tables, whose changes are not listed."
             )
         return found.vectors
 

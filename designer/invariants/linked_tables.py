@@ -8,6 +8,7 @@ their margin whatever the data are. Noise that keeps both agrees too. The joint 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -154,9 +155,22 @@ class LinkedTables(LinkedCells):
         tables = tuple((name, tuple(attributes)) for name, attributes in zip(spec["names"], spec["tables"], strict=True))
         return cls(domain, tables, tuple(map(tuple, spec["published"])))
 
-    def protect(self, epsilon: float, adjacency: int = 1) -> LinkedChanges:
-        """The relation that is left: at most `adjacency` records of the tables change, and what is published does not."""
-        return LinkedChanges(self, count(adjacency, "adjacency"), positive(epsilon, "epsilon"))
+    def protect(self, epsilon: float, adjacency: int | None = None) -> LinkedChanges:
+        """The relation that is left: at most `adjacency` records of the tables change, and what is published does not.
+
+        adjacency: 1 unless it is stated. `InvalidProblem` where it is not and one record moves nothing of a table that is to
+        have noise, as between published row and column sums: that table would not be protected.
+        """
+        stated = 1 if adjacency is None else count(adjacency, "adjacency")
+        made = LinkedChanges(self, stated, positive(epsilon, "epsilon"))
+        if adjacency is None and made.unmoved_tables:
+            raise InvalidProblem(
+                f"adjacency: one record can change nothing of {shown(list(made.unmoved_tables))} while the published margins "
+                "stay, so that nothing of it would be protected; state how many records may change together: adjacency = 3, by "
+                "which any record of a table between published row and column sums can become any other, or 2, by which two "
+                "records can swap values."
+            )
+        return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +221,17 @@ class LinkedChanges(ChangeRelation, ByLength):
     def parts(self) -> tuple[KnownChanges, ...]:
         """What is known of the changes of each table."""
         return tuple(self.linked.known(table, self.adjacency) for table in range(len(self.linked.tables)))
+
+    @cached_property
+    def unmoved_tables(self) -> tuple[str, ...]:
+        """Names of the tables that are not published whole, and of which no protected change moves anything."""
+        tables = zip(self.linked.tables, self.linked.shapes, self.parts, strict=False)
+        return tuple(
+            name
+            for place, ((name, attributes), shape, part) in enumerate(tables)
+            if self.linked.published_in(place) != [tuple(attributes)]
+            and not part.longest(np.ones(math.prod(shape)), "l1").bound
+        )
 
     @cached_property
     def typical(self) -> tuple[Change, ...]:
@@ -286,11 +311,12 @@ class LinkedChanges(ChangeRelation, ByLength):
         return change_words(self.typical[0], elements)
 
     def sentence(self) -> str:
-        names = ", ".join(name for name, _ in self.linked.tables)
+        names, unmoved = ", ".join(name for name, _ in self.linked.tables), self.unmoved_tables
         margins_words = "; ".join(" x ".join(margin) for margin in self.linked.published) or "none but the number of records"
         return (
             f"Databases at most {self.adjacency} replaced records apart, of which the tables {names} are counted, are told "
             f"apart with budget {self.epsilon!r} where they agree in the published margins ({margins_words})."
+            + (f" None of these changes moves anything of {', '.join(unmoved)}: not protected." if unmoved else "")
         )
 
     def to_spec(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ from designer.errors import InvalidLedger, InvalidProblem
 from designer.progress import announce
 from designer.values.arrays import Immutable
 from designer.values.checks import rational_from, shown
+from designer.values.rounding import rounded
 
 NOTHING = Fraction(0)
 HALVINGS = 60  # of an interval, until it is a small part of its end
@@ -156,14 +157,6 @@ def decimal_text(value: Fraction, *, up: bool = True, digits: int = 6) -> str:
     >>> decimal_text(Fraction(3, 10)), decimal_text(Fraction(1, 3)), decimal_text(Fraction(1, 3), up=False)
     ('0.3', '0.333334', '0.333333')
     """
-    exact = _divided(value, Context(prec=12, rounding=ROUND_CEILING))
-    found = (
-        exact
-        if Fraction(exact) == value
-        else _divided(value, Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR))
-    )
-    return f"{found.normalize():f}" if found == 0 or -5 < found.adjusted() < 12 else f"{found.normalize():e}"
-
-
-def _divided(value: Fraction, context: Context) -> Decimal:
-    return context.divide(Decimal(value.numerator), Decimal(value.denominator))  # operands are not rounded
+    exact = rounded(value, 12, ROUND_CEILING)
+    found = exact if Fraction(exact) == value else rounded(value, digits, ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{found:f}" if found == 0 or -5 < found.adjusted() < 12 else f"{found:e}"

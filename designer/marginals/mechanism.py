@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,13 @@ class MarginalMechanism(Specified):
         axes = self.axes(subset)
         noise = self.noise.planned if planned else self.noise.variance
         return assemble(axes, self.workload.shape(axes), lambda part: noise(self.position[part]), squared_synthesis)
+
+    def is_exact(self, subset: Sequence[str]) -> bool:
+        """Does no noise enter the table over `subset`, so that its cells are counts of records?"""
+        axes = tuple(i for i in self.axes(subset) if self.workload.domain.shape[i] > 1)
+        return all(
+            np.isinf(self.precisions[self.position[part]]) for size in range(len(axes) + 1) for part in combinations(axes, size)
+        )
 
     def axes(self, subset: Sequence[str]) -> tuple[int, ...]:
         """Sorted positions of a subset that the measured residuals determine."""

@@ -31,6 +31,7 @@ class Determined(LawOfAnswers, Protocol):
     def workload(self) -> MarginalWorkload: ...
     def axes(self, subset: Sequence[str]) -> tuple[int, ...]: ...
     def variances(self, subset: Sequence[str]) -> Floats: ...
+    def is_exact(self, subset: Sequence[str]) -> bool: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +48,11 @@ class Residuals:
         """The noisy table over a requested subset, or any part of one; axes follow the domain. Unbiased; cells may be negative.
 
         All tables come from the same residuals, so they agree: summing one over an axis gives the other, up to float rounding.
+        A table that no noise enters holds the counts themselves, as whole numbers.
         """
         axes = self.mechanism.axes(subset)
-        return assemble(axes, self.mechanism.workload.shape(axes), lambda part: self.residuals[part].astype(np.float64))
+        table = assemble(axes, self.mechanism.workload.shape(axes), lambda part: self.residuals[part].astype(np.float64))
+        return np.rint(table) + 0.0 if self.mechanism.is_exact(subset) else table
 
     def tables(self) -> dict[tuple[str, ...], Floats]:
         """All requested tables."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape
 
 from designer.errors import InvalidProblem
 from designer.pictures.figures import INK, blank, check_picture, picture_bytes, styled
@@ -77,7 +77,7 @@ class Drawing:
         text = _METADATA.sub("", _HEAD.sub("", text, count=1)).replace(INK, "currentColor")
         text = text.replace(_STYLE, _STYLE.replace("*{", f"#{self.name}-figure_1 *{{"))
         text = _IDENTIFIER.sub(rf"\g<1>{self.name}-", text)
-        said = f"<title>{escape(one_line(self.title))}</title><desc>{escape(one_line(self.alt))}</desc>"
+        said = f"<title>{escape(one_line(self.title), False)}</title><desc>{escape(one_line(self.alt), False)}</desc>"
         start = text.index(">") + 1
         return f'<svg role="img"{text[4 : start - 1]}>{said}{text[start:]}'.rstrip()
 

@@ -18,6 +18,7 @@ from designer.values.checks import shown
 KM_PER_DEGREE = 6371.0088 * np.pi / 180  # of a great circle of the mean sphere (radius R1 of the IUGG)
 MOST_NAMED = 12
 MOST_DRAWN = 1500  # places that are drawn one by one in SVG and PDF; more are an image within them
+MOST_RINGS = 100  # circles that are drawn one by one: each is as much text as seventy dots
 TURNS = 73
 LEAST_SEEN = 0.05  # share of the places whose values, and those without logarithms, have the colour of the least
 
@@ -120,7 +121,7 @@ def _draw_circles(axes: Any, spots: Floats, radii: Floats) -> None:
 
     rings = [circle(spot, radius)[:, ::-1] for spot, radius in zip(spots, np.asarray(radii).tolist(), strict=True)]
     many = len(spots) > MOST_DRAWN
-    axes.add_collection(LineCollection(rings, colors=colour(0), linewidths=0.5, alpha=0.5, rasterized=many))
+    axes.add_collection(LineCollection(rings, colors=colour(0), linewidths=0.5, alpha=0.5, rasterized=len(spots) > MOST_RINGS))
     axes.scatter(spots[:, 1], spots[:, 0], s=5, color=colour(1), linewidths=0, zorder=3, rasterized=many)
     _ground(axes, spots)
 

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_HALF_EVEN
 from typing import Any
 
+from designer.values.rounding import number_text, rounded
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-MINUS, NARROW = "\u2212", "\u202f"
+MINUS = "\u2212"
+PLAIN = range(-4, 6)  # decimal exponents that are written out
 
 
 def for_people(value: float, digits: int = 3) -> str:
     """A number with so many digits that count, thousands apart, beyond a million and below a ten-thousandth by powers of ten.
 
     >>> [for_people(x) for x in (1234567.0, 12345.6, -0.5, 0.00001234, 3.0)] == [
-    ...     "1.23×10⁶", "12\u202f300", "\u22120.5", "1.23×10⁻⁵", "3"]
+    ...     "1.23×10⁶", "12,300", "\u22120.5", "1.23×10⁻⁵", "3"]
     True
     """
     if math.isnan(value):
         return "unknown"
     if math.isinf(value):
         return "∞" if value > 0 else f"{MINUS}∞"
-    mantissa, power = f"{abs(value):.{digits - 1}e}".split("e")
+    number = rounded(abs(float(value)), digits, ROUND_HALF_EVEN)
     sign = MINUS if value < 0 else ""
-    if value == 0:
-        return "0"
-    if not -4 <= int(power) < 6:
-        return f"{sign}{_trimmed(mantissa)}×10{str(int(power)).translate(_RAISED)}"
-    rounded = float(f"{mantissa}e{power}")
-    return sign + _trimmed(f"{rounded:,.{max(0, digits - 1 - int(power))}f}").replace(",", NARROW)
-
-
-def _trimmed(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return sign + number_text(number, PLAIN, lambda exponent: f"×10{str(exponent).translate(_RAISED)}")
 
 
 def ticks_for_people(axis: Any) -> None:

@@ -10,9 +10,9 @@ from designer.certified.specified import Specified, to_spec
 from designer.designing.best import design
 from designer.designing.problem import Problem
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem
+from designer.printouts import design_summary, structured_summary
 from designer.problem_files.request import Choices, Outcome, Request
 from designer.question.targets import Targets
-from designer.report import design_summary, structured_summary
 
 
 @dataclass(frozen=True, kw_only=True)

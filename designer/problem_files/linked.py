@@ -58,7 +58,7 @@ class LinkedSections(Sections):
             if key != "epsilon":
                 raise self.refuse("relation", key, value, "does not go with linked tables, which take epsilon alone")
         epsilon = positive(self.get("relation", "epsilon", (int, float)), "[relation] epsilon")
-        return linked.protect(epsilon, self.get("invariant", "adjacency", int, 1))
+        return linked.protect(epsilon, self.get("invariant", "adjacency", int, None))
 
     def require_over_cells(self, kind: str, value: object) -> None:
         """Refuse a workload over the attributes where the elements are the cells of tables."""

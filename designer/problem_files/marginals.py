@@ -19,12 +19,12 @@ from designer.marginals.mechanism import MarginalMechanism
 from designer.marginals.plan import OBJECTIVES, Loss, design_marginals
 from designer.marginals.protection import Presence, Protection
 from designer.marginals.workload import MarginalWorkload
+from designer.printouts import cautions
 from designer.problem_files.kind import Kind, Reader
 from designer.problem_files.linear_forms import BY_ATTRIBUTE, FILE, SCALARS, SUBSETS, TARGETS
 from designer.problem_files.request import Choices, Outcome, Request
 from designer.question.domain import Domain
 from designer.question.targets import Targets
-from designer.report import cautions
 from designer.values.checks import meant, shown
 from designer.values.printing import printed
 from designer.values.schema import (

@@ -70,7 +70,12 @@ KEY = either(
 )
 KEYS: Mapping[str, Fragment] = {
     "keys": noted(
-        "The public groups, a list of labels each (one label alone, for one column).", list_of(either(LABEL, list_of(LABEL)))
+        "The public groups, a list of labels each (one label alone, for one column); or the labels of every key column by its "
+        "name, for a group of each combination.",
+        either(
+            list_of(either(LABEL, list_of(LABEL))),
+            {"type": "object", "minProperties": 1, "additionalProperties": list_of(LABEL)},
+        ),
     ),
     "keys_from": noted("A PUBLIC table with a row for each group, its columns called like the key columns.", either(FILE)),
 }

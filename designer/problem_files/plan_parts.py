@@ -3,6 +3,8 @@ hierarchies, splitting."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -20,6 +22,7 @@ from designer.tables.partition_selection import PartitionSelection
 from designer.tables.unit_splitting import UnitSplitting
 from designer.values.checks import meant, rational, shown
 
+MOST_COMBINATIONS = 10**6  # of labels of several key columns
 Levels = Mapping[str, Groups]  # of a hierarchy, by name, coarse to fine
 
 
@@ -123,11 +126,29 @@ class PlanParts(Reader):
         """The public keys, listed or from a table."""
         if "keys_from" in given:
             return self._keys_from(section, given["keys_from"], columns, nested)
+        if isinstance(given["keys"], Mapping):
+            return self._combinations(section, given["keys"], columns)
         listed = [key if isinstance(key, list) else [key] for key in given["keys"]]
+        names = [column.column for column in columns]
         for place, key in enumerate(listed):
             if len(key) != len(columns):
-                raise self.refuse(section, f"keys[{place}]", key, f"should have {len(columns)} labels, one for each key column")
+                remedy = f"should have {len(columns)} labels, one for each key column"
+                every = ", ".join(f"{shown(name)} = [..]" for name in names)
+                way_on = f"; for every combination write keys = {{ {every} }}" if len(columns) > 1 else ""
+                raise self.refuse(section, f"keys[{place}]", key, remedy + way_on)
         return listed
+
+    def _combinations(self, section: str, given: Mapping[str, Any], columns: Sequence[Key]) -> list[list[object]]:
+        """A group of each combination of the labels that every key column has, the last column fastest."""
+        names = [column.column for column in columns]
+        if sorted(given) != sorted(names):
+            raise self.refuse(section, "keys", given, f"needs labels of each key column, once; they are {shown(names)}")
+        if math.prod(map(len, given.values())) > MOST_COMBINATIONS:
+            remedy = (
+                f"has more than {MOST_COMBINATIONS:,} combinations; list those that are asked about, or ask for fewer labels"
+            )
+            raise self.refuse(section, "keys", given, remedy)
+        return [list(labels) for labels in itertools.product(*(given[name] for name in names))]
 
     def _keys_from(self, section: str, name: str, columns: Sequence[Key], nested: bool) -> list[list[object]]:
         table = self.public_table(section, "keys_from", name, [column.column for column in columns])

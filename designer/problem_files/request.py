@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from designer.certified.about import NOTHING, About
 from designer.certified.specified import Specified, to_spec
 from designer.errors import InvalidProblem
-from designer.report import cautions, optimality_lines
+from designer.printouts import cautions, optimality_lines
 from designer.values.checks import shown
 from designer.values.printing import printed
 

@@ -108,7 +108,9 @@ class Sections:
     def domain(self) -> Domain:
         """The attributes and their values."""
         if "domain" not in self.data:
-            raise InvalidProblem(f"{self.path}: section [domain] is missing; list the attributes and their values there.")
+            tabled = " Queries of [elements] are columns of its table: columns = [..], 1 where an element counts."
+            hint = tabled if "elements" in self.data else ""
+            raise InvalidProblem(f"{self.path}: section [domain] is missing; list the attributes and their values there.{hint}")
         return Domain.of(self.data["domain"])
 
     @cached_property

@@ -56,6 +56,11 @@ RECORDS = """
 [problem]
 records = {records}
 """
+TARGETS = """
+# How accurate the answers must be, for all alike or by name; `dp-designer budget` finds the least budget for it.
+# [targets]
+# standard_error = 50
+"""
 BUDGET = "a positive number, such as 0.5"
 
 
@@ -129,6 +134,11 @@ def _linear(start: Start) -> str:
 [workload]
 marginals = [{start.tables}]
 {EVERYBODY_LEFT}
+# Where margins are published exactly beside this, [invariant] keeps them, and [relation] has epsilon alone; for several tables
+# of the same records: "Published margins" in docs/problem_files.md.
+# [invariant]
+# margins = [["a"], ["b"]]
+{TARGETS}
 # The best family of mechanisms is chosen; `dp-designer compare` shows all that apply.
 [design]
 family = "auto"
@@ -140,7 +150,10 @@ def _marginals(start: Start) -> str:
 # What is asked: one table for each column; ["a", "b"] is the table of both, [] the total. up_to = 2: all of one or two.
 [workload]
 tables = [{start.tables}]
-{start.budgets}"""
+{start.budgets}
+# A table over attributes that all have the budget inf is published exactly. To publish the margins of a table and protect its
+# cells, use the kind linear_queries: "Published margins" in docs/problem_files.md.
+{TARGETS}"""
 
 
 def _table_plan(start: Start) -> str:
@@ -149,6 +162,8 @@ def _table_plan(start: Start) -> str:
     return f"""
 # Counts and sums of records by group, run where the records live. The groups are public; others = true adds one for all records
 # whose labels are not listed. Ranks: ask = "quantile"; averages: ask = "average"; every key is in docs/problem_files.md.
+# The table of two columns: columns = ["a", "b"], keys = {{ a = [..], b = [..] }}. A standard error may be asked for in place of
+# each variance: [targets], standard_error = {{ "records by a" = 50 }}.
 {groups}{sums}"""
 
 

@@ -18,7 +18,8 @@ from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
 from designer.reports.meanings import Meaning, meanings_of
 from designer.reports.names import counted, named, verbatim_of
-from designer.reports.odds import LARGEST, Risk, above, nearly, one_in, percent, shift
+from designer.reports.odds import LARGEST, Risk, above, one_in, percent, shift
+from designer.values.rounding import closest
 
 M = TypeVar("M", bound=Specified)
 ROWS = 100  # rows of a table on the page
@@ -155,8 +156,8 @@ def _cells(meant: Meaning, risk: Risk | None) -> tuple[str, ...]:
     if meant.budget is None:
         return (meant.change, "none", *(NOT_PROTECTED,) * 3)
     if risk is None:
-        return (meant.change, nearly(meant.budget), *(NOT_PROVEN,) * 3)
-    return (meant.change, nearly(meant.budget), *risk.cells())
+        return (meant.change, closest(meant.budget, 6), *(NOT_PROVEN,) * 3)
+    return (meant.change, closest(meant.budget, 6), *risk.cells())
 
 
 def _note(but_for: str) -> str:
@@ -170,6 +171,8 @@ def epsilon_delta(cost: TotalCost | None) -> tuple[Piece, ...]:
     if cost is None or cost.epsilon is not None:
         return ()
     found = [(delta, cost.epsilon_at(delta)) for delta in DELTAS]
+    if all(epsilon is None or epsilon > LARGEST for _, epsilon in found):
+        return (Prose("For the worst change no limit that helps is proven, whichever rare outputs are left out.", "warning"),)
     rows = tuple(
         (one_in(delta), above(epsilon), *_odds_of(Fraction(epsilon))) for delta, epsilon in found if epsilon is not None
     )
@@ -198,6 +201,8 @@ def risk_words(risk: Risk) -> str:
 
 def guess_words(risk: Risk) -> str:
     """How well two cases are told apart, in a sentence."""
+    if risk.exponent > LARGEST:
+        return "Nothing that is proven keeps anybody from telling two such cases apart in every release."
     return (
         f"Somebody who has to tell two such cases apart, equally likely before, is right in at most {percent(risk.guess)} of "
         "all releases; guessing is right in 50 %."

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
 from designer.composition.costs import Cost, TotalCost
+from designer.values.rounding import closest, number_text, rounded
 from solvers.exact.balls import exp_ball, float_above_real, rational_ball
 
 RARE = Fraction(1, 10**6)  # the share of outputs that a promise with a delta leaves out where people read one number
 PRIOR = Fraction(1, 20)
 LARGEST = Fraction(20)  # beyond, odds shift by more than 10^8: no number helps to judge that
 NO_LIMIT = "no limit that helps"
+PLAIN = range(-8, 12)  # decimal exponents that are written out
 
 
 def above(value: float | Fraction, digits: int = 3) -> str:
@@ -25,7 +27,7 @@ def above(value: float | Fraction, digits: int = 3) -> str:
     >>> above(5.1271, 2), above(1234567.0), above(0.00012345), above(math.inf)
     ('5.2', '1,240,000', '0.000124', 'infinite')
     """
-    return _rounded(value, digits, ROUND_CEILING)
+    return _on_its_side(value, digits, ROUND_CEILING)
 
 
 def below(value: float | Fraction, digits: int = 3) -> str:
@@ -34,28 +36,13 @@ def below(value: float | Fraction, digits: int = 3) -> str:
     >>> below(19.06), below(Fraction(2, 3))
     ('19', '0.666')
     """
-    return _rounded(value, digits, ROUND_FLOOR)
+    return _on_its_side(value, digits, ROUND_FLOOR)
 
 
-def _rounded(value: float | Fraction, digits: int, rounding: str) -> str:
-    if value == 0:
-        return "0"
-    if not isinstance(value, Fraction) and not math.isfinite(value):
-        return "infinite"
-    exact, context = Fraction(value), Context(prec=digits, rounding=rounding, Emax=10**6, Emin=-(10**6))
-    number = context.divide(Decimal(exact.numerator), Decimal(exact.denominator)).normalize(context)
-    if not -8 <= number.adjusted() <= 11:
-        return f"{number:.{digits - 1}e}".replace("e+", " times 10^").replace("e-", " times 10^-")
-    return f"{number:,f}"
-
-
-def nearly(value: float | Fraction) -> str:
-    """A number to six digits, for what is stated and not claimed as a bound.
-
-    >>> nearly(Fraction(3, 10) + Fraction(1, 10**13)), nearly(12345.678)
-    ('0.3', '12,345.7')
-    """
-    return f"{float(value):,.6g}"
+def _on_its_side(value: float | Fraction, digits: int, direction: str) -> str:
+    if not math.isfinite(value):
+        return closest(value)
+    return number_text(rounded(value, digits, direction), PLAIN, " times 10^{}".format)
 
 
 def factor(budget: Fraction) -> float:

@@ -120,6 +120,7 @@ class Synthesised(Contributor[MWEM | SmallDB]):
                 f" Any table with the right number of records is within {above(trivial)}, so this bound tells nothing; "
                 "answers may be far better than it."
             )
+            return Told("no bound that tells anything is proven", details, (Prose(details),))
         return Told(f"every answer within {above(bound)}", details, (Prose(details),))
 
     def certificate(self, made: MWEM | SmallDB) -> tuple[Piece, ...]:

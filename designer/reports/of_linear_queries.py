@@ -51,6 +51,9 @@ class LinearQueries(Contributor[Mechanism]):
                 f"standard error {above(np.median(errors[noisy]))} of a typical answer", details, (Prose(details), sheet)
             )
         typical, worst = np.median(margins[noisy]), int(noisy[np.argmax(margins[noisy])])
+        if above(typical) == above(margins[worst]):
+            details = f"95 % of the time an answer is at most {above(typical)} off, whichever it is."
+            return Told(f"±{above(typical)}{_unit(made)} for each answer", details, (Prose(details), sheet))
         details = (
             f"95 % of the time an answer is at most {above(typical)} off (the median of all answers); for the least accurate, "
             f"{named(made.workload.queries[worst])}, {above(margins[worst])}."

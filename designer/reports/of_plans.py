@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
@@ -14,13 +15,14 @@ from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
 from designer.reports.contributor import ROWS, Contributor, Told, Worst, epsilon_delta
 from designer.reports.meanings import Meaning
 from designer.reports.names import counted, named, some, verbatim_of
-from designer.reports.odds import Risk, above
+from designer.reports.odds import Risk, above, nearly
 from designer.tables.measure import MOST_UNITS
 from designer.tables.plan import TablePlan
 from designer.tables.queries import Additive, Average, Query
 
 SIZES = (Fraction(1), Fraction(2), Fraction(10), Fraction(100))  # of a record, in thresholds
-SHARES = (Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(1))  # of a record, of the bounds of its measures
+SHARES = tuple(Fraction(1, part) for part in (10_000, 1_000, 100, 10, 1))  # of a record, of the bounds of its measures
+FRACTION = re.compile(r"([0-9]+)/([0-9]+)")
 COLUMNS = (
     "A record with",
     "rho",
@@ -42,22 +44,25 @@ class QueriesOfTables(Contributor[TablePlan]):
         sentence = "Counts, sums, averages or quantiles of the records, by group, each with noise." + (
             " Which groups there are is found with noise, too: small groups stay out." if found else ""
         )
-        terms = tuple(verbatim_of(query.sentence(), "guarantee.mechanism", 600) for query in made.queries[:ROWS])
+        terms = tuple(verbatim_of(readable(query.sentence()), "guarantee.mechanism", 600) for query in made.queries[:ROWS])
         return Told(
             f"{counted(len(made.queries), 'noisy table')}, one for each query", sentence, (Prose(sentence), Listing(terms))
         )
 
     def rows(self, made: TablePlan) -> list[tuple[Meaning, Cost | None]]:
         """Records of several sizes, each with what its presence costs, whatever groups it is in."""
-        return [(Meaning(words, None, sized=True), _largest(made, amounts)) for words, amounts in _examples(made)]
+        return [
+            (Meaning(f"one record with {words} is in the table or not", None, sized=True), _largest(made, amounts))
+            for words, amounts in _examples(made)
+        ]
 
     def budgets(self, made: TablePlan) -> tuple[Piece, ...]:
-        costs = [(meant.change, cost) for meant, cost in self.rows(made) if cost is not None]
+        costs = [(words, _largest(made, amounts)) for words, amounts in _examples(made)]
         cells = tuple((words, above(cost.rho or 0), *Risk.of(cost).cells()) for words, cost in costs)
         but_for = next((risk.but_for for _, cost in costs if (risk := Risk.of(cost)).delta), "")
         left_out = f" Odds and chances hold{but_for}." if but_for else ""
         note = f"The presence of one such record, whatever its groups.{left_out} Every number is rounded up."
-        formula = Entries((("Loss of a record", verbatim_of(made.policy.sentence(), "guarantee.mechanism")),))
+        formula = Entries((("Loss of a record", verbatim_of(readable(made.policy.sentence()), "guarantee.mechanism")),))
         sheet = Sheet("What a record of each size may lose", COLUMNS, cells, frozenset(range(1, 5)), note)
         return (Prose(OF_POLICIES), formula, sheet, *epsilon_delta(self.worst(made).cost))
 
@@ -91,8 +96,12 @@ class QueriesOfTables(Contributor[TablePlan]):
             ("Computed in", proof.arithmetic),
             ("Fingerprint", made.fingerprint),
         ]
-        terms = tuple(verbatim_of(term, "certificate.terms", 600) for term in proof.terms[:ROWS])
-        return (Entries(tuple(rows)), Prose("The loss of each query, as a formula:"), Listing(terms))
+        terms = tuple(verbatim_of(readable(term), "certificate.terms", 600) for term in proof.terms[:ROWS])
+        return (
+            Entries(tuple(rows)),
+            Prose("The loss of each query; long fractions are shown to six digits, the spec has them whole:"),
+            Listing(terms),
+        )
 
     def open_points(self, made: TablePlan) -> tuple[str, ...]:
         listed = any(level.keys is not None and level.columns for level in made.levels)
@@ -104,6 +113,15 @@ OF_POLICIES = (
     "Not all records lose the same: what a record may lose is a public function of the record itself, larger for records with "
     "larger amounts. The function may be published; its value for a record of the data is as confidential as that record."
 )
+
+
+def readable(formula: str) -> str:
+    """A formula whose fractions of many digits are shown to six digits.
+
+    >>> readable("jobs^2 / (2 * 3777893186295716/7791917846406) + 1/100")
+    'jobs^2 / (2 * 484.848) + 1/100'
+    """
+    return FRACTION.sub(lambda found: nearly(Fraction(found[0])) if len(found[0]) > 14 and int(found[2]) else found[0], formula)
 
 
 def _examples(made: TablePlan) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -118,7 +136,7 @@ def _examples(made: TablePlan) -> Iterator[tuple[str, dict[str, Any]]]:
         amounts = {column: min(size * units[column], limits[column]) for column in limits}
         if (key := tuple(amounts.values())) not in seen:
             seen.add(key)
-            words = ", ".join(f"{named(column)} {float(amount):,.6g}" for column, amount in list(amounts.items())[:6])
+            words = ", ".join(f"{named(column)} {nearly(amount)}" for column, amount in list(amounts.items())[:6])
             yield words, amounts
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from designer.drawings import drawings_of
 from designer.errors import DesignFailed, InvalidProblem
+from designer.printouts import cautions
 from designer.progress import announce
-from designer.report import cautions
 from designer.reports import sections
 from designer.reports.content import BoardPage, PageSection, Picture
 from designer.reports.evidence import Evidence
@@ -52,7 +52,7 @@ def board_page(evidence: Evidence) -> BoardPage:
         time=time,
         software=f"dp-designer {VERSION}",
         fingerprint=made.fingerprint,
-        headlines=headlines(evidence, contributor, told, accurate),
+        headlines=headlines(evidence, contributor, told, accurate, time),
         sections=tuple(parts),
         warnings=tuple(named(line, 600) for line in cautions(made)),
     )

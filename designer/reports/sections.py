@@ -16,12 +16,13 @@ from designer.ledger.totals import Total
 from designer.ledger.words import STATES, cost_text, left_text
 from designer.reports.content import Entries, Listing, PageSection, Piece, Prose, Sheet
 from designer.reports.contributor import ROWS, Contributor, Told, listed, shown_rows
-from designer.reports.evidence import Evidence, SeenRelease
+from designer.reports.evidence import Evidence, SeenLedger, SeenRelease
 from designer.reports.names import counted, named, verbatim_of
-from designer.reports.odds import above, nearly
+from designer.reports.odds import above
 from designer.reports.proofs import sketch_of
 from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats
+from designer.values.rounding import closest
 
 FROM_WHOM = (
     "From everyone who sees what is released: with any computing power, at any later time, and whatever else they know, be it "
@@ -128,7 +129,8 @@ def _sheet(table: AnswerTable, most: int) -> Sheet:
     rest = len(table.answers) - number
     more = f" The first {number:,} of {len(table.answers):,} answers; the release file has all." if rest else ""
     first = len(table.columns)
-    return Sheet(f"Answers: {named(table.name)}", columns, tuple(rows), frozenset(range(first, first + 3)), f"{law}{more}")
+    title = "Answers" if table.name == "answers" else f"Answers: {named(table.name)}"
+    return Sheet(title, columns, tuple(rows), frozenset(range(first, first + 3)), f"{law}{more}")
 
 
 def _within(lower: Floats | None, upper: Floats | None, k: int, error: float | None) -> str:
@@ -143,7 +145,7 @@ def _interval(table: AnswerTable) -> tuple[Floats | None, Floats | None, str]:
         found = table.intervals(0.95)
     except (InvalidProblem, DesignFailed) as refusal:
         return None, None, f"No intervals: {named(str(refusal).removeprefix('intervals: '), 300)}"
-    return found.lower, found.upper, f"Each interval holds the true answer with a probability of 95 %: {named(found.law, 300)}"
+    return found.lower, found.upper, f"Each interval holds the true answer with a probability of 95 %: {named(found.law, 300)}."
 
 
 def _number(value: float, error: float | None, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -181,6 +183,7 @@ def spending(evidence: Evidence) -> tuple[PageSection, ...]:
         ("Head", seen.checked.head),
     ]
     pieces: list[Piece] = [Entries(tuple(facts)), *_forecast(evidence)]
+    pieces += _raises(seen)
     if balance.reserves:
         rows = [
             (
@@ -194,9 +197,21 @@ def spending(evidence: Evidence) -> tuple[PageSection, ...]:
         ]
         shown, left_out = shown_rows(rows, "dp-designer ledger show has all.")
         columns = ("Entry", "time", "state", "cost", "mechanism")
-        pieces.append(Sheet("Releases from these data, the last first", columns, shown, frozenset({0}), left_out))
+        pieces.append(Sheet("Releases from these data, the last first", columns, shown, note=left_out))
     pieces += [Listing(tuple(map(named, seen.checked.notes)))] if seen.checked.notes else []
     return (PageSection("ledger", "What was spent of these data", tuple(pieces)),)
+
+
+def _raises(seen: SeenLedger) -> list[Piece]:
+    """The totals that the data set had, who stated them and why."""
+    told = [
+        (str(entry.content["time"]), Total.from_dict(entry.content["total"]).to_text(), named(entry.content["who"]), reason)
+        for entry in seen.checked.entries
+        if entry.kind in ("stated", "raised") and entry.content["dataset"] == seen.balance.name
+        for reason in [named(entry.content.get("reason") or "stated at first", 300)]
+    ]
+    shown, left_out = shown_rows(told, "dp-designer ledger show --entries has all.")
+    return [Sheet("Totals of these data, and why they were raised", ("Time", "total", "by", "reason"), shown, note=left_out)]
 
 
 def _cost(cost: Any, total: Total) -> str:
@@ -231,10 +246,10 @@ def comparison(evidence: Evidence) -> PageSection:
         )
     best = evidence.made.optimality
     if best is not None:
-        gap = f" No design of its family can beat {nearly(best.lower_bound)}." if best.lower_bound else ""
+        gap = f" No design of its family can beat {closest(best.lower_bound, 6)}." if best.lower_bound else ""
         checked = "was computed with the design" if best.verified else "is a note of the maker, not recomputed"
         pieces.append(
-            Prose(f"Minimised was: {named(best.objective, 300)}. Reached: {nearly(best.value)}.{gap} This {checked}.")
+            Prose(f"What was minimised: {named(best.objective, 300)}. Reached: {closest(best.value, 6)}.{gap} This {checked}.")
         )
     return PageSection("comparison", title, tuple(pieces) or (Prose("Nothing is noted of other families."),))
 
@@ -251,7 +266,7 @@ def _compared(found: Comparison) -> Iterator[Piece]:
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else nearly(value) if isinstance(value, float) else named(value, 200)
+    return "" if value is None else closest(value, 6) if isinstance(value, float) else named(value, 200)
 
 
 def certificate(made: Specified, contributor: Contributor[Any]) -> PageSection:

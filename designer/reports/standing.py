@@ -15,6 +15,7 @@ from designer.reports.contributor import Contributor
 from designer.reports.evidence import Evidence
 from designer.reports.names import counted, named
 from designer.values.json_text import plain
+from designer.values.rounding import closest
 from designer.version import VERSION
 
 FINGERPRINT = (
@@ -35,7 +36,7 @@ def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -
     release = evidence.release
     checked = [*(SPEC_CHECKED if evidence.loaded else MADE_CHECKED), BUILT]
     checked += release.verdict.checked if release else ()
-    checked += [_signed(signer, what) for what, signer in _signers(evidence) if signer is not None]
+    checked += [_signed(signer, what) for what, signer in signers(evidence) if signer is not None]
     if evidence.ledger is not None:
         followed = counted(len(evidence.ledger.checked.entries), "entry", "entries")
         checked.append(f"The ledger was followed from its first entry to its last, {followed}; no total is exceeded.")
@@ -50,7 +51,8 @@ def verification(evidence: Evidence, time: str, contributor: Contributor[Any]) -
     return PageSection("verification", "What was verified, and what was not", pieces)
 
 
-def _signers(evidence: Evidence) -> Iterator[tuple[str, SignedBy | None]]:
+def signers(evidence: Evidence) -> Iterator[tuple[str, SignedBy | None]]:
+    """Each file that was looked at, and who signed it; None where nobody did."""
     yield "spec", evidence.signer
     yield "release", evidence.release.signer if evidence.release else None
 
@@ -60,12 +62,12 @@ def _signed(signer: SignedBy, what: str) -> str:
 
 
 def _noted(evidence: Evidence) -> Iterator[Listing | Entries]:
-    notes = [(named(key), named(plain(value), 300)) for key, value in evidence.made.provenance.items() if key != "tried"]
+    known = {key: value for key, value in evidence.made.provenance.items() if key != "tried" and value not in ({}, [], None)}
+    notes = [(named(key), closest(v, 6) if isinstance(v, float) else named(plain(v), 300)) for key, v in known.items()]
     best = evidence.made.optimality
     if best is not None:
-        notes.append(
-            ("optimality", f"{best.value:.6g} reached, at least {best.lower_bound:.6g} needed ({named(best.objective, 200)})")
-        )
+        reached = f"{closest(best.value, 6)} reached, at least {closest(best.lower_bound, 6)} needed"
+        notes.append(("optimality", f"{reached} ({named(best.objective, 200)})"))
     yield Entries(tuple(notes)) if notes else Listing(("Nothing.",))
 
 
@@ -78,7 +80,7 @@ def open_points(evidence: Evidence, contributor: Contributor[Any]) -> tuple[str,
         )
     if evidence.deep is None:
         found.append("Whether the sampler draws what it should: deep verification tests that, and was not run for this page.")
-    if not any(signer for _, signer in _signers(evidence)):
+    if not any(signer for _, signer in signers(evidence)):
         found.append("Who made the files: no signature was looked at.")
     found += evidence.release.verdict.unchecked if evidence.release else OUTSIDE[:1]
     found += [f"{subject[0].upper()}{subject[1:]}: {words}." for subject, words in UNSEEN]

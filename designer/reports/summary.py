@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 from designer.certified.specified import Specified
+from designer.composition.costs import Cost
+from designer.files.signatures import SignedBy
+from designer.ledger.totals import Total
 from designer.ledger.words import cost_text, left_text
 from designer.question.relation import RECORDS_PUBLIC
 from designer.reports.content import Headline
 from designer.reports.contributor import Contributor, Told, Worst, guess_words, risk_words
 from designer.reports.evidence import Evidence
+from designer.reports.meanings import Meaning
 from designer.reports.names import counted, named, some
 from designer.reports.odds import LARGEST, Risk, shift
-from designer.reports.standing import open_points
-from designer.values.times import utc_text
+from designer.reports.standing import open_points, signers
 from designer.version import VERSION
 
+ABOUT = "These are words of the maker, which nobody proves."
+UNSAID = "A problem file states publisher, data and period under [about]."
 
-def headlines(evidence: Evidence, contributor: Contributor[Any], published: Told, accuracy: Told) -> tuple[Headline, ...]:
+
+def headlines(
+    evidence: Evidence, contributor: Contributor[Any], published: Told, accuracy: Told, time: str
+) -> tuple[Headline, ...]:
     """The lines of the first screen, in the order in which they are asked."""
     made = evidence.made
     return (
         Headline("What is published?", published.answer, published.details, "published"),
+        _maker(evidence),
         Headline("About whom?", _whom(made, contributor), made.guarantee.unit, "hidden"),
         *_gain(made, contributor),
         _unprotected(made, contributor),
         Headline("How accurate is it?", accuracy.answer, accuracy.details, "accuracy"),
-        _verified(evidence, utc_text(evidence.time)),
+        _verified(evidence, time),
         _spent(evidence),
         _open(evidence, contributor),
     )
@@ -36,6 +46,22 @@ def headlines(evidence: Evidence, contributor: Contributor[Any], published: Told
 def _whom(made: Specified, contributor: Contributor[Any]) -> str:
     about = made.about
     return named(about.record, 200) if about.record else contributor.about_whom(made)
+
+
+def _maker(evidence: Evidence) -> Headline:
+    """The maker's words for who publishes what data of which time, and whose key signed."""
+    about, question = evidence.made.about, "Who made it, from which data, of which time?"
+    said = [named(words, 200) for words in (about.publisher, about.data, about.period) if words]
+    signed = [f"{what} ({_name(signer)})" for what, signer in signers(evidence) if signer is not None]
+    keys = f"Signed: {', '.join(signed)}." if signed else "No signature was looked at, so anybody may have made these files."
+    answer = "; ".join(said) or "Not stated in the files"
+    return Headline(question, answer, f"{keys} {ABOUT if said else UNSAID}", "verification", alarm=not said)
+
+
+def _name(signer: SignedBy) -> str:
+    """The name that a signer states, and the beginning of the key, which is what was checked."""
+    own = f"by {named(signer.name)}, " if signer.name else ""
+    return f"{own}key {signer.key.fingerprint[:12]}{'' if signer.trusted else ', that nobody vouched for here'}"
 
 
 def _gain(made: Specified, contributor: Contributor[Any]) -> Iterator[Headline]:
@@ -52,9 +78,17 @@ def _gain(made: Specified, contributor: Contributor[Any]) -> Iterator[Headline]:
     least = _nearest(near, worst.risk)
     answer = f"At worst {risk_words(worst.risk)}"
     if least is not None:
-        answer = f"{shift(least[1].exponent)} on the odds where {least[0]}; at worst {risk_words(worst.risk)}"
-    details = f"At worst: when {worst.change}. {guess_words(worst.risk)}"
+        rare = "" if worst.risk.but_for else least[1].but_for
+        answer = f"{shift(least[1].exponent)} on the odds where {least[0]}{rare}; at worst {risk_words(worst.risk)}"
+    details = f"At worst: when {_farthest(contributor.rows(made)) or worst.change}. {guess_words(worst.risk)}"
     yield Headline(question, _capital(answer), details, "budgets", worst.risk.exponent > LARGEST)
+
+
+def _farthest(rows: list[tuple[Meaning, Cost | None]]) -> str:
+    """The change that people can picture with the largest budget of all; empty where a change has none."""
+    budgets = [(meant.budget, meant.change) for meant, _ in rows]
+    known = [(budget, change) for budget, change in budgets if budget is not None]
+    return max(known)[1] if known and len(known) == len(rows) else ""
 
 
 def _nearest(near: list[tuple[str, Risk]], worst: Risk) -> tuple[str, Risk] | None:
@@ -74,14 +108,20 @@ def _unprotected(made: Specified, contributor: Contributor[Any]) -> Headline:
     bare = [meant.change for meant, _ in contributor.rows(made) if meant.budget is None and not meant.sized]
     told = [f"{counted(len(exact), 'answer')} published exactly, without any noise ({some(exact)})"] if exact else []
     told += [f"nobody is protected where {bare[0]}"] if bare else []
-    told += [named(lines[0], 160).rstrip(".")] if len(lines) == 1 and not bare else []
-    told += [f"{len(lines)} things are public or have no budget"] if len(lines) > 1 else []
-    details = "" if len(lines) == 1 and not bare else " ".join(named(line, 240) for line in lines[:4])
+    told += [_clause(line) for line in lines[:2]] if not bare else []
+    told += [f"{len(lines) - 2} more"] if len(lines) > 2 and not bare else []
+    whole = not bare and len(lines) <= 2 and all(_clause(line) == line.rstrip(".") for line in lines)
+    details = "" if whole else " ".join(named(line, 600) for line in lines[:4])
     more = " And more: read on." if len(lines) > 4 else ""
     usual = not exact and not bare and lines in ((), (RECORDS_PUBLIC,))
     return Headline(
-        question, _capital("; ".join(told)) or "Nothing is left public by design", details + more, "unprotected", not usual
+        question, _capital(". ".join(told)) or "Nothing is left public by design", details + more, "unprotected", not usual
     )
+
+
+def _clause(line: str) -> str:
+    """The first sentence of what is public, without what it lists or explains behind a colon."""
+    return named(line.split(". ")[0].split(": ")[0].rstrip("."), 160)
 
 
 def _verified(evidence: Evidence, time: str) -> Headline:
@@ -106,9 +146,20 @@ def _spent(evidence: Evidence) -> Headline:
     refused = seen.forecast is not None and seen.forecast.refusal is not None
     answer = f"{cost_text(balance.spent, balance.total)} of {balance.total.to_text()}"
     left = f"Left: {left_text(balance.total, balance.spent.total)}."
+    number = len(balance.history) - 1
+    left += f" The total was raised {'once' if number == 1 else f'{number} times'}." if number else ""
+    if large := _limits_nothing(balance.total):
+        left += " A total as large as this limits nothing that helps."
     if refused:
         left += " One more release of this mechanism would be refused."
-    return Headline(question, answer, left, "ledger", alarm=refused)
+    return Headline(question, answer, left, "ledger", alarm=refused or large)
+
+
+def _limits_nothing(total: Total) -> bool:
+    """Would releases that use all of this total shift odds without a limit that helps?"""
+    if total.rho is None:
+        return Fraction(total.epsilon or 0) > LARGEST
+    return Risk.of(Cost.concentrated(Fraction(total.rho))).exponent > LARGEST
 
 
 def _open(evidence: Evidence, contributor: Contributor[Any]) -> Headline:

@@ -36,6 +36,18 @@ def is_missing(value: object) -> bool:
     return value is None or (pandas is not None and (value is pandas.NA or value is pandas.NaT))
 
 
+def _narwhals() -> Any:
+    """The adapter, which a machine that only releases may lack."""
+    try:
+        import narwhals
+    except ImportError:
+        raise InvalidProblem(
+            "data frames: are read and made by narwhals, which is not installed; pip install narwhals, or give a mapping, "
+            "a list or an array."
+        ) from None
+    return narwhals
+
+
 def is_frame(value: object) -> bool:
     """Is it a table with named columns of some library?"""
     return _adapted(value) is not None
@@ -72,7 +84,7 @@ def series_of(values: object) -> list[object] | None:
     """The entries of a single column of some library; None for anything else."""
     if isinstance(values, PLAIN_TYPES):
         return None
-    import narwhals as nw
+    nw = _narwhals()
 
     if nw.dependencies.is_into_series(values):
         return list(nw.from_native(values, series_only=True).to_list())
@@ -100,7 +112,7 @@ def frame_of(columns: Mapping[str, Any], backend: str) -> Any:
     """
     if backend not in BACKENDS:
         raise InvalidProblem(f"backend: {shown(backend)} is none; {meant(backend, BACKENDS)}use one of {list(BACKENDS)}.")
-    import narwhals as nw
+    nw = _narwhals()
 
     library: Any = backend
     kinds: dict[str, Any] = {name: _kind(column, nw) for name, column in columns.items()}
@@ -132,7 +144,7 @@ def _adapted(table: object) -> Any:
     """What narwhals makes of a frame; None where it is none. Tables of engines are not frames."""
     if isinstance(table, PLAIN_TYPES) or hasattr(table, "to_pyarrow_batches"):
         return None
-    import narwhals as nw
+    nw = _narwhals()
 
     try:
         if nw.dependencies.is_into_dataframe(table) or nw.dependencies.is_polars_lazyframe(table):

@@ -7,12 +7,14 @@ Figures that files compare are written with all their digits, elsewhere.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
 
 DIGITS = 4
 # Of two floats that different machines compute from the same numbers, relative: that far off, a round number is itself.
 SAME = Decimal("1e-9")
-LARGEST, SMALLEST = 12, -4  # decimal exponents that are written out
+PLAIN = range(-4, 12)  # decimal exponents that are written out
 
 
 def at_most(value: float, digits: int = DIGITS) -> str:
@@ -33,7 +35,7 @@ def at_least(value: float, digits: int = DIGITS) -> str:
     return _written(value, digits, ROUND_FLOOR)
 
 
-def closest(value: float, digits: int = DIGITS) -> str:
+def closest(value: float | Fraction, digits: int = DIGITS) -> str:
     """A number with so many digits, which claims nothing.
 
     >>> closest(5.642151), closest(-1234567.0, 7), closest(1e15)
@@ -60,14 +62,33 @@ def share_at_most(value: float) -> str:
     return "< 0.0001 %" if 0 < value < 1e-6 else f"{at_most(100 * value, 2)} %"
 
 
-def _written(value: float, digits: int, direction: str) -> str:
+def rounded(value: float | Fraction, digits: int, direction: str) -> Decimal:
+    """A finite number with so many digits, strictly on the side that is asked for (a rounding of `decimal`); no trailing zeros.
+
+    >>> rounded(16.000000000001, 4, ROUND_CEILING), rounded(Fraction(2, 3), 3, ROUND_FLOOR), rounded(-0.0, 3, ROUND_FLOOR)
+    (Decimal('16.01'), Decimal('0.666'), Decimal('0'))
+    """
+    exact, context = Fraction(value), Context(prec=digits, rounding=direction)
+    short = context.divide(Decimal(exact.numerator), Decimal(exact.denominator)).normalize(context)
+    return short if short else Decimal(0)
+
+
+def number_text(number: Decimal, plain: range, power: Callable[[int], str]) -> str:
+    """A number in full, thousands separated, where its decimal exponent is in `plain`; elsewhere from 1 to 10 and with `power`
+    of the exponent.
+
+    >>> number_text(Decimal("12.5"), PLAIN, "e{:+d}".format), number_text(Decimal("1.25E+20"), PLAIN, "e{:+d}".format)
+    ('12.5', '1.25e+20')
+    """
+    exponent = number.adjusted()
+    if not number or exponent in plain:
+        return f"{number:,f}"
+    return f"{number.scaleb(-exponent):f}{power(exponent)}"
+
+
+def _written(value: float | Fraction, digits: int, direction: str) -> str:
     if not math.isfinite(value):
         return "unknown" if math.isnan(value) else "infinite" if value > 0 else "-infinite"
-    given = Decimal(value)
-    close = Context(prec=digits, rounding=ROUND_HALF_EVEN).plus(given)
-    rounded = close if abs(close - given) <= SAME * abs(given) else Context(prec=digits, rounding=direction).plus(given)
-    short = rounded.normalize() if rounded else Decimal(0)
-    if not short or SMALLEST <= short.adjusted() < LARGEST:
-        return f"{short:,f}"
-    mantissa, exponent = f"{short:e}".split("e")
-    return f"{mantissa}e{int(exponent):+d}"
+    close = rounded(value, digits, ROUND_HALF_EVEN)
+    near = abs(Fraction(close) - Fraction(value)) <= Fraction(SAME) * abs(Fraction(value))
+    return number_text(close if near else rounded(value, digits, direction), PLAIN, "e{:+d}".format)

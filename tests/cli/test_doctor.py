@@ -11,7 +11,19 @@ from pathlib import Path
 import pytest
 
 from designer.cli import installation, main
-from designer.cli.installation import ADDS, DESIGNS, NO_EXTRAS, RELEASES, Diagnosis, fits, java, requirements, trials
+from designer.cli.installation import (
+    ADDS,
+    DESIGNS,
+    FRAMES,
+    NO_EXTRAS,
+    RELEASES,
+    WITHOUT_EXTRA,
+    Diagnosis,
+    fits,
+    java,
+    requirements,
+    trials,
+)
 
 ROOT = Path(__file__).parents[2]
 MODULES = {
@@ -64,8 +76,8 @@ def test_versions_are_compared_as_numbers(version: str, asked: str, holds: bool)
 def test_what_is_asked_is_what_the_project_asks() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     asked = requirements()
-    assert set(asked) == {RELEASES, DESIGNS, *project["optional-dependencies"]} - set(NO_EXTRAS)
-    assert {name + limits for name, limits in asked[RELEASES] + asked[DESIGNS]} == set(project["dependencies"])
+    assert set(asked) == {*WITHOUT_EXTRA, *project["optional-dependencies"]} - set(NO_EXTRAS)
+    assert {name + limits for purpose in WITHOUT_EXTRA for name, limits in asked[purpose]} == set(project["dependencies"])
     assert ("ibis-framework", ">=12,<13") in asked["tables"]
     assert all(name != "dp-designer" for entries in asked.values() for name, _ in entries)
     assert set(asked) <= set(ADDS), "say in `ADDS` what the extra adds"
@@ -84,6 +96,7 @@ def test_an_installed_package_asks_the_same_as_its_source(tmp_path: Path, monkey
     ("purpose", "state", "breaks"),
     [
         *[(RELEASES, "missing", True), (RELEASES, "broken", True), (RELEASES, "outside", False), (RELEASES, "ok", False)],
+        *[(FRAMES, "missing", False), (FRAMES, "broken", True)],
         *[(DESIGNS, "missing", False), (DESIGNS, "broken", True), ("hull", "broken", False), ("spark", "missing", False)],
     ],
 )

@@ -117,6 +117,23 @@ def test_settings_of_the_engine_are_checked(settings: dict[str, Any], folder: Pa
         open_table("records.csv", **settings)
 
 
+@pytest.mark.parametrize(
+    ("module", "package"),
+    [("cryptography.exceptions", '"dp-designer[signing]"'), ("narwhals", '"narwhals>=2,<3"'), ("cvxpy", '"cvxpy>=1.5,<2"')],
+)
+def test_what_brings_a_missing_module_is_named(
+    module: str, package: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A machine that only releases is not told to install everything."""
+
+    def lacking(*_: Any, **__: Any) -> Any:
+        raise ModuleNotFoundError("gone", name=module)
+
+    monkeypatch.setattr("designer.problem_files.linear_request.design", lacking)
+    code, err = told(capsys, "design", "problem.toml")
+    assert code == 2 and f"pip install {package}" in err and "[all]" not in err
+
+
 def test_missing_solvers_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("designer.problem_files.linear_request.design", lambda *_, **__: __import__("no_such_solver"))
     code, err = told(capsys, "design", "problem.toml")

@@ -58,6 +58,29 @@ def test_a_page_of_a_spec_its_release_and_its_ledger(folder: Path, capsys: pytes
     assert {"answers", "ledger"} <= {e.attributes["id"] for e in page.all("h2")}
 
 
+def test_a_raised_total_is_told_with_its_reason_and_one_that_limits_nothing_is_not_missed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    released(capsys)
+    raised = ("ledger", "raise", "l", "--dataset", "people", "--publishes", PUBLIC, "--reason", "the council of 3 May")
+    for epsilon, missed in (("4", False), ("500", True)):
+        assert run(capsys, *raised, "--epsilon", epsilon)[0] == 0
+        asked = ("report", "spec.json", "first.json", "--ledger", "l", "--dataset", "people", "-o", "page.html", "--force")
+        assert run(capsys, *asked)[0] == 0
+        text = words("page.html")
+        assert f"epsilon {epsilon} " in text and "the council of 3 May" in text and "stated at first" in text
+        assert ("limits nothing that helps" in text) == missed
+    assert "The total was raised 2 times." in text
+
+
+def test_the_signature_of_the_spec_is_on_the_page_of_its_release(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("cryptography")
+    assert run(capsys, "keys", "new", "office")[0] == 0 and run(capsys, "sign", "spec.json", "--key", "office")[0] == 0
+    assert run(capsys, "release", "spec.json", "--histogram", "counts.csv", "-o", "r.json")[0] == 0
+    assert run(capsys, "report", "spec.json", "r.json", "-o", "page.html")[0] == 0
+    assert "Signature of the spec: Signed at" in words("page.html") and "that nobody vouched for here" in words("page.html")
+
+
 def test_without_a_release_the_ledger_says_what_one_would_cost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     released(capsys)
     assert run(capsys, *RELEASE[:-1], "second.json")[0] == 0

@@ -33,8 +33,8 @@ from designer.designing.family import Family
 from designer.designing.sizes import Sizes
 from designer.errors import Refusal
 from designer.lattice.mechanism import LatticeMechanism
+from designer.printouts import design_summary
 from designer.progress import track
-from designer.report import design_summary
 from designer.staircase.mechanism import StaircaseMechanism
 from solvers.deadline import OutOfTime, time_left, time_limit
 from tests.oracles.many_problems import problems

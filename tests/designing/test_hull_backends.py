@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load, metrics, read_problem
-from designer.report import design_summary, page
+from designer.printouts import design_summary, page
 
 SHAPES = {"k_norm": {}, "lattice_laplace": {"shape": "hull"}}
 

@@ -17,8 +17,8 @@ from designer.certified.optimality import bounded
 from designer.designing import repair as freezing
 from designer.designing.least_noise import limit, part_of_loss, records_for_every_change
 from designer.errors import UntrueBound
+from designer.printouts import design_summary
 from designer.question.relation import Relation
-from designer.report import design_summary
 
 INF = math.inf
 PARTS = metrics.from_matrix([[0, 1, INF, INF], [1, 0, INF, INF], [INF, INF, 0, 1], [INF, INF, 1, 0]])

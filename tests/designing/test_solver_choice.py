@@ -14,7 +14,7 @@ from designer import DesignFailed, InvalidProblem, Problem, Workload, design, lo
 from designer.cli import main
 from designer.designing.families import FAMILIES
 from designer.designing.programs.listed import PROGRAMS
-from designer.report import design_summary
+from designer.printouts import design_summary
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 PLACES = [[0.0, 1.0], [2.0, 0.0], [1.0, 5.0]]

@@ -162,6 +162,7 @@ def test_a_plan_agrees_over_levels_and_crossings() -> None:
     for published in (None, told):
         released = made.release(ibis.memtable(RECORDS))
         found = agreeing_tables(made, released, published)
+        assert ("the guarantee does not cover what they tell" in found.words) == (published is not None)
         tables = released.answer_tables()
         by_name = {
             table.name: dict(zip(table.keys, map(float, own), strict=True))

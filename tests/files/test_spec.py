@@ -35,7 +35,7 @@ from designer import (
 from designer.certified.certificate import describe_pair
 from designer.certified.specified import save, seal, to_spec
 from designer.cli import main
-from designer.report import page
+from designer.printouts import page
 from designer.values.json_text import canonical, plain
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "spec.schema.json").read_text())

@@ -21,7 +21,7 @@ LAYERS = (
     {"additive", "structured"},
     {"lattice", "staircase"},
     {"designing"},
-    {"selection", "synthetic", "statistical_queries", "files", "report"},
+    {"selection", "synthetic", "statistical_queries", "files", "printouts"},
     {"tables"},
     {"programs", "composition", "audit", "problem_files", "drawings"},
     {"ledger"},

@@ -190,3 +190,20 @@ def test_every_attribute_of_every_table_may_be_public_or_none():
     for published in ([], [["age"]], [["sex"], ["county"]], list(map(list, itertools.combinations(SMALL.attributes, 2)))):
         relation = invariants.linked(SMALL, TABLES, published).protect(1.0, 2)
         assert relation.is_vacuous() == (not all_changes(relation.linked, 2).any())
+
+
+def test_tables_that_one_record_cannot_move_are_those_of_a_brute_force_over_records() -> None:
+    people = Domain.of({"a": 2, "b": 3, "c": 2})
+    tables = {"ab": ["a", "b"], "bc": ["b", "c"], "a": ["a"]}
+    for published in ([], [["a"]], [["b"]], [["a"], ["b"]], [["a"], ["b"], ["c"]], [["a", "b"]]):
+        two = invariants.linked(people, tables, published)
+        moved = set()
+        for left, right in itertools.product(itertools.product(*map(range, people.shape)), repeat=2):
+            changed = {name for name, x, y in zip(people.attributes, left, right, strict=True) if x != y}
+            if not any(changed & set(margin) for margin in published):
+                moved |= {name for name, attributes in tables.items() if changed & set(attributes)}
+        whole = {name for name, attributes in tables.items() if any(set(attributes) <= set(margin) for margin in published)}
+        assert set(two.protect(1.0, 1).unmoved_tables) == set(tables) - moved - whole, published
+        if set(tables) - moved - whole:
+            with pytest.raises(InvalidProblem, match="adjacency: one record can change nothing of"):
+                two.protect(1.0)

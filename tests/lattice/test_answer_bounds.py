@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, gamma, norm
 
 from designer import Problem, Workload, design, invariants
-from designer.lattice.answer_bounds import _mean_square_of_norm, _tail_of_norm
+from designer.lattice.answer_bounds import _laplace_margin_of, _mean_square_of_norm, _tail_of_norm
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
 
 DRAWS = 20_000
@@ -45,6 +45,23 @@ def test_bounds_are_above_what_is_drawn(shape: str, epsilon: float) -> None:
     assert ((np.abs(drawn) > made.margins()).sum(axis=0) <= binom.isf(FAILURE_PROBABILITY, DRAWS, 0.05)).all()
     squares = drawn**2
     assert (squares.mean(axis=0) - 3 * squares.std(axis=0) / math.sqrt(DRAWS) <= made.standard_errors() ** 2).all()
+
+
+@pytest.mark.parametrize("confidence", [0.99, 0.9999])
+def test_wide_gaussian_noise_is_bounded_beyond_its_normal_quantile(confidence: float) -> None:
+    relation = invariants.margins((3, 3)).protect(epsilon=0.01)
+    made = design(Problem(Workload.identity(9), relation, "gaussian"), "lattice_gaussian").mechanism
+    reach = made.margins(confidence) / made.standard_errors()
+    assert (reach >= norm.isf((1 - confidence) / 2)).all() and (reach <= 1.3 * norm.isf((1 - confidence) / 2)).all()
+
+
+@pytest.mark.parametrize("size", [2, 10, 50])
+def test_the_bound_of_cells_is_above_the_quantile_of_their_sum(size: int) -> None:
+    """The sum of n Laplace numbers is a difference of two Gamma numbers of shape n: its tail is a mean over one of them."""
+    margin = _laplace_margin_of(np.ones(size), 0.05)
+    x = gamma.isf((np.arange(4000) + 0.5) / 4000, size)
+    quantile = next(t for t in np.arange(0.0, 100.0, 0.1) if 2 * gamma.sf(x + t, size).mean() <= 0.05)
+    assert quantile <= margin <= 1.75 * quantile
 
 
 @pytest.mark.parametrize("dimension", [1, 4, 40])

@@ -4,6 +4,7 @@ the ellipsoid program."""
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
@@ -499,3 +500,15 @@ def test_any_workload_is_certified_within_its_gap(seed: int) -> None:
         made = design_marginals(asked, metrics.hamming(domain, budgets), loss, allow_vacuous=True)  # type: ignore[arg-type]
         assert made.optimality is not None and made.optimality.gap < 2e-6 and made.privacy.holds
         assert made.error(loss) <= made.optimality.value * (1 + 1e-9)
+
+
+def test_tables_that_no_noise_enters_hold_the_counts_themselves() -> None:
+    people = Domain.of({"a": 7, "b": 5, "c": 2})
+    asked = MarginalWorkload.of(people, [["a", "b"], ["a", "c"]])
+    mechanism = design_marginals(asked, metrics.hamming(people, {"a": math.inf, "b": math.inf, "c": 1.0}))
+    rows = np.random.default_rng(8).integers(0, people.shape, (2_000, 3))
+    true = np.zeros(people.shape, dtype=int)
+    np.add.at(true, tuple(rows.T), 1)
+    released = mechanism.release(dict(zip(people.attributes, rows.T, strict=True)))
+    assert (released.table(["a", "b"]) == true.sum(2)).all() and (released.table(["b"]) == true.sum((0, 2))).all()
+    assert mechanism.is_exact(["a", "b"]) and not mechanism.is_exact(["a", "c"])

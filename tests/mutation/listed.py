@@ -8,6 +8,9 @@ from tests.mutation import (
     composition,
     documents,
     exchanged,
+    front_door,
+    handed_on,
+    intervals,
     lattices,
     ledgers,
     mechanisms,
@@ -35,6 +38,9 @@ ROOMS = (
     ledgers,
     documents,
     exchanged,
+    front_door,
+    intervals,
+    handed_on,
     solvers,
 )
 MUTANTS = tuple(mutant for room in ROOMS for mutant in room.MUTANTS)

@@ -11,8 +11,8 @@ OF_PAGES = ("tests/reports/test_board_page.py",)
 MUTANTS = (
     Mutant(
         ODDS,
-        "return _rounded(value, digits, ROUND_CEILING)",
-        "return _rounded(value, digits, ROUND_FLOOR)",
+        "return _on_its_side(value, digits, ROUND_CEILING)",
+        "return _on_its_side(value, digits, ROUND_FLOOR)",
         "odds are told rounded down",
         OF_ODDS,
     ),

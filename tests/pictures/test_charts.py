@@ -18,7 +18,7 @@ def test_bars_are_as_long_as_their_numbers_in_the_order_given() -> None:
     bars = bars_by_name(axes, ["a", "b", "c"], values, "error ($)")
     assert [bar.get_width() for bar in bars] == values.tolist() and axes.get_xscale() == "log"
     assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b", "c"] and axes.get_xlabel() == "error ($)"
-    assert [text.get_text() for text in axes.texts] == ["3", "1", "2\u202f000"]
+    assert [text.get_text() for text in axes.texts] == ["3", "1", "2,000"]
     assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first on top
 
 

@@ -33,7 +33,7 @@ def test_dots_lie_at_longitude_and_latitude_with_their_values() -> None:
     assert dots.get_array().tolist() == values[order].tolist()
     assert axes.get_aspect() == pytest.approx(1 / np.cos(np.radians((41.85 + 34.05) / 2)))
     assert {text.get_text() for text in axes.texts} == set(NAMES)
-    assert "from 5 (Chicago) to 500\u202f000 (New York)" in drawing.alt
+    assert "from 5 (Chicago) to 500,000 (New York)" in drawing.alt
 
 
 def test_neighbourhoods_are_drawn_around_every_place() -> None:
@@ -49,6 +49,13 @@ def test_what_is_no_map_is_refused() -> None:
             map_drawing(places, [1.0], ["a"], "t", "l")
     with pytest.raises(InvalidProblem, match="3 places, 2 values and 3 names differ"):
         map_drawing(PLACES, [1.0, 2.0], NAMES, "t", "l")
+
+
+def test_several_hundred_circles_leave_a_page_small() -> None:
+    pytest.importorskip("matplotlib")
+    spots = np.random.default_rng(0).random((755, 2)) * [25, 60] + [24, -125]
+    drawing = neighbourhood_drawing(spots, np.full(755, 20.0), [str(k) for k in range(755)])
+    assert len(drawing.svg()) < 400_000
 
 
 def test_very_many_places_are_an_image_within_the_picture() -> None:

@@ -186,6 +186,13 @@ GOOD = {
 }
 
 
+def write(folder: Path, text: str) -> Path:
+    """A problem file in a folder."""
+    path = folder / "problem.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 def write_tables(folder: Path) -> Path:
     """The tables beside the files."""
     for name, text in TABLES.items():

@@ -133,3 +133,14 @@ def test_what_is_wrong_is_named_with_a_remedy(name: str, problem: Path) -> None:
     with pytest.raises(InvalidProblem) as refusal:
         read_problem(problem)
     assert str(problem) in str(refusal.value) and all(word in str(refusal.value) for word in words), refusal.value
+
+
+def test_a_table_that_no_change_moves_asks_how_many_records_may_change(problem: Path) -> None:
+    crossed = GOOD.replace('["age"]]\nadjacency = 2\n', '["age"], ["sex"]]\n')
+    problem.write_text(crossed, encoding="utf-8")
+    with pytest.raises(InvalidProblem, match=r"adjacency: one record can change nothing of \['sexes'\].*adjacency = 3"):
+        read_problem(problem)
+    problem.write_text(crossed.replace("[relation]", "adjacency = 2\n[relation]"), encoding="utf-8")
+    assert "not protected" not in read_problem(problem).problem.relation.sentence()
+    problem.write_text(crossed.replace("[relation]", "adjacency = 1\n[relation]"), encoding="utf-8")
+    assert "None of these changes moves anything of sexes: not protected." in read_problem(problem).problem.relation.sentence()

@@ -13,8 +13,9 @@ from designer import InvalidProblem, Targets, load, metrics
 from designer.cli.entry import main
 from designer.marginals import MarginalMechanism, MarginalWorkload, Presence, design_marginals, marginals_meeting
 from designer.problem_files.kinds import read_request
+from designer.problem_files.marginals import MarginalsRequest
 from designer.question.domain import Domain
-from tests.problem_files.good_files import MARGINALS, MARGINALS_WITH_TARGETS, write_tables
+from tests.problem_files.good_files import MARGINALS, MARGINALS_WITH_TARGETS, write, write_tables
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "adult_marginals.toml"
@@ -23,12 +24,6 @@ EXAMPLE = ROOT / "examples" / "adult_marginals.toml"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write_tables(tmp_path)
-
-
-def write(folder: Path, text: str) -> Path:
-    path = folder / "problem.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_a_file_makes_what_python_makes(folder: Path) -> None:
@@ -41,6 +36,17 @@ def test_a_file_makes_what_python_makes(folder: Path) -> None:
     text = "\n".join(outcome.lines)
     for words in ("Three attributes", "Certificate: holds: True", "sex x age: standard error", "Optimality:"):
         assert words in text
+
+
+def test_values_stand_in_the_order_of_their_table_and_budgets_go_by_name(folder: Path) -> None:
+    (folder / "codes.csv").write_text("region\nS\nW\nS\nN\n")
+    swapped = MARGINALS.replace("sex = 1, age = 0.5, region = inf, place = 2", "place = 2, region = inf, age = 0.5, sex = 1")
+    assert swapped != MARGINALS
+    request = read_request(write(folder, swapped))
+    assert isinstance(request, MarginalsRequest)
+    domain = Domain.of({"sex": ["F", "M"], "age": 3, "region": ["S", "W", "N"], "place": ["S", "W", "N"]})
+    assert request.workload.domain == domain
+    assert request.protection.to_spec() == metrics.hamming(domain, [1, 0.5, np.inf, 2]).to_spec()
 
 
 def test_targets_in_a_file_are_those_of_python(folder: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from designer import InvalidProblem, Workload, design, metrics, read_problem
 from designer.question.histogram import Keys
 from designer.values.json_text import plain
+from tests.problem_files.good_files import write
 
 TABLE = "name,state,lat,lon,elevation,bad\nA,X,40.5,-74,10,1\nB,X,41.5,-75,20,\nC,Y,42.5,-76,30,x\n"
 ELEMENTS = '[elements]\ntable = "cities.csv"\nnames = ["name", "state"]\n'
@@ -56,12 +57,6 @@ def folder(tmp_path: Path) -> Path:
         (tmp_path / name).write_bytes(content)
     (tmp_path / "folder.csv").mkdir()
     return tmp_path
-
-
-def write(folder: Path, text: str) -> Path:
-    path = folder / "problem.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 CITIES = Keys(("name", "state"), (("A", "X"), ("B", "X"), ("C", "Y")))
@@ -241,6 +236,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
         '= ["x"]\nper_unit = 1\n'
     ), ["towns.csv: no such file"]),
     "column names twice": (ELEMENTS.replace("cities", "twice") + IDENTITY + UNIFORM, ["twice.csv", "appears twice"]),
+    "queries of a table by values": ('[elements]\ntable = "t.csv"\n[workload]\nmarginals = [["sex"]]\n' + UNIFORM, ["columns = [..]"]),
     "no domain": ('[workload]\nmarginals = [["sex"]]\n' + UNIFORM, ["section [domain] is missing"]),
     "domain of text": ('[domain]\nsex = "FM"\n[workload]\nmarginals = [["sex"]]\n' + UNIFORM, ["attribute 'sex'", "'FM'"]),
     "domain of a float": ("[domain]\nage = 2.5\n[workload]\nmarginals = [[]]\n" + UNIFORM, ["attribute 'age'", "2.5"]),

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from designer import Domain, InvalidProblem, Problem, design, metrics, read_problem
+from designer import Domain, InvalidProblem, Problem, design, invariants, metrics, read_problem
 from designer.problem_files.relations import RELATION_KEYS
 from designer.question.relation import Relation
 from designer.relations.kinds import RELATIONS
 from designer.values.json_text import plain
+from tests.problem_files.good_files import write
 
 HEAD = (
     '[elements]\ntable = "t.csv"\nnames = ["name"]\n[domain]\nsex = ["F", "M"]\nage = 2\n[workload]\nbuilder = '
@@ -112,16 +113,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write(folder: Path, text: str) -> Path:
-    path = folder / "problem.toml"
-    path.write_text(HEAD + text, encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("name", GOOD)
 def test_relation_of_a_file(name: str, folder: Path) -> None:
     text, wanted = GOOD[name]
-    assert plain(read_problem(write(folder, text)).problem.relation.to_spec()) == plain(wanted.to_spec())
+    assert plain(read_problem(write(folder, HEAD + text)).problem.relation.to_spec()) == plain(wanted.to_spec())
 
 
 def test_every_kind_can_be_written_in_a_file() -> None:
@@ -201,7 +196,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_mistakes_name_key_value_and_remedy(name: str, folder: Path) -> None:
     text, expected = BAD[name]
-    path = write(folder, text)
+    path = write(folder, HEAD + text)
     with pytest.raises(InvalidProblem) as refusal:
         read_problem(path)
     assert str(path) in str(refusal.value)
@@ -214,16 +209,27 @@ def test_deep_nests_are_refused(folder: Path) -> None:
     for _ in range(9):
         text = f'{{metric = "scaled", factor = 2, part = {text}}}'
     with pytest.raises(InvalidProblem, match="nests metrics 8 deep"):
-        read_problem(write(folder, f'metric = "scaled"\nfactor = 2\npart = {text}'))
+        read_problem(write(folder, HEAD + f'metric = "scaled"\nfactor = 2\npart = {text}'))
 
 
 @pytest.mark.parametrize("name", ["restriction", "after_noisy_total"])
 def test_what_a_file_protects_is_designed_and_certified(name: str, folder: Path) -> None:
     text, wanted = GOOD[name]
-    problem = read_problem(write(folder, text)).problem
+    problem = read_problem(write(folder, HEAD + text)).problem
     made = design(problem, "laplace")
     assert made.privacy.holds and made.privacy.worst_ratio > 1 - 1e-9
     assert made.loss == pytest.approx(design(Problem(problem.workload, wanted), "laplace").loss, rel=1e-12)
+
+
+def test_without_a_metric_the_budget_is_that_of_the_file(folder: Path) -> None:
+    published, rest = invariants.total(4), "[invariant]\ntotal = true\n"
+    wanted = {
+        "epsilon = 0.5\n": published.protect(0.5),
+        'epsilon = 0.5\nper_distance = "l1"\n': published.protect(0.5, per_distance="l1"),
+        'epsilon = 0.5\nper_distance = "l2"\n': published.protect(0.5, per_distance="l2"),
+    }
+    for text, relation in wanted.items():
+        assert plain(read_problem(write(folder, text + rest)).problem.relation.to_spec()) == plain(relation.to_spec())
 
 
 IMPOSSIBLE = "epsilon = 1\n[invariant]\ntotal = true\n"
@@ -231,11 +237,11 @@ IMPOSSIBLE = "epsilon = 1\n[invariant]\ntotal = true\n"
 
 @pytest.mark.parametrize("element", ['"D"', '"name=D"', "3"])
 def test_elements_are_declared_impossible_by_name_keys_or_position(element: str, folder: Path) -> None:
-    problem = read_problem(write(folder, IMPOSSIBLE + f"impossible = [{element}]\n")).problem
+    problem = read_problem(write(folder, HEAD + IMPOSSIBLE + f"impossible = [{element}]\n")).problem
     assert problem.relation.impossible == (3,)
 
 
 @pytest.mark.parametrize("element", ['"E"', "4", "true", "1.5"])
 def test_what_is_no_element_is_not_impossible(element: str, folder: Path) -> None:
     with pytest.raises(InvalidProblem, match="impossible"):
-        _ = read_problem(write(folder, IMPOSSIBLE + f"impossible = [{element}]\n")).problem
+        _ = read_problem(write(folder, HEAD + IMPOSSIBLE + f"impossible = [{element}]\n")).problem

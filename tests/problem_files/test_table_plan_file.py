@@ -38,7 +38,7 @@ from designer.tables import (
     tree,
     variance_for,
 )
-from tests.problem_files.good_files import CAP, DESIGN, PLAN, write_tables
+from tests.problem_files.good_files import CAP, DESIGN, PLAN, write, write_tables
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "business_patterns.toml"
@@ -47,12 +47,6 @@ EXAMPLE = ROOT / "examples" / "business_patterns.toml"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return write_tables(tmp_path)
-
-
-def write(folder: Path, text: str) -> Path:
-    path = folder / "problem.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 @pytest.mark.slow
@@ -246,3 +240,36 @@ def test_what_only_the_design_finds_is_named_as_well(folder: Path) -> None:
     )
     with pytest.raises(InvalidProblem, match="'jobs' is clipped or rounded in two ways"):
         read_request(write(folder, twice)).made()
+
+
+CROSSED = """kind = "table_plan"
+[groups.crossed]
+columns = ["sex", "region"]
+keys = KEYS
+[queries.people]
+ask = "count"
+groups = "crossed"
+variance = 100
+"""
+
+
+def test_labels_of_every_column_are_a_group_of_each_combination(folder: Path) -> None:
+    listed = '[["F", "N"], ["F", "S"], ["M", "N"], ["M", "S"]]'
+    plans = [
+        read_request(write(folder, CROSSED.replace("KEYS", keys))).made().mechanism
+        for keys in (listed, '{ region = ["N", "S"], sex = ["F", "M"] }')
+    ]
+    assert plans[0].fingerprint == plans[1].fingerprint
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ('["F", "M"]', r"keys\[0\] = \['F'\].*2 labels.*for every combination write keys = \{ 'sex' = \[\.\.\], 'region'"),
+        ('{ sex = ["F", "M"] }', r"\[groups.crossed\] keys.*labels of each key column, once; they are \['sex', 'region'\]"),
+        (f"{{ sex = {list(range(1001))}, region = {list(range(1000))} }}", r"more than 1,000,000 combinations; list those"),
+    ],
+)
+def test_combinations_that_are_none_are_refused_with_a_way_on(keys: str, words: str, folder: Path) -> None:
+    with pytest.raises(InvalidProblem, match=words):
+        read_request(write(folder, CROSSED.replace("KEYS", keys)))

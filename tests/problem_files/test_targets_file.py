@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from designer import InvalidProblem, Targets, read_problem
+from designer import DesignFailed, InvalidProblem, Targets, read_problem
 from designer.problem_files.linear_forms import ACCURACY
 from designer.problem_files.schema import problem_schema
 from designer.question.targets import KINDS
@@ -74,6 +74,13 @@ def test_mistakes_are_refused_with_file_and_key(tmp_path: Path, section: str) ->
     assert str(refused.value).startswith(f"{path}: [targets]")
     valid = jsonschema.Draft202012Validator(problem_schema()).is_valid(tomllib.loads(path.read_text()))
     assert valid == (section in SEEN_BY_THE_READER_ALONE)
+
+
+def test_a_design_of_a_file_meets_its_targets_or_says_that_none_does(tmp_path: Path) -> None:
+    reached = read_problem(written(tmp_path, "standard_error = 5")).made().mechanism.standard_errors()
+    assert reached.max() <= 5
+    with pytest.raises(DesignFailed, match="the targets are not met at these budgets"):
+        read_problem(written(tmp_path, "standard_error = {north = 0.5}")).made()
 
 
 def test_files_without_targets_ask_for_none(tmp_path: Path) -> None:

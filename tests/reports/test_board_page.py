@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Problem, Workload, design, metrics
+from designer import Problem, Workload, design, invariants, metrics
 from designer.certified.about import About
 from designer.certified.specified import Specified
 from designer.errors import InvalidProblem
@@ -232,12 +233,47 @@ def test_an_object_that_hides_nothing_says_so_before_all_else() -> None:
     assert faults(page) == []
 
 
+def test_who_made_it_is_missed_where_no_file_says_so_and_one_time_is_on_the_page(undrawn: None) -> None:
+    page = board_page(Evidence(made=releases()["laplace uniform"][0]))
+    (maker,) = [line for line in page.headlines if line.question.startswith("Who made it")]
+    assert maker.alarm and maker.answer == "Not stated in the files"
+    assert set(re.findall(r"\d{4}-\d\d-\d\dT[\d:]+Z", html_of(page))) == {page.time}
+
+
+@pytest.mark.parametrize("budget", [2.0, 30.0])
+def test_beyond_what_numbers_tell_no_share_of_right_guesses_is_claimed(budget: float, undrawn: None) -> None:
+    made = design(Problem(Workload([[1.0, 0.0]]), metrics.uniform(2, budget)), "laplace").mechanism
+    (gain,) = [line for line in board_page(Evidence(made=made, time=NOON)).headlines if "attacker" in line.question]
+    assert gain.alarm == (budget > 20) == ("Nothing that is proven keeps anybody" in gain.details)
+    assert ("right in at most" in gain.details) == (budget < 20) and "when one record has any other value" in gain.details
+
+
+def test_what_holds_but_for_rare_outputs_says_so_where_the_worst_has_no_limit(undrawn: None) -> None:
+    made = design(
+        Problem(Workload([[0.0, 1.0, 99.0]]), metrics.euclidean([[0.0], [1.0], [99.0]], 1.0), notion="gaussian"), "gaussian"
+    )
+    page = board_page(Evidence(made=made.mechanism, time=NOON))
+    (gain,) = [line for line in page.headlines if "attacker" in line.question]
+    assert "at worst odds may shift without a limit that helps" in gain.answer
+    assert "but for outputs that come up with a chance of 1 in 1,000,000; at worst" in gain.answer
+    assert "whichever rare outputs are left out" in html_of(page) and "Outputs left out" not in html_of(page)
+
+
+def test_what_is_not_protected_is_told_in_whole_sentences(undrawn: None) -> None:
+    margins = invariants.margins((9, 9))
+    made = design(Problem(Workload.identity(81), margins.protect(1.0), notion="gaussian"), "lattice_gaussian").mechanism
+    (line,) = [line for line in board_page(Evidence(made=made, time=NOON)).headlines if "NOT" in line.question]
+    assert line.alarm and line.answer == "The invariant statistics are published exactly. The number of records is public"
+    assert "characters)" not in line.details and "..." not in line.details
+
+
 def test_the_words_of_the_maker_are_told_as_such(undrawn: None) -> None:
     words = About("Commuters of the north", record="one commuter", publisher="The office", units={"*": "persons"})
     page = Page(plainly(releases()["laplace uniform"][0].described(words)))
     assert page.all("h1")[0].text == "Commuters of the north" and page.all("title")[0].text == "Commuters of the north"
-    answers = [e.text for e in page.all("dd")[:5]]
-    assert "one commuter" in answers[1] and " persons for a typical answer" in answers[4]
+    answers = [e.text for e in page.all("dd")[:6]]
+    assert "one commuter" in answers[2] and " persons for a typical answer" in answers[5]
+    assert answers[1].startswith("The office") and "which nobody proves" in answers[1] and "No signature" in answers[1]
     assert "Words of the maker, which nobody proves" in page.source and "The office" in page.source
 
 

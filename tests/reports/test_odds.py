@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from designer import Problem, Workload, design, metrics
 from designer.composition.costs import Cost
-from designer.reports.odds import NO_LIMIT, PRIOR, RARE, Risk, above, below, chance_after, nearly, one_in, percent, shift, times
+from designer.reports.odds import NO_LIMIT, PRIOR, RARE, Risk, above, below, chance_after, one_in, percent, shift, times
+from designer.values.rounding import closest
 
 BUDGETS = st.fractions(min_value=Fraction(1, 10**6), max_value=20)
 
@@ -75,7 +76,7 @@ def test_one_in_so_many_never_understates_a_chance(chance: float | Fraction) -> 
 def test_what_no_number_describes_is_said_in_words() -> None:
     assert times(Fraction(21)) == shift(Fraction(21)) == NO_LIMIT
     assert chance_after(Fraction(1000)) == 1.0 and above(math.inf) == "infinite" and one_in(0) == "never"
-    assert above(0.0) == "0" and nearly(Fraction(1, 3)) == "0.333333" and one_in(1e-20).startswith("less than")
+    assert above(0.0) == "0" and closest(Fraction(1, 3), 6) == "0.333333" and one_in(1e-20).startswith("less than")
     assert Risk(math.inf, RARE, 1.0).cells() == (NO_LIMIT, NO_LIMIT, "100 %")
 
 

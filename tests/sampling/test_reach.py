@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_stairs import DiscreteStairs
 from designer.sampling.integers.margins import sum_of_gaussians_margin
 from designer.sampling.reach import NoiseFacts, NoiseReach, confidence_of
-from designer.sampling.simulated_reach import Draws, margins_of_all, margins_of_each, safe_rank
+from designer.sampling.simulated_reach import FAILURE, Draws, margins_of_all, margins_of_each, safe_rank
 from designer.structured.answer_margins import laplace_margins
 from designer.tables.intervals import student_margin
 from designer.values.arrays import Floats
@@ -119,6 +120,27 @@ def test_order_statistics_count_ties_and_repeat() -> None:
     assert joint is not None and joint.margins == pytest.approx([1.0, 1.0], abs=1e-8)
 
 
+class Apart:
+    """Noise of which every draw has a size of its own: 1, 2, .. in one answer and the same backwards in the other."""
+
+    def __call__(self, size: int, entropy: Entropy) -> Floats:
+        own = np.arange(1.0, size + 1)
+        return np.stack([own, -own[::-1]], axis=1)
+
+
+def test_margins_of_draws_are_the_order_statistics_of_the_safe_ranks() -> None:
+    """Each answer has a half of what may fail; all at once have the whole, for the larger of both sizes."""
+    size, level, p = 2000, 0.9, Fraction(9, 10)
+    tails = np.cumsum([float(math.comb(size, k) * p**k * (1 - p) ** (size - k)) for k in range(size, 1700, -1)])
+    ranks = {failure: size + 1 - int((tails <= failure).sum()) for failure in (FAILURE, FAILURE / 2)}
+    assert ranks[FAILURE] < ranks[FAILURE / 2]
+    each = margins_of_each(Draws(Apart(), 5, 2), size, level)
+    assert each is not None and each.margins == pytest.approx([ranks[FAILURE / 2]] * 2, rel=1e-8)
+    joint = margins_of_all(Draws(Apart(), 5, 2), size, level, np.ones(2))
+    larger = np.sort(np.maximum(np.arange(1, size + 1), np.arange(size, 0, -1)))
+    assert joint is not None and joint.margins == pytest.approx([larger[ranks[FAILURE] - 1]] * 2, rel=1e-8)
+
+
 def test_noise_where_none_is_to_be_has_no_joint_margin() -> None:
     assert margins_of_all(Draws(Ties(), 5, 2), 5000, 0.6, np.array([0.0, 2.0])) is None
     assert margins_of_all(Draws(Ties(), 5, 2), 5000, 0.25, np.array([0.0, 2.0])) is not None
@@ -134,6 +156,39 @@ def test_what_cannot_be_drawn_often_enough_falls_back_or_is_refused() -> None:
     for joint in (False, True):
         with pytest.raises(InvalidProblem, match="no bound of the noise of ties is proven"):
             reach(None).margins(0.95, joint)
+
+
+def test_misses_of_all_answers_are_divided_among_those_with_noise_or_multiplied_over_coordinates() -> None:
+    asked: list[float] = []
+
+    def proven(level: float) -> Floats:
+        asked.append(1 - level)
+        return np.array([1.0, 2.0, 0.0])
+
+    silent = np.array([False, False, True])
+    for facts, joint in ((NoiseFacts("a bound", False, math.inf), True), (NoiseFacts("a law", True, math.inf, 3), True)):
+        NoiseReach(proven, Ties(), silent, facts, 0, "ties").margins(0.9, joint)
+    NoiseReach(proven, Ties(), silent, NoiseFacts("a law", True, math.inf), 0, "ties").margins(0.9, False)
+    assert asked[0] == pytest.approx(0.05) and (1 - asked[1]) ** 3 == pytest.approx(0.9) and asked[2] == pytest.approx(0.1)
+
+
+def test_many_narrow_gaussians_are_bounded_by_their_smoothed_densities() -> None:
+    """The least bound over the smoothings that are tried, from densities of lattice Gaussians over a period."""
+    least, coordinates, share = 2.0, 20, 0.05
+    normal, found = NormalDist(), [math.sqrt(2 * math.log(2 / share))]
+    z = np.arange(-60, 61)
+    weights = np.exp(-(z**2) / (2 * least))
+    for smoothing in (0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0):
+        w = smoothing / least
+        y = np.linspace(0, 1 + w, 201)[:, None]
+        smoothed = (weights / weights.sum() * np.exp(-((y - z) ** 2) / (2 * w * least))).sum(axis=1) / math.sqrt(w)
+        wider = np.exp(-(y[:, 0] ** 2) / (2 * (1 + w) * least)) / math.sqrt(1 + w)
+        most = float((smoothed / wider).max())
+        for far in (0.5, 1.0, 1.5, 2.0, 2.5, 3.0):
+            rest = share * normal.cdf(far) / most**coordinates
+            found.append(far * math.sqrt(w) - math.sqrt(1 + w) * normal.inv_cdf(rest / 2) if rest > 1e-300 else math.inf)
+    margin = sum_of_gaussians_margin(least, coordinates, share)
+    assert min(found) * (1 - 1e-6) <= margin <= min(found) * 1.001 < found[0]
 
 
 def test_a_share_survives_its_subtraction_from_one() -> None:

@@ -113,6 +113,13 @@ def test_noise_by_family_is_proven_in_every_finest_group() -> None:
         record = {"state": key[0], "county": key[1], "jobs": 30}
         assert plan.loss(record) == design.policy(label).exact({"jobs": 30})
     assert plan.loss({"state": "DE", "county": "1", "jobs": 9}) != plan.loss({"state": "RI", "county": "1", "jobs": 9})
+    finer = plan.queries[-1]
+    for place in (0, -1):
+        variances = list(finer.variances)  # type: ignore[attr-defined]
+        variances[place] /= 2
+        other = Sum(finer.name, finer.groups, variance=tuple(variances), measure=JOBS)
+        with pytest.raises(NotPrivate, match="is not the one that was designed"):
+            require_equal_policies(TablePlan([*plan.queries[:-1], other]), design, LEVELS["county"])
 
 
 def test_a_plan_that_costs_more_or_less_than_the_design_is_refused() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from benchmarks.interval_coverage import Plan, plan
 from designer.sampling.entropy import SeededEntropy
-from designer.tables import Average, Count, Groups, Measure, Quantile, TablePlan
+from designer.tables import Average, Count, Groups, Measure, Quantile, Sum, TablePlan
 from designer.tables.answers import Answer, Answers
 from designer.tables.intervals import limits_of_answers
 
@@ -59,6 +62,45 @@ def test_an_average_without_a_clear_count_is_cut_at_its_bounds() -> None:
         low, high = limits(30_000.0, 1000.0, joint)
         assert -20 < low < 30 < high < 100 and high - low < 1.2
     assert limits(30_000.0, 1000.0, False)[0] > limits(30_000.0, 1000.0, True)[0]
+
+
+def limits_of(query: Average | Sum, values: list[float], level: float, joint: bool) -> tuple[float, float]:
+    """The ends of the last answer of one query over all records, of which these are the noisy numbers in steps."""
+    parts = query.parts if isinstance(query, Average) else (query,)
+    found = {
+        part.name: Answer(part.name, (), ((),), np.array([value * float(part.step)]), integers=(int(value),))
+        for part, value in zip(parts, values, strict=True)
+    }
+    ratio = {query.name: Answer(query.name, (), ((),), np.array([0.0]))} if isinstance(query, Average) else {}
+    made = limits_of_answers((query,), parts, Answers({**found, **ratio}), level, joint)
+    return float(made.lower[-1]), float(made.upper[-1])
+
+
+def test_a_sum_in_fine_steps_has_the_quantile_of_its_law_in_its_units() -> None:
+    """Noise of variance 9 steps, summed term by term; steps are hundredths."""
+    query = Sum("pay", Groups(), variance=Fraction(9, 10**4), measure=Measure("pay", "0.01"))
+    z = np.arange(-60, 61)
+    law = np.exp(-(z**2) / 18)
+    least = min(m for m in range(60) if law[np.abs(z) > m].sum() / law.sum() <= 0.05)
+    assert limits_of(query, [1234], 0.95, False) == pytest.approx((12.34 - least / 100, 12.34 + least / 100), rel=1e-12)
+
+
+def test_averages_end_where_the_noise_of_their_sums_reaches() -> None:
+    """At an end t of an interval, s - t c is as far from 0 as the noise y - t z is with probability 9/10 of the misses."""
+    query = Average("mean", Groups(), (), Measure("pay", lower=0, upper=1000), 10**4, 400)
+    for level in (0.5, 0.95):
+        for end in limits_of(query, [30_000.0, 1000.0], level, False):
+            reach = abs(30_000.0 - end * 1000.0) / math.sqrt(10**4 + 400 * end**2)
+            assert reach == pytest.approx(norm.isf(0.9 * (1 - level) / 2), rel=0.05)
+
+
+def test_all_numbers_at_once_share_the_misses() -> None:
+    """Of 50 independent groups each has the level whose 50th power is asked for."""
+    groups = Groups(["place"], [[str(k)] for k in range(50)])
+    query = Count("n", groups, variance=2500)
+    answers = Answers({"n": Answer("n", ("place",), groups.keys or (), np.zeros(50), integers=(0,) * 50)})
+    ends = [limits_of_answers((query,), (query,), answers, *asked).upper for asked in ((0.9, True), (0.9 ** (1 / 50), False))]
+    assert ends[0].tolist() == ends[1].tolist() and ends[0].min() > 50 * norm.isf(0.1 / 100) - 1
 
 
 def test_a_quantile_has_no_interval_and_says_why() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -84,3 +85,10 @@ def test_a_frame_without_rows_keeps_its_columns_and_their_types(backend: str) ->
 def test_an_unknown_library_is_refused_with_those_that_are_known() -> None:
     with pytest.raises(InvalidProblem, match=r"backend: 'panda' is none; perhaps 'pandas' is meant; use one of"):
         frame_of({"a": ["b"]}, "panda")
+
+
+def test_without_narwhals_frames_are_refused_with_the_remedy_and_plain_counts_serve(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    with pytest.raises(InvalidProblem, match="pip install narwhals"):
+        columns_of(FRAMES["pandas"])
+    assert columns_of({"sex": [1]}) is None and series_of([1]) is None

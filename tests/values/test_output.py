@@ -48,6 +48,7 @@ def folder(tmp_path: Path, made, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     os.symlink("counts.csv", tmp_path / "link_to_counts")
+    os.symlink("spec.json", tmp_path / "link_to_spec.md")
     os.link(tmp_path / "counts.csv", tmp_path / "second_name_of_counts")
     os.symlink("pipe", tmp_path / "link_to_pipe")
     made.save(tmp_path / "spec.json")
@@ -68,7 +69,7 @@ INPUTS = {
     "compare": ["problem.toml", "towns.csv"],
     "release": ["spec.json", "counts.csv", "link_to_counts", "second_name_of_counts"],
     "sample": ["spec.json"],
-    "report": ["spec.json"],
+    "report": ["link_to_spec.md"],
 }
 
 
@@ -105,7 +106,7 @@ def test_what_is_no_regular_file_is_never_replaced(
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_file_is_replaced_only_by_force(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = "other.png" if command == "compare" else "other.json"
+    target = {"compare": "other.png", "report": "other.md"}.get(command, "other.json")
     Path(target).write_text("kept")
     assert "--force" in refused([*COMMANDS[command], target], folder, capsys)
     assert main([*COMMANDS[command], target, "--force"]) == 0

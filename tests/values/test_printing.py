@@ -21,8 +21,8 @@ from designer.cli import main
 from designer.designing.families import FAMILIES
 from designer.marginals.plan import design_marginals
 from designer.marginals.workload import MarginalWorkload
+from designer.printouts import page, summary
 from designer.relations.row_groups import RowGroups
-from designer.report import page, summary
 from designer.selection import Selection
 from designer.selection.scores import Closeness
 from designer.synthetic.lipschitz_queries import LipschitzQueries

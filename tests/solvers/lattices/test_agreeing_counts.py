@@ -98,6 +98,15 @@ def test_a_window_that_is_too_small_widens_where_it_binds() -> None:
     assert found.counts is not None and found.counts.tolist() == [23.0, 24.0] and found.proven
 
 
+def test_what_is_nearest_in_the_first_window_may_not_be_nearest() -> None:
+    """Sums that weigh little may move far: beyond the window that is tried first there are nearer counts."""
+    near, weights = np.array([3.2, 1.6, 4.7]), np.array([0.131, 24.415, 0.004])
+    exact, totals = np.array([[5, 7, 3]]), np.array([34.0])
+    found = nearest_counts(AskedSums(csr_array(np.eye(3, dtype=int)), near, weights, csr_array(exact), totals))
+    assert found.proven and found.counts is not None and found.counts.tolist() == [4.0, 2.0, 0.0]
+    assert found.value == pytest.approx(brute_force(np.eye(3), near, weights, exact, totals, 11), abs=1e-9)
+
+
 def test_many_nested_groups_are_proven() -> None:
     rng = np.random.default_rng(3)
     sums = csr_array(np.vstack([np.ones((1, 600)), np.eye(600)]).astype(int))

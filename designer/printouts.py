@@ -86,9 +86,17 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
             f"Efficiency:  {share_at_least(made.efficiency)}, the part of the loss that is needed by {made.limit.reason}"
         )
         lines += [f"             {sentence}" for sentence in made.limit.scope]
-    targets = [f"Target:      {printed(sentence)}" for sentence in made.mechanism.provenance.get("targets", ())]
-    lines += [*targets, *_solver_lines(made), f"Time:        {time_words(made.seconds)}", *_tried_lines(made.mechanism)]
+    lines += [*_target_lines(made.mechanism), *_solver_lines(made)]
+    lines += [f"Time:        {time_words(made.seconds)}", *_tried_lines(made.mechanism)]
     return "\n".join(lines)
+
+
+def _target_lines(made: Specified) -> list[str]:
+    """What was asked and what is reached, of the first targets; a design that is shown meets the others, too."""
+    found = made.provenance.get("targets", ())
+    lines = [f"Target:      {printed(sentence)}" for sentence in found[:ROWS_SHOWN]]
+    left = len(found) - ROWS_SHOWN
+    return lines + ([f"             ... and {left} more, which are met as well"] if left > 0 else [])
 
 
 def _tried_lines(made: Specified) -> list[str]:

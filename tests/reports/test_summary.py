@@ -1,0 +1,46 @@
+"""The first screen and what was verified: what is not protected, not known or failed is said there."""
+
+from __future__ import annotations
+
+import math
+
+from designer import Problem, Workload, design, metrics
+from designer.audit.verdict import DeepVerdict, Finding, TestPower
+from designer.certified.specified import Specified
+from designer.reports.content import Sheet
+from designer.reports.evidence import Evidence
+from designer.reports.formats import contributor_of
+from designer.reports.standing import deep_section, open_points
+from designer.reports.summary import headlines
+
+
+def first_screen(made: Specified) -> dict[str, tuple[str, bool]]:
+    """Answers and alarms by question."""
+    contributor = contributor_of(made)
+    lines = headlines(Evidence(made=made), contributor, contributor.published(made), contributor.accuracy(made))
+    return {line.question: (line.answer, line.alarm) for line in lines}
+
+
+def test_what_is_told_exactly_and_who_is_not_protected_stands_on_the_first_screen() -> None:
+    free = metrics.add_remove(3, [0.5, 1.0, math.inf])
+    made = design(Problem(Workload([[1, 1, 0], [0, 0, 1]], ["young", "all of the old"]), free), "laplace").mechanism
+    answer, alarm = first_screen(made)["What is NOT protected?"]
+    assert alarm and "1 answer published exactly, without any noise (" in answer and "all of the old" in answer
+    bare = design(Problem(Workload([[1, 1, 0]]), free, allow_vacuous=True), "laplace").mechanism
+    told, loud = first_screen(bare)["What is NOT protected?"]
+    assert loud and "obody is protected where" in told and "exactly" not in told
+
+
+def test_without_a_ledger_nobody_knows_what_else_was_released() -> None:
+    made = design(Problem(Workload([[1, 1, 0]]), metrics.uniform(3, 1.0)), "laplace").mechanism
+    told = open_points(Evidence(made=made), contributor_of(made))
+    assert any("no ledger was looked at" in line for line in told)
+    assert first_screen(made)["How much was spent of these data in all?"] == ("Not known: no ledger was looked at", True)
+
+
+def test_a_deep_verification_that_fails_says_so_in_its_line() -> None:
+    made = design(Problem(Workload([[1, 1, 0]]), metrics.uniform(3, 1.0)), "laplace").mechanism
+    findings = (Finding("tested", "variance", "far too large", False), Finding("tested", "median", "as it should be"))
+    (section,) = deep_section(Evidence(made=made, deep=DeepVerdict(made.format, made.fingerprint, TestPower(), findings, 1.0)))
+    (sheet,) = (piece for piece in section.pieces if isinstance(piece, Sheet))
+    assert [row[2] for row in sheet.rows] == ["NO, it fails", "yes"]
