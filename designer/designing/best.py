@@ -17,6 +17,7 @@ from designer.designing.choosing import (
     Way,
     automatic_families,
     chosen_families,
+    is_of_the_house,
     is_own,
     left_out,
     ways_of,
@@ -262,12 +263,15 @@ def designed_by(
 
 
 def refusing(family: Family, make: Callable[[], T]) -> T:
-    """What is made; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words."""
+    """What is made; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words, and in a
+    builder of the user's own an error with its place, as it came."""
     try:
         return make()
     except (Refusal, UntrueBound):
         raise
     except (ArithmeticError, ValueError) as failure:  # overflow, singular matrices, solvers that are handed infinity
+        if not is_of_the_house(family):
+            raise
         raise DesignFailed(
             f"{family.name}: {reason(failure)}; its numbers may span more orders of magnitude than floats can: state the "
             "queries or the budgets in other units, or choose another family."

@@ -35,6 +35,13 @@ def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
     return known_families() if names is None else tuple(map(family_named, names))
 
 
+def is_of_the_house(family: Family) -> bool:
+    """Whether it is one of the list, and none that a program registered."""
+    from designer.designing.families.listed import FAMILIES
+
+    return family in FAMILIES
+
+
 def is_own(solver: str) -> bool:
     """Whether a family's own solver is meant, and none of CVXPY's."""
     return solver.lower() == "auto"

@@ -14,6 +14,7 @@ from designer.designing.best import design, reason
 from designer.designing.choosing import Deadline, Way, chosen_families, ways_of, weight_of
 from designer.designing.comparison_words import COLUMNS, comparison_markdown, comparison_text, sorted_rows
 from designer.designing.drawn_comparison import comparison_drawings
+from designer.designing.latex_table import comparison_latex
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.made import Design
 from designer.designing.problem import Problem
@@ -28,6 +29,7 @@ from designer.values.checks import count, positive, shown
 from designer.values.display import SHOWN_ROWS, Displayed, Preview
 from designer.values.frames import frame_of_rows
 from designer.values.on_terminal import NARROWEST, WIDTH
+from designer.values.printing import printed
 
 COMPARING = 60.0  # seconds for all families
 
@@ -57,6 +59,14 @@ class Comparison(Displayed):
     def to_markdown(self) -> str:
         """A table of everything, best first, with the families that failed at the end, and what efficiency means."""
         return comparison_markdown(self.rows, self.limit)
+
+    def to_latex(self, columns: Sequence[str] | None = None) -> str:
+        """The same as a `tabular` for a paper (package booktabs), names escaped; families without a mechanism in comments.
+
+        columns: keys of `COLUMNS` behind the family, such as ["loss", "efficiency"]; losses, errors and gains where none are
+        given. `InvalidProblem` for another one.
+        """
+        return comparison_latex(self.rows, self.limit, columns)
 
     def to_text(self, width: int = WIDTH) -> str:
         """The same for people: which loses least and by how much, and a table with the figures that matter,
@@ -126,7 +136,8 @@ def compare(problem: Problem, families: str | Sequence[str] | None = None, *, se
     named ones, or the one, as they are.
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
-    query; IF(Q) of section 4.2 the geometric mean over the queries that get noise. Efficiency is the limit of
+    query; IF(Q) of section 4.2 the geometric mean over the queries that get noise; not defined, as the note says, where
+    one of them gets none from the uniform budget. Efficiency is the limit of
     `designer.designing.least_noise`, which no additive noise beats at any number of records, over the loss; for whom else it is
     proven, the comparison's `limit` says. It is not defined for biased designs. A family that fails, in whatever way, keeps its
     row with the reason as its note; a limit or a baseline that fails leaves its column empty, with the reason in every note.
@@ -153,7 +164,8 @@ def compare(problem: Problem, families: str | Sequence[str] | None = None, *, se
         try:
             with deadline.running(way, families is None and bool(designs)):
                 made = design(problem, way.family.name, **way.options)
-                rows.append(_row(way.name, made, reference, least) | {"note": "; ".join(notes)})
+                row = _row(way.name, made, reference, least)
+                rows.append(row | {"note": "; ".join([*notes, *_unmatched(problem, row)])})
         except Exception as failure:
             rows.append(_empty_row(way.name, reason(failure)))
         else:
@@ -192,6 +204,7 @@ def _row(name: str, made: Design[Mechanism], reference: Floats | None, least: Li
     deviations = np.sqrt(mechanism.query_variances())
     noisy = deviations > 0
     factors = None if reference is None else reference[noisy] / deviations[noisy]
+    mean = None if factors is None or not len(factors) or not factors.all() else float(np.exp(np.log(factors).mean()))
     worst = made.privacy.worst_ratio
     measurable = made.loss and not made.is_biased
     return {
@@ -200,7 +213,7 @@ def _row(name: str, made: Design[Mechanism], reference: Floats | None, least: Li
         "squared": mechanism.error("squared"),
         "absolute": mechanism.error("absolute"),
         "max": mechanism.error("max"),
-        "improvement": None if factors is None or not len(factors) else float(np.exp(np.log(factors).mean())),
+        "improvement": mean,
         "efficiency": part_of_loss(least, made.problem, mechanism, made.loss) if least and measurable else None,
         "gap": made.optimality.gap if made.optimality else None,
         "worst_ratio": None if worst is None else float(worst),
@@ -208,3 +221,13 @@ def _row(name: str, made: Design[Mechanism], reference: Floats | None, least: Li
         "scales": (deviations / np.sqrt(2)).tolist(),
         "improvements": None if factors is None else factors.tolist(),
     }
+
+
+def _unmatched(problem: Problem, row: Mapping[str, Any]) -> list[str]:
+    """Why IF(Q) is not defined: the answers that get noise here, and none where there is one budget for all."""
+    if not row["improvements"] or all(row["improvements"]):
+        return []
+    noisy = [name for name, scale in zip(problem.workload.queries, row["scales"], strict=True) if scale]
+    more = [printed(name) for name, factor in zip(noisy, row["improvements"], strict=True) if not factor]
+    told = ", ".join(more[:3]) + (" and others" if len(more) > 3 else "")
+    return [f"{COLUMNS['improvement']}: one budget for all needs no noise in {told}"]

@@ -23,6 +23,7 @@ from designer.values.display import Displayed
 
 NOTIONS = ("pure", "gaussian", "approximate")
 LOSSES = ("squared", "absolute", "max")
+HEAVIEST = 1e100  # a weight, and one over the lightest: losses stay within floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +150,11 @@ def _costs(weights: Sequence[float] | Floats | None, queries: int) -> Floats:
         raise InvalidProblem(
             f"problem.weights: {len(array)} weights, least {array.min()}; give a positive weight for each of the {queries} "
             "queries."
+        )
+    if array.max() > HEAVIEST or array.min() < 1 / HEAVIEST:
+        raise InvalidProblem(
+            f"problem.weights: from {array.min():.3g} to {array.max():.3g}, so that losses leave the range of floats; divide "
+            f"all weights by the same number, and keep them between {1 / HEAVIEST:g} and {HEAVIEST:g}."
         )
     return array
 

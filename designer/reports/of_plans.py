@@ -15,10 +15,11 @@ from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
 from designer.reports.contributor import ROWS, Contributor, Told, Worst, epsilon_delta
 from designer.reports.meanings import Meaning
 from designer.reports.names import counted, named, some, verbatim_of
-from designer.reports.odds import Risk, above, nearly
+from designer.reports.odds import Risk, above
 from designer.tables.measure import MOST_UNITS
 from designer.tables.plan import TablePlan
 from designer.tables.queries import Additive, Average, Query
+from designer.values.rounding import closest
 
 SIZES = (Fraction(1), Fraction(2), Fraction(10), Fraction(100))  # of a record, in thresholds
 SHARES = tuple(Fraction(1, part) for part in (10_000, 1_000, 100, 10, 1))  # of a record, of the bounds of its measures
@@ -121,7 +122,9 @@ def readable(formula: str) -> str:
     >>> readable("jobs^2 / (2 * 3777893186295716/7791917846406) + 1/100")
     'jobs^2 / (2 * 484.848) + 1/100'
     """
-    return FRACTION.sub(lambda found: nearly(Fraction(found[0])) if len(found[0]) > 14 and int(found[2]) else found[0], formula)
+    return FRACTION.sub(
+        lambda found: closest(Fraction(found[0]), 6) if len(found[0]) > 14 and int(found[2]) else found[0], formula
+    )
 
 
 def _examples(made: TablePlan) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -136,7 +139,7 @@ def _examples(made: TablePlan) -> Iterator[tuple[str, dict[str, Any]]]:
         amounts = {column: min(size * units[column], limits[column]) for column in limits}
         if (key := tuple(amounts.values())) not in seen:
             seen.add(key)
-            words = ", ".join(f"{named(column)} {nearly(amount)}" for column, amount in list(amounts.items())[:6])
+            words = ", ".join(f"{named(column)} {closest(amount, 6)}" for column, amount in list(amounts.items())[:6])
             yield words, amounts
 
 

@@ -18,6 +18,12 @@ _SPACES = re.compile("(?<= ) +")
 # What has a meaning in Markdown within a line; an underscore within a word has none.
 _MARKDOWN = re.compile(r"[\\`*\[\]<|&~$]|(?<!\w)_|_(?!\w)")
 
+_LATEX = str.maketrans(
+    {mark: "\\" + mark for mark in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"}
+)
+
 
 def one_line(text: str) -> str:
     """The text with every character that breaks a line, moves the cursor,
@@ -45,6 +51,15 @@ def in_markdown(name: object) -> str:
     a\\|b \\<i> k_norm
     """
     return _MARKDOWN.sub(lambda mark: "\\" + mark.group(), printed(name))
+
+
+def in_latex(name: object) -> str:
+    """A name fit for a cell of LaTeX: `printed`, and nothing in it is taken for a command.
+
+    >>> print(in_latex("k_norm & 50% of {a^b}"))
+    k\\_norm \\& 50\\% of \\{a\\textasciicircum{}b\\}
+    """
+    return printed(name).translate(_LATEX)
 
 
 def printed_below(value: float, digits: int = 4) -> str:

@@ -27,6 +27,7 @@ DUAL_STEPS = 40  # Newton's method on a multiple of the multipliers; any number 
 # Of what the noise costs on the real line: less is nothing that floats could balance, so all costs are made equal.
 NIL, VANISHED = 1e-60, 1e-250
 STRAIGHT = 1e-40  # of the largest curvature
+MANY, SPARSE = 64, 0.05  # columns, and the share of entries that are not 0, from and up to which zeros are skipped
 
 
 def minimise_scales(
@@ -226,7 +227,7 @@ def _newton_direction(rows: Floats, ratio: Floats, push: Floats, pull: Floats, c
     so that steps stay finite.
     """
     curvature = np.maximum(curvature, STRAIGHT * curvature.max())
-    hessian = (rows.T * ratio) @ rows
+    hessian = _weighted_gram(rows, ratio)
     hessian[np.diag_indices_from(hessian)] += curvature
     try:
         return np.asarray(np.linalg.solve(hessian, pull - rows.T @ push))
@@ -235,6 +236,16 @@ def _newton_direction(rows: Floats, ratio: Floats, push: Floats, pull: Floats, c
         stacked = np.concatenate([root[:, None] * rows, np.diag(np.sqrt(curvature))])
         found = np.linalg.lstsq(stacked, np.concatenate([-push / root, pull / np.sqrt(curvature)]), rcond=None)
         return np.asarray(found[0])
+
+
+def _weighted_gram(rows: Floats, ratio: Floats) -> Floats:
+    """`r' diag(ratio) r`, (K, K), from the entries that are not 0 where few are: a change moves few of many counts."""
+    if rows.shape[1] < MANY or np.count_nonzero(rows) > SPARSE * rows.size:
+        return np.asarray((rows.T * ratio) @ rows)
+    from scipy.sparse import csr_array
+
+    held = csr_array(rows)
+    return np.asarray((held.T @ csr_array(held.multiply(ratio[:, None]))).toarray())
 
 
 def _newton_step(rows: Floats, cost: NoiseCost, x: Floats, multipliers: Floats) -> tuple[Floats, Floats] | None:

@@ -122,3 +122,45 @@ def test_notes_stand_below_with_a_mark_and_reasons_once(table: Comparison) -> No
 def test_a_width_that_holds_no_table_is_refused(table: Comparison) -> None:
     with pytest.raises(InvalidProblem, match="width: 10 is not a whole number of at least 40"):
         table.to_text(10)
+
+
+def test_the_table_of_latex_holds_what_the_frame_holds_rounded_to_the_side_that_stays_true(table: Comparison) -> None:
+    lines = [line for line in table.to_latex().splitlines() if not line.startswith("%")]
+    assert lines[0] == r"\begin{tabular}{lrrrrrr}" and lines[1::2][0] == r"\toprule" and lines[-1] == r"\end{tabular}"
+    assert lines[2] == r"family & loss & squared error & absolute error & worst query variance & IF(Q) & efficiency \\"
+    done = [row for row in sorted(table.rows, key=lambda row: row["loss"] or np.inf) if row["loss"] is not None]
+    assert len(lines) == len(done) + 6
+    for row, line in zip(done, lines[4:], strict=False):
+        family, loss, *_, efficiency = line.removesuffix(r" \\").replace(",", "").split(" & ")
+        assert family == row["family"].replace("_", r"\_")
+        assert row["loss"] * (1 - 1e-9) <= float(loss) <= row["loss"] * 1.0011
+        assert (efficiency == "--") if row["efficiency"] is None else float(efficiency) <= row["efficiency"] * (1 + 1e-9)
+
+
+def test_what_has_no_mechanism_and_notes_stand_in_comments_of_latex_one_line_each(table: Comparison) -> None:
+    empty = dict.fromkeys(table.rows[0])
+    row = {**empty, "family": "odd_one", "loss": 1.25e-20, "gap": 0.0, "note": "100 % of {x}"}
+    failed = {**empty, "family": "none", "note": "too\nlarge"}
+    lines = replace(table, rows=[failed, row], limit=None).to_latex(["loss", "efficiency", "note"]).splitlines()
+    assert lines[:3] == [r"% needs \usepackage{booktabs}", "% odd_one: 100 % of {x}", r"% none: too\nlarge"]
+    assert lines[3:5] == [r"\begin{tabular}{lrrl}", r"\toprule"]
+    assert lines[7:] == [
+        r"odd\_one & 1.25$\,\cdot 10^{-20}$ & -- & 100 \% of \{x\} \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [(["los"], "'los' is unknown; perhaps 'loss' is meant"), ("loss", "is no list of columns"), ([], "is no list of columns")],
+)
+def test_columns_of_latex_that_are_none_are_refused(table: Comparison, columns: list[str], words: str) -> None:
+    with pytest.raises(InvalidProblem, match=words):
+        table.to_latex(columns)
+
+
+@pytest.mark.parametrize("weights", [[1, 1e308], [1e-150, 1.0]])
+def test_weights_beyond_what_losses_can_hold_are_refused(weights: list[float]) -> None:
+    with pytest.raises(InvalidProblem, match=r"problem\.weights: from .* to .*divide all\s+weights by the same number"):
+        Problem(Workload([[1, 1, 0], [0, 0, 1]]), metrics.uniform(3, 1.0), weights=weights)

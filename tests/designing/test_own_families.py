@@ -92,6 +92,30 @@ def test_a_registered_family_passes_for_no_other(mine: Family) -> None:
         forget_family("nothing")
 
 
+def test_an_error_in_a_builder_of_ones_own_comes_as_it_is_and_blames_no_units() -> None:
+    def build(problem: Problem) -> Mechanism:
+        return design(problem, "laplace", tolerance=float((np.ones(2) + np.ones(3)).sum())).mechanism
+
+    register_family(Family("broken", "adds what does not fit", "pure", build))
+    try:
+        with pytest.raises(ValueError, match=r"^operands could not be broadcast"):
+            design(THREE, "broken")
+        note = compare(THREE, ["laplace", "broken"]).rows[1]["note"]
+        assert note.startswith("stopped by ValueError: operands") and "units" not in note
+    finally:
+        forget_family("broken")
+
+
+def test_noise_where_one_budget_for_all_needs_none_leaves_the_gain_undefined(mine: Family) -> None:
+    """The total of a table of known size is published as it is; a family that adds noise to it has no finite gain."""
+    total = Problem(Workload([[1, 0, 0], [1, 1, 1]], queries=["first", "total"]), metrics.uniform(3, 1.0))
+    with np.errstate(all="raise"):
+        rows = {row["family"]: row for row in compare(total, ["uniform_budget", "mine"]).rows}
+    assert rows["mine"]["improvement"] is None and rows["mine"]["improvements"][1] == 0 < rows["mine"]["improvements"][0]
+    assert rows["mine"]["note"] == "IF(Q): one budget for all needs no noise in total"
+    assert rows["uniform_budget"]["improvement"] == pytest.approx(1.0) and rows["uniform_budget"]["note"] == ""
+
+
 @pytest.mark.parametrize("name", ["auto", "laplace", "lattice_gaussian", "mine"])
 def test_a_name_that_is_taken_is_refused(mine: Family, name: str) -> None:
     with pytest.raises(InvalidProblem, match="is taken"):

@@ -6,7 +6,10 @@ import re
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from designer.designing.families import forget_family
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 DOCS = ROOT / "docs"
@@ -15,7 +18,7 @@ PAGES = [
     for name in (
         *("architecture.md", "adding.md", "programs.md", "ledger.md", "verifying.md", "auditing.md", "mutants.md"),
         *("exchange.md", "other_languages.md"),
-        "pictures.md",
+        *("pictures.md", "papers.md"),
     )
 ]
 PAGES += sorted((DOCS / "decisions").glob("*.md"))
@@ -55,7 +58,11 @@ def test_the_code_of_the_recipes_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     blocks = re.findall("```python\n(.*?)```", (DOCS / "adding.md").read_text(), re.DOTALL)
     program = tmp_path / "recipes.py"
     program.write_text("\n".join(blocks))
-    runpy.run_path(str(program), run_name="recipes")
+    try:
+        runpy.run_path(str(program), run_name="recipes")
+    finally:
+        forget_family("textbook")
+        forget_family("cube")
     assert {path.name for path in tmp_path.iterdir()} == {"recipes.py", "ring.json", "seconds.svg"}
 
 
@@ -78,6 +85,24 @@ def test_the_code_of_the_page_on_pictures_runs(tmp_path: Path, monkeypatch: pyte
     drawn = {path.stem for path in tmp_path.glob("*.svg")} | {path.stem for path in tmp_path.glob("*.png")}
     patients = {f"patients_{name}" for name in ("answers", "errors", "noise", "ball")}
     assert drawn == patients | {"shadow", "families", "budget", "towns", "policies", "tradeoffs", "year"}
+
+
+@pytest.mark.slow
+def test_the_program_of_the_page_on_papers_writes_its_tables_and_its_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "papers.py"
+    program.write_text("\n".join(re.findall("```python\n(.*?)```", (DOCS / "papers.md").read_text(), re.DOTALL)))
+    try:
+        made = runpy.run_path(str(program), run_name="papers_page")
+    finally:
+        forget_family("textbook")
+    table = (tmp_path / "families.tex").read_text()
+    assert r"family & loss & worst query variance & efficiency \\" in table and r"k\_norm & " in table
+    assert (np.diff(made["swept"], axis=0) < 0).all() and (made["swept"]["laplace"] <= made["swept"]["textbook"]).all()
+    assert (tmp_path / "paper.pdf").stat().st_size and (tmp_path / "sweep.tex").read_text().count("k\\_norm") == 1
+    assert made["capped"].mechanism.query_variances()[3] <= 60 < made["by_scs"].mechanism.query_variances()[3]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

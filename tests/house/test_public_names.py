@@ -74,7 +74,7 @@ MEMBERS: dict[Any, str] = {
     Workload: "identity prefix all_ranges marginals random",
     Invariant: "protect at",
     Design: "privacy optimality error drawings plot",
-    designer.Comparison: "to_markdown to_text drawings plot",
+    designer.Comparison: "to_markdown to_text to_latex drawings plot",
     designer.LeastBudget: "factor rho_factor design reached missed_at lower_bound to_markdown to_text plot",
     Mechanism: "release sample_noise privacy_loss error standard_errors margins joint_margins save verify",
 }

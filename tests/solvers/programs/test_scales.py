@@ -106,3 +106,13 @@ def test_random_rows_of_twelve_orders_are_solved_to_their_certificate() -> None:
         rows = np.concatenate([rows, np.full((1, shape[1]), 10.0 ** generator.uniform(-6, 6))])
         for power in (1, 2):
             assert minimise_scales(rows, np.ones(shape[1]), power).gap <= 1e-9
+
+
+def test_rows_that_are_mostly_zero_have_their_closed_forms() -> None:
+    """Weights in disjoint pairs, `w + w' <= 1`, cost `(sqrt(v) + sqrt(v'))^2` each; on a ring of equal costs all are 1/2."""
+    eye, costs = np.eye(80), np.exp(np.random.default_rng(3).normal(0, 3, 80))
+    found = minimise_scales(eye[:40] + eye[40:], costs, 1)
+    expected = float(((np.sqrt(costs[:40]) + np.sqrt(costs[40:])) ** 2).sum())
+    assert found.lower_bound <= expected * (1 + 1e-12) and expected * (1 - 1e-12) <= found.value <= expected * (1 + 1e-8)
+    ring = minimise_scales(eye + np.roll(eye, 1, axis=1), np.ones(80), 2)
+    assert ring.value == pytest.approx(320, rel=1e-9) and ring.point == pytest.approx(np.full(80, 0.5), rel=1e-4)
