@@ -187,7 +187,9 @@ def cell(mechanism: AdditiveLaw) -> tuple[float, Floats]:
     """How far half a grid step in every coordinate leads at most: in the norm, and in each answer."""
     noise, norm = mechanism.noise, mechanism.norm
     half = noise.steps[noise.heard] / 2
-    return float(norm.length(np.abs(norm.factor) @ half)), np.abs(noise.rows(mechanism.reconstruction)) @ half
+    mapped = np.abs(norm.map[noise.heard]) * half if norm.map.ndim == 1 else np.abs(norm.factor) @ half
+    told = mechanism.reconstruction
+    return float(norm.length(mapped)), noise.spread_out(half) if told is None else np.abs(noise.rows(told)) @ half
 
 
 def reach(mechanism: AdditiveLaw) -> Floats:

@@ -43,9 +43,11 @@ def answer_margins(mechanism: AdditiveLaw, confidence: float) -> Floats:
     confidence: between 0 and 1.
     """
     beyond = 1 - confidence
+    own = _of_coordinates(mechanism, beyond)
+    if own is not None and mechanism.reconstruction is None:
+        return mechanism.noise.spread_out(own)
     rows = mechanism.noise.rows(mechanism.reconstruction)
     found = np.zeros(len(rows))
-    own = _of_coordinates(mechanism, beyond)
     single = np.count_nonzero(rows, axis=1) == 1
     if own is not None:
         found[single] = np.abs(rows[single]) @ own
@@ -58,8 +60,7 @@ def answer_margins(mechanism: AdditiveLaw, confidence: float) -> Floats:
 
 def facts_of(mechanism: AdditiveLaw) -> NoiseFacts:
     """By which law `answer_margins` go, and whether it attains them."""
-    rows, heard = mechanism.noise.rows(mechanism.reconstruction), len(mechanism.noise.heard)
-    single = bool((np.count_nonzero(rows, axis=1) <= 1).all())
+    heard, single = len(mechanism.noise.heard), _one_each(mechanism)
     apart = mechanism.norm.map.ndim == 1 and (mechanism.norm.order == "l1" or mechanism.falloff != "exponential")
     if single and apart:
         rounded = mechanism.falloff == "rounded_gaussian"
@@ -69,9 +70,17 @@ def facts_of(mechanism: AdditiveLaw) -> NoiseFacts:
     if mechanism.falloff != "exponential":
         slower = ROUNDED_DRAWS if mechanism.falloff == "rounded_gaussian" else 1
         return NoiseFacts("quantiles of the normal law, and what the grid adds", fine, heard * slower)
-    if (single and mechanism.norm.order == "linf" and mechanism.norm.map.ndim == 1) or _continuous(mechanism, rows) is not None:
+    box = single and mechanism.norm.order == "linf" and mechanism.norm.map.ndim == 1
+    if box or _continuous(mechanism, mechanism.noise.rows(mechanism.reconstruction)) is not None:
         return NoiseFacts("quantiles of the continuous law, and what the grid adds", fine, heard)
     return NoiseFacts("bounds by the norm and by the variance", False, heard)
+
+
+def _one_each(mechanism: AdditiveLaw) -> bool:
+    """Whether no answer hears more than one coordinate."""
+    if mechanism.reconstruction is None:
+        return True
+    return bool((np.count_nonzero(mechanism.noise.rows(mechanism.reconstruction), axis=1) <= 1).all())
 
 
 def _of_coordinates(mechanism: AdditiveLaw, beyond: float) -> Floats | None:

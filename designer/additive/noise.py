@@ -95,7 +95,7 @@ class Noise:
         reconstruction T: (K, s), None for the identity. Returns (K,), in squared units of the answers.
         """
         if reconstruction is None:
-            return self._spread_out(self.heard_covariance.diagonal())
+            return self.spread_out(self.heard_covariance.diagonal())
         return variances_along(self.rows(reconstruction), self.heard_covariance)
 
     def mean_absolutes(self, reconstruction: Floats | None) -> Floats:
@@ -104,7 +104,7 @@ class Noise:
         reconstruction T: (K, s), None for the identity. Returns (K,), in the units of the answers.
         """
         if self.own_absolutes is not None and reconstruction is None:
-            return self._spread_out(self.own_absolutes)
+            return self.spread_out(self.own_absolutes)
         rows, own = self.rows(reconstruction), self.own_rows(reconstruction)
         if self.own_absolutes is not None and own is not None:
             return np.asarray(own @ self.own_absolutes)
@@ -113,7 +113,8 @@ class Noise:
         drawn = self.draw(SIMULATED_DRAWS, SeededEntropy(0))[:, self.heard] * self.steps[self.heard]
         return np.asarray(np.abs(drawn @ rows.T).mean(axis=0))
 
-    def _spread_out(self, values: Floats) -> Floats:
+    def spread_out(self, values: Floats) -> Floats:
+        """Numbers of the heard coordinates, (s,), at their places among all, (R,); 0 at the others."""
         full = np.zeros(len(self.steps))
         full[self.heard] = values
         return full
