@@ -51,6 +51,7 @@ def test_breaks_are_made_wherever_privacy_is() -> None:
     free = {
         "convex",
         "designing",
+        "pictures",
         "programs",
         "printouts",
         "errors",

@@ -9,7 +9,7 @@ FILES, FOLDERS, CSV = "designer/files/table_files.py", "designer/values/folders.
 COUNTS, AGREEMENT = "solvers/lattices/agreeing_counts.py", "designer/certified/agreement.py"
 RELEASES, SUMMARY, STANDING = "designer/files/releases.py", "designer/reports/summary.py", "designer/reports/standing.py"
 PROOFS, PLANS = "designer/reports/proofs.py", "designer/reports/of_plans.py"
-ANSWERS, PLACES = "designer/pictures/answers.py", "designer/drawings/places.py"
+PLACES = "designer/drawings/places.py"
 OF_RECORDS, OF_LEAST = ("tests/tables/test_from_records.py",), ("tests/marginals/test_least_marginals.py",)
 OF_MEETING, OF_TABLES = ("tests/marginals/test_meeting.py",), ("tests/cli/test_cli_tables.py",)
 OF_FOLDERS, OF_CSV = ("tests/values/test_folders.py",), ("tests/values/test_csv_text.py",)
@@ -210,13 +210,6 @@ MUTANTS = (
         "    display.hidden += 0\n",
         "what is hidden from progress is drawn",
         ("tests/throughout/test_progress.py::test_confidential_work_shows_nothing_of_itself",),
-    ),
-    Mutant(
-        ANSWERS,
-        "np.stack([found.lower, found.upper])",
-        "np.stack([found.upper, found.lower])",
-        "the ends of intervals are swapped in pictures",
-        ("tests/drawings/test_objects.py::test_released_answers_have_their_intervals",),
     ),
     Mutant(
         PLACES,
