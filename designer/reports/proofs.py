@@ -218,9 +218,9 @@ SKETCHES: Mapping[str, ProofSketch] = {
         (
             "The certificate shows that one record that changes from i to j moves the answer of query k by at most c_k times "
             "its budget d(i, j).",
-            "The data are touched in at most two ways. A query with a large error is chosen: scores move by no more than the "
-            "answers, so a choice of rate s / (2 c) costs s d(i, j). And the answer of that query is measured, with discrete "
-            "Laplace noise of rate s / c_k, which costs s d(i, j) as well.",
+            "The data are touched in at most two ways. Something is chosen by how far answers are off, be it a query or one of "
+            "many small tables: such scores move by no more than the answers, so a choice of rate s / (2 c) costs s d(i, j). "
+            "And answers may be measured, with discrete Laplace noise of rate s / c_k, which costs s d(i, j) as well.",
             "Each step may depend on what came out before. For any outputs so far, the factor of the next step is as above; "
             "factors multiply, so the shares s add up, and all shares together are at most 1.",
             "The made-up table is computed from the choices and the noisy answers alone, and keeps the promise.",
