@@ -52,7 +52,7 @@ def safe_rank(draws: int, level: float, failure: float) -> int | None:
     """The least i with `P(Binomial(draws, level) >= i) <= failure`; None where even the largest of the draws may be too low.
 
     >>> safe_rank(1000, 0.95, 1e-9), safe_rank(100, 0.95, 1e-9)
-    (987, None)
+    (986, None)
     """
     from scipy.stats import binom
 

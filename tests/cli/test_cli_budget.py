@@ -46,7 +46,7 @@ def test_the_least_budget_is_printed_drawn_and_saved(problem: Path, capsys: pyte
     assert (code, err) == (0, "")
     # A record that appears moves one count by 1: 1/25 and (1.96/19.6)^2 of rho apart, the larger decides.
     assert "Least factor: 0.2000" in out and "times rho" in out and "Error against budget" in out
-    assert "| diagonal_gaussian |" in out and "Missed at" in out
+    assert "\ndiagonal_gaussian " in out and "Missed at" in out
     assert picture.read_bytes()[:4] == b"\x89PNG"
     loaded = load(spec)
     assert loaded.query_variances()[0] <= 25  # type: ignore[attr-defined]

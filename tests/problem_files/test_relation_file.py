@@ -229,7 +229,7 @@ def test_without_a_metric_the_budget_is_that_of_the_file(folder: Path) -> None:
         'epsilon = 0.5\nper_distance = "l2"\n': published.protect(0.5, per_distance="l2"),
     }
     for text, relation in wanted.items():
-        assert plain(read_problem(write(folder, text + rest)).problem.relation.to_spec()) == plain(relation.to_spec())
+        assert plain(read_problem(write(folder, HEAD + text + rest)).problem.relation.to_spec()) == plain(relation.to_spec())
 
 
 IMPOSSIBLE = "epsilon = 1\n[invariant]\ntotal = true\n"

@@ -17,7 +17,7 @@ from designer.reports.summary import headlines
 def first_screen(made: Specified) -> dict[str, tuple[str, bool]]:
     """Answers and alarms by question."""
     contributor = contributor_of(made)
-    lines = headlines(Evidence(made=made), contributor, contributor.published(made), contributor.accuracy(made))
+    lines = headlines(Evidence(made=made), contributor, contributor.published(made), contributor.accuracy(made), "now")
     return {line.question: (line.answer, line.alarm) for line in lines}
 
 
