@@ -122,6 +122,7 @@ def test_for_a_total_of_two_cells_independent_noise_is_not_the_best() -> None:
     assert found is not None and found.value == pytest.approx(two / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_no_family_beats_the_limit_on_whole_numbers(seed: int) -> None:
     rng = np.random.default_rng(seed)

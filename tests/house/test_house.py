@@ -19,6 +19,7 @@ SOURCES = sorted([*(ROOT / "designer").rglob("*.py"), *(ROOT / "solvers").rglob(
 PRIVACY_WORDS = ("privacy", "private", "epsilon", "confidential", "histogram")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["ruff", "format", "--check", "."], ["ruff", "check", "."], ["mypy"]], ids=" ".join)
 def test_tool_is_content(command: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)

@@ -161,6 +161,7 @@ def test_zcdp_beside_other_promises() -> None:
     assert account.epsilon_at(1e-6) <= min(acc.zcdp_epsilon(whole, 1e-6), acc.zcdp_epsilon("0.1", 1e-6) + 1.001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [EpsilonDelta("0.2"), LaplaceTradeoff("0.3"), discrete_laplace("0.6", 3)])
 def test_epsilon_and_delta_are_inverse(factor: Tradeoff) -> None:
     account = Account.of([(factor, 6), EpsilonDelta("0.1", "1e-9")])

@@ -69,6 +69,7 @@ def listed_alone(level: Groups, found: Mapping[Any, Any]) -> dict[Any, Any]:
     return {key: value for key, value in found.items() if level.keys is None or key in level.place}
 
 
+@pytest.mark.slow
 def test_exact_numbers_agree(table: Any) -> None:
     plan, here = everything(), on_duckdb(ROWS)
     for level in plan.levels:
@@ -101,6 +102,7 @@ def test_awkward_values_agree(spark: Any, tmp_path: Path) -> None:
         assert sorted(found) == sorted(measure.units(value) for value in AWKWARD)
 
 
+@pytest.mark.slow
 def test_a_release_on_spark(table: Any) -> None:
     release = everything().release(table)
     assert release["jobs"].values.shape == (4,)
