@@ -38,7 +38,7 @@ MUTANTS = (
         "[name for name, _ in columns].count(column) != 1]",
         "[name for name, _ in columns].count(column) < 1]",
         "the first of two columns of one name is taken",
-        ("tests/question/test_labels.py::test_a_column_that_names_elements_stands_there_once",),
+        ("tests/question/test_labels.py::test_a_level_of_the_index_and_a_column_of_one_name_are_both_refused",),
     ),
     Mutant(
         "designer/question/histogram.py",

@@ -119,6 +119,14 @@ def test_a_column_that_names_elements_stands_there_once() -> None:
         counts(both, UNIVERSE)
 
 
+def test_a_level_of_the_index_and_a_column_of_one_name_are_both_refused() -> None:
+    """The frame itself has every column once; which of the two names the elements is not known."""
+    frame = pandas_frame()
+    frame.index = frame["sex"][::-1]
+    with pytest.raises(InvalidProblem, match=r"\['sex'\] must be there once"):
+        counts(frame, UNIVERSE)
+
+
 def test_a_text_that_is_the_name_of_one_element_and_the_key_of_another_names_none() -> None:
     keys = Keys(("c",), (("a",), ("c=a",)))
     universe = Universe(keys.assignments, keys)
