@@ -1,4 +1,4 @@
-"""Every block of code of every page does what the page says, one test a page; and what some pages leave is what they speak of."""
+"""Every block of code of every page does what the page says, one test a page, and leaves what it speaks of."""
 
 from __future__ import annotations
 
