@@ -1,4 +1,4 @@
-"""The commands of docs/verifying.md print what the page says that they print."""
+"""The commands of docs/guides/verifying.md print what the page says that they print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from designer.cli import main
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
-PAGE = (ROOT / "docs" / "verifying.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "verifying.md").read_text()
 BLOCKS = re.findall("```console\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -310,7 +310,7 @@ def test_specs_of_any_class_are_refused_or_mapped_as_they_are() -> None:
 
 
 def test_the_code_of_the_page_runs_in_opendp(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "exchange.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "exchange.md").read_text()
     blocks = re.findall("```(?:python|text)\n(.*?)```", page, re.DOTALL)
     program = tmp_path / "exchange_page.py"
     program.write_text("\n".join(blocks))

@@ -483,7 +483,7 @@ def test_entries_are_signed_where_there_is_a_key(tmp_path: Path) -> None:
         checked(ledger)
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "ledger.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "ledger.md"
 
 
 def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
