@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import fill
 
 from benchmarks.which_family.measuring import Measured
 
@@ -95,7 +96,12 @@ PUBLISHED = Branch(
             "The shape `l1`; ask for it by name, or give `design` more than its 15 seconds.",
         ),
         Advice("Still larger tables", ("lattice_rows",), ("margins 12 x 12",)),
-        Advice("A budget for every unit of distance", ("lattice_laplace",), ("margins by distance",), "No other pure family is as near."),
+        Advice(
+            "A budget for every unit of distance",
+            ("lattice_laplace",),
+            ("margins by distance",),
+            "No other pure family is as near.",
+        ),
         Advice("zCDP", ("lattice_gaussian",), ("margins 3 x 3, zCDP",), "As private as the continuous one, and whole numbers."),
     ),
 )
@@ -138,8 +144,12 @@ def chart_lines(figures: Sequence[Measured]) -> list[str]:
     lines = []
     for branch in CHART:
         lines.append(f"- **{branch.question}**")
-        lines += [f"  - {line}" for leaf in branch.leaves for line in [_leaf(leaf, by_key)]]
+        lines += [_wrapped(f"  - {_leaf(leaf, by_key)}") for leaf in branch.leaves]
     return lines
+
+
+def _wrapped(line: str) -> str:
+    return fill(line, 128, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
 def _leaf(leaf: Advice, by_key: dict[str, Measured]) -> str:
@@ -152,13 +162,15 @@ def _leaf(leaf: Advice, by_key: dict[str, Measured]) -> str:
 
 def _evidence(leaf: Advice, shown: list[Measured]) -> str:
     """How far the next other family and plain noise with one budget are above it."""
-    nexts = [next((row for row in one.rows if row.family.split(",")[0] not in leaf.use and not row.baseline), None) for one in shown]
+    nexts = [
+        next((row for row in one.rows if row.family.split(",")[0] not in leaf.use and not row.baseline), None) for one in shown
+    ]
     farther = [row.ratio for row in nexts if row is not None]
     told = [f"the next family {_range(farther)}"] if farther else ["no other family"]
     plain = [row.ratio for one in shown for row in one.rows if row.family in ("uniform_budget", "isotropic_gaussian")]
     if plain:
         told.append(f"plain noise {_range(plain)}")
-    return f"{', '.join(shown_by.key for shown_by in shown)}: {', '.join(told)}"
+    return f"{'; '.join(one.key for one in shown)}: {', '.join(told)}"
 
 
 def _range(ratios: list[float]) -> str:
@@ -175,4 +187,12 @@ def ratio_text(ratio: float) -> str:
     """A ratio to three digits; below 2 with two decimals."""
     if ratio < 2:
         return f"{ratio:.2f}"
-    return f"{ratio:.2g}" if ratio >= 1000 else f"{ratio:.3g}" if ratio >= 100 else f"{ratio:.2g}" if ratio < 10 else f"{ratio:.0f}"
+    return (
+        f"{ratio:.2g}"
+        if ratio >= 1000
+        else f"{ratio:.3g}"
+        if ratio >= 100
+        else f"{ratio:.2g}"
+        if ratio < 10
+        else f"{ratio:.0f}"
+    )

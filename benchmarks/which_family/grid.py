@@ -205,6 +205,8 @@ GRID = (
     Asked(
         "histogram of 100, δ", "100 disjoint cells", CHANGES + APPROXIMATE, lambda: _histogram(100, True, "approximate", 1e-6)
     ),
-    Asked("random counts, δ", "48 counts, each over a third of 64", CHANGES + APPROXIMATE, lambda: _random("approximate", 1e-6)),
+    Asked(
+        "random counts, δ", "48 counts, each over a third of 64", CHANGES + APPROXIMATE, lambda: _random("approximate", 1e-6)
+    ),
     Asked("prefix sums of 64, δ", "64 running totals", APPEARS + APPROXIMATE, lambda: _prefix(64, "approximate", 1e-6)),
 )
