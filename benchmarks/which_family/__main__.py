@@ -2,9 +2,9 @@
 
 Loss over the least, efficiency, processor seconds of a design with its loss. Four minutes of one processor:
 
-    OMP_NUM_THREADS=1 python -m benchmarks.which_family                # measure, save benchmarks/which_family.json, write the page
-    python -m benchmarks.which_family --only "two counts" ...          # measure and print these problems alone
-    python -m benchmarks.which_family --page                           # write the page from the figures that were saved
+    OMP_NUM_THREADS=1 python -m benchmarks.which_family        # measure, save benchmarks/which_family.json, write the page
+    python -m benchmarks.which_family --only "two counts" ...  # measure and print these problems alone
+    python -m benchmarks.which_family --page                   # write the page from the figures that were saved
 """
 
 from __future__ import annotations
