@@ -11,7 +11,7 @@ from designer import Domain, Problem, Workload, design, metrics
 from designer.certified.sensitivity import SensitivitySet
 from designer.metrics import Metric
 from designer.pictures import figure
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 DIFFERENCES: dict[str, str] = {}
 
@@ -93,8 +93,8 @@ def draw(folder: Path) -> Path:
     axes.set_xticks(range(8), names)
     axes.set_yticks(range(8), names)
     drawing.colorbar(shown, label="budget d(i, j)")
-    drawing.savefig(folder / "dx_example_1.png", dpi=150)
-    return folder / "dx_example_1.png"
+    saved(drawing, folder / "dx_example_1.svg")
+    return folder / "dx_example_1.svg"
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from examples.rec_setting import (
     noise_on_split_rows,
     splitting,
 )
-from examples.reproduction import DATA, Result, show
+from examples.reproduction import DATA, Result, saved, show
 
 SPLIT_SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 RHOS = (0.1, 1.0, 10.0)
@@ -166,8 +166,8 @@ def draw(folder: Path) -> Path:
         xscale="log", yscale="log", xlabel="generation of the group, GWh", ylabel="standard deviation, GWh", title="design"
     )
     axes[3].legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0.8))
-    path = folder / "rec_plants.png"
-    drawing.savefig(path, dpi=110)
+    path = folder / "rec_plants.svg"
+    saved(drawing, path)
     return path
 
 

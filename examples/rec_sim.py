@@ -24,7 +24,7 @@ from examples.rec_setting import (
     noise_on_split_rows,
     splitting,
 )
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 CATEGORIES = 1000
 TAILS = {"HT1": 1.2, "HT2": 1.5}
@@ -184,8 +184,8 @@ def draw(folder: Path) -> Path:
         draw_distribution(axes[2, column], exact({"HT1": values}), color="C3", linestyle=":", label="10.0% split, exact")
         axes[2, column].set(xlabel="policy loss", ylabel="share of records", xlim=(rho / 300, rho * 3000))
         axes[2, column].legend(fontsize=8, loc="lower right")
-    path = folder / "rec_sim.png"
-    drawing.savefig(path, dpi=110)
+    path = folder / "rec_sim.svg"
+    saved(drawing, path)
     return path
 
 
