@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = (
     {"errors", "version", "progress"},
     {"values"},
-    {"question", "promises", "sampling", "pictures", "convex"},
+    {"question", "promises", "sampling", "pictures", "convex", "datasets"},
     {"certified", "metrics"},
     {"engines"},
     {"invariants", "records", "marginals", "odds_ratio"},

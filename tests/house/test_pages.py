@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import re
-import runpy
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-from designer.designing.families import forget_family
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 DOCS = ROOT / "docs"
@@ -44,61 +40,6 @@ def test_names_that_a_page_gives_in_code_are_in_the_source(page: Path) -> None:
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)", page.read_text())
     assert [t for t in targets if not t.startswith("https://") and not (page.parent / t).exists()] == []
-
-
-def test_the_code_of_the_recipes_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a user may do from outside the package, block after block in one program."""
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall("```python\n(.*?)```", (DOCS / "guides" / "adding.md").read_text(), re.DOTALL)
-    program = tmp_path / "recipes.py"
-    program.write_text("\n".join(blocks))
-    try:
-        runpy.run_path(str(program), run_name="recipes")
-    finally:
-        forget_family("textbook")
-        forget_family("cube")
-    assert {path.name for path in tmp_path.iterdir()} == {"recipes.py", "ring.json", "seconds.svg"}
-
-
-@pytest.mark.slow
-def test_the_code_of_the_page_on_programs_runs(tmp_path: Path) -> None:
-    """Each program as plain CVXPY over all pairs, beside what `designer.programs` makes of it."""
-    program = tmp_path / "programs_page.py"
-    program.write_text("\n".join(re.findall("```python\n(.*?)```", (DOCS / "guides" / "programs.md").read_text(), re.DOTALL)))
-    assert "made" in runpy.run_path(str(program), run_name="programs_page")
-
-
-@pytest.mark.slow
-def test_the_code_of_the_page_on_pictures_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Block after block in one program, which writes a file for each picture that it saves."""
-    monkeypatch.chdir(tmp_path)
-    program = tmp_path / "pictures_page.py"
-    program.write_text("\n".join(re.findall("```python\n(.*?)```", (DOCS / "guides" / "pictures.md").read_text(), re.DOTALL)))
-    made = runpy.run_path(str(program), run_name="pictures_page")
-    assert made["axes"].patches and len(made["right"].lines) == 3
-    drawn = {path.stem for path in tmp_path.glob("*.svg")} | {path.stem for path in tmp_path.glob("*.png")}
-    patients = {f"patients_{name}" for name in ("answers", "errors", "noise", "ball")}
-    assert drawn == patients | {"shadow", "families", "budget", "towns", "policies", "tradeoffs", "year"}
-
-
-@pytest.mark.slow
-def test_the_program_of_the_page_on_papers_writes_its_tables_and_its_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    program = tmp_path / "papers.py"
-    program.write_text(
-        "\n".join(re.findall("```python\n(.*?)```", (DOCS / "guides" / "for_a_paper.md").read_text(), re.DOTALL))
-    )
-    try:
-        made = runpy.run_path(str(program), run_name="papers_page")
-    finally:
-        forget_family("textbook")
-    table = (tmp_path / "families.tex").read_text()
-    assert r"family & loss & worst query variance & efficiency \\" in table and r"k\_norm & " in table
-    assert (np.diff(made["swept"], axis=0) < 0).all() and (made["swept"]["laplace"] <= made["swept"]["textbook"]).all()
-    assert (tmp_path / "paper.pdf").stat().st_size and (tmp_path / "sweep.tex").read_text().count("k\\_norm") == 1
-    assert made["capped"].mechanism.query_variances()[3] <= 60 < made["by_scs"].mechanism.query_variances()[3]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
