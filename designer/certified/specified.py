@@ -138,9 +138,11 @@ class Specified(Immutable, Displayed, ABC):
         return {"family": getattr(self, "family", None), **sizes, "fingerprint": self.fingerprint[:HEAD]}
 
     def certificate_words(self) -> str:
-        """The certificate in a line for each of its values, and the fingerprint."""
-        values = (f"{name.replace('_', ' ')}: {printed(value)}" for name, value in plain(asdict(self.privacy)).items())
-        return "\n".join([*values, f"Fingerprint {self.fingerprint}"])
+        """The certificate in sentences, or in a line for each of its values, and the fingerprint."""
+        certificate = self.privacy
+        values = (f"{name.replace('_', ' ')}: {printed(value)}" for name, value in plain(asdict(certificate)).items())
+        lines = certificate.sentences() if isinstance(certificate, PrivacyCertificate) else values
+        return "\n".join([*map(printed, lines), f"Fingerprint {self.fingerprint}"])
 
     def summary_lines(self) -> list[str]:
         """What it does and what proves it, for the terminal."""
