@@ -70,10 +70,7 @@ def averages(rho: float) -> TablePlan:
     """Table 5: AVG(rate) on plants that are not split, a quarter of rho each, half of it for the sum and half for the count."""
     rate, noise = Measure("rate", "0.0001", upper=1), variance_for(1, Fraction(str(rho)) / QUERIES / 2)
     return TablePlan(
-        [
-            Average(level, groups, measure=rate, variance=noise, count_variance=noise)
-            for level, groups in groups_of().items()
-        ]
+        [Average(level, groups, measure=rate, variance=noise, count_variance=noise) for level, groups in groups_of().items()]
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,9 @@ def frame(columns: Mapping[str, object]) -> Any:
     return DataFrame(dict(columns))
 
 
-def noise_on_split_rows(threshold: float, rho: float) -> float:
+def noise_on_split_rows(threshold: float, rho: float | Fraction) -> float:
     """Standard deviation of a sum whose split rows are at most `threshold`, for a loss of `rho` a row: `T / sqrt(2 rho)`."""
-    return float(threshold / np.sqrt(2 * rho))
+    return float(threshold / np.sqrt(2 * float(rho)))
 
 
 def splitting(rho: float, threshold: float, measure: str) -> Splitting:

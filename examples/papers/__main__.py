@@ -1,4 +1,5 @@
-"""`python -m examples.papers [dx semi int rec] [--quick] [--to FOLDER]`: the pages on the papers, every number computed anew."""
+"""`python -m examples.papers [dx semi int rec] [--quick] [--to FOLDER]`: the pages on the papers, every number computed
+anew."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def code(erratum: Erratum) -> str:
     used = {node.id for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     tree = ast.parse(Path(inspect.getfile(erratum.contradiction)).read_text())
     lines = [line for node in tree.body for line in _imported(node, used)]
-    return "\n".join(lines) + "\n\n\n" + "\n\n\n".join(sources)
+    return "\n\n\n".join([*(["\n".join(lines)] if lines else []), *sources])
 
 
 def _imported(node: ast.stmt, used: set[str]) -> list[str]:
@@ -133,13 +133,18 @@ def index(papers: list[Paper]) -> str:
     return "\n\n".join(["# The papers, side by side", paragraph(ABOUT), table, paragraph(READING), listed]) + "\n"
 
 
-ABOUT = """For researchers who know one of the four papers that dp-designer unites, and want to see what became of each definition,
-theorem, algorithm, table and figure: where it lives in the code, the published numbers beside those that the code computes, and
+ABOUT = """For researchers who know one of the four papers that dp-designer unites, and want to see what became of each
+definition,
+theorem, algorithm, table and figure: where it lives in the code, the published numbers beside those that the code computes,
+and
 what in the paper does not hold, each with a counter-example that runs."""
-READING = """The pages are written by `python -m examples.papers` in a checkout, pictures and all; it computes every number anew. A
+READING = """The pages are written by `python -m examples.papers` in a checkout, pictures and all; it computes every number
+anew. A
 number is *published* as the paper states it: in a sentence (text), in a cell (table), read off a picture as an interval
-(plot), said in words and turned into an inequality here (words), or given by a formula of the paper (theorem). What stands beside as
-an *own check* is not in the paper: another computation of the same, or what must hold besides. A code file is given as a path from
+(plot), said in words and turned into an inequality here (words), or given by a formula of the paper (theorem). What stands
+beside as
+an *own check* is not in the paper: another computation of the same, or what must hold besides. A code file is given as a
+path from
 the root of the checkout."""
 
 

@@ -28,7 +28,8 @@ def small_databases() -> tuple[float, int]:
 
 
 def proposition_1() -> tuple[float, int]:
-    """The bound of Proposition 1 for the same queries, cq' = q, c = 1/1000 and beta = 1/2, and the error, which is certain."""
+    """The bound of Proposition 1 for the same queries, cq' = q, c = 1/1000 and beta = 1/2, and the error, which is
+    certain."""
     records, alpha, c, elements = 1000, 0.1, 0.001, 2
     choice = 2 * c * (math.log(elements) * math.log(2) / alpha**2 + math.log(2))
     return round(alpha * records + choice, 3), abs(records - size_of_small_database(2, alpha))
@@ -43,7 +44,8 @@ def theorem_6() -> tuple[float, int]:
 
 
 def multiplicative_weights() -> tuple[Fraction, Fraction]:
-    """How far a round of Algorithm 2 moves the log-odds of the two elements when its histogram answers exactly, without noise."""
+    """How far a round of Algorithm 2 moves the log-odds of the two elements when its histogram answers exactly, without
+    noise."""
     records, c, query = 1, Fraction(2), (Fraction(1), Fraction(0))
     stand_in = [value / c for value in query]  # q', where c q' = q
     x = y = (Fraction(1, 2), Fraction(1, 2))  # the data are uniform, and so is the first histogram
@@ -67,6 +69,7 @@ def parameter_selection() -> tuple[int, int]:
 
 
 def instance_budgets() -> tuple[int, int]:
-    """d(u, v) = min(eps_u, eps_v) with budgets 3, 1, 3: the way through the second element, and the budget of the first and third."""
+    """d(u, v) = min(eps_u, eps_v) with budgets 3, 1, 3: the way through the second element, and the budget of the first and
+    third."""
     budgets = (3, 1, 3)
     return min(budgets[0], budgets[1]) + min(budgets[1], budgets[2]), min(budgets[0], budgets[2])
