@@ -148,7 +148,7 @@ def simulated_share_within(draws: int) -> float:
 
 def reproduce(full: bool = False) -> Result:
     """The trade-off of Figure 2 b on plants, and what a consistent design brings."""
-    draws = 40 if full else 4
+    draws = 40 if full else 2
     medians = np.array([[np.median(errors("State", rho, share, draws)) for share in SPLIT_SHARES] for rho in RHOS])
     columns = plants()[2]
     losses = policy_losses(policy(1.0, 0.01), columns, public=True)

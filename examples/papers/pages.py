@@ -45,20 +45,37 @@ def _section(section: Section, full: bool) -> list[str]:
     values = [(row, value) for row in section.rows for value in row.values(full)]
     if values:
         parts.append("\n".join([NUMBERS, *(_number(row, value) for row, value in values)]))
-    parts += [paragraph(f"**{value.name}** is outside: {value.reason}") for _, value in values if value.reason]
+    parts += _reasons([value for _, value in values if value.reason])
     parts += [paragraph(f"**{row.item}** differs. {row.because}") for row in section.rows if row.because]
     parts += [part for picture in section.pictures for part in _picture(picture)]
     return parts + ["\n\n".join(_erratum(erratum)) for row in section.rows for erratum in row.errata]
 
 
+def _reasons(values: list[Value]) -> list[str]:
+    """A paragraph for each reason, with the quantities that it explains."""
+    named: dict[str, list[str]] = {}
+    for value in values:
+        named.setdefault(value.reason, []).append(f"**{value.name}**")
+    return [paragraph(f"{', '.join(names)}: {OUTSIDE}. {reason[:1].upper()}{reason[1:]}") for reason, names in named.items()]
+
+
 def _row(row: Row) -> str:
-    places = [f"`{name}` in `{file}`" for file, name in (place.split(":") for place in row.lives)]
+    files: dict[str, list[str]] = {}
+    for file, name in (place.split(":") for place in row.lives):
+        files.setdefault(file, []).append(f"`{name}`")
+    places = [f"{', '.join(names)} in `{file}`" for file, names in files.items()]
     return f"| {row.item} | {row.says} | {row.verdict} | {'<br>'.join([*places, f'`{row.run}`'])} |"
 
 
 def _number(row: Row, value: Value) -> str:
     outside = "" if value.reached else f", {OUTSIDE}"
-    cells = (row.item, value.name, interval(value.published), str(value.read), figure(value.computed) + outside)
+    cells = (
+        row.item,
+        value.name.removeprefix(f"{row.item}: "),
+        interval(value.published),
+        str(value.read),
+        figure(value.computed) + outside,
+    )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -38,8 +38,8 @@ EXPERIMENTS = Section(
                 of_example(several, "binary: mean IF(Q) of Strategy 1 at K = 10"),
                 of_example(
                     several,
-                    "real: Strategy 3 over Strategy 1*",
-                    "binary: Strategy 3 over Strategy 1*",
+                    "real: Strategy 3*",
+                    "binary: Strategy 3*",
                     read=Read.WORDS,
                 ),
                 of_example(several, "real: squared*", "binary: squared*", read=Read.OWN),

@@ -19,5 +19,5 @@ PAPER = Paper(
     [synthetic data](../theory/synthetic.md), [metrics](../theory/metrics.md) and
     [averages](../theory/statistical.md).""",
     (BACKGROUND, MECHANISMS, SYNTHETIC, EXPERIMENTS, BLOWFISH, DISCUSSION, APPENDICES),
-    minutes=3,
+    minutes=4,
 )

@@ -8,10 +8,9 @@ import examples.rec_sim as simulated
 from examples.papers.frame import Numbers, Picture, Read, Row, Section, Verdict, of_example
 from examples.papers.rec import errata, numbers
 
-OTHER_DRAW = """The microdata are confidential. Establishments are drawn within published cells instead, and this percentile
-is off by one
-point; the others are the paper's."""
-CATTLE = """The cattle inventory is not public by county. 9,137 power plants stand for counties: generation for the number of
+OTHER_DRAW = """The microdata are confidential. Establishments are drawn within published cells instead, and these
+percentiles are off by one point; the others are the paper's."""
+CATTLE = """The cattle inventory is not public by county. Power plants stand for counties: generation for the number of
 cattle,
 a rate between 0 and 1 for the rent of pasture, state and state by fuel for state and state by district. What the figure shows
 holds for them, too: errors fall with more split records and with more rho, and no more than the stated share of records loses
@@ -143,7 +142,7 @@ BUSINESS = Section(
             ),
             because="""The microdata are the Census Bureau's own. Each published cell of New Jersey is filled with its
             published number
-            of establishments instead; the percentiles come out within a point or two of the paper's, so that tails are
+            of establishments instead; the percentiles come out within a point of the paper's, so that tails are
             alike.""",
         ),
         Row(

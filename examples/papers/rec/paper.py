@@ -17,5 +17,5 @@ PAPER = Paper(
     [records](../theory/records.md),
     [their design](../theory/record_design.md) and [tables](../theory/tables.md).""",
     (PRELIMINARIES, POLICIES, SPLITTING, SETUP, TRADE_OFFS, BUSINESS),
-    minutes=4,
+    minutes=2,
 )
