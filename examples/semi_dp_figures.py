@@ -20,7 +20,7 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Gauge
 from designer.pictures import figure
 from designer.values.arrays import Floats
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 SIZES = range(2, 11)
 EPSILONS = (0.1, 0.5, 1.0)
@@ -206,9 +206,7 @@ def draw(folder: Path) -> Path:
         for model, mark in marks.items():
             axis.plot([], [], mark, color="0.3", markersize=4, label=f"30 replicates, model {model}")
         axis.legend(fontsize=7)
-    path = folder / "semi_dp_figures.png"
-    drawing.savefig(path, dpi=150)
-    return path
+    return saved(drawing, folder / "semi_dp_figures.svg")
 
 
 if __name__ == "__main__":
