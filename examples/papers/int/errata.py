@@ -42,7 +42,7 @@ def chance_of_an_event() -> tuple[Fraction, Fraction]:
     and what the event {0, ..., 9} needs."""
     one, other = ({start + k: Fraction(1, 10) for k in range(10)} for start in (0, 10))
     single = max(chance - other.get(output, Fraction(0)) for output, chance in one.items())
-    return single, sum(one.values()) - sum(other.get(output, Fraction(0)) for output in one)
+    return single, sum(one.values(), -sum((other.get(output, Fraction(0)) for output in one), Fraction(0)))
 
 
 def rows_of_smith() -> tuple[int, int]:

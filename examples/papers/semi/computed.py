@@ -152,7 +152,7 @@ def _is_change(change: Floats) -> bool:
 def promises(full: bool = False) -> Result:
     """Group privacy, composition and the order of promises: Propositions 11, 15 and 21, Definition 20, Lemmas 39 to 43."""
     two = Conforming.of(BITS, sum, 2)
-    pure, alpha = [EpsilonDelta(1), EpsilonDelta("1/2")], np.array([0.1])
+    pure, alpha = [EpsilonDelta(Fraction(1)), EpsilonDelta(Fraction(1, 2))], np.array([0.1])
     coins = [from_distributions([1 - lie, lie], [lie, 1 - lie]) for lie in (Fraction(1, 4), Fraction(1, 3))]
     sharp, blunt = (float(order(coins, 2).type_two(alpha)[0]) for order in (semi_first, composition_first))
     bounds = [float(order(pure, 2).type_two(alpha)[0]) for order in (semi_first, composition_first)]
@@ -160,10 +160,10 @@ def promises(full: bool = False) -> Result:
         float(getattr(order([Gaussian.of(3), Gaussian.of(4)], 2), "mu", math.nan)) for order in (semi_first, composition_first)
     ]
     group, semi = (
-        ScopedPromise(Scope(2), EpsilonDelta(1).group(2)),
-        ScopedPromise(Scope(2, invariants.total(4)), EpsilonDelta(1).group(2)),
+        ScopedPromise(Scope(2), EpsilonDelta(Fraction(1)).group(2)),
+        ScopedPromise(Scope(2, invariants.total(4)), EpsilonDelta(Fraction(1)).group(2)),
     )
-    single = ScopedPromise(Scope(1), EpsilonDelta(1))
+    single = ScopedPromise(Scope(1), EpsilonDelta(Fraction(1)))
     verdicts = [compare_promises(*pair).order for pair in ((group, semi), (semi, group), (semi, semi), (single, group))]
     wanted = (Strength.STRONGER, Strength.WEAKER, Strength.EQUAL, Strength.INCOMPARABLE)
     distance = by_distance(Gaussian.of(1), two)[2]
@@ -183,7 +183,10 @@ def promises(full: bool = False) -> Result:
             ),
             "rho of groups of two, rho = 2.56": (float(zcdp_group_rho("2.56", 2)), exactly(10.24)),
             "epsilon of rho = 2.56 at delta = 1e-10": (zcdp_epsilon_bun_steinke("2.56", 1e-10), (17.915275, 17.915285)),
-            "delta of mu = 1 at epsilon = 1, Balle and Wang": (gdp_delta(1, 1), (0.126936, 0.126938)),
+            "delta of mu = 1 at epsilon = 1, Balle and Wang": (
+                gdp_delta(1, 1),
+                exactly((math.erfc(0.125**0.5) - math.e * math.erfc(1.125**0.5)) / 2),
+            ),
             "Lemma 43 at Sigma = (4, 1; 1, 2), shift (1, 2): mu^2": (float(whitened**2), exactly(2.0)),
         }
     )

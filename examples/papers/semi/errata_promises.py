@@ -22,7 +22,7 @@ def truth_under_definition_10() -> tuple[int, int]:
 
 def places_of_a_tie() -> tuple[int, int]:
     """At how many of 0, 1/4, ..., 1 f of 2-privacy is not below f of 1-privacy: the printed strict order allows none."""
-    weaker, stronger = EpsilonDelta(2), EpsilonDelta(1)
+    weaker, stronger = EpsilonDelta(Fraction(2)), EpsilonDelta(Fraction(1))
     places = np.linspace(0, 1, 5)
     return 0, int((weaker.paper_convention(places) >= stronger.paper_convention(places)).sum())
 
