@@ -85,6 +85,14 @@ def reproduce(full: bool = False) -> Result:
     return computed, published
 
 
+def draw_counts(folder: Path) -> Path:
+    """Figure 1: the data set as a histogram."""
+    drawing, axes = figure()
+    axes.bar(["".join(row) for row in DOMAIN.keys.rows], COUNTS)
+    axes.set_ylabel("records")
+    return saved(drawing, folder / "dx_figure_1.svg")
+
+
 def draw(folder: Path) -> Path:
     """The budgets between the eight elements."""
     drawing, axes = figure()

@@ -25,7 +25,7 @@ def page(paper: Paper, full: bool) -> str:
     parts = [f"# {paper.title}", paragraph(paper.about), _tally(paper)]
     for section in paper.sections:
         parts += _section(section, full)
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(dict.fromkeys(parts)) + "\n"  # a counter-example to several items stands once, at the first
 
 
 def paragraph(text: str) -> str:
@@ -48,7 +48,7 @@ def _section(section: Section, full: bool) -> list[str]:
     parts += [paragraph(f"**{value.name}** is outside: {value.reason}") for _, value in values if value.reason]
     parts += [paragraph(f"**{row.item}** differs. {row.because}") for row in section.rows if row.because]
     parts += [part for picture in section.pictures for part in _picture(picture)]
-    return parts + [part for row in section.rows for erratum in row.errata for part in _erratum(erratum)]
+    return parts + ["\n\n".join(_erratum(erratum)) for row in section.rows for erratum in row.errata]
 
 
 def _row(row: Row) -> str:
@@ -87,18 +87,17 @@ def _picture(picture: Picture) -> list[str]:
 def _erratum(erratum: Erratum) -> list[str]:
     stated, found = erratum.contradiction()
     called = f">>> {erratum.contradiction.__name__}()\n({stated!r}, {found!r})"
-    comparison = "as the paper states it, and as it is"
     return [
         f"### Erratum: {erratum.title}",
         paragraph(erratum.text),
         f"```python\n{code(erratum)}\n```",
-        paragraph(f"The number {comparison}; the paper has the second {erratum.claim} {_joined(erratum.claim)} the first:"),
+        f"As the paper states it, and as it is; the paper has the second {erratum.claim}{_joined(erratum.claim)} the first:",
         f"```python\n{called}\n```",
     ]
 
 
 def _joined(claim: str) -> str:
-    return "to" if claim == "equal" else "as"
+    return " to" if claim == "equal" else ""
 
 
 def code(erratum: Erratum) -> str:
