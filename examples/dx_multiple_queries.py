@@ -11,7 +11,7 @@ import numpy as np
 from designer import Problem, Workload, compare, metrics
 from designer.pictures import figure
 from examples.dx_setting import UNIVERSE, universe
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 STRATEGIES = ("strategy_1", "strategy_2", "strategy_3", "laplace")
 LABELS = ("Strategy 1", "Strategy 2", "Strategy 3", "optimum (laplace)")
@@ -69,8 +69,8 @@ def draw(folder: Path) -> Path:
         axis.set_ylabel("average improvement factor IF(Q)")
         axis.set_title(f"{kind} coefficients")
         axis.legend()
-    path = folder / "dx_figure_2cd.png"
-    drawing.savefig(path, dpi=150)
+    path = folder / "dx_figure_2cd.svg"
+    saved(drawing, path)
     return path
 
 

@@ -25,7 +25,7 @@ from designer.records.metrics import absolute_relative_error, gaussian_relative_
 from designer.records.targets import COUNT, Accuracy, PriorRecords
 from designer.values.arrays import Floats
 from examples.rec_setting import Places, draw_distribution, draw_errors, group_sums, noise_on_split_rows
-from examples.reproduction import DATA, Result, show
+from examples.reproduction import DATA, Result, saved, show
 
 FILE = DATA / "establishments.csv"
 MEASURES = ("EMP", "PAYANN", "PAYQTR1")
@@ -304,8 +304,8 @@ def draw(folder: Path) -> Path:
             draw_distribution(axes[2, column], realized, color="tab:blue", linestyle=style, label=f"realized, {unit}")
         axes[2, column].set(title=f"Figure 5: {split}", xlabel="loss", ylabel="share of units", xlim=(1e-2, None))
         axes[2, column].legend(fontsize=8)
-    path = folder / "rec_business.png"
-    drawing.savefig(path, dpi=100)
+    path = folder / "rec_business.svg"
+    saved(drawing, path)
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,13 @@ Places = NDArray[np.int64]
 def group_sums(groups: Places, values: Floats, count: int) -> Floats:
     """(count,) sums of the records' values by group."""
     return np.bincount(groups, values, minlength=count)
+
+
+def frame(columns: Mapping[str, object]) -> Any:
+    """Records as a data frame, which a plan of tables takes."""
+    from pandas import DataFrame
+
+    return DataFrame(dict(columns))
 
 
 def noise_on_split_rows(threshold: float, rho: float) -> float:

@@ -2,7 +2,7 @@
 counts, and have the published margins.
 
 Computed from the release and from public numbers alone, so the guarantee stays; they are not unbiased, and intervals, which are
-those of the raw answers, do not speak of them. docs/tables_out.md.
+those of the raw answers, do not speak of them. docs/guides/tables_out.md.
 """
 
 from __future__ import annotations

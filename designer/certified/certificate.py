@@ -96,6 +96,16 @@ class PrivacyCertificate:
         verb = "a bound; the worst pair seen is" if self.arithmetic.endswith(SEEN) else "attained at"
         return f"{verb} {self.witness.words}"
 
+    def lines(self) -> list[str]:
+        """What was recomputed, for people: the worst ratio rounded up to a float, and where it is. The file has all digits."""
+        ratio = "infinite" if self.worst_ratio is None else repr(float_above(self.worst_ratio))
+        return [
+            f"Worst ratio of loss to budget: {ratio}, {self.place}",
+            f"Pairs: {self.pairs:,}",
+            f"Arithmetic: {self.arithmetic}",
+            f"Theorem: {self.theorem}",
+        ]
+
     def require(self) -> PrivacyCertificate:
         """Itself when it holds; otherwise `NotPrivate` names the pair and the excess."""
         if self.holds:

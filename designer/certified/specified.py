@@ -139,12 +139,11 @@ class Specified(Immutable, Displayed, ABC):
 
     def certificate_words(self) -> str:
         """The certificate in a line for each of its values, and the fingerprint."""
-        values = (f"{name.replace('_', ' ')}: {printed(value)}" for name, value in plain(asdict(self.privacy)).items())
-        return "\n".join([*values, f"Fingerprint {self.fingerprint}"])
+        return "\n".join([*map(printed, self.privacy.lines()), f"Fingerprint {self.fingerprint}"])
 
     def summary_lines(self) -> list[str]:
         """What it does and what proves it, for the terminal."""
-        return [self.guarantee.to_text(), f"Certificate{' (empty)' if self.vacuous else ''}: {self.certificate_words()}"]
+        return [self.guarantee.to_text(), f"Certificate: {'empty' if self.vacuous else 'holds'}", self.certificate_words()]
 
     def page_lines(self) -> list[str]:
         """The guarantee and the certificate in Markdown."""

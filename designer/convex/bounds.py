@@ -4,7 +4,7 @@ For a convex objective f, constraints `g_j <= 0` (convex) and `h_j = 0` (affine)
 `L = f + sum mu_j g_j + sum nu_j h_j` is at most f at every feasible point, and it is convex: with any subgradient s at any
 point y, `f(x) >= L(y) + <s, x - y>`. So L(y) - <s, y> plus the least value of `<s, x>` over a bounded set that contains every
 feasible x is a lower bound. At the optimal multipliers s vanishes, and nothing is lost. Where the least value of `f + <s, x>`
-is known in closed form, f is left as it is, and only the constraints are linearised. See docs/programs.md.
+is known in closed form, f is left as it is, and only the constraints are linearised. See docs/guides/programs.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A subclass states what is minimised and what must hold for every protected pair, on a working set of pairs that grows by exact
 scans. Everything else is here: the user's own constraints and objective, the solver, raw violations, a bound, and who is to
-blame where nothing is feasible. docs/programs.md.
+blame where nothing is feasible. docs/guides/programs.md.
 """
 
 from __future__ import annotations

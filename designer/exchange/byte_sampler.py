@@ -2,7 +2,7 @@
 
 The samplers of releases made here are faster and take other bits; these are for releases from elsewhere, with the same laws:
 Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy" (2020), algorithms 1 to 3, each uniform number by
-rejection. Proofs and the rules in words: docs/other_languages.md.
+rejection. Proofs and the rules in words: docs/guides/other_languages.md.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The law of a mechanism's noise as plain data that need no program of ours: what an error model or a Bayesian analysis of
-noisy numbers asks for. Formulas for every family: docs/exchange.md, section 2.
+noisy numbers asks for. Formulas for every family: docs/guides/exchange.md, section 2.
 
     answers = reconstruction (true measured answers + step z),    step_k = 2^exponents[k]
 

@@ -3,7 +3,7 @@
 The noise stays that of the mechanism. What OpenDP is told: which histograms it takes, by which distance they are compared, and
 what the releases of two histograms at distance d_in promise: epsilon (`max_divergence`), rho (`zero_concentrated_divergence`)
 or (epsilon, delta) (`approximate`), rounded up. OpenDP's features "contrib" and "honest-but-curious" are needed to build a
-measurement of one's own; they are switched on while it is built, and left as they were. docs/exchange.md, section 1.
+measurement of one's own; they are switched on while it is built, and left as they were. docs/guides/exchange.md, section 1.
 """
 
 from __future__ import annotations

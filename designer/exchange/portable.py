@@ -2,7 +2,7 @@
 
 A portable file holds whole numbers, one item a line, fields apart by tabs: the law of each number of noise, the matrix in
 steps, and the release file in pieces, with places for the time, the whole numbers and the answers. No JSON has to be read, and
-none to be put in order. The format and the rules in words: docs/other_languages.md.
+none to be put in order. The format and the rules in words: docs/guides/other_languages.md.
 """
 
 from __future__ import annotations

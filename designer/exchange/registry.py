@@ -2,7 +2,7 @@
 that the registry takes, and what nobody told, marked as such.
 
 The form is that of the public records of the registry (opendp/deployments-registry-data), as it was in July 2026; `ENTRY`
-states it. docs/exchange.md, section 3.
+states it. docs/guides/exchange.md, section 3.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ A distance must be one under which the loss of any two histograms is bounded by 
 - "budget": the least sum of their budgets, a transport distance in units of the metric itself;
 - "l1": the l1 distance of the counts, whatever the relation says, as other tools measure tables of counts.
 
-All three are infinite where nothing leads from one to the other. Proofs: docs/exchange.md, "The privacy map".
+All three are infinite where nothing leads from one to the other. Proofs: docs/guides/exchange.md, "The privacy map".
 """
 
 from __future__ import annotations

@@ -11,12 +11,15 @@ from designer.errors import InvalidProblem
 from designer.values.checks import shown
 
 PACKAGE = Path(__file__).parent.parent
+PARTS = ("tutorials", "guides", "explanation", "theory", "papers")  # folders of docs/ whose pages are shipped
 
 
 def documents() -> dict[str, Path]:
     """The path of every page and every schema, by the name that texts give it."""
     docs = PACKAGE / "docs"
-    found = sorted([*docs.glob("*.json"), *docs.glob("*.md"), *(docs / "theory").glob("*.md")])
+    found = sorted(
+        [*docs.glob("*.json"), *docs.glob("*.md"), *(page for part in PARTS for page in (docs / part).rglob("*.md"))]
+    )
     return {path.relative_to(PACKAGE).as_posix(): path for path in found}
 
 

@@ -1,7 +1,7 @@
 """A release as a folder of tables: one CSV or Parquet file for each table, the release itself, and what every column is.
 
 Everything but `release.json` is computed from it and from public numbers: who has the release and the spec makes the same
-files. docs/tables_out.md says what a reader needs to know.
+files. docs/guides/tables_out.md says what a reader needs to know.
 """
 
 from __future__ import annotations

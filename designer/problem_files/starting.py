@@ -40,7 +40,7 @@ DOMAIN = """
 """
 EVERYBODY = """
 # What must be hidden: a record may change in any way, at the cost of epsilon. With 1, everything that is released is at most
-# 2.7 times as likely with one value of a record as with any other; with 0.1, 1.1 times. Other metrics: docs/problem_files.md.
+# 2.7 times as likely with one value of a record as with any other; with 0.1, 1.1 times. Others: docs/guides/problem_files.md.
 [relation]
 metric = "uniform"
 epsilon = {epsilon}
@@ -135,7 +135,7 @@ def _linear(start: Start) -> str:
 marginals = [{start.tables}]
 {EVERYBODY_LEFT}
 # Where margins are published exactly beside this, [invariant] keeps them, and [relation] has epsilon alone; for several tables
-# of the same records: "Published margins" in docs/problem_files.md.
+# of the same records: "Published margins" in docs/guides/problem_files.md.
 # [invariant]
 # margins = [["a"], ["b"]]
 {TARGETS}
@@ -152,7 +152,7 @@ def _marginals(start: Start) -> str:
 tables = [{start.tables}]
 {start.budgets}
 # A table over attributes that all have the budget inf is published exactly. To publish the margins of a table and protect its
-# cells, use the kind linear_queries: "Published margins" in docs/problem_files.md.
+# cells, use the kind linear_queries: "Published margins" in docs/guides/problem_files.md.
 {TARGETS}"""
 
 
@@ -161,7 +161,7 @@ def _table_plan(start: Start) -> str:
     sums = "".join(_sum(column) for column in start.columns if column.name in start.numbers)
     return f"""
 # Counts and sums of records by group, run where the records live. The groups are public; others = true adds one for all records
-# whose labels are not listed. Ranks: ask = "quantile"; averages: ask = "average"; every key is in docs/problem_files.md.
+# whose labels are not listed. Ranks: ask = "quantile"; averages: ask = "average"; every key is in docs/guides/problem_files.md.
 # The table of two columns: columns = ["a", "b"], keys = {{ a = [..], b = [..] }}. A standard error may be asked for in place of
 # each variance: [targets], standard_error = {{ "records by a" = 50 }}.
 {groups}{sums}"""
@@ -249,7 +249,7 @@ def _averages(start: Start) -> str:
     )
     return f"""{start.domain}
 # Averages over all records: of = the column; values = "number" where its values are numbers themselves, otherwise a number for
-# each value: {{ F = 1, M = 0 }} is the share of F. Functions of several columns: docs/problem_files.md.
+# each value: {{ F = 1, M = 0 }} is the share of F. Functions of several columns: docs/guides/problem_files.md.
 [statistics]
 {asked}
 {start.budgets}{RECORDS_LEFT}

@@ -1,4 +1,4 @@
-"""Precisions of noise for per-record zCDP as a program in CVXPY (docs/programs.md; docs/theory/record_design.md).
+"""Precisions of noise for per-record zCDP as a program in CVXPY (docs/guides/programs.md; docs/theory/record_design.md).
 
 Measure a has precision `s_af = 1 / sigma^2` for each family f of groups. A is the 0/1 matrix of groups over finest groups, w_q
 its row of group q, r a public record, path(r) the groups that it is counted in:

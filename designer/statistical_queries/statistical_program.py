@@ -1,7 +1,7 @@
 """Programs (13) and (14) of the dX paper: averages over n rows, answered by other functions of a row, in CVXPY.
 
 Q'_k(u) is answered in the place of f_k(u), the sum over groups of attributes of what each group's values decide; c are the
-scales of the averages' noise, e_g the largest bias that a value of group g makes (docs/programs.md):
+scales of the averages' noise, e_g the largest bias that a value of group g makes (docs/guides/programs.md):
 
     minimise    sum_g e_g + sum_k c_k         where  sum_k |Q'_k(s) - f_k(s)| <= e_g   for all values s of group g  (absolute)
                 sum_g e_g^2 + 2 sum_k c_k^2   where  ||Q'(s) - f(s)||_2 <= e_g                                     (squared)

@@ -1,4 +1,4 @@
-"""Program (8) of the dX paper in CVXPY: stand-in queries Q' for SmallDB and MWEM, and their constant c (docs/programs.md).
+"""Program (8) of the dX paper in CVXPY: stand-in queries Q' for SmallDB and MWEM, and a constant c (docs/guides/programs.md).
 
     minimise    n e + price(c)
     subject to  |Q'_ki - Q'_kj| <= c d(i, j)   for every query k and protected pair (i, j)

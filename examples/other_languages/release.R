@@ -4,7 +4,7 @@
 #
 # counts.txt: one whole number a line, in the order of the elements. Random bytes come from /dev/urandom; a file of them is for
 # tests alone, because noise from bytes that somebody knows hides nothing. The format and the rules, which this follows to the
-# bit: docs/other_languages.md. Base R has no long whole numbers, so they stand here as digits of base 10^6, the lowest first.
+# bit: docs/guides/other_languages.md. Base R has no long whole numbers, so they stand here as digits of base 10^6, the lowest first.
 
 BASE <- 1e6
 ZERO <- numeric(0)

@@ -4,7 +4,7 @@
 //
 // counts.txt: one whole number a line, in the order of the elements. Random bytes come from the operating system; a file of
 // them is for tests alone, because noise from bytes that somebody knows hides nothing. The format and the rules, which this
-// follows to the bit: docs/other_languages.md.
+// follows to the bit: docs/guides/other_languages.md.
 "use strict";
 const fs = require("fs");
 const { createHash, randomBytes } = require("crypto");

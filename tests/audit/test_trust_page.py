@@ -11,7 +11,7 @@ import pytest
 
 from tests.oracles.trust_table import ATTACKS, ROOT, page
 
-PAGE = (ROOT / "docs" / "trust.md").read_text()
+PAGE = (ROOT / "docs" / "explanation" / "trust.md").read_text()
 
 
 def functions(file: str) -> set[str]:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
-import runpy
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -307,12 +304,3 @@ def test_specs_of_any_class_are_refused_or_mapped_as_they_are() -> None:
 
     with pytest.raises(InvalidProblem, match="a Own adds no noise"):
         spending_of(Own())
-
-
-def test_the_code_of_the_page_runs_in_opendp(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "exchange.md").read_text()
-    blocks = re.findall("```(?:python|text)\n(.*?)```", page, re.DOTALL)
-    program = tmp_path / "exchange_page.py"
-    program.write_text("\n".join(blocks))
-    ran = runpy.run_path(str(program), run_name="exchange_page")
-    assert ran["pipeline"].map(1) == float(re.findall(r"pipeline.map\(1\) +# ([0-9.]+):", page)[0]) and len(blocks) == 2

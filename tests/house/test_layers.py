@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = (
     {"errors", "version", "progress"},
     {"values"},
-    {"question", "promises", "sampling", "pictures", "convex"},
+    {"question", "promises", "sampling", "pictures", "convex", "datasets"},
     {"certified", "metrics"},
     {"engines"},
     {"invariants", "records", "marginals", "odds_ratio"},
@@ -74,7 +74,7 @@ def test_imports_go_to_the_own_room_or_down(name: str) -> None:
 
 
 def test_the_table_of_layers_for_readers_is_this_one() -> None:
-    rows = re.findall(r"^\| (\d+) \| ([^|]*) \|", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| ([^|]*) \|", (ROOT / "docs" / "explanation" / "architecture.md").read_text(), re.MULTILINE)
     assert [set(re.findall("`(.*?)`", rooms)) for _, rooms in rows] == list(LAYERS)
     assert [int(level) for level, _ in rows] == list(range(len(LAYERS)))
 

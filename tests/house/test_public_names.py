@@ -39,6 +39,8 @@ NAMES = {
     "designer.tables": """OTHERS Answer Average Condition Count CountDistinct Groups Key Measure PartitionSelection PolicyCertificate
         PureSum Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy
         consistent_levels consistent_margins design_table_plan hierarchy least_plan nested_codes tree variance_for variance_meeting""",
+    "designer.datasets": """PublicData adult adult_counts adult_doctorates adult_education_race cbp_state_industry cbp_state_sector
+        delinquent_children establishments nj_county_sector power_plants us_cities us_counties us_counties_illinois""",
     "designer.marginals": """LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Presence WholeTables design_marginals
         least_marginal_budget marginals_meeting whole_tables""",
     "designer.structured": "AttributeQueries StructuredMechanism StructuredRelease StructuredWorkload design_structured",

@@ -8,7 +8,7 @@ import pytest
 
 from tests.house.trusted_base import END, HARMLESS, ROOT, STAGES, START, code_lines, filled, lines_that_ran, of_specimens
 
-PAGE = ROOT / "docs" / "auditing.md"
+PAGE = ROOT / "docs" / "explanation" / "auditing.md"
 ROW = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| (\d+) \| (.+) \|$", re.MULTILINE)
 UNTRUSTED = ("designer/designing/", "designer/convex/", "designer/programs/", "solvers/programs/", "solvers/ellipsoids/")
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 SHARED = {
     "Sum": {"designer/metrics/metric.py", "designer/tables/queries.py"},
     "partition": {"designer/invariants/invariant.py", "designer/metrics/elements.py"},
-    "main": {"designer/cli/entry.py", "designer/files/schema.py"},
+    "main": {"designer/cli/entry.py", "designer/datasets/__main__.py", "designer/files/schema.py"},
 }
 
 

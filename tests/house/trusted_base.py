@@ -2,7 +2,7 @@
 counted in lines.
 
 `python -m tests.house.trusted_base SPEC ...` prints the table for these specs; `--page FILE` writes that of all specimens, one
-of every format and kind, into docs/auditing.md.
+of every format and kind, into docs/explanation/auditing.md.
 """
 
 from __future__ import annotations
@@ -62,41 +62,41 @@ STAGES = (
         "What must be hidden",
         "Every protected pair is listed, or implied by some that are; no budget, exact or float, is above the stated one.",
         ("designer/question/", "designer/metrics/", "designer/invariants/", "designer/relations/", "designer/records/"),
-        "[foundations](theory/foundations.md) 1 and 4, [metrics](theory/metrics.md), [invariants](theory/invariants.md), "
-        "[records](theory/records.md)",
+        "[foundations](../theory/foundations.md) 1 and 4, [metrics](../theory/metrics.md), "
+        "[invariants](../theory/invariants.md), [records](../theory/records.md)",
     ),
     (
         "The certificate",
         "The worst ratio is at least that of every pair; exact numbers decide, and every rounding is away from 1.",
         ("designer/certified/", "designer/promises/"),
-        "[foundations](theory/foundations.md) 2, [very many pairs](theory/million.md), [one delta](theory/approximate.md), "
-        "[tradeoffs](theory/tradeoff.md)",
+        "[foundations](../theory/foundations.md) 2, [very many pairs](../theory/million.md), "
+        "[one delta](../theory/approximate.md), [tradeoffs](../theory/tradeoff.md)",
     ),
     (
         "What is released",
         "Exact integers meet noise of the law that was certified, and only the sum of the two goes on.",
         tuple(f"designer/{room}/" for room in RELEASING),
-        "[foundations](theory/foundations.md) 3, [lattice](theory/lattice.md), [staircase](theory/staircase.md), "
-        "[structured](theory/structured.md), [marginals](theory/marginals.md), [selection](theory/selection.md), "
-        "[synthetic](theory/synthetic.md), [tables](theory/tables.md)",
+        "[foundations](../theory/foundations.md) 3, [lattice](../theory/lattice.md), [staircase](../theory/staircase.md), "
+        "[structured](../theory/structured.md), [marginals](../theory/marginals.md), [selection](../theory/selection.md), "
+        "[synthetic](../theory/synthetic.md), [tables](../theory/tables.md)",
     ),
     (
         "The samplers",
         "The law of a draw is the stated one, exactly; words of entropy are used once, and floats decide nothing in doubt.",
         ("designer/sampling/",),
-        "[sampling](theory/sampling.md), [lattice](theory/lattice.md) 2 to 6",
+        "[sampling](../theory/sampling.md), [lattice](../theory/lattice.md) 2 to 6",
     ),
     (
         "What several releases cost",
         "No number is below what all of them together spend on a change that all of them protect.",
         ("designer/composition/",),
-        "[composition](theory/composition.md), [tradeoffs](theory/tradeoff.md)",
+        "[composition](../theory/composition.md), [tradeoffs](../theory/tradeoff.md)",
     ),
     (
         "The mathematics beneath",
         "Exact numbers and balls, bounds on groups of pairs, hulls that are proven after they were proposed, integer kernels.",
         ("solvers/exact/", "solvers/pairs/", "solvers/polytopes/", "solvers/lattices/"),
-        "[hull](theory/hull.md), [lattice](theory/lattice.md) 0 and 1, [very many pairs](theory/million.md) 1",
+        "[hull](../theory/hull.md), [lattice](../theory/lattice.md) 0 and 1, [very many pairs](../theory/million.md) 1",
     ),
 )
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import resource
-import runpy
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
@@ -481,14 +479,3 @@ def test_entries_are_signed_where_there_is_a_key(tmp_path: Path) -> None:
         connection.commit()
     with pytest.raises(InvalidLedger, match="altered"):
         checked(ledger)
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "ledger.md"
-
-
-def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (block,) = re.findall("```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    Path("page.py").write_text(block)
-    made = runpy.run_path("page.py")
-    assert kinds(made["ledger"]) == ["opened", "stated", *["reserved", "released"] * 2]

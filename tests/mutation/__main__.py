@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="copies of the project that are tested at a time")
     parser.add_argument("--since", type=Path, metavar="FILE", help="what --json wrote: only what changed since is run again")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what became of each, with seconds")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table of docs/mutants.md")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table of docs/explanation/mutants.md")
     wanted = parser.parse_args(arguments)
     mutants = chosen(wanted.words, wanted.sample, wanted.seed)
     if not mutants:

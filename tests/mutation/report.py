@@ -1,4 +1,4 @@
-"""What a mutation run found, as lines to read and as the page docs/mutants.md."""
+"""What a mutation run found, as lines to read and as the page docs/explanation/mutants.md."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tests.mutation.runner import Verdict
 OPENING = """# Breaks that the tests see
 
 Each line is one break made on purpose in the code that privacy rests on, and the first test that fails with it. Written by
-`python -m tests.mutation --markdown docs/mutants.md`, which takes verdicts over from earlier runs (`--since`); the breaks
-themselves, old text and new, are in `tests/mutation/`.
+`python -m tests.mutation --markdown docs/explanation/mutants.md`, which takes verdicts over from earlier runs (`--since`); the
+breaks themselves, old text and new, are in `tests/mutation/`.
 
 """
 

@@ -1,4 +1,4 @@
-"""The page docs/trust.md: what breaks privacy software, what was tried here, and the tests that try it, counted.
+"""The page docs/explanation/trust.md: what breaks privacy software, what was tried here, and the tests that try it, counted.
 
 The number of tries of a row is that of the test cases which pytest collects under the names of the row; where a test tries more
 inside a case, the row says so in words. `python -m tests.oracles.trust_table` writes the page anew to standard output.
@@ -226,9 +226,9 @@ ATTACKS = (
 HEAD = """# What breaks privacy software, and what was tried here
 
 Each row is an attack, or a defect that was found in real libraries. *Tries* are the test cases that pytest collects under the
-names in the last column, over all tiers; `python -m tests.oracles.trust_table > docs/trust.md` counts them anew and writes this
-page. What one mechanism withstands is said by `dp-designer verify SPEC --deep`, line by line: proven, tested with which power,
-not looked at and why.
+names in the last column, over all tiers; `python -m tests.oracles.trust_table > docs/explanation/trust.md` counts them anew and
+writes this page. What one mechanism withstands is said by `dp-designer verify SPEC --deep`, line by line: proven, tested with
+which power, not looked at and why.
 
 | # | what breaks | what is tried | tries | result | tests |
 | --- | --- | --- | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""docs/problem_files.md: every example is complete, fits the schema, and is designed."""
+"""docs/guides/problem_files.md: every example is complete, fits the schema, and is designed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from designer.problem_files.kinds import KINDS, read_request
 from designer.problem_files.schema import problem_schema
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "problem_files.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "problem_files.md").read_text(encoding="utf-8")
 FILES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 TABLES = dict(re.findall(r"`([\w.]+\.csv)`:\n\n```csv\n(.*?)```", PAGE, re.DOTALL))
 

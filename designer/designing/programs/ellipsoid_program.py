@@ -1,4 +1,4 @@
-"""Noise that falls off exponentially in the best ellipsoid, as a program in CVXPY (docs/programs.md).
+"""Noise that falls off exponentially in the best ellipsoid, as a program in CVXPY (docs/guides/programs.md).
 
 With `X = Sigma^-1`, q_k the rows of the reconstruction, v the weights of the queries and s the number of coordinates:
 

@@ -1,4 +1,4 @@
-"""The optimal Gaussian matrix mechanism as a program in CVXPY (docs/programs.md).
+"""The optimal Gaussian matrix mechanism as a program in CVXPY (docs/guides/programs.md).
 
 With `X = Sigma^-1`, q_k the rows of the reconstruction and v the weights of the queries:
 

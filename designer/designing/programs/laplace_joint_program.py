@@ -1,4 +1,4 @@
-"""Program (6) of the dX paper: answers of other queries Q' near Q and their scales c together, in CVXPY (docs/programs.md).
+"""Program (6) of the dX paper: answers of other queries Q' near Q and their scales c, in CVXPY (docs/guides/programs.md).
 
 With n public records, weights v, and e the largest bias that one record makes, for the loss "max" that of each query:
 

@@ -1,4 +1,4 @@
-"""Independent Laplace noise with a scale for each query, as a program in CVXPY (docs/programs.md).
+"""Independent Laplace noise with a scale for each query, as a program in CVXPY (docs/guides/programs.md).
 
 With `w_k = 1 / c_k`, c the scales, v the weights of the queries, and h_k the unit of the differences of query k:
 

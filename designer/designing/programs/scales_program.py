@@ -1,6 +1,6 @@
 """Programs in the reciprocal scales w of independent Laplace noise: what the queries themselves and other measured rows share.
 
-Privacy is linear, `sum_i |u_i| w_i <= b` for every protected pair, u the difference in the measured rows (docs/programs.md).
+Privacy is linear, `sum_i |u_i| w_i <= b` for every protected pair, u the difference in measured rows (docs/guides/programs.md).
 """
 
 from __future__ import annotations

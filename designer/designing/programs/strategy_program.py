@@ -1,4 +1,4 @@
-"""Laplace noise in the rows of a strategy A, from which the answers are put together, as a program in CVXPY (docs/programs.md).
+"""Laplace noise in the rows of a strategy A, from which answers are put together, in CVXPY (docs/guides/programs.md).
 
 With w the reciprocal scales of the rows and G a reconstruction, `Q = G A` on all protected changes:
 

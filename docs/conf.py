@@ -1,0 +1,97 @@
+"""The documentation site: `python -m sphinx -W -n docs out/site`, from the root of a checkout, with the extra `docs`.
+
+Docstrings are plain sentences, so that they read well in a terminal: `docstrings.py` beside this file makes of them what Sphinx
+reads. Nothing is taken from the network, neither while the site is built nor while it is read.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from pygments.lexers.special import TextLexer
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+from docstrings import as_markup, leave_types_alone  # noqa: E402
+from public_names import find_name, link_names  # noqa: E402
+
+from designer import __version__  # noqa: E402
+
+project = "dp-designer"
+author = "The dp-designer maintainers"
+copyright = author
+version = release = __version__
+language = "en_GB"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton", "sphinx_design"]
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
+myst_heading_anchors = 4
+highlight_language = "text"  # formulas stand in indented blocks
+smartquotes = False  # options of commands begin with two hyphens
+exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.json", "gallery/*.zip", "gallery/*.py"]
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+add_module_names = False
+nitpicky = True
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "furo"
+html_title = f"dp-designer {__version__}"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_copy_source = False
+html_theme_options = {"navigation_with_keys": True}
+
+# Pictures from real data: one file each, which sphinx-gallery runs while the site is built.
+PICTURES = HERE.parent / "examples" / "gallery"
+if sorted(PICTURES.glob("plot_*.py")):
+    extensions.append("sphinx_gallery.gen_gallery")
+    sphinx_gallery_conf = {
+        "examples_dirs": [str(PICTURES)],
+        "gallery_dirs": ["gallery"],
+        "filename_pattern": r"/plot_",
+        "abort_on_example_error": True,
+        "download_all_examples": False,
+        "remove_config_comments": True,
+        "show_signature": False,
+        "min_reported_time": 5,
+        "image_scrapers": ("matplotlib",),
+    }
+suppress_warnings = ["config.cache"]  # the settings of the gallery hold a function
+ROOT_PAGES = {
+    "CHANGELOG.md": "explanation/changelog",
+    "SECURITY.md": "explanation/security",
+    "CONTRIBUTING.md": "guides/contributing",
+}
+
+
+def lead_to_pages(app: Sphinx, doctree: nodes.document) -> None:
+    """Included files of the root link to each other by name; here they lead to the pages that include them."""
+    for link in list(doctree.findall(addnodes.pending_xref)):
+        if link["reftype"] == "myst" and link["reftarget"] in ROOT_PAGES:
+            link.attributes |= {"refdomain": "doc", "reftarget": ROOT_PAGES[link["reftarget"]], "reftargetid": None}
+        elif link["reftype"] == "myst" and link["reftarget"] == "LICENSE":
+            link.replace_self(link.children)
+
+
+def setup(app: Sphinx) -> None:
+    """Docstrings as they are written, and languages that Pygments does not know as plain text."""
+    for plain in ("csv", "mermaid"):
+        app.add_lexer(plain, TextLexer)
+    app.connect("autodoc-process-docstring", as_markup)
+    app.connect("doctree-read", link_names)
+    app.connect("missing-reference", find_name)
+    app.connect("missing-reference", leave_types_alone)
+    app.connect("doctree-read", lead_to_pages)
