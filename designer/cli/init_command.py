@@ -33,6 +33,6 @@ def _init(options: argparse.Namespace) -> tuple[str, Any]:
     if not options.output:
         return text.rstrip("\n"), data
     write_whole(options.output, text, replace=options.force)
-    taken = ", ".join(printed(column.name) for column in columns)
+    taken = ", ".join(printed(name) for name in dict.fromkeys(options.column or [column.name for column in columns]))
     told = f"Written to {printed(options.output)}, from the names of the columns: {taken}."
     return f"{told}\nFill in what is marked; dp-designer design {printed(options.output)} names what is left.", data

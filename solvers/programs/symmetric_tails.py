@@ -6,12 +6,13 @@ Davies (1973, Biometrika 60, 415-417): for X symmetric with characteristic funct
 
 and the last term is bounded by Chernoff. The sum is cut off after n terms; what is left of it is bounded, because phi falls at
 least like the power of u that it falls by at the last term. So the bound holds for every number of terms, and more terms only
-make it sharper.
+make it sharper. What is narrow against the rest, whose phi falls late, is kept out of the sum: its tails are bounded directly.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -24,13 +25,21 @@ ENOUGH = 1e-9  # of the allowed probability: what may be left out of the sum
 WRAPPED = 1e-13
 ROUNDING = 1e-12  # of 2^14 terms, generously
 AT_ONCE = 2**21
+NARROW = 1 / 32  # of the largest height: cones all of whose heights are below do not reach the margins that are asked for
 
 
 class SymmetricLaw(Protocol):
-    """A law that is symmetric around 0, with exponential tails."""
+    """A law that is symmetric around 0, with exponential tails; a part of it may be narrow."""
+
+    @property
+    def mass(self) -> float:
+        """How much is not narrow."""
 
     def characteristic(self, u: Floats) -> Floats:
-        """phi at u, (n,). Returns (n,)."""
+        """phi at u, (n,), of what is not narrow: phi(0) is the mass. Returns (n,)."""
+
+    def narrow_tail(self, x: float) -> float:
+        """A bound of `P(narrow and |X| > x)`."""
 
     def left_out(self, last: float, terms: int) -> float:
         """A bound of `sum over k >= terms of |phi(u_k)| / (pi (k + 1/2))`, `last = u_terms`."""
@@ -46,6 +55,7 @@ class LaplaceLaw:
 
     scales: Floats
     power: float = 1.0
+    mass: float = field(default=1.0, init=False)
 
     def characteristic(self, u: Floats) -> Floats:
         """phi at u, (n,). Returns (n,)."""
@@ -63,6 +73,10 @@ class LaplaceLaw:
         logs = -self.power * np.log1p(-np.square(np.outer(self.scales, theta))).sum(axis=0)
         return float(((logs - np.log(share)) / theta).min())
 
+    def narrow_tail(self, x: float) -> float:
+        """Nothing is narrow."""
+        return 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class ConeLaw:
@@ -75,20 +89,43 @@ class ConeLaw:
     weights: Floats
     heights: Floats
 
+    @cached_property
+    def _largest(self) -> Floats:
+        return np.asarray(np.abs(self.heights).max(axis=1))
+
+    @cached_property
+    def _wide(self) -> tuple[Floats, Floats]:
+        """Weights and heights of the cones that are not narrow."""
+        wide = self._largest > NARROW * self._largest.max()
+        return self.weights[wide], self.heights[wide]
+
+    @property
+    def mass(self) -> float:
+        """The weights of the cones that are not narrow."""
+        return float(self._wide[0].sum())
+
     def characteristic(self, u: Floats) -> Floats:
-        """phi at u, (n,). Returns (n,)."""
+        """phi at u, (n,), of what is not narrow. Returns (n,)."""
+        weights, heights = self._wide
         found = np.empty(len(u))
-        size = max(1, AT_ONCE // self.heights.size)
+        size = max(1, AT_ONCE // heights.size)
         for start in range(0, len(u), size):
             part = u[start : start + size]
-            turned = 1 - 1j * part[:, None, None] * self.heights
-            found[start : start + size] = (self.weights / turned.prod(axis=2)).real.sum(axis=1)
+            turned = 1 - 1j * part[:, None, None] * heights
+            found[start : start + size] = (weights / turned.prod(axis=2)).real.sum(axis=1)
         return found
+
+    def narrow_tail(self, x: float) -> float:
+        """A sum of s exponentials of heights up to h is above x only if one of them is above `x / (s h)`."""
+        narrow = self._largest <= NARROW * self._largest.max()
+        s, heights = self.heights.shape[1], np.maximum(self._largest[narrow], 1e-300)
+        return float(self.weights[narrow] @ np.minimum(1.0, s * np.exp(-x / (s * heights))))
 
     def left_out(self, last: float, terms: int) -> float:
         """phi falls at least like the power of u that it falls by at `last`, so the terms add up to an integral at most."""
-        squares = (self.heights * last) ** 2
-        sizes = self.weights * np.exp(-0.5 * np.log1p(squares).sum(axis=1))
+        weights, heights = self._wide
+        squares = (heights * last) ** 2
+        sizes = weights * np.exp(-0.5 * np.log1p(squares).sum(axis=1))
         falls = (squares / (1 + squares)).sum(axis=1)
         return float((sizes * (1 / (terms + 0.5) + 1 / np.maximum(falls, 1e-300))).sum() / np.pi)
 
@@ -119,6 +156,6 @@ def symmetric_margin(law: SymmetricLaw, beyond: float, enough: float = ENOUGH) -
     low, high = 0.0, farthest
     for _ in range(60):
         middle = (low + high) / 2
-        tail = 2 * (0.5 - float(shares @ np.sin(u * middle)) + unsure)
+        tail = law.mass - 2 * float(shares @ np.sin(u * middle)) + 2 * unsure + law.narrow_tail(middle)
         low, high = (low, middle) if tail <= beyond else (middle, high)
     return high

@@ -71,6 +71,16 @@ def test_cones_of_one_height_are_laplace() -> None:
     assert symmetric_margin(law, 0.05) == pytest.approx(symmetric_margin(LaplaceLaw(np.ones(1)), 0.05), rel=1e-7)
 
 
+@pytest.mark.parametrize("narrow", [1e-9, 1e-6, 1e-3, 0.015, 0.02, 0.3])
+@pytest.mark.parametrize("beyond", [0.3, 0.05])
+def test_cones_beside_an_axis_do_not_widen_the_margin(narrow: float, beyond: float) -> None:
+    """Laplace noise of scale 1, and with probability 1/10 of a scale near 0, as where the vertices of a body crowd around the
+    axis: `P(|x| > t) = 0.9 e^-t + 0.1 e^(-t / scale)`."""
+    law = ConeLaw(np.array([0.9, 0.1]), np.array([[1.0, -1.0], [narrow, -narrow]]))
+    t = symmetric_margin(law, beyond)
+    assert 0.9 * math.exp(-t) + 0.1 * math.exp(-t / narrow) == pytest.approx(beyond, rel=1e-5)
+
+
 def share_beyond(mechanism: Mechanism, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How many of `DRAWS` draws lie beyond the margin of each answer, how many beyond a step less, and what gets noise."""
     drawn, margins = np.abs(np.asarray(mechanism.sample_noise(DRAWS, seed=7))), mechanism.margins(confidence)

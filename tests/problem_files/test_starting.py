@@ -179,3 +179,15 @@ def test_the_command_prints_or_writes_the_file(
     assert Path("problem.toml").read_text() == told["toml"] == printed and told["columns"] == ["sex", "age group", "pay"]
     assert main(["design", "problem.toml"]) == 2
     assert "[domain] sex, [relation] epsilon, [problem] records" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told"), [([], "sex, age group, pay."), (["--column", "pay", "--column", "sex", "--column", "pay"], "pay, sex.")]
+)
+def test_the_command_names_the_columns_that_the_file_asks_about(
+    chosen: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text(HEADER)
+    assert main(["init", "people.csv", *chosen, "-o", "problem.toml"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == f"Written to problem.toml, from the names of the columns: {told}"
