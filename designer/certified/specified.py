@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from designer.certified.about import NOTHING, About
 from designer.certified.certificate import PrivacyCertificate
@@ -30,6 +30,14 @@ from designer.values.printing import in_markdown, printed
 from designer.values.schema import Named, Schema
 
 Takes = Literal["histogram", "records"]
+
+
+@runtime_checkable
+class Told(Protocol):
+    """A certificate that people read in sentences."""
+
+    def sentences(self) -> list[str]:
+        """What was recomputed, and by which arithmetic."""
 
 
 class Released(Protocol):
@@ -141,7 +149,7 @@ class Specified(Immutable, Displayed, ABC):
         """The certificate in sentences, or in a line for each of its values, and the fingerprint."""
         certificate = self.privacy
         values = (f"{name.replace('_', ' ')}: {printed(value)}" for name, value in plain(asdict(certificate)).items())
-        lines = certificate.sentences() if isinstance(certificate, PrivacyCertificate) else values
+        lines = certificate.sentences() if isinstance(certificate, Told) else values
         return "\n".join([*map(printed, lines), f"Fingerprint {self.fingerprint}"])
 
     def summary_lines(self) -> list[str]:

@@ -34,6 +34,12 @@ class PolicyCertificate:
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(map(printed, self.terms)))
 
+    def sentences(self) -> list[str]:
+        """What a record loses, query by query, and by which arithmetic."""
+        split = [] if self.rho_per_split_row is None else [f"One row of a split record costs {self.rho_per_split_row}."]
+        terms = [f"- {term}" for term in self.terms]
+        return ["The loss of a record adds up over the queries in which it counts:", *terms, *split, self.arithmetic]
+
     def require(self) -> PolicyCertificate:
         """Itself when it holds; otherwise NotPrivate."""
         if not self.holds:
