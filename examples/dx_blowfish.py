@@ -14,7 +14,7 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.pictures import figure
 from designer.values.arrays import Floats
 from examples.dx_setting import UNIVERSE, universe
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 THRESHOLDS = (2, 4, 8, 16)
 METRICS = {"Blowfish": metrics.blowfish, "smooth": metrics.smooth_threshold}
@@ -108,7 +108,7 @@ def reproduce(full: bool = False) -> Result:
 
 def draw(folder: Path) -> str:
     """Figure 4: RMSE against epsilon. Figure 5: the distribution of IF at epsilon = 1."""
-    paths = folder / "dx_figure_4.png", folder / "dx_figure_5.png"
+    paths = folder / "dx_figure_4.svg", folder / "dx_figure_5.svg"
     errors, panels = figure(columns=2)
     baseline = np.sqrt(2) * np.ptp(random_queries(1000), axis=1).mean()
     for panel, kind in zip(panels, METRICS, strict=True):
@@ -120,7 +120,7 @@ def draw(folder: Path) -> str:
         panel.set_yticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
         panel.minorticks_off()
     panels[0].legend()
-    errors.savefig(paths[0], dpi=150)
+    saved(errors, paths[0])
     shares, panels = figure(columns=2)
     for panel, kind in zip(panels, METRICS, strict=True):
         for t in THRESHOLDS:
@@ -136,7 +136,7 @@ def draw(folder: Path) -> str:
         panel.set_xticks([1, 2, 5, 10, 20, 50, 100], ["1", "2", "5", "10", "20", "50", "100"])
         panel.minorticks_off()
     panels[1].legend(loc="lower right")
-    shares.savefig(paths[1], dpi=150)
+    saved(shares, paths[1])
     return " and ".join(map(str, paths))
 
 

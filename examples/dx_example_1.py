@@ -11,7 +11,7 @@ from designer import Domain, Problem, Workload, design, metrics
 from designer.certified.sensitivity import SensitivitySet
 from designer.metrics import Metric
 from designer.pictures import figure
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 DIFFERENCES: dict[str, str] = {}
 
@@ -85,6 +85,14 @@ def reproduce(full: bool = False) -> Result:
     return computed, published
 
 
+def draw_counts(folder: Path) -> Path:
+    """Figure 1: the data set as a histogram."""
+    drawing, axes = figure()
+    axes.bar(["".join(row) for row in DOMAIN.keys.rows], COUNTS)
+    axes.set_ylabel("records")
+    return saved(drawing, folder / "dx_figure_1.svg")
+
+
 def draw(folder: Path) -> Path:
     """The budgets between the eight elements."""
     drawing, axes = figure()
@@ -93,8 +101,8 @@ def draw(folder: Path) -> Path:
     axes.set_xticks(range(8), names)
     axes.set_yticks(range(8), names)
     drawing.colorbar(shown, label="budget d(i, j)")
-    drawing.savefig(folder / "dx_example_1.png", dpi=150)
-    return folder / "dx_example_1.png"
+    saved(drawing, folder / "dx_example_1.svg")
+    return folder / "dx_example_1.svg"
 
 
 if __name__ == "__main__":

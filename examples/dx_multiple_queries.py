@@ -11,7 +11,7 @@ import numpy as np
 from designer import Problem, Workload, compare, metrics
 from designer.pictures import figure
 from examples.dx_setting import UNIVERSE, universe
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 STRATEGIES = ("strategy_1", "strategy_2", "strategy_3", "laplace")
 LABELS = ("Strategy 1", "Strategy 2", "Strategy 3", "optimum (laplace)")
@@ -44,6 +44,8 @@ def reproduce(full: bool = False) -> Result:
         factors, costs = table(kind, sizes, matrices)
         computed[f"{kind}: mean IF(Q) of Strategy 1 at K = 10"] = factors[-1, 0]
         computed[f"{kind}: Strategy 3 over Strategy 1, mean IF(Q) at K = 10"] = factors[-1, 2] / factors[-1, 0]
+        best = factors[:, 2] / factors[:, :2].max(axis=1)
+        computed[f"{kind}: Strategy 3 over the better of 1 and 2, mean IF(Q), least over K"] = best.min()
         computed[f"{kind}: squared error of Strategy 1 / optimum, mean at K = 10"] = costs[-1, :, 0].mean()
         computed[f"{kind}: squared error of Strategy 3 / optimum, mean at K = 10"] = costs[-1, :, 2].mean()
         computed[f"{kind}: squared error of any strategy / optimum, least"] = costs.min()
@@ -51,6 +53,8 @@ def reproduce(full: bool = False) -> Result:
         "binary: mean IF(Q) of Strategy 1 at K = 10": (1.0, 1.5),
         "real: Strategy 3 over Strategy 1, mean IF(Q) at K = 10": (1.0 - 1e-9, np.inf),
         "binary: Strategy 3 over Strategy 1, mean IF(Q) at K = 10": (1.0 - 1e-9, np.inf),
+        "real: Strategy 3 over the better of 1 and 2, mean IF(Q), least over K": (1.0 - 1e-9, np.inf),
+        "binary: Strategy 3 over the better of 1 and 2, mean IF(Q), least over K": (1.0 - 1e-9, np.inf),
         # Beyond the paper: no strategy beats the optimum.
         "real: squared error of any strategy / optimum, least": (1.0 - 1e-8, 1.0 + 1e-8),
         "binary: squared error of any strategy / optimum, least": (1.0 - 1e-8, 1.0 + 1e-8),
@@ -69,8 +73,8 @@ def draw(folder: Path) -> Path:
         axis.set_ylabel("average improvement factor IF(Q)")
         axis.set_title(f"{kind} coefficients")
         axis.legend()
-    path = folder / "dx_figure_2cd.png"
-    drawing.savefig(path, dpi=150)
+    path = folder / "dx_figure_2cd.svg"
+    saved(drawing, path)
     return path
 
 

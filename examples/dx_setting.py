@@ -10,6 +10,7 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.metrics import Metric
 from designer.pictures import figure
 from designer.values.arrays import Floats
+from examples.reproduction import saved
 
 UNIVERSE = 50
 
@@ -38,5 +39,5 @@ def draw_factors(places: Floats, labels: tuple[str, str], factors: Floats, path:
     right.hist(factors, bins=40)
     right.set_xlabel("improvement factor IF(q)")
     right.set_ylabel("number of queries")
-    drawing.savefig(path, dpi=150)
+    saved(drawing, path)
     return path

@@ -28,7 +28,7 @@ def reproduce(full: bool = False) -> Result:
 
 def draw(folder: Path) -> Path:
     """The universe and the histogram of IF."""
-    return draw_factors(universe(), ("u", "v"), factors(1000), folder / "dx_figure_2ab.png")
+    return draw_factors(universe(), ("u", "v"), factors(1000), folder / "dx_figure_2ab.svg")
 
 
 if __name__ == "__main__":

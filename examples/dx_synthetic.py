@@ -21,7 +21,7 @@ from designer.synthetic.preprocessing import mwem_price, preprocess, small_db_pr
 from designer.synthetic.small_databases import SmallDB, small_db
 from designer.values.arrays import Floats
 from examples.dx_setting import UNIVERSE, universe
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 RECORDS = (300, 1000, 3000, 10_000, 30_000, 100_000, 300_000)
 WAYS = ("optimal", "unbiased", "standard")
@@ -140,8 +140,8 @@ def draw(folder: Path) -> Path:
         place.set_xlabel("records n")
         place.set_ylabel("largest error of a query / n")
         place.legend(fontsize=7)
-    path = folder / "dx_synthetic.png"
-    drawing.savefig(path, dpi=150)
+    path = folder / "dx_synthetic.svg"
+    saved(drawing, path)
     return path
 
 

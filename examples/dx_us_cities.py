@@ -70,7 +70,7 @@ def reproduce(full: bool = False) -> Result:
 def draw(folder: Path) -> Path:
     """The cities and the histogram of IF."""
     places = np.stack([column("longitude"), column("latitude")], axis=1)
-    return draw_factors(places, ("longitude", "latitude"), factors(1000), folder / "dx_figure_3.png")
+    return draw_factors(places, ("longitude", "latitude"), factors(1000), folder / "dx_figure_3.svg")
 
 
 if __name__ == "__main__":

@@ -5,12 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+from designer.pictures.figures import picture_bytes
 
 Published = Mapping[str, tuple[float, float]]
 Result = tuple[dict[str, float], Published]
 
 DATA = Path(__file__).parent / "data"
 PICTURES = Path("out")
+
+
+def saved(drawing: Any, path: Path) -> Path:
+    """A figure in a file, without its date: equal figures give equal bytes."""
+    path.write_bytes(picture_bytes(drawing, path.suffix))
+    return path
 
 
 def show(

@@ -14,7 +14,7 @@ ROWS_SHOWN = 12
 
 def certificate_words(mechanism: Mechanism) -> str:
     """The certificate in sentences, and the fingerprint."""
-    lines = mechanism.privacy.sentences()
+    lines = mechanism.privacy.lines()
     return "\n".join([*lines, f"{delta_words(mechanism)}Fingerprint {mechanism.fingerprint}"])
 
 

@@ -96,10 +96,11 @@ class PrivacyCertificate:
         verb = "a bound; the worst pair seen is" if self.arithmetic.endswith(SEEN) else "attained at"
         return f"{verb} {self.witness.words}"
 
-    def sentences(self) -> list[str]:
-        """The worst ratio and where it is attained, and by which arithmetic."""
+    def lines(self) -> list[str]:
+        """In sentences: the worst ratio rounded up to a float, and where it is attained; by which arithmetic."""
         over = f" over {self.pairs:,} pairs" if self.pairs else ""
-        return [f"Worst ratio of loss to budget{over}: {float(self.worst_ratio or 0)!r} ({self.place}).", self.arithmetic]
+        ratio = "infinite" if self.worst_ratio is None else repr(float_above(self.worst_ratio))
+        return [f"Worst ratio of loss to budget{over}: {ratio} ({self.place}).", self.arithmetic]
 
     def require(self) -> PrivacyCertificate:
         """Itself when it holds; otherwise `NotPrivate` names the pair and the excess."""

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from designer.certified.about import NOTHING, About
 from designer.certified.certificate import PrivacyCertificate
@@ -30,14 +30,6 @@ from designer.values.printing import in_markdown, printed
 from designer.values.schema import Named, Schema
 
 Takes = Literal["histogram", "records"]
-
-
-@runtime_checkable
-class Told(Protocol):
-    """A certificate that people read in sentences."""
-
-    def sentences(self) -> list[str]:
-        """What was recomputed, and by which arithmetic."""
 
 
 class Released(Protocol):
@@ -146,15 +138,12 @@ class Specified(Immutable, Displayed, ABC):
         return {"family": getattr(self, "family", None), **sizes, "fingerprint": self.fingerprint[:HEAD]}
 
     def certificate_words(self) -> str:
-        """The certificate in sentences, or in a line for each of its values, and the fingerprint."""
-        certificate = self.privacy
-        values = (f"{name.replace('_', ' ')}: {printed(value)}" for name, value in plain(asdict(certificate)).items())
-        lines = certificate.sentences() if isinstance(certificate, Told) else values
-        return "\n".join([*map(printed, lines), f"Fingerprint {self.fingerprint}"])
+        """The certificate in a line for each of its values, and the fingerprint."""
+        return "\n".join([*map(printed, self.privacy.lines()), f"Fingerprint {self.fingerprint}"])
 
     def summary_lines(self) -> list[str]:
         """What it does and what proves it, for the terminal."""
-        return [self.guarantee.to_text(), f"Certificate{' (empty)' if self.vacuous else ''}: {self.certificate_words()}"]
+        return [self.guarantee.to_text(), f"Certificate: {'empty' if self.vacuous else 'holds'}", self.certificate_words()]
 
     def page_lines(self) -> list[str]:
         """The guarantee and the certificate in Markdown."""

@@ -136,17 +136,33 @@ class Restricted(Metric):
 
 
 def maximum(*parts: Metric) -> Maximum:
-    """The maximum of metrics: protect a pair no better than the weakest rule asks."""
+    """The maximum of metrics: protect a pair no better than the weakest rule asks.
+
+    Raises `InvalidProblem` for parts that are no metrics, or on different numbers of elements.
+
+    >>> from designer import metrics
+    >>> maximum(metrics.uniform(2, 1.0), metrics.line([0, 3], period=1, epsilon=0.5)).exact_budget(0, 1)
+    Fraction(3, 2)
+    """
     return Maximum(_opened(Maximum, parts))
 
 
 def root_sum_squares(*parts: Metric) -> RootSumSquares:
-    """The root of the sum of squares of metrics: the gaussian counterpart of their sum."""
+    """The root of the sum of squares of metrics: the gaussian counterpart of their sum.
+
+    Raises `InvalidProblem` for parts that are no metrics, or on different numbers of elements.
+
+    >>> from designer import metrics
+    >>> root_sum_squares(metrics.uniform(2, 3.0), metrics.uniform(2, 4.0)).exact_budget(0, 1)
+    Fraction(5, 1)
+    """
     return RootSumSquares(_opened(RootSumSquares, parts))
 
 
 def restriction(part: Metric, elements: Iterable[int]) -> Restricted:
     """`part` between the elements of the given numbers only: for the leaves of a taxonomy, say.
+
+    Raises `InvalidProblem` for numbers of elements that there are not.
 
     >>> from designer import metrics
     >>> restriction(metrics.graph([(0, 1), (0, 2)]), [1, 2]).exact_budget(0, 1)

@@ -91,8 +91,14 @@ class Hamming(Metric):
 
 
 def hamming(domain: Domain, budgets: Mapping[str, float] | Sequence[float]) -> Hamming:
-    """d(u, v) = sum_a budgets[a] * [u_a != v_a] over the attributes of `domain`;
-    an infinite budget leaves an attribute unprotected."""
+    """d(u, v) = sum_a budgets[a] * [u_a != v_a] over the attributes of `domain`; an infinite budget leaves an attribute
+    unprotected. budgets: one for each attribute, by name or in order, in nats. DX section 5. Raises `InvalidProblem` for
+    attributes that the domain has not, and budgets that are not positive.
+
+    >>> people = Domain.of({"sex": ["F", "M"], "age": 3})
+    >>> hamming(people, {"sex": 1.0, "age": 0.5}).exact_budget(0, 5)
+    Fraction(3, 2)
+    """
     if not isinstance(domain, Domain):
         raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.")
     if not isinstance(budgets, (Mapping, Sequence, np.ndarray)) or isinstance(budgets, (str, bytes)):
@@ -243,6 +249,8 @@ class Product(Metric):
 
 def product(domain: Domain, parts: Mapping[str, Metric] | Sequence[Metric]) -> Product:
     """d(u, v) = sum_a parts[a](u_a, v_a): each attribute has a metric on its values, in their order in `domain`.
+
+    Raises `InvalidProblem` for a part that is no metric, or one on another number of values.
 
     >>> from designer import Domain, metrics
     >>> domain = Domain.of({"sex": ["F", "M"], "age": 3})

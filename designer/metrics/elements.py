@@ -274,12 +274,21 @@ class Partition(Metric):
 
 
 def uniform(n: int, epsilon: float) -> Uniform:
-    """d(i, j) = epsilon for all i != j among n elements: ordinary epsilon-DP, replace one."""
+    """d(i, j) = epsilon for all i != j among n elements: ordinary epsilon-DP, replace one.
+
+    epsilon: the budget of each change, in nats. Raises `InvalidProblem` for a number of elements below 1 and a budget that
+    is not positive.
+
+    >>> uniform(3, epsilon=1.0).exact_budget(0, 2)
+    Fraction(1, 1)
+    """
     return Uniform(count(n, "n"), positive(epsilon, "epsilon"))
 
 
 def per_element(epsilons: object) -> PerElement:
     """d(i, j) = epsilons[i] + epsilons[j] for i != j (DX section 5): lower budgets for the more sensitive elements.
+
+    epsilons: (N,), in nats. Raises `InvalidProblem` for budgets that are not positive.
 
     >>> per_element([1.0, 0.5, 0.25]).exact_budget(0, 2)
     Fraction(5, 4)
@@ -309,8 +318,9 @@ Pass closure=True to accept the shortest-path closure, or raise epsilon_0 to 1.5
 
 
 def partition(labels: Sequence[object], epsilon: float) -> Partition:
-    """d(i, j) = epsilon where `labels[i] == labels[j]`, infinite elsewhere: a record's part is public,
-    its place in the part protected.
+    """d(i, j) = epsilon where `labels[i] == labels[j]`, infinite elsewhere: a record's part is public, its place in the part
+    protected. labels: one for each element, (N,). epsilon: in nats. Raises `InvalidProblem` for no labels, and a budget that is
+    not positive.
 
     >>> partition(["north", "south", "north"], 1.0).exact_budget(0, 1) is None
     True

@@ -80,9 +80,15 @@ class Matrix(Metric):
 def from_matrix(d: object, *, closure: bool = False) -> Matrix:
     """An explicit metric: square, symmetric, zero diagonal, nonnegative, infinity for unprotected pairs, triangle inequality.
 
-    With `closure=True` a matrix that breaks the triangle inequality is replaced by its shortest-path closure. That is what any
-    mechanism that honours the given budgets guarantees anyway: a change i -> k -> j costs at most d(i, k) + d(k, j).
-    Errors name the offending entry. Time O(N^3) for the triangle inequality: about a minute at N = 5,000.
+    With `closure=True` a matrix that breaks the triangle inequality is replaced by its shortest-path closure. That is what
+    any mechanism that honours the given budgets guarantees anyway: a change i -> k -> j costs at most d(i, k) + d(k, j). Errors
+    name the offending entry. Time O(N^3) for the triangle inequality: about a minute at N = 5,000. Raises `InvalidProblem` for
+    all of this.
+
+    >>> from_matrix([[0, 1, 2], [1, 0, 1], [2, 1, 0]]).exact_budget(0, 2)
+    Fraction(2, 1)
+    >>> from_matrix([[0, 1, 9], [1, 0, 1], [9, 1, 0]], closure=True).budgets.round(9).tolist()
+    [[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
     """
     given = real_array(d, "metric.matrix", 2, allow_inf=True) + 0.0  # no -0: a ratio to it would be -inf, and the best of all
     _require_semimetric(given)

@@ -209,7 +209,14 @@ def _turn(a: Floats, b: Floats) -> Floats:
 
 
 def euclidean(points: object, per_unit: float = 1.0) -> Metric:
-    """d(i, j) = per_unit * ||p_i - p_j||_2 for `points` of shape (N, dimensions); a 1-D array is a line."""
+    """d(i, j) = per_unit * ||p_i - p_j||_2 for `points` of shape (N, dimensions); a 1-D array is a line.
+
+    per_unit: nats for each unit of the coordinates. Raises `InvalidProblem` for no numbers, and for coordinates so far apart
+    or so near that floats do not tell.
+
+    >>> euclidean([[0.0, 0.0], [3.0, 4.0]], per_unit=0.5).exact_budget(0, 1)
+    Fraction(5, 2)
+    """
     if isinstance(points, (list, tuple, np.ndarray)) and np.ndim(points[0] if len(points) else 0) == 0:
         points = [[point] for point in points] or np.empty((0, 1))
     places = real_array(points, "metric.points", 2)
@@ -235,7 +242,15 @@ def require_measurable(places: Floats, rate: float) -> None:
 
 
 def great_circle(points: object, per_km: float = 1.0) -> GreatCircle:
-    """d(i, j) = per_km * great-circle kilometres, for `points` of shape (N, 2): latitude, longitude in degrees."""
+    """d(i, j) = per_km * great-circle kilometres, for `points` of shape (N, 2): latitude, longitude in degrees.
+
+    per_km: nats for each kilometre on a sphere of the Earth's mean radius. Raises `InvalidProblem` for latitudes and
+    longitudes that there are not.
+
+    >>> berlin_potsdam = great_circle([[52.52, 13.40], [52.40, 13.06]], per_km=0.1)
+    >>> round(float(berlin_potsdam.exact_budget(0, 1)), 2)  # 26.6 km
+    2.66
+    """
     places = real_array(points, "metric.points", 2)
     if places.shape[1] != 2:
         raise InvalidProblem(f"metric.points: {places.shape[1]} columns; give latitude and longitude in degrees.")

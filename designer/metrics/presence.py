@@ -257,7 +257,14 @@ class AppearOrChange(Relation):
 
 
 def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
-    """One record appears or disappears; `epsilon` for all elements or a sequence with one for each (infinite: unprotected)."""
+    """One record appears or disappears; `epsilon` for all elements or a sequence with one for each (infinite: unprotected).
+
+    n: the number of elements. epsilon: in nats. Raises `InvalidProblem` for budgets that are not positive, or not one for
+    each element.
+
+    >>> add_remove(3, [0.5, 1.0, 1.0]).sentence()
+    'One record may appear or disappear, with a budget of its own for each universe element, from 0.5 to 1.0.'
+    """
     size = count(n, "n")
     if size > MOST_ELEMENTS:
         raise InvalidProblem(f"n: {shown(n)} elements are more than {MOST_ELEMENTS}; merge elements.")
@@ -274,7 +281,8 @@ def appear_or_change(change: Metric, epsilon: float | Sequence[float] | Floats, 
     or changes with the budget of `change`.
 
     Unbounded data under a metric (DX section 5): the number of records is protected. The budgets must be a metric with the
-    origin added; otherwise the refusal names a way round that costs less, and `closure=True` accepts what it implies.
+    origin added; otherwise the refusal names a way round that costs less, and `closure=True` accepts what it implies. Raises
+    `InvalidProblem` there, and for budgets that are not positive.
 
     >>> from designer import metrics
     >>> relation = appear_or_change(metrics.line([0, 1, 4], period=1, epsilon=1.0), 2.0)
@@ -295,8 +303,12 @@ def appear_or_change(change: Metric, epsilon: float | Sequence[float] | Floats, 
 def number_of_records(n: int, epsilon: float) -> AppearOrChange:
     """The relation of the total alone: records appear with budget `epsilon`, and changes of a record move nothing (budget 0).
 
-    A mechanism that keeps it, the noisy number of records,
-    composes with others without spending anything of their change budgets.
+    A mechanism that keeps it, the noisy number of records, composes with others without spending anything of their change
+    budgets. n: the number of elements. epsilon: in nats. Raises `InvalidProblem` for either that is not positive.
+
+    >>> from designer import Problem, Workload, design
+    >>> design(Problem(Workload([[1, 1, 1]]), number_of_records(3, 0.5)), "laplace").privacy.holds
+    True
     """
     nothing = Ordered(frozen(np.zeros(count(n, "n"))), 1.0, 1.0)
     return AppearOrChange(nothing, frozen(np.full(n, positive(epsilon, "epsilon"))))
@@ -305,12 +317,16 @@ def number_of_records(n: int, epsilon: float) -> AppearOrChange:
 def after_noisy_total(change: Metric, epsilon: float) -> AppearOrChange:
     """What is guaranteed when part of the budget goes to the number of records and the rest to a mechanism that must know it.
 
-    The protocol: release m, the number of records with noise of budget `epsilon` for one more record. Cut the list of records
-    after m entries, or fill it up to m with records of one fixed element. Then run a mechanism that is private under `change`
-    for exactly m records. Then a change i -> j keeps its budget d(i, j), and a record of element i that appears anywhere in the
-    list costs `epsilon + max_j d(i, j)`: m hides it, and behind m one record of the list becomes another
-    (docs/theory/metrics.md, 5; DX section 5). Records must be cut by their place in the list, not by their value.
-    Budgets are rounded up.
+    The protocol: release m, the number of records with noise of budget `epsilon` for one more record. Cut the list of
+    records after m entries, or fill it up to m with records of one fixed element. Then run a mechanism that is private under
+    `change` for exactly m records. Then a change i -> j keeps its budget d(i, j), and a record of element i that appears
+    anywhere in the list costs `epsilon + max_j d(i, j)`: m hides it, and behind m one record of the list becomes another
+    (docs/theory/metrics.md, 5; DX section 5). Records must be cut by their place in the list, not by their value. Budgets are
+    rounded up. Raises `InvalidProblem` for a `change` that is no metric, and a budget that is not positive.
+
+    >>> from designer import metrics
+    >>> after_noisy_total(metrics.uniform(3, 1.0), 0.25).exact_budget(0, 3)
+    Fraction(5, 4)
     """
     require_metric(change, "change")
     share = Fraction(positive(epsilon, "epsilon"))

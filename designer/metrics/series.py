@@ -176,7 +176,8 @@ class Manhattan(Chebyshev):
 def chebyshev(series: object, per_unit: float = 1.0) -> Metric:
     """d(i, j) = per_unit * max_t |s_i(t) - s_j(t)| for time series of shape (N, T): fine detail is hidden (DX section 5).
 
-    One column is a line, where this is the straight distance.
+    One column is a line, where this is the straight distance. per_unit: nats for each unit. Raises `InvalidProblem` for no
+    numbers, and differences beyond what floats tell.
 
     >>> chebyshev([[0.0, 1.0], [0.5, 3.0]], 2.0).exact_budget(0, 1)
     Fraction(4, 1)
@@ -186,6 +187,8 @@ def chebyshev(series: object, per_unit: float = 1.0) -> Metric:
 
 def manhattan(points: object, per_unit: float = 1.0) -> Metric:
     """d(i, j) = per_unit * sum_t |p_i(t) - p_j(t)| for points of shape (N, T); one column is a line.
+
+    per_unit and errors as for `chebyshev`.
 
     >>> manhattan([[0.0, 1.0], [0.5, 3.0]], 2.0).exact_budget(0, 1)
     Fraction(5, 1)
@@ -205,7 +208,8 @@ def line(values: Sequence[Any] | Floats, period: float | timedelta, epsilon: flo
     """d(i, j) = epsilon |v_i - v_j| / period for ordered values (DX section 5): a date known within `period`, say.
 
     values: numbers, dates, datetimes, or either in ISO 8601; of one sort. For dates `period` is a number of days or a
-    timedelta. Datetimes with a time zone are compared in universal time.
+    timedelta. Datetimes with a time zone are compared in universal time. epsilon: nats for each `period`. Raises
+    `InvalidProblem` for values of several sorts, and a period or budget that is not positive.
 
     >>> line(["2020-01-31", "2020-02-29"], period=7, epsilon=0.5).exact_budget(0, 1)
     Fraction(29, 14)

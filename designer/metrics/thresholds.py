@@ -222,8 +222,9 @@ def blowfish(points: object, threshold: float, epsilon: float, *, elements: Any 
     """The distance-threshold policy: points at most `threshold` apart have budget `epsilon`,
     others epsilon for each step on the way.
 
-    points: coordinates (N, dimensions), compared by their straight distance; any metric, whose budgets are the distances; or a
-    networkx graph, whose shortest paths are, with `elements` as for `graph`.
+    points: coordinates (N, dimensions), compared by their straight distance; any metric, whose budgets are the distances; or
+    a networkx graph, whose shortest paths are, with `elements` as for `graph`. threshold: in the unit of the distances.
+    epsilon: in nats. Raises `InvalidProblem` for either that is not positive.
 
     >>> blowfish([0.0, 1.0, 2.5, 9.0], 1.5, 0.5).exact_budget(0, 2)
     Fraction(1, 1)
@@ -232,8 +233,8 @@ def blowfish(points: object, threshold: float, epsilon: float, *, elements: Any 
 
 
 def smooth_threshold(points: object, threshold: float, epsilon: float, *, elements: Any = None) -> SmoothThreshold:
-    """d(i, j) = epsilon where points are at most `threshold` apart, epsilon * distance / threshold beyond;
-    points as for `blowfish`.
+    """d(i, j) = epsilon where points are at most `threshold` apart, epsilon * distance / threshold beyond; points as for
+    `blowfish`. Raises `InvalidProblem` for a threshold or a budget that is not positive.
 
     >>> smooth_threshold([0.0, 1.0, 6.0], 2, 1.0).exact_budget(0, 2)
     Fraction(3, 1)
@@ -244,22 +245,46 @@ def smooth_threshold(points: object, threshold: float, epsilon: float, *, elemen
 
 
 def blowfish_full_domain(n: int, epsilon: float) -> Uniform:
-    """The full-domain policy: any two elements are a secret. Ordinary differential privacy."""
+    """The full-domain policy: any two elements are a secret. Ordinary differential privacy.
+
+    The same as `uniform`; raises what it raises.
+
+    >>> blowfish_full_domain(4, 0.5).exact_budget(0, 3)
+    Fraction(1, 2)
+    """
     return uniform(n, epsilon)
 
 
 def blowfish_attribute(domain: Domain, epsilon: float) -> Hamming:
-    """The attribute policy: elements that differ in one attribute are a secret; hops count the attributes that differ."""
+    """The attribute policy: elements that differ in one attribute are a secret; hops count the attributes that differ.
+
+    epsilon: nats for each attribute of the `domain`. Raises `InvalidProblem` as `hamming` does.
+
+    >>> blowfish_attribute(Domain.of({"sex": 2, "age": 3}), 0.5).exact_budget(0, 5)
+    Fraction(1, 1)
+    """
     return hamming(domain, dict.fromkeys(domain.attributes, epsilon) if isinstance(domain, Domain) else [epsilon])
 
 
 def blowfish_partition(labels: Sequence[object], epsilon: float) -> Partition:
-    """The partitioned policy: elements with the same label are a secret, labels are public."""
+    """The partitioned policy: elements with the same label are a secret, labels are public.
+
+    epsilon: in nats. The same as `partition`; raises what it raises.
+
+    >>> blowfish_partition(["north", "south", "north"], 0.5).exact_budget(0, 2)
+    Fraction(1, 2)
+    """
     return partition(labels, epsilon)
 
 
 def blowfish_graph(secrets: Any, epsilon: float, nodes: int | None = None, *, elements: Any = None) -> Graph:
-    """An arbitrary secret graph: its edges are the secrets, whatever their weights; see `graph` for its forms."""
+    """An arbitrary secret graph: its edges are the secrets, whatever their weights; see `graph` for its forms.
+
+    epsilon: nats for each edge on the way. Raises `InvalidProblem` as `graph` does.
+
+    >>> blowfish_graph([(0, 1), (1, 2)], 0.5).exact_budget(0, 2)
+    Fraction(1, 1)
+    """
     drawn = graph(secrets, nodes=nodes, elements=elements)
     return replace(graph(drawn.edges, per_edge=epsilon, nodes=drawn.nodes), matched=drawn.matched)
 

@@ -34,12 +34,6 @@ class PolicyCertificate:
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(map(printed, self.terms)))
 
-    def sentences(self) -> list[str]:
-        """What a record loses, query by query, and by which arithmetic."""
-        split = [] if self.rho_per_split_row is None else [f"One row of a split record costs {self.rho_per_split_row}."]
-        terms = [f"- {term}" for term in self.terms]
-        return ["The loss of a record adds up over the queries in which it counts:", *terms, *split, self.arithmetic]
-
     def require(self) -> PolicyCertificate:
         """Itself when it holds; otherwise NotPrivate."""
         if not self.holds:
@@ -48,3 +42,9 @@ class PolicyCertificate:
                 "larger rho or constant."
             )
         return self
+
+    def lines(self) -> list[str]:
+        """What was recomputed, for people."""
+        rate = [] if self.rho_per_split_row is None else [f"Rho of a split row: {self.rho_per_split_row}"]
+        losses = (f"Loss: {term}" for term in self.terms)
+        return [*losses, *rate, f"Arithmetic: {self.arithmetic}", f"Theorem: {self.theorem}"]

@@ -26,7 +26,8 @@ def least_factor(ratio: Callable[[float], float], step: float, start: float = 1.
     """The bracket of relative width `step`; None where no factor from 1e-30 to 1e30 lies on each side of it.
 
     The next factor is where the last ratio would be 1 if it fell in proportion, a little beyond; a ratio that does not fall
-    like that is bisected. Where it rises and falls, some bracket is found, not the least of all.
+    like that, such as one in steps, is followed by growing strides until both sides are known, and bisected. Where it rises
+    and falls, some bracket is found, not the least of all.
 
     >>> found = least_factor(lambda factor: 7 / factor, 1e-4)
     >>> found.missed < 7 <= found.met, len(found.evaluations)
@@ -51,9 +52,16 @@ def _next(factor: float, value: float, missed: float, met: float, step: float, t
     """In proportion while that helps, within what is known; then the middle of what is known."""
     if not value:
         return met / 1e3 if not missed else math.sqrt(missed * met)
-    guess = factor * value * (1 + step / 3)
+    guess, stride = factor * value * (1 + step / 3), _stride(step, tries)
     if value <= 1 and guess > met / (1 + step):
-        guess = met / (1 + step) ** 0.999
+        guess = met / stride
+    if value > 1 and math.isinf(met) and tries > 2:
+        guess = max(guess, missed * stride)
     if math.isfinite(met) and missed and (tries > 8 or not missed < guess < met):
         return math.sqrt(missed * met)
     return guess
+
+
+def _stride(step: float, tries: int) -> float:
+    """One step, a little less; after three evaluations twice as many steps each time, up to a factor of 1,000."""
+    return math.exp(min(0.999 * math.log1p(step) * 2.0 ** max(0, tries - 3), math.log(1e3)))

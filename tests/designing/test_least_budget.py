@@ -247,3 +247,11 @@ def test_the_picture_is_drawn_and_not_over_another(tmp_path: Path) -> None:
     assert found.plot(tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
     with pytest.raises(InvalidProblem):
         found.plot(tmp_path / "curve.png", replace=False)
+
+
+def test_a_whole_number_that_the_margin_reaches_exactly_has_a_least_budget() -> None:
+    """Margin 10 of a count, whose noise is geometric: `a^11 * 2 / (1 + a) <= 0.05`, a = exp(-epsilon)."""
+    counts = Problem(Workload.identity(2), metrics.add_remove(2, 1.0))
+    found = least_budget(counts, Targets(margin={"q0": 10}), "laplace")
+    beyond = [2 * math.exp(-11 * b) / (1 + math.exp(-b)) for b in (found.factor, found.missed_at)]
+    assert beyond[0] <= 0.05 < beyond[1] and found.missed_at >= found.factor / (1 + 1.1e-4)

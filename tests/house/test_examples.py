@@ -10,7 +10,7 @@ import pytest
 
 import examples
 
-SHARED = {"reproduction", "dx_setting", "rec_setting", "int_setting"}
+SHARED = {"reproduction", "papers", "dx_setting", "rec_setting", "int_setting"}
 NAMES = sorted(module.name for module in pkgutil.iter_modules(examples.__path__) if module.name not in SHARED)
 
 

@@ -1,0 +1,83 @@
+"""`python -m examples.papers [dx semi int rec] [--quick] [--index] [--to FOLDER]`: the pages on the papers, every number
+computed anew."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from designer.pictures.figures import styled
+from designer.progress import each_of, showing_progress, step, time_words
+from examples.papers.frame import Numbers, Paper, results
+from examples.papers.pages import index, page
+
+KEYS = tuple(key for key in ("dx", "semi", "int", "rec") if (Path(__file__).parent / key / "paper.py").is_file())
+PAGES = Path(__file__).parents[2] / "docs" / "papers"
+
+
+def paper(key: str) -> Paper:
+    """The rows of a paper."""
+    found: Paper = importlib.import_module(f"examples.papers.{key}.paper").PAPER
+    return found
+
+
+def compute(asked: Paper, full: bool) -> None:
+    """Everything that the rows need, told one by one."""
+    numbers: dict[object, Numbers] = {n.reproduce: n for row in asked.rows for n in row.numbers}
+    for entry in each_of(list(numbers.values()), f"computing {asked.key}"):
+        with step(entry.reproduce.__module__):
+            results(entry.reproduce, full)
+
+
+def draw(asked: Paper, folder: Path) -> None:
+    """The pictures of a paper."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = [picture for section in asked.sections for picture in section.pictures]
+    for picture in each_of(pictures, f"drawing {asked.key}"):
+        with styled():
+            picture.draw(folder)
+
+
+def write(asked: Paper, folder: Path, full: bool) -> Path:
+    """The page of a paper and its pictures, below a folder."""
+    compute(asked, full)
+    if full:
+        draw(asked, folder / "pictures")
+    written = folder / f"{asked.key}.md"
+    written.write_text(page(asked, full))
+    return written
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the pages."""
+    parser = argparse.ArgumentParser(prog="python -m examples.papers", description=__doc__)
+    parser.add_argument("papers", nargs="*", choices=[*KEYS, []], help="which pages; all unless given")
+    parser.add_argument("--quick", action="store_true", help="sampled numbers and no pictures; not into docs/papers")
+    parser.add_argument(
+        "--index", action="store_true", help="the page that lists the pages alone, of which nothing is computed"
+    )
+    parser.add_argument("--to", type=Path, default=None, help="folder; docs/papers of the checkout unless given")
+    asked = parser.parse_args(arguments)
+    if asked.quick and asked.to is None:
+        parser.error("--quick writes sampled numbers, which the committed pages do not show: name a folder by --to.")
+    folder = asked.to or PAGES
+    folder.mkdir(parents=True, exist_ok=True)
+    papers = [paper(key) for key in asked.papers or KEYS]
+    if asked.index or not asked.papers:
+        (folder / "index.md").write_text(index([paper(key) for key in KEYS]))
+    if asked.index:
+        return
+    if not asked.quick:
+        print(f"This takes about {time_words(60 * sum(p.minutes for p in papers))} on two cores.", flush=True)
+    started = time.monotonic()
+    with showing_progress():
+        for one in papers:
+            print(f"  {write(one, folder, not asked.quick)}", flush=True)
+    print(f"Written in {time_words(time.monotonic() - started)}.")
+
+
+if __name__ == "__main__":
+    main()

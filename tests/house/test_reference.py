@@ -1,0 +1,161 @@
+"""The reference is whole: every public name has an entry, and every entry its refusals, its source and an example.
+
+What stands on the pages is read from their directives, so that no second list has to be kept.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.house.test_public_names import DEEPER, MEMBERS, NAMES
+
+ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
+PAGES = sorted((ROOT / "docs" / "reference").glob("*.md"))
+DIRECTIVE = re.compile(r"^\.\. auto(?:function|class|exception|data):: ([\w.]+)$((?:\n   :.*$)*)", re.MULTILINE)
+CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+REFUSES = re.compile(r"\b[Rr](?:aises?|efuse[sd]?)\b|`(?:InvalidProblem|InvalidSpec|NotPrivate|DesignFailed)`")
+SOURCE = re.compile(r"\bSource:\s|docs/theory/|\b(?:DX|SEMI|INT|REC) (?:[A-Z]|section|equation|eq)|\]\(\.\./theory/")
+PUBLIC = {f"{module}.{name}" for module, names in (NAMES | DEEPER).items() for name in names.split()}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A name on a page: the options of its directive, the text of its section, and all code of the page."""
+
+    name: str
+    page: str
+    options: str
+    section: str
+    code: str
+
+
+def thing(name: str) -> Any:
+    """What a dotted name stands for."""
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(module), last)
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """By name. A section goes from one heading of the second level to the next."""
+    found = {}
+    for page in PAGES:
+        text = page.read_text()
+        _, *sections = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+        for section in sections:
+            for name, options in DIRECTIVE.findall(section):
+                assert name not in found, f"{name} has two entries"
+                found[name] = Entry(name, page.name, options, section, "\n".join(CODE.findall(text)))
+    return found
+
+
+@cache
+def entry_of(name: str) -> Entry | None:
+    """The entry of a public name, or of the same object under another name."""
+    wanted = thing(name)
+    if name in entries() or not callable(wanted):
+        return entries().get(name)
+    return next((entry for other, entry in entries().items() if thing(other) is wanted), None)
+
+
+def words(name: str) -> str:
+    """What the docstring and the section say."""
+    entry = entry_of(name)
+    assert entry is not None, f"{name} has no entry in docs/reference"
+    return (inspect.getdoc(thing(name)) or "") + "\n" + entry.section
+
+
+def constructors(wanted: Any) -> Iterator[Callable[..., Any]]:
+    """The functions that a call runs first: it itself, or what a class does with its arguments."""
+    if not inspect.isclass(wanted):
+        yield wanted
+        return
+    for name in ("__init__", "__post_init__"):
+        found = getattr(wanted, name, None)
+        if inspect.isfunction(found) and found.__module__.partition(".")[0] in ("designer", "solvers") and source_of(found):
+            yield found
+
+
+def source_of(function: Callable[..., Any]) -> ast.Module | None:
+    """The tree of a function; None of one that `dataclass` wrote."""
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except OSError:
+        return None
+
+
+def may_raise(wanted: Any, depth: int = 2) -> bool:
+    """Is there a `raise` in what it does, or in the functions and classes of the house that it calls, so many calls away?"""
+    for function in constructors(wanted):
+        tree = source_of(inspect.unwrap(function))
+        for node in ast.walk(tree) if tree else ():
+            if isinstance(node, ast.Raise):
+                return True
+            if depth and isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                called = inspect.unwrap(function).__globals__.get(node.func.id)
+                own = getattr(called, "__module__", "").startswith("designer")
+                if own and (inspect.isfunction(called) or (inspect.isclass(called) and not issubclass(called, Exception))):
+                    if may_raise(called, depth - 1):
+                        return True
+    return False
+
+
+def is_used(name: str) -> bool:
+    """Is the name in an example: that of the docstring, or the code of its page?"""
+    entry = entry_of(name)
+    assert entry is not None, f"{name} has no entry in docs/reference"
+    inside = inspect.getdoc(thing(name)) or ""
+    return ">>>" in inside or bool(re.search(rf"\b{name.rpartition('.')[2]}\b", entry.code))
+
+
+CALLABLE = sorted(name for name in PUBLIC if callable(thing(name)))
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_every_public_name_has_an_entry(name: str) -> None:
+    """Rooms have a page, of which their own names are the entries."""
+    if inspect.ismodule(thing(name)):
+        assert any(f"`{name}`" in page.read_text() for page in PAGES)
+    else:
+        assert entry_of(name), f"give {name} an entry in docs/reference"
+
+
+def test_no_entry_is_about_what_nobody_promises() -> None:
+    promised = [thing(name) for name in PUBLIC if callable(thing(name))]
+    assert [name for name in entries() if name not in PUBLIC and not any(thing(name) is one for one in promised)] == []
+
+
+@pytest.mark.parametrize("name", CALLABLE)
+def test_every_entry_has_an_example(name: str) -> None:
+    assert is_used(name), f"{name}: give its docstring a doctest, or use it in the code of its page"
+
+
+@pytest.mark.parametrize("name", CALLABLE)
+def test_every_entry_says_what_it_refuses(name: str) -> None:
+    if may_raise(thing(name)):
+        assert REFUSES.search(words(name)), f"{name}: say what it raises, and when"
+
+
+@pytest.mark.parametrize("name", CALLABLE)
+def test_every_entry_names_its_source(name: str) -> None:
+    assert SOURCE.search(words(name)), f"{name}: name the paper, or the page of theory"
+
+
+@pytest.mark.parametrize("owner", MEMBERS, ids=lambda owner: owner.__name__)
+def test_every_promised_member_is_shown(owner: Any) -> None:
+    """Its class shows its members, those that it inherits too where they are among the promised."""
+    entry = next(entry for name, entry in entries().items() if thing(name) is owner)
+    shown = dir(owner) if ":inherited-members:" in entry.options else vars(owner)
+    assert ":members:" in entry.options
+    assert [name for name in MEMBERS[owner].split() if name not in shown or not inspect.getdoc(getattr(owner, name))] == []

@@ -1,0 +1,60 @@
+"""The page on families: what the command writes, a chart that follows from the figures, and figures that can be found again."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.which_family.chart import CHART, NEAR
+from benchmarks.which_family.grid import GRID
+from benchmarks.which_family.measuring import Measured, measured, saved, ways
+from benchmarks.which_family.page import PAGE, written
+from designer.designing.families import known_families
+
+FIGURES = {one.key: one for one in saved()}
+LEAVES = [leaf for branch in CHART for leaf in branch.leaves]
+CHEAP = ("histogram of 10", "prefix sums of 16", "margins by distance", "two counts, zCDP", "marginals, zCDP")
+
+
+def test_the_page_is_what_the_command_writes_from_the_saved_figures() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert written(text, tuple(FIGURES.values())) == text
+
+
+def test_every_problem_of_the_grid_was_measured_with_every_family_that_serves_it() -> None:
+    assert list(FIGURES) == [asked.key for asked in GRID]
+    for asked in GRID:
+        found = FIGURES[asked.key]
+        told = {row.family for row in found.rows} | set(found.without)
+        assert told == {way.name for way in ways(asked.make())} | {name for name, _ in asked.others}
+        assert found.rows[0].ratio == 1.0 and all(row.efficiency is None or 0 < row.efficiency <= 1 for row in found.rows)
+
+
+@pytest.mark.parametrize("leaf", [leaf for leaf in LEAVES if leaf.shown], ids=lambda leaf: leaf.when[:40])
+def test_what_the_chart_advises_is_near_the_best_on_every_problem_that_it_names(leaf: object) -> None:
+    worst = max(min(FIGURES[key].ratio(family) for family in leaf.use) for key in leaf.shown)  # type: ignore[attr-defined]
+    assert worst <= 1 + NEAR
+
+
+def test_the_chart_speaks_of_every_problem_of_the_grid_and_says_what_is_a_rule_of_thumb() -> None:
+    assert {key for leaf in LEAVES for key in leaf.shown} == set(FIGURES)
+    known = {family.name for family in known_families()} | {name for asked in GRID for name, _ in asked.others}
+    assert {family for leaf in LEAVES if leaf.shown for family in leaf.use} <= known
+    bare = [leaf for leaf in LEAVES if not leaf.shown]
+    assert PAGE.read_text(encoding="utf-8").count("rule of thumb") >= len(bare) > 0
+
+
+def close(found: Measured, kept: Measured) -> None:
+    """Equal figures but for times; losses that are simulated differ by their error, 2 percent."""
+    assert found.least == pytest.approx(kept.least, rel=0.02)
+    of_kept = {row.family: row for row in kept.rows}
+    assert set(of_kept) == {row.family for row in found.rows}
+    for row in found.rows:
+        rel = 0.02 if "lattice" in row.family else 1e-4
+        assert row.ratio == pytest.approx(of_kept[row.family].ratio, rel=rel)
+        assert (row.efficiency is None) == (of_kept[row.family].efficiency is None)
+        assert row.efficiency is None or row.efficiency == pytest.approx(of_kept[row.family].efficiency, rel=rel)
+
+
+@pytest.mark.parametrize("key", CHEAP)
+def test_a_sample_of_the_figures_is_found_again(key: str) -> None:
+    close(measured(next(asked for asked in GRID if asked.key == key)), FIGURES[key])
