@@ -59,6 +59,7 @@ DEEPER = {
     "designer.synthetic.multiplicative": "MWEM",
     "designer.synthetic.small_databases": "SmallDB",
     "designer.odds_ratio.odds_ratio_test": "OddsRatioTest",
+    "designer.odds_ratio.fisher": "Margins fisher_p_value fisher_test",
     "designer.promises.tradeoff": "EpsilonDelta Gaussian",
     "designer.files.releases": "ReleaseVerdict read_release release_document save_release sealed verify_release",
     "designer.files.signatures": "EntryCheck EntrySigner PublicKey SignedBy SigningKey new_key sign_file signer_of",
