@@ -66,16 +66,16 @@ PURE = Branch(
             "Over several attributes `StructuredProblem` does the same without writing the queries out.",
         ),
         Advice(
-            "Other answers of up to 12 dimensions, such as tables of several attributes",
-            ("k_norm",),
-            ("histogram of 10, changes", "one-way marginals", "budgets per attribute"),
-            "`bundles` is the same of separate tables, and goes to 48 dimensions.",
-        ),
-        Advice(
             "Sums of real numbers, by distance",
             ("strategy_laplace",),
             ("cities, one sum", "cities, three sums"),
             "One sum: every family but `staircase` is the same.",
+        ),
+        Advice(
+            "Other answers of up to 12 dimensions, such as tables of several attributes",
+            ("k_norm",),
+            ("histogram of 10, changes", "one-way marginals", "budgets per attribute"),
+            "`bundles` is the same of separate tables, and goes to 48 dimensions.",
         ),
         Advice(
             "Very many cells, and a record changes",
