@@ -32,6 +32,7 @@ class Read(StrEnum):
 
     TEXT = "text"  # a number in a sentence
     TABLE = "table"  # a cell of a table
+    FILE = "authors' file"  # a file of results in the authors' repository
     PLOT = "plot"  # read off a picture, as an interval
     WORDS = "words"  # a statement in words, as an inequality
     THEOREM = "theorem"  # what a theorem or a formula of the paper gives
