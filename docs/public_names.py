@@ -1,7 +1,7 @@
 """Links to public names: from types in signatures, and from names between backticks, wherever they stand.
 
-A name is what has an entry in the reference: the directives of its pages say which there are. `Workload`, `designer.Workload` and
-`Workload.identity` are such names, and so is the type of the same object under the path where it is defined.
+A name is what has an entry in the reference: the directives of its pages say which there are. `Workload`, `designer.Workload`
+and `Workload.identity` are such names, and so is the type of the same object under the path where it is defined.
 """
 
 from __future__ import annotations

@@ -25,11 +25,12 @@ from designer.problem_files.linear_forms import (
     metric_forms,
     relation_rules,
 )
+from designer.problem_files.linear_notes import NOTES, section
 from designer.question.workload import Workload
 from designer.values.schema import COUNT, Fragment, Named, Schema, either, noted, record
 
 SHARED = ("elements", "domain", "workload", "relation", "invariant")  # read by the reader of linear queries
-WORKLOAD = Named("matrix_workload", either(*MATRIX_FORMS.values()))
+WORKLOAD = Named("matrix_workload", noted(NOTES["workload"], either(*MATRIX_FORMS.values())))
 RECORDS = record({"records": noted("How many records there are, a public number.", COUNT)}, note="What is public of the data.")
 
 
@@ -44,7 +45,7 @@ def over_a_relation(needed: Mapping[str, Fragment], **rules: Any) -> Schema:
     _, without = metric_forms()
     invariant = either(*INVARIANT_FORMS.values())
     shared: dict[str, Fragment] = {"workload": WORKLOAD, "elements": ELEMENTS, "domain": DOMAIN, "invariant": invariant}
-    return record({"relation": either(without, BUDGETED), **needed}, shared, allOf=[relation_rules(), rules])
+    return section({"relation": either(without, BUDGETED), **needed}, shared, allOf=[relation_rules(), rules])
 
 
 class AskingReader(Reader, ABC):

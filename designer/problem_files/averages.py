@@ -27,6 +27,7 @@ from designer.metrics.metric import Metric
 from designer.problem_files.asked import SHARED, AskingReader, naming
 from designer.problem_files.kind import Kind
 from designer.problem_files.linear_forms import DELTA_WITH_ITS_NOTION, DOMAIN, FILE, PROBLEM, design_forms, metric_forms
+from designer.problem_files.linear_notes import section
 from designer.problem_files.request import Choices, Request
 from designer.statistical_queries.averages import separable
 from designer.statistical_queries.joint_averages import squared_averages
@@ -92,13 +93,13 @@ def _form(design_section: Fragment, **of_problem: Any) -> Schema:
     metric, _ = metric_forms()
     problem = record({}, {**PROBLEM["properties"], "weights": WEIGHTS}, **of_problem)
     needed: dict[str, Fragment] = {"domain": DOMAIN, "statistics": STATISTICS, "relation": metric}
-    return record(needed, {"problem": problem, "design": design_section})
+    return section(needed, {"problem": problem, "design": design_section})
 
 
 def _fitted_forms() -> list[Schema]:
     """[design] of the families that know what an average is."""
     solver = {"solver": text(), "solver_options": {"type": "object"}}
-    return [record({"family": exactly(name)}, solver) for name in FITTED]
+    return [section({"family": exactly(name)}, solver) for name in FITTED]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from designer.designing.problem import LOSSES, NOTIONS
+from designer.problem_files.linear_notes import NOTES, explained, section
 from designer.values.schema import (
     BOOLEAN,
     COUNT,
@@ -25,7 +26,6 @@ from designer.values.schema import (
     noted,
     number,
     one_of,
-    record,
     refer,
     text,
     whole,
@@ -51,37 +51,37 @@ CLOSURE: Mapping[str, Fragment] = {"closure": BOOLEAN}
 OWN: Mapping[str, Fragment] = {"epsilon": POSITIVE, "epsilons": EPSILONS}
 
 RELATION_FORMS: Mapping[str, Schema] = {
-    "uniform": record({"epsilon": POSITIVE}),
-    "add_remove": record({}, OWN, oneOf=needs_one_of(*OWN)),
-    "matrix": record({"matrix": FILE}, CLOSURE),
-    "euclidean": record(PLACES),
-    "great_circle": record({"points": list_of(text(), least=2, most=2), "per_km": POSITIVE}),
-    "hamming": record({"budgets": BY_ATTRIBUTE}),
-    "per_element": record({"epsilons": EPSILONS}),
-    "instance": record({"epsilons": EPSILONS}, CLOSURE),
-    "attribute_values": record(
+    "uniform": section({"epsilon": POSITIVE}),
+    "add_remove": section({}, OWN, oneOf=needs_one_of(*OWN)),
+    "matrix": section({"matrix": FILE}, CLOSURE),
+    "euclidean": section(PLACES),
+    "great_circle": section({"points": list_of(text(), least=2, most=2), "per_km": POSITIVE}),
+    "hamming": section({"budgets": BY_ATTRIBUTE}),
+    "per_element": section({"epsilons": EPSILONS}),
+    "instance": section({"epsilons": EPSILONS}, CLOSURE),
+    "attribute_values": section(
         {"budgets": {"type": "object", "additionalProperties": BY_VALUE}}, {"form": one_of("min", "sum"), **CLOSURE}
     ),
-    "line": record({"values": either(text(), list_of(VALUES)), "period": POSITIVE, "epsilon": POSITIVE}),
-    "chebyshev": record(PLACES),
-    "manhattan": record(PLACES),
-    "graph": record({"edges": either(FILE, list_of(list_of(VALUES, least=2, most=3), least=0)), "per_edge": POSITIVE}),
-    "taxonomy": record({"levels": COLUMNS, "budgets": EPSILONS}, {"form": one_of("sum", "max")}),
-    "blowfish": record(HOPS),
-    "smooth_threshold": record(HOPS),
-    "partition": record({"labels": either(text(), SCALARS), "epsilon": POSITIVE}),
-    "product": record({"attributes": {"type": "object", "additionalProperties": METRIC}}),
-    "scaled": record({"factor": POSITIVE, "part": METRIC}),
-    "sum": record(PARTS),
-    "maximum": record(PARTS),
-    "root_sum_squares": record(PARTS),
-    "restriction": record({"part": METRIC, "size": COUNT, "elements": either(text(), list_of(whole(least=0)))}),
-    "after_noisy_total": record({"change": METRIC, "epsilon": POSITIVE}),
-    "appear_or_change": record({"change": METRIC}, {**OWN, **CLOSURE}, oneOf=needs_one_of(*OWN)),
+    "line": section({"values": either(text(), list_of(VALUES)), "period": POSITIVE, "epsilon": POSITIVE}),
+    "chebyshev": section(PLACES),
+    "manhattan": section(PLACES),
+    "graph": section({"edges": either(FILE, list_of(list_of(VALUES, least=2, most=3), least=0)), "per_edge": POSITIVE}),
+    "taxonomy": section({"levels": COLUMNS, "budgets": EPSILONS}, {"form": one_of("sum", "max")}),
+    "blowfish": section(HOPS),
+    "smooth_threshold": section(HOPS),
+    "partition": section({"labels": either(text(), SCALARS), "epsilon": POSITIVE}),
+    "product": section({"attributes": {"type": "object", "additionalProperties": METRIC}}),
+    "scaled": section({"factor": POSITIVE, "part": METRIC}),
+    "sum": section(PARTS),
+    "maximum": section(PARTS),
+    "root_sum_squares": section(PARTS),
+    "restriction": section({"part": METRIC, "size": COUNT, "elements": either(text(), list_of(whole(least=0)))}),
+    "after_noisy_total": section({"change": METRIC, "epsilon": POSITIVE}),
+    "appear_or_change": section({"change": METRIC}, {**OWN, **CLOSURE}, oneOf=needs_one_of(*OWN)),
 }
 # Records appear in them: they go into no metric, and under no invariant.
 NO_METRICS = ("add_remove", "appear_or_change", "after_noisy_total")
-BUDGETED = record(
+BUDGETED = section(
     {"epsilon": POSITIVE}, {"per_distance": one_of("l1", "l2")}, note="A budget under an invariant, without a metric."
 )
 
@@ -91,11 +91,11 @@ IMPOSSIBLE = Named(
 )
 BESIDE: Mapping[str, Mapping[str, Any] | Named] = {"adjacency": COUNT, "impossible": IMPOSSIBLE}
 INVARIANT_FORMS: Mapping[str, Schema] = {
-    "margins": record({"margins": SUBSETS}, BESIDE),
-    "partition": record({"partition": either(text(), SCALARS)}, BESIDE),
-    "total": record({"total": exactly(True)}, BESIDE),
-    "matrix": record({"matrix": FILE}, {"names": NAMES, "records_public": BOOLEAN, **BESIDE}),
-    "linked": record(
+    "margins": section({"margins": SUBSETS}, BESIDE),
+    "partition": section({"partition": either(text(), SCALARS)}, BESIDE),
+    "total": section({"total": exactly(True)}, BESIDE),
+    "matrix": section({"matrix": FILE}, {"names": NAMES, "records_public": BOOLEAN, **BESIDE}),
+    "linked": section(
         {"linked": {"type": "object", "minProperties": 2, "additionalProperties": list_of(text())}},
         {"published": list_of(list_of(text()), least=0), "adjacency": COUNT},
     ),
@@ -103,29 +103,29 @@ INVARIANT_FORMS: Mapping[str, Schema] = {
 
 BUILDERS = ("identity", "prefix", "all_ranges")
 MATRIX_FORMS: Mapping[str, Schema] = {
-    "matrix": record({"matrix": FILE}, {"names": NAMES}),
-    "columns": record({"columns": COLUMNS}, {"names": NAMES}),
-    "predicates": record(
+    "matrix": section({"matrix": FILE}, {"names": NAMES}),
+    "columns": section({"columns": COLUMNS}, {"names": NAMES}),
+    "predicates": section(
         {"predicates": {"type": "object", "minProperties": 1, "additionalProperties": {"type": "object"}}}, {"names": NAMES}
     ),
-    "marginals": record({"marginals": SUBSETS}, {"names": NAMES}),
-    "builder": record({"builder": one_of(*BUILDERS)}, {"names": NAMES, "size": COUNT}),
-    "random": record(
+    "marginals": section({"marginals": SUBSETS}, {"names": NAMES}),
+    "builder": section({"builder": one_of(*BUILDERS)}, {"names": NAMES, "size": COUNT}),
+    "random": section(
         {"builder": exactly("random"), "queries": COUNT, "seed": whole(least=0)},
         {"names": NAMES, "size": COUNT, "kind": one_of("real", "binary")},
     ),
 }
 # What is asked of one attribute of a structured workload.
 ASKED_KINDS = ("identity", "total", "prefix", "ranges")
-ASKED = either(one_of(*ASKED_KINDS), record({"widths": COUNT}), record({"matrix": FILE}), MATRIX)
+ASKED = either(one_of(*ASKED_KINDS), section({"widths": COUNT}), section({"matrix": FILE}), MATRIX)
 ASKED_BY_NAME: Schema = {"type": "object", "additionalProperties": ASKED}
 WEIGHTS: Mapping[str, Fragment] = {"weights": list_of(POSITIVE)}
 WORKLOAD_FORMS: Mapping[str, Schema] = {
     **MATRIX_FORMS,
-    "terms": record({"terms": list_of(ASKED_BY_NAME)}, WEIGHTS),
-    "tables": record({"tables": SUBSETS}, {"asked": ASKED_BY_NAME, **WEIGHTS}),
+    "terms": section({"terms": list_of(ASKED_BY_NAME)}, WEIGHTS),
+    "tables": section({"tables": SUBSETS}, {"asked": ASKED_BY_NAME, **WEIGHTS}),
 }
-ELEMENTS = record({"table": FILE}, {"names": COLUMNS}, note="The universe, one row of a table for each element.")
+ELEMENTS = section({"table": FILE}, {"names": COLUMNS}, note="The universe, one row of a table for each element.")
 DOMAIN: Schema = noted(
     "Attributes: the values of each, or how many.",
     {"type": "object", "minProperties": 1, "additionalProperties": either(SCALARS, COUNT)},
@@ -135,7 +135,7 @@ DELTA_WITH_ITS_NOTION: dict[str, Any] = {
     "then": {"required": ["delta"]},
     "else": {"not": {"required": ["delta"]}},
 }
-PROBLEM = record(
+PROBLEM = section(
     {},
     {
         "loss": one_of(*LOSSES),
@@ -160,7 +160,7 @@ REFERENCE = noted(
 )
 ACCURACY = ("standard_error", "margin", "relative_error")
 TARGETS: Schema = {
-    **record(
+    **section(
         {},
         {**dict.fromkeys(ACCURACY, FOR_QUERIES), "reference": REFERENCE},
         note="How accurate answers must be: each query has at most one target.",
@@ -193,7 +193,7 @@ TWO_SIZES: Schema = {
 LINKED: Schema = {
     "if": {"properties": {"invariant": {"required": ["linked"]}}},
     "then": {
-        "properties": {"relation": record({"epsilon": POSITIVE})},
+        "properties": {"relation": section({"epsilon": POSITIVE})},
         "required": ["domain"],
         "not": {"required": ["elements"]},
     },
@@ -203,7 +203,8 @@ LINKED: Schema = {
 def metric_forms() -> tuple[Named, Schema]:
     """[relation] with a metric on elements, and with any relation that stands without an invariant."""
     metrics = {name: _of_metric(name) for name in RELATION_FORMS}
-    metric = Named("metric", either(*(form for name, form in metrics.items() if name not in NO_METRICS)))
+    either_metric = either(*(form for name, form in metrics.items() if name not in NO_METRICS))
+    metric = Named("metric", noted(NOTES["relation"], either_metric))
     return metric, either(metric, *(metrics[name] for name in NO_METRICS))
 
 
@@ -230,7 +231,7 @@ def linear_form() -> Schema:
         "design": either(*design_forms()),
         "targets": TARGETS,
     }
-    return record(needed, sections, **relation_rules())
+    return section(needed, sections, **relation_rules())
 
 
 def _of_metric(name: str) -> Named:
@@ -248,10 +249,10 @@ def design_forms() -> list[Schema]:
     solver = {"solver": text(), "solver_options": {"type": "object"}}
     own = {"solver": exactly("auto")}
     return [
-        record({}, {"family": exactly("auto"), "seconds": POSITIVE, "strategy": MATRIX, **solver}),
-        record({"family": exactly(FAMILY)}, {"seconds": POSITIVE}),
+        section({}, {"family": exactly("auto"), "seconds": POSITIVE, "strategy": MATRIX, **solver}),
+        section({"family": exactly(FAMILY)}, {"seconds": POSITIVE}),
         *(
-            record({"family": exactly(family.name)}, {**_options(family.build), **(solver if family.has_program else own)})
+            section({"family": exactly(family.name)}, {**_options(family.build), **(solver if family.has_program else own)})
             for family in FAMILIES
         ),
     ]
@@ -261,7 +262,7 @@ def _options(build: object) -> dict[str, Fragment]:
     """The parameters of a builder after the problem, each by its annotation."""
     assert callable(build)
     parameters = list(inspect.signature(build).parameters.values())[1:]
-    return {parameter.name: _typed(str(parameter.annotation)) for parameter in parameters}
+    return explained({parameter.name: _typed(str(parameter.annotation)) for parameter in parameters})
 
 
 def _typed(annotation: str) -> Fragment:

@@ -18,6 +18,7 @@ from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.odds_ratio_test import TWO_COUNTS, OddsRatioTest
 from designer.problem_files.asked import naming
 from designer.problem_files.kind import Kind, Reader
+from designer.problem_files.linear_notes import section
 from designer.problem_files.request import Choices, Request
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
@@ -75,7 +76,7 @@ TEST = record(
 
 def odds_ratio_form() -> Schema:
     """The sections of a whole file."""
-    return record({"margins": MARGINS, "promise": either(*PROMISES.values())}, {"test": TEST})
+    return section({"margins": MARGINS, "promise": either(*PROMISES.values())}, {"test": TEST})
 
 
 @dataclass(frozen=True, kw_only=True)
