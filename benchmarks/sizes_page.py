@@ -15,7 +15,7 @@ BEGIN, END = "<!-- sizes: begin -->", "<!-- sizes: end -->"
 CASES = {
     "million: laplace, K 4": "Laplace noise for four sums over places",
     "million: k_norm, K 2": "the K-norm of two sums over places",
-    "million: laplace on the globe, K 4": "the same with distances on the globe",
+    "million: laplace on the globe, K 4": "Laplace noise, four sums, distances on the globe",
     "million: spec saved and loaded, K 4": "a spec saved, loaded and certified anew",
     "graphs: roads of a grid": "a graph of roads as the metric",
     "matrices: checked": "a metric given as a matrix",

@@ -53,12 +53,13 @@ NAMES = {
     "designer.audit": "DeepVerdict Finding TestPower audit",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
 }
-# Rooms that the README sends its readers to, whose names are not gathered in one place.
+# Rooms that the pages of the site send their readers to, whose names are not gathered in one place.
 DEEPER = {
     "designer.selection.scores": "Linear AbsoluteError Closeness LargestError",
     "designer.synthetic.multiplicative": "MWEM",
     "designer.synthetic.small_databases": "SmallDB",
     "designer.odds_ratio.odds_ratio_test": "OddsRatioTest",
+    "designer.odds_ratio.fisher": "Margins fisher_p_value fisher_test",
     "designer.promises.tradeoff": "EpsilonDelta Gaussian",
     "designer.files.releases": "ReleaseVerdict read_release release_document save_release sealed verify_release",
     "designer.files.signatures": "EntryCheck EntrySigner PublicKey SignedBy SigningKey new_key sign_file signer_of",
