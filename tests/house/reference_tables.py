@@ -2,8 +2,8 @@
 
     python -m tests.house.reference_tables
 
-writes them anew, each between its marks `<!-- KIND NAME -->` and `<!-- end -->` on the pages of docs/reference; what stands outside
-the marks is written by hand. A test holds that nothing is stale.
+writes them anew, each between its marks `<!-- KIND NAME -->` and `<!-- end -->` on the pages of docs/reference; what stands
+outside the marks is written by hand. A test holds that nothing is stale.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def fragment(place: str, form: Fragment) -> Lines:
 def alternatives(form: Fragment) -> tuple[list[Schema], list[str]]:
     """The records that a fragment may be, and in words what else; named forms, which have a table of their own, in words."""
     whole = body(form)
-    if "properties" in whole and whole["properties"]:
+    if whole.get("properties"):
         return [whole], []
     if "anyOf" not in whole or "type" in whole:
         return [], [fits(whole)]

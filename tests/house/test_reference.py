@@ -108,9 +108,9 @@ def may_raise(wanted: Any, depth: int = 2) -> bool:
             if depth and isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 called = inspect.unwrap(function).__globals__.get(node.func.id)
                 own = getattr(called, "__module__", "").startswith("designer")
-                if own and (inspect.isfunction(called) or (inspect.isclass(called) and not issubclass(called, Exception))):
-                    if may_raise(called, depth - 1):
-                        return True
+                thing_of_ours = own and (inspect.isfunction(called) or inspect.isclass(called))
+                if thing_of_ours and may_raise(called, depth - 1):
+                    return True
     return False
 
 
