@@ -13,7 +13,7 @@ from pathlib import Path
 from designer import invariants
 from designer.invariants.analysis import ZCDP, Scope, allocation, under_invariant
 from designer.pictures import figure
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 RHO, DELTA = "2.56", 1e-10
 LEVELS = {
@@ -63,8 +63,7 @@ def draw(folder: Path) -> Path:
     axes.set_xticks(range(len(rows)), [row["level"] for row in rows])
     axes.set_ylabel("epsilon at delta = 1e-10")
     axes.legend(frameon=False, loc="upper left")
-    drawing.savefig(folder / "census_2020.png", dpi=150)
-    return folder / "census_2020.png"
+    return saved(drawing, folder / "census_2020.svg")
 
 
 if __name__ == "__main__":

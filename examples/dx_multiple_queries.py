@@ -44,6 +44,8 @@ def reproduce(full: bool = False) -> Result:
         factors, costs = table(kind, sizes, matrices)
         computed[f"{kind}: mean IF(Q) of Strategy 1 at K = 10"] = factors[-1, 0]
         computed[f"{kind}: Strategy 3 over Strategy 1, mean IF(Q) at K = 10"] = factors[-1, 2] / factors[-1, 0]
+        best = factors[:, 2] / factors[:, :2].max(axis=1)
+        computed[f"{kind}: Strategy 3 over the better of 1 and 2, mean IF(Q), least over K"] = best.min()
         computed[f"{kind}: squared error of Strategy 1 / optimum, mean at K = 10"] = costs[-1, :, 0].mean()
         computed[f"{kind}: squared error of Strategy 3 / optimum, mean at K = 10"] = costs[-1, :, 2].mean()
         computed[f"{kind}: squared error of any strategy / optimum, least"] = costs.min()
@@ -51,6 +53,8 @@ def reproduce(full: bool = False) -> Result:
         "binary: mean IF(Q) of Strategy 1 at K = 10": (1.0, 1.5),
         "real: Strategy 3 over Strategy 1, mean IF(Q) at K = 10": (1.0 - 1e-9, np.inf),
         "binary: Strategy 3 over Strategy 1, mean IF(Q) at K = 10": (1.0 - 1e-9, np.inf),
+        "real: Strategy 3 over the better of 1 and 2, mean IF(Q), least over K": (1.0 - 1e-9, np.inf),
+        "binary: Strategy 3 over the better of 1 and 2, mean IF(Q), least over K": (1.0 - 1e-9, np.inf),
         # Beyond the paper: no strategy beats the optimum.
         "real: squared error of any strategy / optimum, least": (1.0 - 1e-8, 1.0 + 1e-8),
         "binary: squared error of any strategy / optimum, least": (1.0 - 1e-8, 1.0 + 1e-8),

@@ -22,7 +22,7 @@ from examples.int_setting import (
     rank_among,
     steps_until,
 )
-from examples.reproduction import DATA, Result, show
+from examples.reproduction import DATA, Result, saved, show
 
 FILE = DATA / "delinquent_children.csv"
 EPSILON = 0.25
@@ -91,9 +91,7 @@ def draw(folder: Path) -> Path:
         row[0].legend(fontsize=7)
         row[0].set_title(f"The paper's chain, {norm} target", fontsize=9)
         boxes(row[1], noise(norm, 1000), f"1000 exact draws, {norm}, by cell (county-education)", LABELS)
-    path = folder / "int_delinquent.png"
-    figure.savefig(path, dpi=150)
-    return path
+    return saved(figure, folder / "int_delinquent.svg")
 
 
 if __name__ == "__main__":

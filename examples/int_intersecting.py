@@ -10,7 +10,7 @@ from pathlib import Path
 from designer import Problem, Workload, design, invariants
 from designer.invariants import Invariant
 from examples.int_setting import Integers, bound_of, boxes, curve, exact_noise, largest_bias, published_chain, steps_until
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 from solvers.lattices.convergence import VariationBound
 
 EPSILON = 0.25
@@ -68,9 +68,7 @@ def draw(folder: Path) -> Path:
         row[0].legend(fontsize=7)
         row[0].set_title(f"The paper's chain, {norm} target", fontsize=9)
         boxes(row[1], noise(norm, 1000), f"1000 exact draws, {norm}, by record")
-    path = folder / "int_intersecting.png"
-    figure.savefig(path, dpi=150)
-    return path
+    return saved(figure, folder / "int_intersecting.svg")
 
 
 if __name__ == "__main__":

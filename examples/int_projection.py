@@ -20,7 +20,7 @@ from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.values.arrays import Floats
 from examples.int_delinquent import EPSILON, LABELS, margins, noise, table
 from examples.int_setting import Integers
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 DRAWS = 500
 WAYS = ("lattice", "projected Laplace", "projected Gaussian")
@@ -103,9 +103,7 @@ def draw(folder: Path) -> Path:
         axis.set_title("cells kept at 0 or more" if nonnegative else "as they fall", fontsize=10)
         axis.legend(fontsize=7)
     figure.supylabel("mean error of a cell, 2 standard errors", fontsize=9)
-    path = folder / "int_projection.png"
-    figure.savefig(path, dpi=150)
-    return path
+    return saved(figure, folder / "int_projection.svg")
 
 
 if __name__ == "__main__":

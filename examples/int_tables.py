@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import DesignFailed, Problem, Workload, design, invariants
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 SHAPES = {
     "l1": ("lattice_laplace", "l1"),
@@ -96,9 +96,7 @@ def draw(folder: Path) -> Path:
     axis.set_ylabel("standard deviation of a cell's noise")
     axis.set_title("Integer noise with both margins kept, budget 1 for three records", fontsize=10)
     axis.legend()
-    path = folder / "int_tables.png"
-    figure.savefig(path, dpi=150)
-    return path
+    return saved(figure, folder / "int_tables.svg")
 
 
 if __name__ == "__main__":

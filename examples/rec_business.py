@@ -10,9 +10,11 @@ out within 3 points, so the tails are comparable.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +25,10 @@ from designer.records.group_privacy import group_losses
 from designer.records.hierarchies import Hierarchy
 from designer.records.metrics import absolute_relative_error, gaussian_relative_error
 from designer.records.targets import COUNT, Accuracy, PriorRecords
+from designer.tables import Count, Groups, Key, Measure, Sum, TablePlan, UnitSplitting, variance_for
+from designer.tables.answers import TableSimulation
 from designer.values.arrays import Floats
-from examples.rec_setting import Places, draw_distribution, draw_errors, group_sums, noise_on_split_rows
+from examples.rec_setting import Places, draw_distribution, draw_errors, frame, group_sums
 from examples.reproduction import DATA, Result, saved, show
 
 FILE = DATA / "establishments.csv"
@@ -46,7 +50,7 @@ PERCENTILES = {  # Table 8, in per cent
 }
 DIGITS = (0, 2, 3, 4, 5, 6)  # NAICS levels; 0 is the county's total
 FEWEST = 100  # establishments in a published query
-RHO = 1.0
+RHO = 1
 GOALS = (0.05, 0.1, 0.2)
 Z = 1.959963984540054
 
@@ -111,19 +115,63 @@ def firms(rng: np.random.Generator, sectors: np.ndarray) -> Places:
     return np.unique(firm, return_inverse=True)[1].reshape(-1)
 
 
-def rho_of_query() -> float:
+def rho_of_query() -> Fraction:
     """One rho for every measure at every NAICS level."""
-    return RHO / (4 * len(DIGITS))
+    return Fraction(RHO) / (4 * len(DIGITS))
+
+
+@cache
+def table_of(data: Year) -> Any:
+    """The establishments as a data frame: county, naics, EMP, PAYANN, PAYQTR1."""
+    codes = [data.tree.labels[place].split("/") for place in data.places]
+    labels = {"county": [code[0] for code in codes], "naics": [code[-1] for code in codes]}
+    return frame({**labels, **{name: data.columns[name].astype(int) for name in MEASURES}})
+
+
+def groups_of(data: Year) -> dict[int, tuple[Groups, np.ndarray]]:
+    """For each level, the published groups, and their places in the tree."""
+    found = {}
+    for level, digits in enumerate(DIGITS):
+        rows = np.flatnonzero(data.published & (data.tree.level == level))
+        paths = [data.tree.labels[row].split("/") for row in rows]
+        if not paths:
+            continue
+        if digits == 0:
+            found[level] = Groups(["county"], keys=[path[:1] for path in paths]), rows
+        else:
+            found[level] = Groups(["county", Key("naics", digits)], keys=[[path[0], path[-1]] for path in paths]), rows
+    return found
+
+
+@cache
+def plan(data: Year, scheme: str, top_coding: bool) -> TablePlan:
+    """Table 6: three sums and a count at every NAICS level. Top-coded, each sum has the sensitivity of its code; split, that of
+    its threshold, and counts are made before splitting (Lemma 5.6)."""
+    limits = (TOP_CODES if top_coding else THRESHOLDS)[scheme]
+    measures = {name: Measure(name, upper=int(limits[name]) if top_coding else None) for name in MEASURES}
+    queries: list[Count | Sum] = []
+    for level, (groups, _) in groups_of(data).items():
+        queries.append(Count(f"{COUNT} {level}", groups, variance=variance_for(1, rho_of_query())))
+        for name, measure in measures.items():
+            noise = variance_for(int(limits[name]), rho_of_query())
+            queries.append(Sum(f"{name} {level}", groups, variance=noise, measure=measure))
+    if top_coding:
+        return TablePlan(queries)
+    splitting = UnitSplitting(list(measures.values()), [int(limits[name]) for name in MEASURES])
+    return TablePlan(queries, splitting, Fraction(RHO) * 3 / 4, Fraction(RHO) / 4)
+
+
+@cache
+def released(data: Year, scheme: str, top_coding: bool) -> TableSimulation:
+    """One release of the plan."""
+    return plan(data, scheme, top_coding).simulate(table_of(data), 0)
 
 
 def errors(data: Year, scheme: str, measure: str, level: int, top_coding: bool) -> Floats:
-    """Figure 3: ARE of the published queries of a level, top-coded with sensitivity of the code, or split."""
-    rows = data.published & (data.tree.level == level) & (data.totals[measure] > 0)
-    limit = 1.0 if measure == COUNT else (TOP_CODES if top_coding else THRESHOLDS)[scheme][measure]
-    values = np.minimum(data.columns[measure], limit) if top_coding else data.columns[measure]
-    answers = group_sums(data.paths()[level], values, data.tree.size)[rows]
-    noise = np.random.default_rng(level).normal(scale=noise_on_split_rows(limit, rho_of_query()), size=answers.size)
-    return absolute_relative_error(answers + noise, data.totals[measure][rows])
+    """Figure 3: ARE of the published queries of a level, top-coded or split."""
+    answers = np.array(released(data, scheme, top_coding)[f"{measure} {level}"].values)
+    totals = data.totals[measure][groups_of(data)[level][1]]
+    return absolute_relative_error(answers[totals > 0], totals[totals > 0])
 
 
 def all_errors(data: Year, scheme: str, top_coding: bool) -> Floats:
@@ -131,15 +179,15 @@ def all_errors(data: Year, scheme: str, top_coding: bool) -> Floats:
     return np.concatenate([errors(data, scheme, m, level, top_coding) for m in MEASURES for level in range(len(DIGITS))])
 
 
-def split_rows(data: Year, scheme: str) -> Floats:
-    """The rows of every establishment after splitting."""
-    ratios = [data.columns[name] / T for name, T in THRESHOLDS[scheme].items()]
-    return np.maximum(1.0, np.ceil(np.max(ratios, axis=0)))
+@cache
+def losses_at_1(data: Year, scheme: str) -> Floats:
+    """What the plan's policy says of every establishment, at a total of rho = 1."""
+    return np.asarray(plan(data, scheme, False).split_policy({name: data.columns[name] for name in MEASURES}))
 
 
 def policy_losses(data: Year, scheme: str, rho: float = RHO) -> Floats:
     """ESTAB is counted before splitting: a quarter of rho is constant."""
-    return np.asarray(rho / 4 + 0.75 * rho * split_rows(data, scheme) ** 2)
+    return rho * losses_at_1(data, scheme)
 
 
 def realized_losses(data: Year, scheme: str, units: Places) -> Floats:
@@ -155,7 +203,7 @@ def realized_losses(data: Year, scheme: str, units: Places) -> Floats:
         for measure in (*MEASURES, COUNT):
             limit = 1.0 if measure == COUNT else THRESHOLDS[scheme][measure]
             totals = np.bincount(pairs, data.columns[measure][kept])
-            losses += np.bincount(keys // data.tree.size, totals**2, minlength=losses.size) * rho_of_query() / limit**2
+            losses += np.bincount(keys // data.tree.size, totals**2, minlength=losses.size) * float(rho_of_query()) / limit**2
     return losses
 
 
@@ -219,6 +267,8 @@ def reproduce(full: bool = False) -> Result:
         **{f"Figure 3: queries above 5 % ARE, top-coded, {name}": float(np.mean(e > 0.05)) for name, e in coded.items()},
         **{f"Figure 3: queries above 5 % ARE, split, {name}": float(np.mean(e > 0.05)) for name, e in split.items()},
     }
+    fallen = [np.median(split[b]) / np.median(coded[a]) for a, b in zip(TOP_CODES, THRESHOLDS, strict=True)]
+    computed["Figure 3: median ARE of splitting over that of top codes, largest"] = float(max(fallen))
     excess, firm_excess, gaps = [], [], []
     for scheme in THRESHOLDS:
         policy, realized = policy_losses(data, scheme), realized_losses(data, scheme, alone)
@@ -230,9 +280,23 @@ def reproduce(full: bool = False) -> Result:
     computed["Figure 5: largest realized over policy loss, establishments"] = max(excess)
     computed["Figure 5: largest realized over policy loss, firms"] = max(firm_excess)
     computed["Figure 5: firms alone"] = float(np.mean(np.bincount(data.firms)[data.firms] == 1))
+    computed |= _least_policies(data)
     for goal in goals:
         computed |= _figure_4(data, goal)
     return computed, _published(computed)
+
+
+def _least_policies(data: Year) -> dict[str, float]:
+    """What the paper says of Figure 4, over all goals and schemes."""
+    needed = {goal: [policy_losses(data, name, least_rho(data, name, goal)) for name in THRESHOLDS] for goal in GOALS}
+    medians = np.array([[np.median(losses) for losses in schemes] for schemes in needed.values()])
+    share = min(float(np.mean(low <= high)) for schemes in needed.values() for high, low in pairwise(schemes))
+    return {
+        "Figure 4: largest change of the median loss with lower thresholds": float((medians[:, 1:] / medians[:, :-1]).max()),
+        "Figure 4: least share that loses no more with lower thresholds": share,
+        "Figure 4: largest change of the median loss with a larger error": float((medians[1:] / medians[:-1]).max()),
+        "Figure 4: share below a loss of 1, Median scheme, 20 % error": float(np.mean(needed[0.2][2] < 1)),
+    }
 
 
 def _figure_4(data: Year, goal: float) -> dict[str, float]:
@@ -258,7 +322,11 @@ def _published(computed: dict[str, float]) -> dict[str, tuple[float, float]]:
         "Figure 5: largest realized over policy loss, establishments": (0.0, 1 + 1e-9),
         "Figure 5: largest realized over policy loss, firms": (0.0, 1 + 1e-9),
         "Figure 5: largest change of that ratio with lower thresholds": (0.0, 1.0),
+        "Figure 3: median ARE of splitting over that of top codes, largest": (0.0, 1.0),
         "Figure 5: firms alone": (0.5, 1.0),
+        "Figure 4: largest change of the median loss with lower thresholds": (0.0, 1.0),
+        "Figure 4: least share that loses no more with lower thresholds": (0.5, 1.0),
+        "Figure 4: largest change of the median loss with a larger error": (0.0, 1.0),
     }
     for name in computed:
         if name.startswith("Figure 3") and "top-coded" in name:

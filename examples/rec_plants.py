@@ -70,10 +70,7 @@ def averages(rho: float) -> TablePlan:
     """Table 5: AVG(rate) on plants that are not split, a quarter of rho each, half of it for the sum and half for the count."""
     rate, noise = Measure("rate", "0.0001", upper=1), variance_for(1, Fraction(str(rho)) / QUERIES / 2)
     return TablePlan(
-        [
-            Average(level, groups, measure=rate, variance=noise, count_variance=noise)
-            for level, groups in groups_of().items()
-        ]
+        [Average(level, groups, measure=rate, variance=noise, count_variance=noise) for level, groups in groups_of().items()]
     )
 
 
@@ -151,7 +148,7 @@ def simulated_share_within(draws: int) -> float:
 
 def reproduce(full: bool = False) -> Result:
     """The trade-off of Figure 2 b on plants, and what a consistent design brings."""
-    draws = 40 if full else 4
+    draws = 40 if full else 2
     medians = np.array([[np.median(errors("State", rho, share, draws)) for share in SPLIT_SHARES] for rho in RHOS])
     columns = plants()[2]
     losses = policy_losses(policy(1.0, 0.01), columns, public=True)

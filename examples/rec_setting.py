@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,9 @@ def frame(columns: Mapping[str, object]) -> Any:
     return DataFrame(dict(columns))
 
 
-def noise_on_split_rows(threshold: float, rho: float) -> float:
+def noise_on_split_rows(threshold: float, rho: float | Fraction) -> float:
     """Standard deviation of a sum whose split rows are at most `threshold`, for a loss of `rho` a row: `T / sqrt(2 rho)`."""
-    return float(threshold / np.sqrt(2 * rho))
+    return float(threshold / np.sqrt(2 * float(rho)))
 
 
 def splitting(rho: float, threshold: float, measure: str) -> Splitting:
@@ -37,9 +38,9 @@ def splitting(rho: float, threshold: float, measure: str) -> Splitting:
 
 
 def draw_distribution(axes: Any, losses: Floats, **style: Any) -> None:
-    """Empirical distribution function, logarithmic in the losses, drawn at 500 of its steps."""
+    """Empirical distribution function, logarithmic in the losses, drawn at 200 of its steps."""
     ordered = np.sort(losses)
-    places = np.unique(np.linspace(0, len(ordered) - 1, 500).astype(int))
+    places = np.unique(np.linspace(0, len(ordered) - 1, 200).astype(int))
     axes.step(ordered[places], (places + 1) / len(ordered), where="post", linewidth=1.2, **style)
     axes.set(xscale="log", ylim=(0, 1.02))
 

@@ -3,7 +3,7 @@
 
 The paper states adjacency A_3 and calibrates its own mechanisms to basic moves, all that A_2 allows; what A_3 needs (hexagons)
 is added. Noise does not depend on the table, so models I and II differ by their random numbers only.
-mu is not stated for Figure 2; here it is 1.
+The paper does not state mu for Figure 2; here it is 1. The published averages themselves: examples/semi_dp_published.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import Gauge
 from designer.pictures import figure
 from designer.values.arrays import Floats
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 SIZES = range(2, 11)
 EPSILONS = (0.1, 0.5, 1.0)
@@ -47,7 +47,7 @@ DIFFERENCES = {
     "Delta_1 of 3 x 3 tables under A_3": HEXAGONS,
     "Delta_2 of 3 x 3 tables under A_3": HEXAGONS,
     "K-norm, k = 2, epsilon = 1: expected L2 loss": (
-        "the printed losses look like a radius drawn with Gamma shape s. Algorithm 3 says s + 1, which doubles the loss "
+        "the authors' code draws the radius with Gamma shape s. Algorithm 3 says s + 1, which doubles the loss "
         "at s = 1: the noise is t (1, -1, -1, 1) with t double exponential, E|t| = 1, and the vector has length 2."
     ),
     "shape s: density ratio near the true answer / exp(epsilon)": (
@@ -206,9 +206,7 @@ def draw(folder: Path) -> Path:
         for model, mark in marks.items():
             axis.plot([], [], mark, color="0.3", markersize=4, label=f"30 replicates, model {model}")
         axis.legend(fontsize=7)
-    path = folder / "semi_dp_figures.png"
-    drawing.savefig(path, dpi=150)
-    return path
+    return saved(drawing, folder / "semi_dp_figures.svg")
 
 
 if __name__ == "__main__":

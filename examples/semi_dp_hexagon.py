@@ -14,7 +14,7 @@ from designer import Problem, Workload, design, invariants
 from designer.additive.mechanism import AdditiveMechanism
 from designer.pictures import figure
 from designer.values.arrays import Floats
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 EPSILON = 1.0
 # Records (row, column) of a 3 x 3 table; in OTHER the last three have moved in a cycle, each to the next column.
@@ -104,9 +104,7 @@ def draw(folder: Path) -> Path:
     axes[2].set_ylabel("log likelihood ratio")
     axes[2].set_ylim(-2.3, 3.6)
     axes[2].legend(fontsize=8, loc="upper right")
-    path = folder / "semi_dp_hexagon.png"
-    drawing.savefig(path, dpi=150)
-    return path
+    return saved(drawing, folder / "semi_dp_hexagon.svg")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from designer import Problem, Workload, design, invariants
 from designer.additive.release import Release
 from designer.pictures import figure
 from designer.values.arrays import Floats
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 # Rows and columns with few records and with many, so that some cells are pushed up from below zero and others pay for it.
 TABLE = np.array([[0, 1, 2, 40], [1, 3, 0, 25], [0, 0, 9, 60], [12, 30, 45, 90]])
@@ -76,9 +76,7 @@ def draw(folder: Path) -> Path:
         axis.set_title(way)
     axes[0].set_xlabel("in each cell: true count, bias, root mean squared error")
     drawing.colorbar(shown, ax=axes, label="bias", shrink=0.8)
-    path = folder / "semi_dp_nearest_tables.png"
-    drawing.savefig(path, dpi=150)
-    return path
+    return saved(drawing, folder / "semi_dp_nearest_tables.svg")
 
 
 if __name__ == "__main__":

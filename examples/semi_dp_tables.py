@@ -10,7 +10,7 @@ from pathlib import Path
 from designer import DesignFailed, Problem, Workload, design, invariants
 from designer.designing.families.subspace import subspace_mechanism
 from designer.pictures import figure
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 SQUARES = tuple((k, k) for k in range(2, 11))
 SHAPES = (*SQUARES, (2, 5), (3, 4), (3, 5), (2, 2, 2), (2, 3, 4))
@@ -127,9 +127,7 @@ def draw(folder: Path) -> Path:
     axes[1].legend(
         fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), title="pure, epsilon = 1;\nblack: Gaussian, mu = 1"
     )
-    path = folder / "semi_dp_tables.png"
-    drawing.savefig(path, dpi=150)
-    return path
+    return saved(drawing, folder / "semi_dp_tables.svg")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from designer.pictures import figure
 from designer.promises.accounting import zcdp_epsilon, zcdp_epsilon_bun_steinke, zcdp_group_rho
 from designer.promises.tradeoff import EpsilonDelta
 from designer.values.arrays import Floats
-from examples.reproduction import Result, show
+from examples.reproduction import Result, saved, show
 
 ALPHA = 0.05
 TABLES = {100: Margins((50, 50), (50, 50)), 400: Margins((200, 200), (200, 200))}
@@ -109,9 +109,7 @@ def draw(folder: Path) -> Path:
         axis.set_ylabel("power at level 0.05")
         axis.set_title(f"{total} records, all margins {total // 2}, epsilon = 1/2")
     axes[1].legend(fontsize=8, loc="lower right")
-    path = folder / "semi_dp_umpu.png"
-    drawing.savefig(path, dpi=150)
-    return path
+    return saved(drawing, folder / "semi_dp_umpu.svg")
 
 
 if __name__ == "__main__":

@@ -13,13 +13,9 @@ ROWS_SHOWN = 12
 
 
 def certificate_words(mechanism: Mechanism) -> str:
-    """The certificate in a sentence, and the fingerprint."""
-    certificate = mechanism.privacy
-    return (
-        f"Worst ratio of loss to budget over {certificate.pairs:,} pairs: {float(certificate.worst_ratio or 0)!r} "
-        f"({certificate.place}).\n"
-        f"{certificate.arithmetic}\n{delta_words(mechanism)}Fingerprint {mechanism.fingerprint}"
-    )
+    """The certificate in sentences, and the fingerprint."""
+    lines = mechanism.privacy.lines()
+    return "\n".join([*lines, f"{delta_words(mechanism)}Fingerprint {mechanism.fingerprint}"])
 
 
 def delta_words(mechanism: Mechanism) -> str:

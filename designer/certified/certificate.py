@@ -97,14 +97,10 @@ class PrivacyCertificate:
         return f"{verb} {self.witness.words}"
 
     def lines(self) -> list[str]:
-        """What was recomputed, for people: the worst ratio rounded up to a float, and where it is. The file has all digits."""
+        """In sentences: the worst ratio rounded up to a float, and where it is attained; by which arithmetic."""
+        over = f" over {self.pairs:,} pairs" if self.pairs else ""
         ratio = "infinite" if self.worst_ratio is None else repr(float_above(self.worst_ratio))
-        return [
-            f"Worst ratio of loss to budget: {ratio}, {self.place}",
-            f"Pairs: {self.pairs:,}",
-            f"Arithmetic: {self.arithmetic}",
-            f"Theorem: {self.theorem}",
-        ]
+        return [f"Worst ratio of loss to budget{over}: {ratio} ({self.place}).", self.arithmetic]
 
     def require(self) -> PrivacyCertificate:
         """Itself when it holds; otherwise `NotPrivate` names the pair and the excess."""

@@ -1,4 +1,5 @@
-"""`python -m examples.papers [dx semi int rec] [--quick] [--to FOLDER]`: the pages on the papers, every number computed anew."""
+"""`python -m examples.papers [dx semi int rec] [--quick] [--index] [--to FOLDER]`: the pages on the papers, every number
+computed anew."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from designer.progress import each_of, showing_progress, step, time_words
 from examples.papers.frame import Numbers, Paper, results
 from examples.papers.pages import index, page
 
-KEYS = ("dx", "semi", "int", "rec")
+KEYS = tuple(key for key in ("dx", "semi", "int", "rec") if (Path(__file__).parent / key / "paper.py").is_file())
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
 
 
@@ -55,6 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m examples.papers", description=__doc__)
     parser.add_argument("papers", nargs="*", choices=[*KEYS, []], help="which pages; all unless given")
     parser.add_argument("--quick", action="store_true", help="sampled numbers and no pictures; not into docs/papers")
+    parser.add_argument(
+        "--index", action="store_true", help="the page that lists the pages alone, of which nothing is computed"
+    )
     parser.add_argument("--to", type=Path, default=None, help="folder; docs/papers of the checkout unless given")
     asked = parser.parse_args(arguments)
     if asked.quick and asked.to is None:
@@ -62,14 +66,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = asked.to or PAGES
     folder.mkdir(parents=True, exist_ok=True)
     papers = [paper(key) for key in asked.papers or KEYS]
+    if asked.index or not asked.papers:
+        (folder / "index.md").write_text(index([paper(key) for key in KEYS]))
+    if asked.index:
+        return
     if not asked.quick:
         print(f"This takes about {time_words(60 * sum(p.minutes for p in papers))} on two cores.", flush=True)
     started = time.monotonic()
     with showing_progress():
         for one in papers:
             print(f"  {write(one, folder, not asked.quick)}", flush=True)
-    if not asked.papers:
-        (folder / "index.md").write_text(index(papers))
     print(f"Written in {time_words(time.monotonic() - started)}.")
 
 

@@ -32,6 +32,7 @@ class Read(StrEnum):
 
     TEXT = "text"  # a number in a sentence
     TABLE = "table"  # a cell of a table
+    FILE = "authors' file"  # a file of results in the authors' repository
     PLOT = "plot"  # read off a picture, as an interval
     WORDS = "words"  # a statement in words, as an inequality
     THEOREM = "theorem"  # what a theorem or a formula of the paper gives
@@ -77,7 +78,8 @@ class Numbers:
         computed, published = results(self.reproduce, full)
         chosen = [name for name in computed if self._asked(name)]
         return [
-            Value(name, float(computed[name]), published.get(name), self.read, self.differences.get(name, "")) for name in chosen
+            Value(name, float(computed[name]), published.get(name), self.read, self.differences.get(name, ""))
+            for name in chosen
         ]
 
     def missing(self) -> list[str]:
@@ -101,7 +103,8 @@ def of_example(example: ModuleType, *names: str, read: Read = Read.TEXT) -> Numb
 
 @dataclass(frozen=True, eq=False)
 class Erratum:
-    """A counter-example that runs: `contradiction()` gives (what the paper states, what is so), in exact numbers where possible.
+    """A counter-example that runs: `contradiction()` gives (what the paper states, what is so), in exact numbers where
+    possible.
 
     claim: how the paper says that the second relates to the first, "equal", "at most" or "at least"; it does not.
     text: a paragraph for the reader, in Markdown. needs: functions of the same file that the code calls.
@@ -164,7 +167,8 @@ class Section:
 
 @dataclass(frozen=True)
 class Paper:
-    """A page. key: its name, `dx`; title: its heading; about: a paragraph on paper and page; minutes: of a full run on two cores."""
+    """A page. key: its name, `dx`; title: its heading; about: a paragraph on paper and page; minutes: of a full run on two
+    cores."""
 
     key: str
     title: str

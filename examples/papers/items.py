@@ -19,7 +19,8 @@ LISTS = Path(__file__).parent / "items"
 def found(text: str) -> list[str]:
     """Items in the order in which they first begin a line, each once.
 
-    Where a conversion of the paper has lost the numbers of some kinds ("Definition 0"), the section's counter gives them back.
+    Where a conversion of the paper has lost the numbers of some kinds ("Definition 0"), the section's counter gives them
+    back.
     """
     section, counter, names = "0", 0, []
     for line in text.splitlines():

@@ -45,20 +45,37 @@ def _section(section: Section, full: bool) -> list[str]:
     values = [(row, value) for row in section.rows for value in row.values(full)]
     if values:
         parts.append("\n".join([NUMBERS, *(_number(row, value) for row, value in values)]))
-    parts += [paragraph(f"**{value.name}** is outside: {value.reason}") for _, value in values if value.reason]
+    parts += _reasons([value for _, value in values if value.reason])
     parts += [paragraph(f"**{row.item}** differs. {row.because}") for row in section.rows if row.because]
     parts += [part for picture in section.pictures for part in _picture(picture)]
     return parts + ["\n\n".join(_erratum(erratum)) for row in section.rows for erratum in row.errata]
 
 
+def _reasons(values: list[Value]) -> list[str]:
+    """A paragraph for each reason, with the quantities that it explains."""
+    named: dict[str, list[str]] = {}
+    for value in values:
+        named.setdefault(value.reason, []).append(f"**{value.name}**")
+    return [paragraph(f"{', '.join(names)}: {OUTSIDE}. {reason[:1].upper()}{reason[1:]}") for reason, names in named.items()]
+
+
 def _row(row: Row) -> str:
-    places = [f"`{name}` in `{file}`" for file, name in (place.split(":") for place in row.lives)]
+    files: dict[str, list[str]] = {}
+    for file, name in (place.split(":") for place in row.lives):
+        files.setdefault(file, []).append(f"`{name}`")
+    places = [f"{', '.join(names)} in `{file}`" for file, names in files.items()]
     return f"| {row.item} | {row.says} | {row.verdict} | {'<br>'.join([*places, f'`{row.run}`'])} |"
 
 
 def _number(row: Row, value: Value) -> str:
     outside = "" if value.reached else f", {OUTSIDE}"
-    cells = (row.item, value.name, interval(value.published), str(value.read), figure(value.computed) + outside)
+    cells = (
+        row.item,
+        value.name.removeprefix(f"{row.item}: "),
+        interval(value.published),
+        str(value.read),
+        figure(value.computed) + outside,
+    )
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -106,7 +123,7 @@ def code(erratum: Erratum) -> str:
     used = {node.id for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     tree = ast.parse(Path(inspect.getfile(erratum.contradiction)).read_text())
     lines = [line for node in tree.body for line in _imported(node, used)]
-    return "\n".join(lines) + "\n\n\n" + "\n\n\n".join(sources)
+    return "\n\n\n".join([*(["\n".join(lines)] if lines else []), *sources])
 
 
 def _imported(node: ast.stmt, used: set[str]) -> list[str]:
@@ -133,13 +150,18 @@ def index(papers: list[Paper]) -> str:
     return "\n\n".join(["# The papers, side by side", paragraph(ABOUT), table, paragraph(READING), listed]) + "\n"
 
 
-ABOUT = """For researchers who know one of the four papers that dp-designer unites, and want to see what became of each definition,
-theorem, algorithm, table and figure: where it lives in the code, the published numbers beside those that the code computes, and
+ABOUT = """For researchers who know one of the four papers that dp-designer unites, and want to see what became of each
+definition,
+theorem, algorithm, table and figure: where it lives in the code, the published numbers beside those that the code computes,
+and
 what in the paper does not hold, each with a counter-example that runs."""
-READING = """The pages are written by `python -m examples.papers` in a checkout, pictures and all; it computes every number anew. A
+READING = """The pages are written by `python -m examples.papers` in a checkout, pictures and all; it computes every number
+anew. A
 number is *published* as the paper states it: in a sentence (text), in a cell (table), read off a picture as an interval
-(plot), said in words and turned into an inequality here (words), or given by a formula of the paper (theorem). What stands beside as
-an *own check* is not in the paper: another computation of the same, or what must hold besides. A code file is given as a path from
+(plot), said in words and turned into an inequality here (words), or given by a formula of the paper (theorem). What stands
+beside as
+an *own check* is not in the paper: another computation of the same, or what must hold besides. A code file is given as a
+path from
 the root of the checkout."""
 
 

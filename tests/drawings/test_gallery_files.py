@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.house.test_public_names import DEEPER, NAMES
+from tests.oracles.public_imports import inner_names
 
 pyplot: Any = pytest.importorskip("matplotlib.pyplot")
 
@@ -190,13 +190,10 @@ def test_a_file_of_the_gallery_is_one_to_copy(path: Path) -> None:
     """Public names, the usual libraries, no path of the checkout, a title and at most sixty lines."""
     text = path.read_text()
     tree = ast.parse(text)
-    public = {room: set(names.split()) for room, names in (NAMES | DEEPER).items()}
+    assert inner_names(text) == set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             assert (node.module or "").partition(".")[0] in OUTSIDE
-            if (node.module or "").startswith("designer"):
-                rooms = {name.name for name in node.names if f"{node.module}.{name.name}" in public}
-                assert {name.name for name in node.names} - rooms <= public[node.module or ""], node.module
         elif isinstance(node, ast.Import):
             assert {name.name.partition(".")[0] for name in node.names} <= OUTSIDE
     title, line = text.splitlines()[1:3]

@@ -123,17 +123,16 @@ def test_verifying_and_releasing_import_no_solver_and_no_optional_package(tmp_pa
     assert sum(bool(line[2]) for line in lines) > len(lines) / 2
 
 
-@pytest.mark.slow
-def blocks_of_the_readme() -> list[str]:
-    return [block.split("```")[0] for block in (ROOT / "README.md").read_text().split("```python\n")[1:]]
+def blocks_of(page: str) -> list[str]:
+    return [block.split("```")[0] for block in (ROOT / page).read_text().split("```python\n")[1:]]
 
 
 @pytest.mark.slow
-def test_python_of_the_readme_passes_the_type_checker(tmp_path: Path) -> None:
+def test_python_of_the_readme_and_of_the_tour_passes_the_type_checker(tmp_path: Path) -> None:
     """Each block by itself, strictly; so does a program that asks a design for what its family has,
     and one that asks another fails."""
     files = []
-    for number, block in enumerate(blocks_of_the_readme()):
+    for number, block in enumerate([*blocks_of("README.md"), *blocks_of("docs/guides/in_python.md")]):
         files.append(tmp_path / f"block_{number}.py")
         files[-1].write_text(block)
     typed = """from designer import Problem, Workload, design, load, metrics
@@ -158,7 +157,7 @@ print(load("spec.json").fingerprint, design(problem).mechanism.query_variances()
 
 @pytest.mark.slow
 def test_python_of_the_readme_runs(tmp_path: Path) -> None:
-    code = "\n".join(blocks_of_the_readme())
+    code = "\n".join(blocks_of("README.md"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -53,7 +53,7 @@ NAMES = {
     "designer.audit": "DeepVerdict Finding TestPower audit",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
 }
-# Rooms that the README sends its readers to, whose names are not gathered in one place.
+# Rooms that the pages of the site send their readers to, whose names are not gathered in one place.
 DEEPER = {
     "designer.selection.scores": "Linear AbsoluteError Closeness LargestError",
     "designer.synthetic.multiplicative": "MWEM",

@@ -155,6 +155,53 @@ def test_groups_first_is_never_the_weaker_statement_of_pure_promises():
     assert (first <= exact + 1e-12).all() and (first >= exact - 5e-3).all()
 
 
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("lies", [("1/4", "1/3"), ("1/10", "2/5"), ("1/4", "1/4", "2/5")])
+def test_groups_of_a_product_are_below_the_product_of_groups(lies, size):
+    """SEMI Lemma 41, exactly, and strictly: and the weaker side against the best tests of the joint law, applied step by step."""
+    single = [from_distributions([1 - lie, lie], [lie, 1 - lie]) for lie in map(Fraction, lies)]
+    sharp, blunt = semi_first(single, size), composition_first(single, size)
+    assert compare_tradeoffs(sharp, blunt).order is Strength.STRONGER
+    # Independent: the definition f(f(...)) in the paper's convention, on products of the two-point laws written out.
+    joint = [np.array([1.0]), np.array([1.0])]
+    for lie in map(float, map(Fraction, lies)):
+        joint = [np.outer(law, coin).ravel() for law, coin in zip(joint, ([1 - lie, lie], [lie, 1 - lie]), strict=True)]
+    for x in np.linspace(0.05, 0.95, 10):
+        value = x
+        for _ in range(size):
+            value = _least_error(joint[0], joint[1], 1 - value)
+        assert value == pytest.approx(float(blunt.paper_convention(x)), abs=1e-12)
+
+
+def _least_error(null: np.ndarray, alternative: np.ndarray, level: float) -> float:
+    """The least type II error at a level: outcomes are rejected from the largest ratio on, the last one in part."""
+    power = 0.0
+    for k in np.argsort(-alternative / null):
+        part = min(1.0, level / null[k])
+        power, level = power + part * alternative[k], level - part * null[k]
+    return 1 - power
+
+
+def test_definition_20_is_an_order_and_no_implication():
+    """Reflexive, transitive and, up to equal scopes and functions, antisymmetric, on all promises of a small family; f for one
+    record implies f composed with itself for two, which the definition calls incomparable."""
+    functions = [EpsilonDelta(1), EpsilonDelta(2), EpsilonDelta(1).group(2), Gaussian.of(1), Gaussian.of(2)]
+    scopes = [Scope(1), Scope(2), Scope(2, STATES), Scope(2, invariants.total(3))]
+    family = [ScopedPromise(scope, f) for scope in scopes for f in functions]
+    implies = {
+        (i, j): compare_promises(one, other).order in (Strength.STRONGER, Strength.EQUAL)
+        for i, one in enumerate(family)
+        for j, other in enumerate(family)
+    }
+    for i in range(len(family)):
+        assert implies[i, i]
+        for j in range(len(family)):
+            assert not (implies[i, j] and implies[j, i]) or i == j
+            assert all(implies[i, k] for k in range(len(family)) if implies[i, j] and implies[j, k])
+    single, pair = ScopedPromise(Scope(1), EpsilonDelta(1)), ScopedPromise(Scope(2), EpsilonDelta(1).group(2))
+    assert compare_promises(single, pair).order is Strength.INCOMPARABLE
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, NotPrivate, Problem, design, invariants, load
+from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, load
 from designer.certified.certificate import certify
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
@@ -207,3 +207,9 @@ def test_tables_that_one_record_cannot_move_are_those_of_a_brute_force_over_reco
         if set(tables) - moved - whole:
             with pytest.raises(InvalidProblem, match="adjacency: one record can change nothing of"):
                 two.protect(1.0)
+
+
+def test_a_strategy_needs_a_list_of_the_changes_and_says_so():
+    linked = invariants.linked(SMALL, TABLES, [["age"]])
+    with pytest.raises(DesignFailed, match="too many changes to be written out"):
+        design(Problem(Workload.identity(linked.size), linked.protect(1.0)), "strategy_laplace")

@@ -267,3 +267,12 @@ def test_a_release_that_would_break_an_invariant_is_an_error(monkeypatch):
     with pytest.raises(RuntimeError, match="nothing was released") as raised:
         mechanism.release([987_654, 1, 2, 3, 0, 0, 7, 8, 90])
     assert "98765" not in str(raised.value)
+
+
+def test_the_certificate_is_told_in_sentences():
+    """Not as Python's mappings; where changes are not listed, without a number of pairs."""
+    told = made("margins", "lattice_laplace", "l1").certificate_words().splitlines()
+    assert told[0].startswith("Worst ratio of loss to budget over 15 pairs: 0.99") and "attained at the histogram" in told[0]
+    assert len(told) == 3 and "{" not in "".join(told)
+    unlisted = design(Problem(Workload.identity(10_000), invariants.margins((100, 100)).protect(1.0)), "lattice_rows").mechanism
+    assert unlisted.privacy.pairs == 0 and unlisted.certificate_words().startswith("Worst ratio of loss to budget: ")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from examples.papers.__main__ import KEYS, PAGES, main, paper
-from examples.papers.frame import Paper
-from examples.papers.items import listed
+import examples.papers.__main__ as command
+from examples.papers.__main__ import KEYS, PAGES, paper
+from examples.papers.frame import Erratum, Numbers, Paper, Row, Section, Verdict
+from examples.papers.items import found, listed
 from examples.papers.pages import OUTSIDE, code, frame_of, index, numbers_of, page
 from examples.papers.places import lacking, unsatisfied
 
@@ -59,13 +61,60 @@ def test_the_index_counts_the_rows_of_all_papers() -> None:
     assert (PAGES / "index.md").read_text() == index([paper(key) for key in KEYS])
 
 
-@pytest.mark.slow
-def test_a_sampled_run_writes_one_page_into_another_folder(tmp_path: Path) -> None:
+def row(verdict: Verdict = Verdict.REPRODUCED, **fields: Any) -> Row:
+    """A row that is as it should be, but for what is given."""
+    numbers = Numbers(lambda full=False: ({"one": 1.0}, {"one": (1.0, 1.0)}))
+    given: dict[str, Any] = {
+        "lives": ("examples/papers/frame.py:Row",),
+        "run": "python -m examples.papers",
+        "numbers": (numbers,),
+    }
+    return Row("Lemma 1", "says so", verdict, **{**given, **fields})
+
+
+def test_rows_without_what_their_verdict_asks_for_are_seen() -> None:
+    assert lacking(row()) == [] and unsatisfied(row(), False) == []
+    assert lacking(row(lives=("designer/errors.py:NoSuchName",))) == ["designer/errors.py:NoSuchName"]
+    assert lacking(row(run="tests/papers/test_papers.py::test_that_is_not_there")) != []
+    assert lacking(row(run="python -m examples.nothing")) == ["python -m examples.nothing"]
+    assert lacking(row(numbers=())) == ["reproduced without numbers"]
+    assert lacking(row(Verdict.PROVEN)) == ["proven and tested without a test"]
+    assert len(lacking(row(Verdict.ERRATUM))) == len(lacking(row(Verdict.DIFFERS))) == 1
+    other = Numbers(lambda full=False: ({"one": 2.0}, {"one": (1.0, 1.0)}))
+    assert len(unsatisfied(row(numbers=(other,)), False)) == 2
+    explained = Numbers(lambda full=False: ({"one": 1.0}, {"one": (1.0, 1.0)}), differences={"one": "not so"})
+    assert unsatisfied(row(numbers=(explained,)), False) == ["one is explained, and inside its interval"]
+    right = Erratum("nothing", "", "at most", lambda: (2, 1))
+    assert unsatisfied(row(errata=(right,)), False) == ["nothing: no contradiction"]
+
+
+def test_numbered_items_are_found_where_they_begin_a_line() -> None:
+    lines = [
+        "1. Start",
+        "2. Tools",
+        "",
+        "Definition 0 (A).",
+        "  Lemma 2.2.",
+        "as Table 7 shows",
+        "Fig. 3: x",
+        "• Theorem 4 (B)",
+    ]
+    text = "\n".join([*lines, "3. More", "Example 0.", "Lemma 2.2."])
+    assert found(text) == ["Definition 2.1", "Lemma 2.2", "Figure 3", "Theorem 4", "Example 3.1"]
+
+
+def test_a_sampled_run_writes_pages_into_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = Paper("rec", "A small paper", "For tests.", (Section("Section 1", (row(),)),), 0)
+    monkeypatch.setattr(command, "paper", lambda key: small)
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        main(["rec", "--quick", "--to", str(tmp_path)])
+        command.main(["rec", "--quick", "--to", str(tmp_path)])
     assert [path.name for path in tmp_path.iterdir()] == ["rec.md"] and "Written in" in said.getvalue()
+    assert numbers_of((tmp_path / "rec.md").read_text()) == {("Lemma 1", "one"): ("1", "text", "1")}
+    with contextlib.redirect_stdout(io.StringIO()):
+        command.main(["--index", "--to", str(tmp_path)])
+    assert "[A small paper](rec.md)" in (tmp_path / "index.md").read_text()
     with pytest.raises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as refused:
-        main(["--quick"])
+        command.main(["--quick"])
     assert "--to" in refused.getvalue()
 
 
@@ -74,6 +123,6 @@ def test_a_page_is_rebuilt_in_full(one: Paper) -> None:
     committed, full = (PAGES / f"{one.key}.md").read_text(), page(one, full=True)
     assert frame_of(committed) == frame_of(full)
     numbers, again = numbers_of(committed), numbers_of(full)
-    assert {line: found[:2] for line, found in numbers.items()} == {line: found[:2] for line, found in again.items()}
+    assert {line: cells[:2] for line, cells in numbers.items()} == {line: cells[:2] for line, cells in again.items()}
     problems = {row.item: unsatisfied(row, full=True) + [m for n in row.numbers for m in n.missing()] for row in one.rows}
-    assert {item: found for item, found in problems.items() if found} == {}
+    assert {item: problem for item, problem in problems.items() if problem} == {}

@@ -3,7 +3,6 @@ them below docs/tutorials/images."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 IMAGES = Path(__file__).parents[2] / "docs" / "tutorials" / "images"

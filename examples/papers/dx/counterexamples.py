@@ -7,7 +7,8 @@ from fractions import Fraction
 
 
 def exponential_mechanism() -> tuple[Fraction, Fraction]:
-    """The probability that u(x, Z) <= delta + max u' - 2 c (ln(R / R*) + t), at t = ln 2: stated at most, and as it is."""
+    """The probability that u(x, Z) <= delta + max u' - 2 c (ln(R / R*) + t), at t = ln 2:
+    stated at most, and as it is."""
     real, surrogate = (Fraction(-1), Fraction(-1)), (Fraction(0), Fraction(0))  # u and u' of the two candidates
     c, chances = Fraction(1, 4), (Fraction(1, 2), Fraction(1, 2))  # equal surrogate scores: equally likely
     delta = max(abs(u - v) for u, v in zip(real, surrogate, strict=True))
@@ -22,20 +23,23 @@ def size_of_small_database(queries: int, alpha: float) -> int:
 
 
 def small_databases() -> tuple[float, int]:
-    """Theorem 9 for two queries, one of which counts all 1,000 records, alpha = 1/10: alpha n, and the error of every y."""
+    """Theorem 9 for two queries, one of which counts all 1,000 records, alpha = 1/10:
+    alpha n, and the error of every y."""
     records, alpha = 1000, 0.1
     return alpha * records, abs(records - size_of_small_database(2, alpha))
 
 
 def proposition_1() -> tuple[float, int]:
-    """The bound of Proposition 1 for the same queries, cq' = q, c = 1/1000 and beta = 1/2, and the error, which is certain."""
+    """The bound of Proposition 1 for the same queries, cq' = q, c = 1/1000 and beta =
+    1/2, and the error, which is certain."""
     records, alpha, c, elements = 1000, 0.1, 0.001, 2
     choice = 2 * c * (math.log(elements) * math.log(2) / alpha**2 + math.log(2))
     return round(alpha * records + choice, 3), abs(records - size_of_small_database(2, alpha))
 
 
 def theorem_6() -> tuple[float, int]:
-    """Theorem 6 with the alpha that makes its two forms equal, (c gamma / n)^(1/3), and the error of every y."""
+    """Theorem 6 with the alpha that makes its two forms equal, (c gamma / n)^(1/3), and
+    the error of every y."""
     records, c, elements = 1000, 0.001, 2
     gamma = 16 * math.log(elements) * math.log(2) + 4 * math.log(2)
     alpha = (c * gamma / records) ** (1 / 3)
@@ -43,7 +47,8 @@ def theorem_6() -> tuple[float, int]:
 
 
 def multiplicative_weights() -> tuple[Fraction, Fraction]:
-    """How far a round of Algorithm 2 moves the log-odds of the two elements when its histogram answers exactly, without noise."""
+    """How far a round of Algorithm 2 moves the log-odds of the two elements when its
+    histogram answers exactly, without noise."""
     records, c, query = 1, Fraction(2), (Fraction(1), Fraction(0))
     stand_in = [value / c for value in query]  # q', where c q' = q
     x = y = (Fraction(1, 2), Fraction(1, 2))  # the data are uniform, and so is the first histogram
@@ -53,7 +58,8 @@ def multiplicative_weights() -> tuple[Fraction, Fraction]:
 
 
 def parameter_selection() -> tuple[int, int]:
-    """Divisions by zero in Algorithm 3 for one query (0, 1) and two elements at distance 1, before T = 0 ends it."""
+    """Divisions by zero in Algorithm 3 for one query (0, 1) and two elements at distance
+    1, before T = 0 ends it."""
     left, increment, total = Fraction(1), Fraction(1), Fraction(0)
     while increment != 0:
         try:
@@ -67,6 +73,7 @@ def parameter_selection() -> tuple[int, int]:
 
 
 def instance_budgets() -> tuple[int, int]:
-    """d(u, v) = min(eps_u, eps_v) with budgets 3, 1, 3: the way through the second element, and the budget of the first and third."""
+    """d(u, v) = min(eps_u, eps_v) with budgets 3, 1, 3: the way through the second
+    element, and the budget of the first and third."""
     budgets = (3, 1, 3)
     return min(budgets[0], budgets[1]) + min(budgets[1], budgets[2]), min(budgets[0], budgets[2])

@@ -38,8 +38,8 @@ EXPERIMENTS = Section(
                 of_example(several, "binary: mean IF(Q) of Strategy 1 at K = 10"),
                 of_example(
                     several,
-                    "real: Strategy 3 over Strategy 1*",
-                    "binary: Strategy 3 over Strategy 1*",
+                    "real: Strategy 3*",
+                    "binary: Strategy 3*",
                     read=Read.WORDS,
                 ),
                 of_example(several, "real: squared*", "binary: squared*", read=Read.OWN),
@@ -60,13 +60,17 @@ EXPERIMENTS = Section(
             ("examples/dx_us_cities.py:reproduce",),
             "python -m examples.dx_us_cities",
             (of_example(cities, "average IF", "largest IF", "IF of the elevation"),),
-            because="""The paper's 741 cities (SimpleMaps 2018, elevations of a service that answers for money) cannot be had; the 755
-            here are GeoNames of 2014. The average factor is the paper's. The largest one and that of the elevation each hang on
+            because="""The paper's 741 cities (SimpleMaps 2018, elevations of a service that answers for money) cannot be
+            had; the 755
+            here are GeoNames of 2014. The average factor is the paper's. The largest one and that of the elevation each hang
+            on
             one or two pairs of neighbouring cities, as the paragraphs above say.""",
         ),
     ),
     (
-        Picture(single.draw, ("dx_figure_2ab.svg",), "Figure 2 (a, b): the universe, and the improvement factors of 1,000 queries."),
+        Picture(
+            single.draw, ("dx_figure_2ab.svg",), "Figure 2 (a, b): the universe, and the improvement factors of 1,000 queries."
+        ),
         Picture(several.draw, ("dx_figure_2cd.svg",), "Figure 2 (c, d), with the optimum beside the three strategies."),
         Picture(cities.draw, ("dx_figure_3.svg",), "Figure 3, for 755 cities."),
     ),
@@ -88,7 +92,8 @@ BLOWFISH = Section(
             ("examples/dx_blowfish.py:reproduce",),
             "python -m examples.dx_blowfish",
             (of_example(blowfish, "queries with less*", "average RMSE*", "RMSE at epsilon*", read=Read.WORDS),),
-            because="""All statements hold query by query but one: at T = 2 the averages are not roughly the same, as the paragraph
+            because="""All statements hold query by query but one: at T = 2 the averages are not roughly the same, as the
+            paragraph
             above says, because hardly any two of 50 points in a square of side 100 are within 2 of each other.""",
         ),
         Row(

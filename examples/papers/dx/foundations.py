@@ -97,8 +97,10 @@ MECHANISMS = Section(
             Verdict.DIFFERS,
             ("examples/dx_example_1.py:draw_counts",),
             "python -m examples.dx_example_1",
-            because="""The eight counts are the heights of bars in a picture and nowhere in the text, so eight counts of one's own are
-            drawn. Nothing that the example states depends on them: the leak is an identity, (Y) = n - (N), for all counts.""",
+            because="""The eight counts are the heights of bars in a picture and nowhere in the text, so eight counts of
+            one's own are
+            drawn. Nothing that the example states depends on them: the leak is an identity, (Y) = n - (N), for all
+            counts.""",
         ),
         Row(
             "Program (4)",

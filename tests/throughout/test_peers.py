@@ -1,0 +1,86 @@
+"""The page beside the peers says what its command computes: the small problems anew, every published number, every loss."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.peers.__main__ import AHEAD, MAKERS, page
+from benchmarks.peers.norms import published_count, published_vote
+from benchmarks.peers.table import PUBLISHED, PeerTable, Row
+
+PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
+TIMES = {"opendp_time"}
+
+
+def rows_on_the_page(title: str) -> dict[str, list[str]]:
+    """The cells of a section's table, by problem."""
+    section = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## )", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert section is not None, title
+    lines = [line.strip("| ").split(" | ") for line in section[1].splitlines() if line.startswith("| ")]
+    return {cells[0]: cells for cells in lines[2:]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in MAKERS if name != "opendp"])
+def test_the_small_problems_come_out_as_the_page_says(name: str) -> None:
+    for table in MAKERS[name](True):
+        written = rows_on_the_page(table.title)
+        for row in table.rows:
+            columns = len(row.theirs)
+            assert float(written[row.problem][1 + columns]) == pytest.approx(row.ours, rel=1e-5)
+            assert float(written[row.problem][2 + columns]) == pytest.approx(row.ratio, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_the_counts_in_opendp_come_out_as_the_page_says() -> None:
+    pytest.importorskip("opendp")
+    errors, times = MAKERS["opendp"](True)
+    written = rows_on_the_page(errors.title)
+    assert {row.problem: written[row.problem][1:3] for row in errors.rows} == {
+        row.problem: [f"{row.theirs['OpenDP']:.6g}", f"{row.ours:.6g}"] for row in errors.rows
+    }
+    assert {row.problem for row in times.rows} <= set(rows_on_the_page(times.title))
+
+
+def numbers(tree: object) -> Iterator[float]:
+    """Every fractional number of a tree of lists and mappings."""
+    if isinstance(tree, dict):
+        yield from (value for branch in tree.values() for value in numbers(branch))
+    elif isinstance(tree, list):
+        yield from (value for branch in tree for value in numbers(branch))
+    elif isinstance(tree, float):
+        yield tree
+
+
+def test_every_published_number_is_on_the_page_but_bounds_of_others() -> None:
+    shown = set(re.findall(r"\| ([\d.e+]+) (?=\|)", PAGE.read_text().replace("|", "| |")))
+    strategies = [{k: v for k, v in row.items() if k != "bound"} for row in PUBLISHED["gaussian_strategies"]["rows"]]
+    assert {f"{value:.6g}" for value in numbers([strategies, *(PUBLISHED[k] for k in list(PUBLISHED)[1:])])} <= shown
+
+
+def test_where_others_are_ahead_is_listed() -> None:
+    text = PAGE.read_text()
+    listed = set(re.findall(r"^- (.*?): \d+ of \d+ problems", text.split("## Where others are ahead")[1], re.MULTILINE))
+    titles = re.findall(r"^## (.*)$", text, re.MULTILINE)[:-1]
+    behind = {
+        title
+        for title in titles
+        if any(float(next(c for c in reversed(cells[:-2]))) > AHEAD for cells in rows_on_the_page(title).values())
+    }
+    assert listed == behind
+
+
+def test_a_page_names_the_worst_problem_of_a_table_that_is_behind() -> None:
+    rows = (Row("a", {"x": 2.0, "y": None}, 1.0, 0.5, 0.1), Row("b", {"x": 2.0, "y": 4.0}, 3.0, None, None))
+    made = page([PeerTable("t", "Title", "About.", "units", "Source.", rows)])
+    assert "| b | 2 | 4 | 3 | 1.5000 |  |  |" in made and "1 of 2 problems, the worst b: 1.5 times" in made
+
+
+def test_the_closed_forms_are_those_of_the_smallest_cases() -> None:
+    """One count of d, at most: the covariance is the identity. Two candidates: one difference, one sum."""
+    assert published_count(5, 1) == pytest.approx(5)
+    assert published_vote(2) == pytest.approx(2 * 1.0)
