@@ -97,7 +97,7 @@ def interval(published: tuple[float, float] | None) -> str:
 
 
 def _picture(picture: Picture) -> list[str]:
-    shown = [f"![{picture.caption}](pictures/{name})" for name in picture.files]
+    shown = [f"![{textwrap.shorten(picture.caption, 70, placeholder=' ...')}](pictures/{name})" for name in picture.files]
     return [*shown, paragraph(f"*{picture.caption}*")]
 
 
