@@ -6,6 +6,7 @@ reads. Nothing is taken from the network, neither while the site is built nor wh
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
+# Pictures are drawn while the site is built; threads of linear algebra that wait for each other take longer than one.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from docstrings import as_markup, leave_types_alone  # noqa: E402
