@@ -11,10 +11,9 @@ from examples.papers.rec import errata, numbers
 OTHER_DRAW = """The microdata are confidential. Establishments are drawn within published cells instead, and these
 percentiles are off by one point; the others are the paper's."""
 CATTLE = """The cattle inventory is not public by county. Power plants stand for counties: generation for the number of
-cattle,
-a rate between 0 and 1 for the rent of pasture, state and state by fuel for state and state by district. What the figure shows
-holds for them, too: errors fall with more split records and with more rho, and no more than the stated share of records loses
-more than rho. Its values are not comparable."""
+cattle, a rate between 0 and 1 for the rent of pasture, state and state by fuel for state and state by district.
+What the figure shows holds for them, too: errors fall with more split records and with more rho,
+and no more than the stated share of records loses more than rho. Its values are not comparable."""
 SETUP = Section(
     "Section 6.1: data, queries and metrics",
     (

@@ -109,8 +109,8 @@ POLICIES = Section(
             "Lemma 4.1",
             "post-processing",
             Verdict.PROVEN,
-            ("designer/tables/promise.py:THEOREM",),
-            "tests/records/test_hierarchies.py::test_variances_are_those_of_simulated_noise_of_another_law",
+            ("designer/relations/joint_promises.py:post_processing",),
+            "tests/relations/test_composition.py::test_statements_for_groups_and_after_processing",
         ),
         Row(
             "Lemma 4.2",
