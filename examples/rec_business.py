@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.files.data_files import numeric_column, read_table
+from designer import datasets
 from designer.pictures import figure
 from designer.records.design import RecordDesign, design_records
 from designer.records.group_privacy import group_losses
@@ -29,9 +29,8 @@ from designer.tables import Count, Groups, Key, Measure, Sum, TablePlan, UnitSpl
 from designer.tables.answers import TableSimulation
 from designer.values.arrays import Floats
 from examples.rec_setting import Places, draw_distribution, draw_errors, frame, group_sums
-from examples.reproduction import DATA, Result, saved, show
+from examples.reproduction import Result, saved, show
 
-FILE = DATA / "establishments.csv"
 MEASURES = ("EMP", "PAYANN", "PAYQTR1")
 TOP_CODES = {  # Table 7; pay in thousands of dollars
     "Conservative": {"EMP": 1e3, "PAYANN": 1e5, "PAYQTR1": 2.5e4},
@@ -84,8 +83,8 @@ class Year:
 @cache
 def year(seed: int) -> Year:
     """One draw of the microdata."""
-    rng, table = np.random.default_rng(seed), read_table(FILE)
-    cells = {name: numeric_column(table, name, FILE) for name in ("establishments", "employees", "payroll_usd")}
+    rng, table = np.random.default_rng(seed), datasets.establishments()
+    cells = {name: table[name].astype(np.float64) for name in ("establishments", "employees", "payroll_usd")}
     cell = np.repeat(np.arange(len(table["naics"])), cells["establishments"].astype(int))
     size = np.exp(1.5 * rng.normal(size=len(cell)))
     jobs = np.floor(cells["employees"][cell] * size / group_sums(cell, size, len(table["naics"]))[cell] + rng.random(len(cell)))
@@ -275,10 +274,10 @@ def reproduce(full: bool = False) -> Result:
         excess.append(float((realized / policy).max()))
         firm_excess.append(float((realized_losses(data, scheme, data.firms) / group_losses(policy, data.firms)).max()))
         gaps.append(float(np.median(policy) / np.median(realized)))
-        computed[f"Figure 5: median policy over median realized loss, {scheme}"] = gaps[-1]
+        computed[f"Figure 5: median policy over median realised loss, {scheme}"] = gaps[-1]
     computed["Figure 5: largest change of that ratio with lower thresholds"] = max(b / a for a, b in pairwise(gaps))
-    computed["Figure 5: largest realized over policy loss, establishments"] = max(excess)
-    computed["Figure 5: largest realized over policy loss, firms"] = max(firm_excess)
+    computed["Figure 5: largest realised over policy loss, establishments"] = max(excess)
+    computed["Figure 5: largest realised over policy loss, firms"] = max(firm_excess)
     computed["Figure 5: firms alone"] = float(np.mean(np.bincount(data.firms)[data.firms] == 1))
     computed |= _least_policies(data)
     for goal in goals:
@@ -319,8 +318,8 @@ def _published(computed: dict[str, float]) -> dict[str, tuple[float, float]]:
     policies bound losses."""
     found = {
         "Table 8: largest distance from the percentiles, points": (0.0, 3.0),
-        "Figure 5: largest realized over policy loss, establishments": (0.0, 1 + 1e-9),
-        "Figure 5: largest realized over policy loss, firms": (0.0, 1 + 1e-9),
+        "Figure 5: largest realised over policy loss, establishments": (0.0, 1 + 1e-9),
+        "Figure 5: largest realised over policy loss, firms": (0.0, 1 + 1e-9),
         "Figure 5: largest change of that ratio with lower thresholds": (0.0, 1.0),
         "Figure 3: median ARE of splitting over that of top codes, largest": (0.0, 1.0),
         "Figure 5: firms alone": (0.5, 1.0),
