@@ -1,6 +1,6 @@
 """The table of sizes on the page of limits, from the last run of `python -m benchmarks.growth` (benchmarks/growth.json).
 
-    python -m benchmarks.sizes_page    # write it into docs/guides/limits.md
+python -m benchmarks.sizes_page    # write it into docs/guides/limits.md
 """
 
 from __future__ import annotations

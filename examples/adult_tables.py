@@ -7,36 +7,34 @@ exactly, and a plan of two levels. What a reader of the files would look at is c
 from __future__ import annotations
 
 import csv
-import io
+import subprocess
+import sys
 from collections import Counter
-from contextlib import redirect_stdout
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
-from designer import Domain, design, metrics, read_problem
-from designer.certified.specified import Specified
-from designer.cli import main
-from designer.files.data_files import Table, read_table
+from designer import Domain, datasets, design, metrics, read_problem
 from designer.marginals import MarginalWorkload, design_marginals
 from designer.tables import Count, TablePlan, hierarchy
-from examples.reproduction import DATA, Result, show
+from examples.reproduction import Result, show
 
-FILE = DATA / "adult.csv"
+FILE = datasets.adult().path
 PROBLEM = Path(__file__).parent / "adult_margins.toml"
 DIFFERENCES: dict[str, str] = {}
 Rows = list[dict[str, str]]
+Columns = Mapping[str, Any]
 
 
-def written(mechanism: Specified, folder: Path) -> dict[str, Rows]:
+def written(mechanism: Any, folder: Path) -> dict[str, Rows]:
     """The tables of a release of the records, by file, as `dp-designer release SPEC --table adult.csv -o tables/` writes."""
     spec, tables = folder / "spec.json", folder / "tables"
     mechanism.save(spec)
-    with redirect_stdout(io.StringIO()):
-        code = main(["release", str(spec), "--table", str(FILE), "-o", f"{tables}/", "--consistent", "integer"])
-    if code:
-        raise SystemExit(code)
+    asked = ["release", str(spec), "--table", str(FILE), "-o", f"{tables}/", "--consistent", "integer"]
+    subprocess.run([sys.executable, "-m", "designer", *asked], check=True, stdout=subprocess.DEVNULL)
     found = {}
     for path in sorted(tables.glob("*.csv")):
         with path.open(newline="", encoding="utf-8") as file:
@@ -44,7 +42,7 @@ def written(mechanism: Specified, folder: Path) -> dict[str, Rows]:
     return found
 
 
-def compared(rows: Rows, columns: list[str], records: Table) -> dict[str, float]:
+def compared(rows: Rows, columns: list[str], records: Columns) -> dict[str, float]:
     """What the rows say against the truth: the share of intervals that hold it, the largest error in standard errors, how far
     both columns are off."""
     true = Counter(zip(*(records[name] for name in columns), strict=True))
@@ -84,7 +82,7 @@ def off_by(one: Counter[str], other: Counter[str]) -> float:
 
 def reproduce(full: bool = False) -> Result:
     """Three folders, and what their files say."""
-    records = read_table(FILE)
+    records = datasets.adult()
     domain = Domain.of({name: sorted(set(records[name])) for name in ("education", "race", "sex", "income")})
     computed: dict[str, float] = {}
     with TemporaryDirectory() as made:

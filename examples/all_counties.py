@@ -15,13 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Mechanism, Problem, Workload, design, invariants, load
-from designer.files.data_files import numeric_column, read_table
+from designer import Mechanism, Problem, Workload, datasets, design, invariants, load
 from designer.pictures import figure
-from designer.values.arrays import Floats
-from examples.reproduction import DATA, Result, show
+from examples.reproduction import Floats, Result, show
 
-FILE = DATA / "us_counties.csv"
 BUDGET = 0.1  # epsilon of the pure notion, mu of the Gaussian one
 SMALL = 8  # states, those of the fewest counties
 FAMILIES: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
@@ -46,12 +43,12 @@ class Counties:
 @cache
 def counties(full: bool) -> Counties:
     """All of them, or those of `SMALL` states."""
-    read = read_table(FILE)
-    people = numeric_column(read, "population", FILE).astype(np.int64)
-    chosen = sorted(set(read["state"]), key=read["state"].count)[: None if full else SMALL]
-    here = [i for i, state in enumerate(read["state"]) if state in chosen]
+    read, people = datasets.us_counties(), datasets.us_counties()["population"]
+    states = read["state"].tolist()
+    chosen = sorted(sorted(set(states)), key=states.count)[: None if full else SMALL]
+    here = [i for i, state in enumerate(states) if state in chosen]
     names = tuple(f"{read['county'][i]}, {read['state_abbr'][i]}" for i in here)
-    return Counties(names, tuple(read["state"][i] for i in here), people[here])
+    return Counties(names, tuple(states[i] for i in here), people[here])
 
 
 @dataclass(frozen=True)

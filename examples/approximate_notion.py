@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -20,7 +21,6 @@ from scipy.stats import norm
 from designer import Problem, Workload, compare, design, metrics
 from designer.pictures import figure
 from designer.promises.accounting import gdp_mu
-from designer.question.relation import Relation
 from examples.reproduction import Result, show
 
 DELTA = 1e-6
@@ -65,7 +65,7 @@ def enumerated(budget: float) -> float:
 
 def path_ratio(budget: float) -> float:
     """The deviation for the middle and the end of a path of two edges, over what its edges alone would need."""
-    path: Relation = metrics.graph([(0, 1), (1, 2)], per_edge=budget, nodes=3)
+    path: Any = metrics.graph([(0, 1), (1, 2)], per_edge=budget, nodes=3)
     asked = Problem(Workload([[0.0, 1.0, 2.0]]), path, notion="approximate", delta=DELTA)
     return math.sqrt(design(asked, "gaussian").error) / deviation(budget)
 

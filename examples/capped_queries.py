@@ -15,8 +15,7 @@ import numpy as np
 
 from designer import Design, Mechanism, Problem, Targets, design, read_problem
 from designer.pictures import figure
-from designer.values.arrays import Floats
-from examples.reproduction import Result, show
+from examples.reproduction import Floats, Result, show
 
 PROBLEM = Path(__file__).parent / "us_cities.toml"
 CAP = 0.7  # of the standard error without caps

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import design, load, read_problem
-from designer.files.data_files import numeric_column, read_table
-from examples.reproduction import DATA, Result, show
+from designer import datasets, design, load, read_problem
+from examples.reproduction import Result, show
 
-PROBLEM = DATA.parent / "us_cities.toml"
+PROBLEM = Path(__file__).parent / "us_cities.toml"
 DIFFERENCES: dict[str, str] = {}
 
 
@@ -24,8 +23,7 @@ def reproduce(full: bool = False) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         loaded = load(made.mechanism.save(Path(folder) / "spec.json"))
     # The populations stand in for confidential data, so that the release can be compared with the truth.
-    table = DATA / "us_cities.csv"
-    residents = numeric_column(read_table(table), "population", table)
+    residents = datasets.us_cities()["population"]
     people = residents.sum()
     released = loaded.release(residents).answers / people
     truth = file.problem.workload.answer(residents) / people

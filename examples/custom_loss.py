@@ -19,15 +19,10 @@ import cvxpy as cp
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from designer import Design, Problem, Workload, metrics, programs
-from designer.additive.mechanism import AdditiveMechanism
-from designer.files.data_files import read_table
+from designer import AdditiveMechanism, Design, Domain, Problem, Workload, datasets, metrics, programs
 from designer.pictures import figure
-from designer.question.domain import Domain
-from designer.values.arrays import Floats
-from examples.reproduction import DATA, Result, show
+from examples.reproduction import Floats, Result, show
 
-FILE = DATA / "adult.csv"
 TABLES = ("sex", "race", "age_group", "education")
 EPSILON = 0.5
 PRICES = (0.0, 1e7, 3e7, 1e8, 3e8, 1e9)
@@ -58,16 +53,16 @@ class Outcome:
 @cache
 def domain() -> Domain:
     """The four attributes, as on the census form."""
-    table = read_table(FILE)
+    table = datasets.adult()
     return Domain.of({name: sorted(set(table[name])) for name in TABLES})
 
 
 @cache
 def sizes() -> Floats:
     """Records in every cell of every table, one after the other."""
-    table = read_table(FILE)
+    table = datasets.adult()
     return np.concatenate(
-        [[table[name].count(value) for value in values] for name, values in zip(TABLES, domain().values, strict=True)]
+        [[(table[name] == value).sum() for value in values] for name, values in zip(TABLES, domain().values, strict=True)]
     ).astype(float)
 
 

@@ -7,14 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Workload, design, metrics
-from designer.files.data_files import numeric_column, read_table
+from designer import Problem, Workload, datasets, design, metrics
 from designer.metrics import Metric
 from designer.values.arrays import Floats
 from examples.dx_setting import draw_factors, improvement_factors
-from examples.reproduction import DATA, Result, show
-
-FILE = DATA / "us_cities.csv"
+from examples.reproduction import Result, show
 
 # 755 cities here (GeoNames 2014); the paper's 741 (SimpleMaps 2018, elevations of Google's service) are not to be had.
 DIFFERENCES = {
@@ -33,7 +30,7 @@ DIFFERENCES = {
 
 def column(name: str) -> Floats:
     """A numeric column of the cities."""
-    return numeric_column(read_table(FILE), name, FILE)
+    return np.asarray(datasets.us_cities()[name], dtype=np.float64)
 
 
 def metric() -> Metric:

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from designer import Problem, Workload, design, metrics
 from designer.pictures import figure
-from designer.question.relation import Relation
-from designer.values.arrays import Floats
-from examples.reproduction import Result, show
+from examples.reproduction import Floats, Result, show
 from solvers.ellipsoids.program import Differences, minimise_trace
 from solvers.programs.strategy_search import p_identity
 
@@ -50,7 +49,7 @@ def optimum(workload: str, relation: str, size: int) -> float:
     """Root mean squared error per query: of the certified design up to N = `DESIGNED`, of the solver's covariance beyond."""
     if size <= DESIGNED:
         matrix = {"identity": Workload.identity, "prefix": Workload.prefix, "ranges": Workload.all_ranges}[workload](size)
-        hidden: Relation = metrics.add_remove(size, 1.0) if relation == "add/remove" else metrics.uniform(size, 1.0)
+        hidden: Any = metrics.add_remove(size, 1.0) if relation == "add/remove" else metrics.uniform(size, 1.0)
         total = design(Problem(matrix, hidden, notion="gaussian"), "gaussian").error
     else:
         rows = np.eye(size) if relation == "add/remove" else Differences.of(np.eye(size))

@@ -96,7 +96,8 @@ def estimated_correlation_time(name: str, steps: int) -> float:
 
 def across_chains(trace: Floats) -> Floats:
     """Gelman and Rubin's factor of every coordinate, of whole chains, (draws n, chains m, d):
-    `sqrt((n - 1) / n + (1 + 1 / m) B)`, B the variance between the chains' means over the mean variance within them. `r_hat` halves the chains, and is stricter."""
+    `sqrt((n - 1) / n + (1 + 1 / m) B)`, B the variance between the chains' means over the mean variance within them. `r_hat`
+    halves the chains, and is stricter."""
     draws, chains = trace.shape[:2]
     within, between = trace.var(axis=0, ddof=1).mean(axis=0), trace.mean(axis=0).var(axis=0, ddof=1)
     return np.asarray(np.sqrt((draws - 1) / draws + (1 + 1 / chains) * between / within))

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from designer.files.data_files import numeric_column, read_table
+from designer import datasets
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.lattices.zero_sum import PartitionLaplace
 from examples.int_setting import Integers, boxes, largest_bias
-from examples.reproduction import DATA, Result, saved, show
+from examples.reproduction import Result, saved, show
 
-FILE = DATA / "us_counties.csv"
 EPSILON = Fraction(24, 125)  # 0.192: 4 in all, 0.16 for counties, 0.3 for the population query
 DIFFERENCES: dict[str, str] = {}
 
@@ -24,8 +23,8 @@ DIFFERENCES: dict[str, str] = {}
 @cache
 def counties() -> tuple[tuple[str, ...], Integers]:
     """The state and the population of 2010 of all 3,143 counties."""
-    read = read_table(FILE)
-    return tuple(read["state"]), numeric_column(read, "population", FILE).astype(np.int64)
+    counties = datasets.us_counties()
+    return tuple(counties["state"]), counties["population"]
 
 
 def noise(size: int) -> Integers:

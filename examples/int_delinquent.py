@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Workload, design, invariants
-from designer.files.data_files import numeric_column, read_table
+from designer import Problem, Workload, datasets, design, invariants
 from designer.invariants import Invariant
 from examples.int_setting import (
     Integers,
@@ -22,9 +21,8 @@ from examples.int_setting import (
     rank_among,
     steps_until,
 )
-from examples.reproduction import DATA, Result, saved, show
+from examples.reproduction import Result, saved, show
 
-FILE = DATA / "delinquent_children.csv"
 EPSILON = 0.25
 DECAYS = {"l1": math.exp(-1), "l2": math.exp(-2)}
 LIMITS = {"l1": 100_000, "l2": 600_000}
@@ -41,7 +39,7 @@ DIFFERENCES: dict[str, str] = {}
 def table() -> Integers:
     """The cells, by county and education. The total of Gamma is printed as 35,
     but its cells add up to 25: the cells are used."""
-    return numeric_column(read_table(FILE), "count", FILE).astype(np.int64)
+    return datasets.delinquent_children()["count"]
 
 
 def margins() -> Invariant:

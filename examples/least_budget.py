@@ -7,16 +7,15 @@ mechanism is designed from scratch at every value, and its noise is looked at.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from designer import Domain, LeastBudget, Problem, Targets, Workload, design, invariants, least_budget
+from designer import Domain, LeastBudget, Problem, Targets, Workload, datasets, design, invariants, least_budget
 from designer.designing.accuracy import towards
-from designer.files.data_files import read_table
-from designer.values.arrays import Floats
-from examples.reproduction import DATA, Result, show
+from examples.reproduction import Floats, Result, show
 
 MOST = 50.0
 TARGETS = Targets(standard_error=MOST)
@@ -31,9 +30,8 @@ DIFFERENCES: dict[str, str] = {}
 @cache
 def counts() -> dict[tuple[str, str], int]:
     """The true table, for the size of its cells; the design does not see it."""
-    table = read_table(DATA / "adult.csv")
-    pairs, numbers = np.unique(np.array([table["race"], table["income"]]), axis=1, return_counts=True)
-    return {(str(r), str(i)): int(n) for (r, i), n in zip(pairs.T, numbers, strict=True)}
+    table = datasets.adult()
+    return dict(sorted(Counter(zip(table["race"], table["income"], strict=True)).items()))
 
 
 @cache

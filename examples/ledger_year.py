@@ -18,7 +18,6 @@ from typing import Any
 from designer import Problem, Workload, design, metrics
 from designer.errors import OverTotal
 from designer.ledger import Ledger, Total, checked
-from designer.ledger.words import balance_lines
 from designer.selection import Selection
 from designer.selection.scores import Linear
 from examples.reproduction import Result, show
@@ -55,7 +54,8 @@ def year(path: Path) -> tuple[Ledger, bool]:
     for who, name, mechanism in planned():
         people = Ledger(path, who=who).dataset("people")
         people.release(mechanism, COUNTS)
-        print(f"{name}, by {who}", *balance_lines(people.balance())[3:], sep="\n")
+        spent = people.balance().spent
+        print(f"{name}, by {who}: epsilon {spent.epsilon_at(Fraction('1e-6')):.3f} of 3 spent, at delta 1e-6")
     ledger = Ledger(path)
     before = ledger.head
     try:

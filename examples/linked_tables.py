@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer import Problem, design, invariants
-from designer.question.domain import Domain
+from designer import Domain, Problem, design, invariants
 from examples.reproduction import Result, show
 
 PEOPLE = Domain.of({"age": ["0-17", "18-64", "65+"], "sex": ["F", "M"], "county": 20})

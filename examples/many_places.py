@@ -12,12 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Design, Problem, Workload, design, metrics
-from designer.additive.mechanism import AdditiveMechanism
+from designer import AdditiveMechanism, Design, Problem, Workload, design, metrics
 from designer.pictures import figure
-from designer.values.arrays import Floats
 from examples.dx_us_cities import column
-from examples.reproduction import Result, show
+from examples.reproduction import Floats, Result, show
 
 FULL, SMALL = 200_000, 6_000
 STEP = 0.01  # degrees of latitude between the squares

@@ -11,14 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from designer import metrics
-from designer.files.data_files import Table, read_table
+from designer import Domain, datasets, metrics
 from designer.marginals import MarginalMechanism, MarginalRelease, MarginalWorkload, Presence, design_marginals
 from designer.pictures import figure
-from designer.question.domain import Domain
-from examples.reproduction import DATA, Result, show
+from examples.reproduction import Result, show
 
-FILE = DATA / "adult.csv"
 ORDER = 3
 # Four attributes are nobody's business; the others may be told apart five times as easily.
 BUDGETS = {
@@ -30,9 +27,9 @@ DIFFERENCES: dict[str, str] = {}
 
 
 @cache
-def records() -> Table:
+def records() -> datasets.PublicData:
     """The columns."""
-    return read_table(FILE)
+    return datasets.adult()
 
 
 @cache
@@ -82,7 +79,7 @@ def real_release(database: bool) -> MarginalRelease:
     if database and find_spec("ibis") is not None:
         import ibis
 
-        return own_budgets().release_database(ibis.duckdb.connect().read_csv(FILE, all_varchar=True))
+        return own_budgets().release_database(ibis.duckdb.connect().read_csv(records().path, all_varchar=True))
     return own_budgets().release(records())
 
 

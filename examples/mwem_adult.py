@@ -9,20 +9,17 @@ generous attributes, additive noise does. Additive noise is cut at 0, as anybody
 
 from __future__ import annotations
 
-import csv
 from functools import cache
 from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from designer import Mechanism, Problem, Workload, design, metrics
+from designer import Domain, Mechanism, Problem, Workload, datasets, design, metrics
 from designer.pictures import figure
-from designer.question.domain import Domain
-from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.synthetic.multiplicative import MWEM, equal_shares, mwem
-from designer.values.arrays import Floats
-from examples.reproduction import DATA, Result, show
+from examples.reproduction import Floats, Result, show
 
 ALL = ("age_group", "marital_status", "race", "sex", "income")  # 840 cells, 710 queries
 FOUR = ("age_group", "marital_status", "sex", "income")  # 168 cells, 220 queries
@@ -39,12 +36,11 @@ DIFFERENCES: dict[str, str] = {}
 @cache
 def census(names: Names) -> tuple[Domain, Workload, Floats]:
     """The domain, all three-way marginals, and the histogram."""
-    with (DATA / "adult_counts.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = datasets.adult_counts().rows
     domain = Domain.of({name: sorted({row[name] for row in rows}) for name in names})
     x = np.zeros(domain.shape)
     for row in rows:
-        x[tuple(domain.code(name, row[name]) for name in names)] += int(row["count"])
+        x[tuple(domain.code(name, row[name]) for name in names)] += row["count"]
     return domain, Workload.marginals(domain, list(combinations(names, 3))), x.ravel()
 
 
@@ -57,7 +53,7 @@ def problem(names: Names, budgets: str, epsilon: float) -> Problem:
 
 
 @cache
-def queries(names: Names, budgets: str, epsilon: float) -> LipschitzQueries:
+def queries(names: Names, budgets: str, epsilon: float) -> Any:
     """The marginals themselves with their constants: for zero-one queries under these metrics bias does not pay."""
     return mwem(problem(names, budgets, epsilon), rounds=1, constant="unbiased").queries
 

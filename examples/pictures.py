@@ -14,13 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from designer import Domain, Problem, Targets, Workload, compare, design, least_budget, metrics, read_problem
-from designer.additive.mechanism import AdditiveMechanism
+from designer import (
+    AdditiveMechanism,
+    Design,
+    Domain,
+    Problem,
+    Targets,
+    Workload,
+    compare,
+    datasets,
+    design,
+    least_budget,
+    metrics,
+    read_problem,
+)
 from designer.certified.drawn_tradeoffs import tradeoff_drawing
-from designer.designing.made import Design
-from designer.drawings import Drawing, drawings_of
-from designer.drawings.places import placed_drawing
-from designer.files.data_files import read_table
+from designer.drawings import Drawing, drawings_of, placed_drawing
 from designer.marginals import MarginalWorkload, design_marginals
 from designer.pictures.drawing import beside
 from designer.pictures.registered import save_figure
@@ -29,7 +38,7 @@ from designer.question.histogram import Keys
 from designer.selection import Selection
 from designer.selection.scores import Closeness
 from designer.tables import Count, Groups, Measure, Sum, TablePlan, UnitSplitting, variance_for
-from examples.reproduction import DATA, Result, show
+from examples.reproduction import Result, show
 
 HERE = Path(__file__).parent
 FOREIGN = ("北海道", "Île-de-France", "Ελλάδα", "Санкт-Петербург", "مصر", "ประเทศไทย", "$x_1$ & <b>", "_hidden", "a" * 90 + "1")
@@ -46,7 +55,7 @@ def cities() -> Design[Any]:
 @cache
 def places() -> AdditiveMechanism:
     """The inhabitants of every city in thousands, presence protected."""
-    table = read_table(DATA / "us_cities.csv")
+    table = datasets.us_cities()
     keys = Keys(("name", "state"), tuple(zip(table["name"], table["state"], strict=True)))
     size = len(keys.names)
     asked = Workload(np.eye(size), keys.names, keys.names, keys)
@@ -55,7 +64,7 @@ def places() -> AdditiveMechanism:
 
 def counted() -> list[int]:
     """Inhabitants in thousands."""
-    return [int(number) // 1000 for number in read_table(DATA / "us_cities.csv")["population"]]
+    return [number // 1000 for number in datasets.us_cities()["population"].tolist()]
 
 
 def of_cities() -> dict[str, Drawing]:
@@ -64,15 +73,15 @@ def of_cities() -> dict[str, Drawing]:
     named = {f"cities {drawing.name}": drawing for drawing in centre.drawings()}
     released = places().release(counted())
     answers = drawings_of(places(), released)[0]
-    return {**named, "cities answers": answers, "cities map": placed_drawing(places(), released, DATA / "us_cities.csv")}
+    return {**named, "cities answers": answers, "cities map": placed_drawing(places(), released, datasets.us_cities().path)}
 
 
 def of_adult() -> dict[str, Drawing]:
     """Education by race under both margins, and marginals of eight attributes."""
     file = read_problem(HERE / "adult_margins.toml")
     lattice = design(file.matrix_problem, "lattice_gaussian").mechanism
-    counts = [int(number) for number in read_table(DATA / "adult_education_race.csv")["count"]]
-    table = read_table(DATA / "adult.csv")
+    counts = datasets.adult_education_race()["count"]
+    table = datasets.adult()
     domain = Domain.of({name: sorted(set(values)) for name, values in table.items()})
     pairs = [[a, b] for place, a in enumerate(domain.attributes) for b in domain.attributes[:place]]
     marginals = design_marginals(MarginalWorkload.of(domain, pairs), metrics.hamming(domain, [0.1] * len(domain.attributes)))
@@ -110,7 +119,7 @@ def of_counties() -> dict[str, Drawing]:
     """102 counties with a public total: the largest of many."""
     file = read_problem(HERE / "illinois.toml")
     made = design(file.matrix_problem, "lattice_laplace", shape="l1").mechanism
-    people = [int(number) for number in read_table(DATA / "us_counties_illinois.csv")["population"]]
+    people = datasets.us_counties_illinois()["population"]
     return {f"counties {drawing.name}": drawing for drawing in drawings_of(made, made.release(people))}
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.files.data_files import numeric_column, read_table
+from designer import datasets
 from designer.pictures import figure
 from designer.records.design import RecordDesign, design_records
 from designer.records.group_privacy import group_losses
@@ -29,9 +29,8 @@ from designer.tables import Count, Groups, Key, Measure, Sum, TablePlan, UnitSpl
 from designer.tables.answers import TableSimulation
 from designer.values.arrays import Floats
 from examples.rec_setting import Places, draw_distribution, draw_errors, frame, group_sums
-from examples.reproduction import DATA, Result, saved, show
+from examples.reproduction import Result, saved, show
 
-FILE = DATA / "establishments.csv"
 MEASURES = ("EMP", "PAYANN", "PAYQTR1")
 TOP_CODES = {  # Table 7; pay in thousands of dollars
     "Conservative": {"EMP": 1e3, "PAYANN": 1e5, "PAYQTR1": 2.5e4},
@@ -84,8 +83,8 @@ class Year:
 @cache
 def year(seed: int) -> Year:
     """One draw of the microdata."""
-    rng, table = np.random.default_rng(seed), read_table(FILE)
-    cells = {name: numeric_column(table, name, FILE) for name in ("establishments", "employees", "payroll_usd")}
+    rng, table = np.random.default_rng(seed), datasets.establishments()
+    cells = {name: table[name].astype(np.float64) for name in ("establishments", "employees", "payroll_usd")}
     cell = np.repeat(np.arange(len(table["naics"])), cells["establishments"].astype(int))
     size = np.exp(1.5 * rng.normal(size=len(cell)))
     jobs = np.floor(cells["employees"][cell] * size / group_sums(cell, size, len(table["naics"]))[cell] + rng.random(len(cell)))

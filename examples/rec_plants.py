@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.files.data_files import read_table
+from designer import datasets
 from designer.pictures import figure
 from designer.records.design import RecordDesign, design_records
 from designer.records.hierarchies import Hierarchy
@@ -25,7 +25,7 @@ from designer.records.targets import COUNT, Accuracy, PriorRecords
 from designer.tables import Average, Groups, Measure, Sum, TablePlan, UnitSplitting, variance_for
 from designer.values.arrays import Floats
 from examples.rec_setting import Places, draw_distribution, draw_errors, frame, group_sums
-from examples.reproduction import DATA, Result, saved, show
+from examples.reproduction import Result, saved, show
 
 SPLIT_SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 RHOS = (0.1, 1.0, 10.0)
@@ -39,9 +39,8 @@ DIFFERENCES: dict[str, str] = {}
 def plants() -> tuple[Hierarchy, Places, dict[str, Floats]]:
     """Nation > state > fuel, the place of every plant's finest group, and the measures;
     plants without positive generation are left out."""
-    table = read_table(DATA / "power_plants.csv")
-    generation = np.array([float(text or 0) for text in table["generation_gwh_2019"]])
-    capacity = np.array([float(text) for text in table["capacity_mw"]])
+    table = datasets.power_plants()
+    generation, capacity = np.nan_to_num(table["generation_gwh_2019"]), table["capacity_mw"]
     kept = generation > 0
     keys = [[text for text, keep in zip(table[name], kept, strict=True) if keep] for name in ("state", "primary_fuel")]
     tree = Hierarchy.of(*keys, top="US")

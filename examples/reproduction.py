@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from designer.pictures.figures import picture_bytes
 
+Floats = NDArray[np.float64]
 Published = Mapping[str, tuple[float, float]]
 Result = tuple[dict[str, float], Published]
 
-DATA = Path(__file__).parent / "data"
 PICTURES = Path("out")
 
 

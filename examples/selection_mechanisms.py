@@ -19,10 +19,9 @@ import numpy as np
 from designer import Workload, metrics
 from designer.pictures import figure
 from designer.selection import Selection, largest_rate
-from designer.selection.scores import AbsoluteError, Closeness, Linear, Score
-from designer.values.arrays import Floats
+from designer.selection.scores import AbsoluteError, Closeness, Linear
 from examples.dx_setting import universe
-from examples.reproduction import Result, show
+from examples.reproduction import Floats, Result, show
 
 RECORDS = 100
 PER_UNIT = 0.01  # budget for each unit of distance: 1.4 across the square
@@ -36,19 +35,19 @@ def counts() -> tuple[int, ...]:
     return tuple(np.random.default_rng(1).multinomial(RECORDS, weights / weights.sum()).tolist())
 
 
-def site() -> Score:
+def site() -> Linear:
     """Each place scores minus the total distance of all records to it."""
     places = universe()
     return Linear(Workload(-np.linalg.norm(places[:, None] - places[None], axis=2)))
 
 
-def median() -> Score:
+def median() -> Closeness:
     """Each longitude scores minus |records to the left - records to the right|."""
     longitude = universe()[:, 0]
     return Closeness(Workload(np.sign(longitude[:, None] - longitude[None])))
 
 
-def worst_query() -> Score:
+def worst_query() -> AbsoluteError:
     """Each of 30 smooth queries (a record's nearness to a centre, 0 to 1)
     scores the error of a uniform histogram as its answer."""
     places, centres = universe(), np.random.default_rng(2).random((30, 2)) * 100

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Workload, design, invariants
-from designer.additive.mechanism import AdditiveMechanism
+from designer import AdditiveMechanism, Problem, Workload, design, invariants
 from designer.certified.norms import Gauge
 from designer.pictures import figure
 from designer.values.arrays import Floats

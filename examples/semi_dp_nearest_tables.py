@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Workload, design, invariants
-from designer.additive.release import Release
+from designer import Problem, Release, Workload, design, invariants
 from designer.pictures import figure
 from designer.values.arrays import Floats
 from examples.reproduction import Result, saved, show

@@ -18,10 +18,9 @@ import numpy as np
 from designer.pictures import figure
 from designer.records.policies import AsZcdp, GaussianSums, Policy, Splitting
 from designer.records.renyi import sharp_rho, student_divergence
-from designer.records.slow_policies import StudentNoise, TransformedNoise
 from designer.sampling.entropy import SeededEntropy
-from designer.values.arrays import Floats
-from examples.reproduction import Result, show
+from designer.tables import StudentNoise, TransformedNoise
+from examples.reproduction import Floats, Result, show
 from solvers.exact.balls import rational_ball
 
 SMALLEST_CELL = 10_000

@@ -11,16 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from designer import Domain, Problem, Workload, design, metrics
-from designer.files.data_files import Table, read_table
-from designer.metrics.metric import Metric
+from designer import Domain, Problem, Workload, datasets, design, metrics
+from designer.metrics import Metric
 from designer.pictures import figure
 from designer.statistical_queries import StatisticalQueries
 from designer.statistical_queries.averages import average_bounds
-from designer.values.arrays import Floats
-from examples.reproduction import DATA, Result, show
+from examples.reproduction import Floats, Result, show
 
-FILE = DATA / "adult.csv"
 DIFFERENCES: dict[str, str] = {}
 
 # Middle of each age group, and years of schooling of each degree, both in the order of the attribute's values.
@@ -106,9 +103,9 @@ def domain() -> Domain:
 
 
 @cache
-def people() -> Table:
+def people() -> datasets.PublicData:
     """The columns of the file."""
-    return read_table(FILE)
+    return datasets.adult()
 
 
 def budgets() -> dict[str, float | Metric]:

@@ -37,6 +37,12 @@ PURE = Branch(
     "A pure promise, and nothing is published exactly",
     (
         Advice(
+            "The number of records is public and small, and so is the budget",
+            ("laplace_joint",),
+            ("few records",),
+            "Its answers are biased on purpose, and the loss counts the bias at its worst. Give `records=`.",
+        ),
+        Advice(
             "Disjoint cells, and a record appears or disappears",
             ("laplace",),
             ("histogram of 10", "histogram of 100"),
@@ -52,14 +58,9 @@ PURE = Branch(
             ("staircase",),
             ("one count", "two counts", "three counts", "worst answer"),
         ),
+        Advice("At most k of K items, or votes on them", ("capped_l1",), ("ballots",)),
         Advice(
-            "Up to 12 dimensions, where a record moves several answers at once",
-            ("k_norm",),
-            ("histogram of 10, changes", "one-way marginals", "budgets per attribute"),
-            "`bundles` is the same of separate tables, and goes to 48 dimensions.",
-        ),
-        Advice(
-            "Running totals, ranges, and many counts that overlap",
+            "Running totals, ranges, and dozens of counts that overlap",
             ("strategy_laplace",),
             ("prefix sums of 16", "prefix sums of 64", "ranges of 12", "random counts"),
             "Over several attributes `StructuredProblem` does the same without writing the queries out.",
@@ -70,18 +71,17 @@ PURE = Branch(
             ("cities, one sum", "cities, three sums"),
             "One sum: every family but `staircase` is the same.",
         ),
-        Advice("At most k of K items, or votes on them", ("capped_l1",), ("ballots",)),
+        Advice(
+            "Other answers of up to 12 dimensions, such as tables of several attributes",
+            ("k_norm",),
+            ("histogram of 10, changes", "one-way marginals", "budgets per attribute"),
+            "`bundles` is the same of separate tables, and goes to 48 dimensions.",
+        ),
         Advice(
             "Very many cells, and a record changes",
             ("laplace",),
             ("histogram of 100, changes",),
             "It is far from the limit there; no family is known to be nearer.",
-        ),
-        Advice(
-            "A known small number of records, and a small budget",
-            ("laplace_joint",),
-            ("few records",),
-            "Its answers are biased on purpose, and the loss counts the bias at its worst. Give `records=`.",
         ),
     ),
 )
@@ -153,15 +153,15 @@ def _wrapped(line: str) -> str:
 
 
 def _leaf(leaf: Advice, by_key: dict[str, Measured]) -> str:
-    advised = " or ".join(f"`{name}`" for name in leaf.use)
+    advised = " or ".join(f"**`{name}`**" for name in leaf.use)
     ending = f" {leaf.words}" if leaf.words else ""
     if not leaf.shown:
         return f"{leaf.when}: {advised}. *A rule of thumb: the table does not speak of it.*{ending}"
-    return f"{leaf.when}: {advised} ({_evidence(leaf, [by_key[key] for key in leaf.shown])}).{ending}"
+    return f"{leaf.when}: {advised}.{ending} *{_evidence(leaf, [by_key[key] for key in leaf.shown])}.*"
 
 
 def _evidence(leaf: Advice, shown: list[Measured]) -> str:
-    """How far the next other family and plain noise with one budget are above it."""
+    """The problems that show it, and how far the next other family and plain noise with one budget are above the best."""
     nexts = [
         next((row for row in one.rows if row.family.split(",")[0] not in leaf.use and not row.baseline), None) for one in shown
     ]
@@ -170,7 +170,7 @@ def _evidence(leaf: Advice, shown: list[Measured]) -> str:
     plain = [row.ratio for one in shown for row in one.rows if row.family in ("uniform_budget", "isotropic_gaussian")]
     if plain:
         told.append(f"plain noise {_range(plain)}")
-    return f"{'; '.join(one.key for one in shown)}: {', '.join(told)}"
+    return f"Shown by {'; '.join(one.key for one in shown)}: {', '.join(told)}"
 
 
 def _range(ratios: list[float]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 from benchmarks.which_family.chart import chart_lines, ratio_text
 from benchmarks.which_family.measuring import Measured, Row
@@ -57,7 +58,7 @@ def _table(one: Measured) -> str:
     lines += [_line(row) for row in one.rows]
     if one.without:
         names = ", ".join(f"`{name}`" for name in one.without)
-        lines += ["", f"Without a mechanism: {names}."]
+        lines += ["", fill(f"Without a mechanism: {names}.", 128, break_long_words=False, break_on_hyphens=False)]
     return "\n".join([f"````{{dropdown}} {one.key}", *lines, "````"])
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
-from designer.designing.approximate import under_the_notion
+from designer.designing.approximate import FALLOFFS, under_the_notion
 from designer.designing.choosing import (
     SECONDS,
     Deadline,
@@ -32,8 +32,10 @@ from designer.designing.reasons import NOTHING_MADE, said_once
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem, designed_structured
 from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.progress import each_of, step
+from designer.question.relation import Relation
 from designer.question.targets import Targets, require_targets
 from designer.values.checks import near, positive, shown
+from designer.values.json_text import canonical
 from designer.version import VERSION
 from solvers.deadline import OutOfTime
 
@@ -185,7 +187,7 @@ def _of_structure(
 def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
     """The design of a family by its own solver."""
     start = time.perf_counter()
-    mechanism = _of_the_family(chosen, refusing(chosen, lambda: under_the_notion(chosen, problem, options)))
+    mechanism = _of_the_family(chosen, problem, refusing(chosen, lambda: under_the_notion(chosen, problem, options)))
     seconds = time.perf_counter() - start
     provenance = {
         "software": f"dp-designer {VERSION}",
@@ -278,7 +280,7 @@ def refusing(family: Family, make: Callable[[], T]) -> T:
         ) from failure
 
 
-def _of_the_family(family: Family, made: Mechanism) -> Mechanism:
+def _of_the_family(family: Family, problem: Problem, made: Mechanism) -> Mechanism:
     """The mechanism, if it bears the family's name, or, from a family that was registered, the name for noise of one's own."""
     if not isinstance(made, Mechanism):
         raise InvalidProblem(f"family: the builder of {family.name!r} returned {shown(made)}; it must return a mechanism.")
@@ -286,7 +288,30 @@ def _of_the_family(family: Family, made: Mechanism) -> Mechanism:
         raise InvalidProblem(
             f"family: a mechanism of {family.name!r} says that it is {made.family!r}; build it with family={CUSTOM!r}."
         )
+    return made if is_of_the_house(family) else _answering(family, problem, made)
+
+
+def _answering(family: Family, problem: Problem, made: Mechanism) -> Mechanism:
+    """The mechanism of a registered family, if it answers what was asked, protects what is to be hidden in the notion of the
+    problem, and holds when it is certified once more."""
+    asked = made.workload is problem.workload or made.workload == problem.workload
+    if not asked or not _same_relation(made.relation, problem.relation):
+        other = "protects another relation" if asked else "answers other queries"
+        raise InvalidProblem(
+            f"family: a mechanism of {family.name!r} {other} than the problem; take problem.workload and problem.relation."
+        )
+    if problem.notion != "approximate" and made.falloff != FALLOFFS[problem.notion][0]:
+        raise InvalidProblem(
+            f"family: {family.name!r} is {family.notion}, and its mechanism has noise of {made.falloff} fall-off; "
+            f"build it with {FALLOFFS[problem.notion][0]!r}, or state the other notion."
+        )
+    made.verify().require()
     return made
+
+
+def _same_relation(one: Relation, other: Relation) -> bool:
+    """Whether both protect the same changes with the same budgets, by their data."""
+    return one is other or (type(one) is type(other) and canonical(one.to_spec()) == canonical(other.to_spec()))
 
 
 def best_of_all(

@@ -59,6 +59,7 @@ class WholeTables:
 @step("whole tables")
 def whole_tables(release: MarginalRelease) -> WholeTables:
     """All requested tables as nonnegative whole numbers that agree exactly, from the release alone: privacy is untouched.
+    Where the number of records is public, they have it.
 
     One histogram over all attributes that are asked about is fitted, so these may have up to 2^18 combinations together;
     `InvalidProblem` beyond.
@@ -79,7 +80,7 @@ def whole_tables(release: MarginalRelease) -> WholeTables:
         variances[names] = mechanism.variances(names)
         weight = 1 / max(float(variances[names].mean()), 1e-6)
         asked.append(AskedTable(tuple(place[axis] for axis in subset), release.table(names), weight))
-    counts = fitted_counts(shape, asked)
+    counts = fitted_counts(shape, asked, round(float(asked[0].values.sum())) if mechanism.is_exact(()) else None)
     tables = {names: table_of(counts, table.axes) for names, table in zip(variances, asked, strict=True)}
     square = [(tables[n] - t.values) ** 2 / np.maximum(variances[n], 1e-6) for n, t in zip(variances, asked, strict=True)]
     distance = math.sqrt(sum(float(part.sum()) for part in square) / sum(part.size for part in square))

@@ -23,7 +23,9 @@ LARGEST_TOTAL = 100_000
 
 @dataclass(frozen=True)
 class Margins(Immutable):
-    """The public margins of a 2x2 table: row sums and column sums.
+    """The public margins of a 2x2 table: row sums and column sums, in records.
+
+    Raises `InvalidProblem` for other than two whole numbers each, sums that differ, and more than 100,000 records.
 
     >>> Margins((3, 5), (4, 4)).support
     range(0, 4)
@@ -95,6 +97,7 @@ def fisher_test(margins: Margins, alpha: object) -> Floats:
     """The randomised Fisher test of omega <= 1 against omega > 1, not private: rejection probabilities over the support.
 
     1 above a threshold, a fraction at it, 0 below, with size exactly alpha: uniformly most powerful among unbiased tests.
+    Raises `InvalidProblem` for a level that is not between 0 and 1.
 
     >>> fisher_test(Margins((2, 2), (2, 2)), 0.5).round(4).tolist()
     [0.0, 0.5, 1.0]
@@ -114,6 +117,9 @@ def fisher_p_value(margins: Margins, first: int) -> float:
     """The p-value of the usual, not randomised, one-sided Fisher test: `P(X >= first)` at omega = 1; not private.
 
     `first` may lie outside the support, as noisy counts do.
+
+    >>> round(fisher_p_value(Margins((2, 2), (2, 2)), 2), 4)
+    0.1667
     """
     weights = margins.weights
     above = sum(weight for x, weight in zip(margins.support, weights, strict=True) if x >= first)

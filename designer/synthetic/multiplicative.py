@@ -307,7 +307,13 @@ def theorem_8(queries: LipschitzQueries, records: int, rounds: int) -> float:
 
 
 def equal_shares(rounds: int, choice: Fraction = Fraction(1, 2)) -> Shares:
-    """T equal rounds that spend the whole budget, `choice` of each on the choice (the paper: one half)."""
+    """T equal rounds that spend the whole budget, `choice` of each on the choice (the paper: one half).
+
+    Raises `InvalidProblem` for too many rounds, and for a choice that is no `Fraction` between 0 and 1.
+
+    >>> equal_shares(2, Fraction(1, 4))
+    ((Fraction(1, 8), Fraction(3, 8)), (Fraction(1, 8), Fraction(3, 8)))
+    """
     t = count(rounds, "rounds")
     if t > MOST_ROUNDS:
         raise InvalidProblem(f"rounds: {shown(rounds)} are more than {MOST_ROUNDS}.")
@@ -331,7 +337,8 @@ def mwem(
     constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1); "optimal" for the least bound, program
     (8) with the price of `preprocessing.mwem_price`, which wants constant answers for few records and refuses those;
     or a number c.
-    rounds: None for the number that makes the bound least at that c.
+    rounds: None for the number that makes the bound least at that c. Raises `InvalidProblem` for a problem without a public
+    number of records.
     """
     if not isinstance(problem, Problem):
         raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.")

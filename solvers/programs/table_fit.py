@@ -28,15 +28,19 @@ class AskedTable:
     weight: float
 
 
-def fitted_counts(shape: tuple[int, ...], asked: Sequence[AskedTable]) -> NDArray[np.int64]:
+def fitted_counts(shape: tuple[int, ...], asked: Sequence[AskedTable], records: int | None = None) -> NDArray[np.int64]:
     """The counts, (n_1, ..., n_d) of `shape`; no table makes them 0.
+
+    records: their total where it is known; then records are moved, and none is added or taken away.
 
     >>> fitted_counts((2, 2), [AskedTable((0,), np.array([3.2, -0.4]), 1.0), AskedTable((1,), np.array([1.1, 1.9]), 1.0)]).sum()
     np.int64(3)
     """
-    real = _real(shape, asked)
-    totals = np.floor(np.cumsum(real.ravel()) + 0.5).astype(np.int64)
-    return _moved(np.diff(totals, prepend=0).reshape(shape), asked)
+    real = _real(shape, asked).ravel()
+    if records is not None:
+        real = real * (records / real.sum()) if real.sum() > 0 else np.full(real.size, records / real.size)
+    totals = np.floor(np.cumsum(real) + 0.5).astype(np.int64)
+    return _moved(np.diff(totals, prepend=0).reshape(shape), asked, known=records is not None)
 
 
 def table_of(counts: NDArray[Any], axes: tuple[int, ...]) -> NDArray[Any]:
@@ -67,8 +71,9 @@ def _real(shape: tuple[int, ...], asked: Sequence[AskedTable]) -> Array:
     return place
 
 
-def _moved(counts: NDArray[np.int64], asked: Sequence[AskedTable]) -> NDArray[np.int64]:
-    """Records one by one from where the slope is largest to where it is least, or to and from nowhere, while that helps."""
+def _moved(counts: NDArray[np.int64], asked: Sequence[AskedTable], *, known: bool) -> NDArray[np.int64]:
+    """Records one by one from where the slope is largest to where it is least, or, where their number is not known, to and from
+    nowhere, while that helps."""
     each, slope = sum(table.weight for table in asked), _slope(counts, asked)
     for _ in range(MOVES):
         low = np.unravel_index(np.argmin(slope), slope.shape)
@@ -77,6 +82,8 @@ def _moved(counts: NDArray[np.int64], asked: Sequence[AskedTable]) -> NDArray[np
         gains = [2 * slope[low] + each, np.inf, np.inf]
         if counts[high] > 0:
             gains[1:] = [each - 2 * slope[high], 2 * (slope[low] - slope[high]) + 2 * apart]
+        if known:
+            gains[:2] = [np.inf, np.inf]
         best = int(np.argmin(gains))
         if not gains[best] < -1e-9 * each:
             break

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Problem, Workload, design, load, metrics
+from designer import Problem, Workload, datasets, design, load, metrics
 from designer.certified.specified import seal
 from designer.cli import main
 from designer.question.histogram import UNUSABLE
@@ -436,7 +436,7 @@ def test_a_selection_is_verified_shown_reported_and_released(tmp_path, capsys):
 @pytest.mark.slow
 def test_a_real_table_with_fixed_margins_from_problem_file_to_verified_release(tmp_path, capsys):
     """The 16 x 5 table of examples/adult_margins.toml: both margins of the release are those of the data."""
-    spec, release, data = tmp_path / "spec.json", tmp_path / "release.json", EXAMPLES / "data" / "adult_education_race.csv"
+    spec, release, data = tmp_path / "spec.json", tmp_path / "release.json", datasets.adult_education_race().path
     assert main(["design", str(EXAMPLES / "adult_margins.toml"), "-o", str(spec)]) == 0
     assert main(["release", str(spec), "--histogram", str(data), "--column", "count", "-o", str(release)]) == 0
     assert main(["verify", str(spec)]) == 0

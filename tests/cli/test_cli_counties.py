@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from designer import datasets
 from designer.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -16,7 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @pytest.mark.slow
 def test_a_real_county_file_with_its_state_total_from_problem_file_to_verified_release(tmp_path, capsys):
     """The 102 counties of examples/illinois.toml: integers out, the state's total that of the data, the guarantee printed."""
-    spec, release, data = tmp_path / "spec.json", tmp_path / "release.json", EXAMPLES / "data" / "us_counties_illinois.csv"
+    spec, release, data = tmp_path / "spec.json", tmp_path / "release.json", datasets.us_counties_illinois().path
     assert main(["design", str(EXAMPLES / "illinois.toml"), "-o", str(spec)]) == 0
     assert "every unit of l1 distance" in capsys.readouterr().out
     assert main(["release", str(spec), "--histogram", str(data), "--column", "population", "-o", str(release)]) == 0
@@ -50,7 +51,7 @@ def test_a_real_county_file_with_its_state_total_from_problem_file_to_verified_r
     ],
 )
 def test_budgets_per_distance_are_refused_where_they_make_no_sense(tmp_path, capsys, change, message):
-    (tmp_path / "data").symlink_to(EXAMPLES / "data")
+    (tmp_path / "data").symlink_to(datasets.us_counties_illinois().path.parent)
     text = (EXAMPLES / "illinois.toml").read_text()
     assert change[0] in text
     (tmp_path / "illinois.toml").write_text(text.replace(*change))

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import load
+from designer import datasets, load
 from designer.cli import main
 from designer.files.data_files import read_table
 from designer.problem_files.averages import AveragesFile
 from designer.problem_files.kinds import read_request
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-DATA = EXAMPLES / "data"
+DATA = datasets.adult().path.parent
 ADULT = ["--table", str(DATA / "adult.csv")]
 RELEASED = {
     "adult_commonest": ["--histogram", str(DATA / "adult_education_race.csv"), "--column", "count"],

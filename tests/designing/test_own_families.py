@@ -18,6 +18,7 @@ from designer import (
     InvalidProblem,
     InvalidSpec,
     Mechanism,
+    NotPrivate,
     Problem,
     Workload,
     compare,
@@ -90,6 +91,62 @@ def test_a_registered_family_passes_for_no_other(mine: Family) -> None:
             design(THREE, "nothing")
     finally:
         forget_family("nothing")
+
+
+def altered(problem: Problem) -> Mechanism:
+    """Half the noise, written into a frozen object behind its back."""
+    made = build_equal(problem)
+    assert isinstance(made, AdditiveMechanism)
+    object.__setattr__(made, "norm", weighted_l1(2 * np.asarray(made.norm.map)))
+    return made
+
+
+# What a family may hand back that is certified, and is not what was asked.
+LIES: dict[str, tuple[Any, type[Exception], str]] = {
+    "weaker": (
+        lambda problem: build_equal(replace(problem, relation=metrics.uniform(3, 2.0))),
+        InvalidProblem,
+        "another relation",
+    ),
+    "tenths": (lambda problem: build_equal(replace(problem, workload=Workload(np.eye(3) / 10))), InvalidProblem, "other q"),
+    "gaussian": (
+        lambda problem: design(replace(problem, notion="gaussian"), "gaussian").mechanism,
+        InvalidProblem,
+        "'gaussian'",
+    ),
+    "looser": (
+        lambda problem: renamed(design(replace(problem, notion="gaussian"), "gaussian")),
+        InvalidProblem,
+        "is pure, and",
+    ),
+    "altered": (altered, NotPrivate, r"spends its budget 1\.0 1\.99"),
+}
+
+
+def renamed(made: Any) -> Mechanism:
+    """The same mechanism as one of a family of one's own."""
+    return replace(made.mechanism, family="custom")
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_family_that_lies_is_refused(lie: str) -> None:
+    build, error, words = LIES[lie]
+    register_family(Family("liar", "less noise than it must have", "pure", build))
+    try:
+        with pytest.raises(error, match=words):
+            design(THREE, "liar")
+    finally:
+        forget_family("liar")
+
+
+@pytest.mark.parametrize("lie", ["tenths", "weaker"])
+def test_a_family_that_lies_under_the_approximate_notion_gains_nothing(lie: str) -> None:
+    register_family(Family("liar", "less noise than it must have", "pure", LIES[lie][0]))
+    try:
+        with pytest.raises((InvalidProblem, NotPrivate)):
+            design(replace(THREE, notion="approximate", delta=1e-6), "liar")
+    finally:
+        forget_family("liar")
 
 
 def test_an_error_in_a_builder_of_ones_own_comes_as_it_is_and_blames_no_units() -> None:

@@ -56,9 +56,10 @@ NAMES = {
 # Rooms that the pages of the site send their readers to, whose names are not gathered in one place.
 DEEPER = {
     "designer.selection.scores": "Linear AbsoluteError Closeness LargestError",
-    "designer.synthetic.multiplicative": "MWEM",
+    "designer.synthetic.multiplicative": "MWEM equal_shares mwem",
     "designer.synthetic.small_databases": "SmallDB",
     "designer.odds_ratio.odds_ratio_test": "OddsRatioTest",
+    "designer.errors": "InvalidLedger OverTotal",
     "designer.odds_ratio.fisher": "Margins fisher_p_value fisher_test",
     "designer.promises.tradeoff": "EpsilonDelta Gaussian",
     "designer.files.releases": "ReleaseVerdict read_release release_document save_release sealed verify_release",

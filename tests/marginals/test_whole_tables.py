@@ -47,6 +47,34 @@ def test_tables_of_a_histogram_are_found_again() -> None:
     assert np.array_equal(fitted_counts((3, 4), asked), counts)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_public_number_of_records_is_kept(seed: int) -> None:
+    """Noisy tables of one total, as where records change; brute force over all histograms of 8 records in 2 x 2 cells."""
+    noise = np.random.default_rng(seed).normal(0, 3, (2, 2))
+    asked = [AskedTable((0, 1), 2 + noise - noise.mean(), 1.0), AskedTable((0,), np.array([5.3, 2.7]), 2.0)]
+
+    def cost(counts: np.ndarray) -> float:
+        return float(sum(t.weight * ((table_of(counts, t.axes) - t.values) ** 2).sum() for t in asked))
+
+    every = [np.array(cells).reshape(2, 2) for cells in product(range(9), repeat=4) if sum(cells) == 8]
+    found = fitted_counts((2, 2), asked, 8)
+    assert found.sum() == 8 and found.min() >= 0
+    assert cost(found) <= min(map(cost, every)) + 1e-9
+
+
+def test_no_table_and_a_public_number_of_records() -> None:
+    assert fitted_counts((2, 3), [], 7).sum() == 7 and fitted_counts((2, 2), [], 0).sum() == 0
+    below = [AskedTable((0,), np.array([-3.0, -4.0]), 1.0)]
+    assert fitted_counts((2, 2), below).sum() == 0 and fitted_counts((2, 2), below, 3).sum() == 3
+
+
+def test_whole_tables_of_records_that_change_have_the_published_number_of_records() -> None:
+    domain = Domain.of({"a": 2, "b": 2, "c": 2})
+    plan = design_marginals(MarginalWorkload.up_to(domain, 2), metrics.hamming(domain, [0.1, 0.1, 0.1]))
+    columns = {name: [0] * 20 + [1] * 3 for name in "abc"}
+    assert {whole_tables(plan.release(columns)).records for _ in range(20)} == {23}
+
+
 @pytest.mark.slow
 def test_no_single_step_is_better() -> None:
     """Brute force on 2 x 2 x 2: no histogram one record away is nearer, and the best of all small ones is not much nearer."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, Targets, load, metrics
+from designer import InvalidProblem, Targets, datasets, load, metrics
 from designer.cli.entry import main
 from designer.marginals import MarginalMechanism, MarginalWorkload, Presence, design_marginals, marginals_meeting
 from designer.problem_files.kinds import read_request
@@ -70,7 +70,7 @@ def test_the_example_goes_from_file_to_verified_release(tmp_path: Path, capsys: 
     assert "Saved to" in capsys.readouterr().out
     made = load(spec, MarginalMechanism)
     assert float(np.sqrt(made.variances(["sex", "income"]).max())) <= 8
-    records = ROOT / "examples" / "data" / "adult.csv"
+    records = datasets.adult().path
     assert main(["release", str(spec), "--table", str(records), "-o", str(release)]) == 0
     capsys.readouterr()
     assert main(["verify", str(spec), str(release)]) == 0 and "is a release" in capsys.readouterr().out
@@ -193,6 +193,8 @@ def test_a_certificate_is_printed_in_sentences_and_not_as_fractions_and_mappings
     capsys.readouterr()
     assert main(["verify", str(folder / "spec.json")]) == 0
     said = capsys.readouterr().out
-    worst = r"holds\. Worst ratio of loss to budget over \d+ pairs: 0\.9+\d* \(attained at one record changes in '\w+' alone\)\.\n"
+    worst = (
+        r"holds\. Worst ratio of loss to budget over \d+ pairs: 0\.9+\d* \(attained at one record changes in '\w+' alone\)\.\n"
+    )
     assert re.search(worst, said)
     assert "{" not in said and not re.search(r"\d{20}", said.split("Fingerprint")[0])

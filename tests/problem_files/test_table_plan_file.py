@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, Targets, load
+from designer import InvalidProblem, Targets, datasets, load
 from designer.cli.entry import main
 from designer.problem_files.kinds import read_request
 from designer.records.targets import COUNT, Accuracy, PriorRecords
@@ -120,7 +120,7 @@ def test_the_example_goes_from_file_to_verified_release(tmp_path: Path, capsys: 
     assert "Consistent:  employees by county: standard error 1000" in capsys.readouterr().out
     plan = load(spec, TablePlan)
     assert len(plan.levels) == 3 and plan.optimality is not None
-    records = ROOT / "examples" / "data" / "establishments.csv"
+    records = datasets.establishments().path
     assert main(["release", str(spec), "--table", str(records), "-o", str(release)]) == 0
     capsys.readouterr()
     assert main(["verify", str(spec), str(release)]) == 0 and "is a release" in capsys.readouterr().out

@@ -1,0 +1,48 @@
+"""What examples import: names that are promised, and data that ship. What opens the program instead says why, here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.oracles.public_imports import inner_names
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+# Reproductions compare the program's inside, piece by piece, with the definitions and algorithms of a paper.
+PAPERS = ("dx_", "semi_", "int_", "rec_", "census_2020")
+# What else looks inside, and at what: nothing is added silently, and nothing stays that is no longer needed.
+INSIDE = {
+    "approximate_notion": {"promises.accounting.gdp_mu"},  # beside the length that the notion allows
+    "least_budget": {"designing.accuracy.towards"},  # the weights that a search starts from, taken again from scratch
+    "least_noise": {"designing.least_noise.limit"},  # with a larger program than `compare` allows itself
+    "ledger_kills": {
+        "cli.main",
+        "ledger.chain.Entry",
+        "ledger.chain.output_hash",
+        "progress.showing_progress",
+        "progress.track",
+    },
+    "pictures": {
+        *("certified.drawn_tradeoffs.tradeoff_drawing", "pictures.drawing.beside", "pictures.registered.save_figure"),
+        "question.histogram.Keys",
+    },
+    "reproduction": {"pictures.figures.picture_bytes"},
+    "slow_policies": {
+        *("records.policies.AsZcdp", "records.policies.GaussianSums", "records.policies.Policy", "records.policies.Splitting"),
+        *("records.renyi.sharp_rho", "records.renyi.student_divergence", "sampling.entropy.SeededEntropy"),
+    },
+    "statistical_queries": {"statistical_queries.averages.average_bounds"},
+}
+FILES = {path.stem: path.read_text() for path in sorted(EXAMPLES.glob("*.py"))}
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if not name.startswith(PAPERS)])
+def test_an_example_imports_public_names(name: str) -> None:
+    assert inner_names(FILES[name]) == {f"designer.{inner}" for inner in INSIDE.get(name, set())}
+
+
+def test_data_are_read_through_the_package() -> None:
+    """No example opens a table by its place in the checkout, and none has a table of its own that is more than a specimen."""
+    assert [name for name, text in FILES.items() if "data_files" in text or "DATA" in text] == []
+    assert [path for path in EXAMPLES.rglob("*.csv") if "data" not in path.parts and path.stat().st_size > 1000] == []
