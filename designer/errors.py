@@ -15,19 +15,31 @@ class Refusal(ValueError):
 
 
 class InvalidProblem(Refusal):
-    """The problem, a part of it or a problem file is not well formed."""
+    """The problem, a part of it or a problem file is not well formed.
+
+    Raised for whatever a caller gives: arguments, problem files, options, tables. Exit code 2.
+    """
 
 
 class DesignFailed(Refusal):
-    """The problem is well formed, but this family has no mechanism for it within the stated limits."""
+    """The problem is well formed, but this family has no mechanism for it within the stated limits.
+
+    The message says what would do: another family, larger budgets, fewer elements. Exit code 3.
+    """
 
 
 class NotPrivate(Refusal):
-    """The mechanism breaks the promise: the message names the protected pair and the excess."""
+    """The mechanism breaks the promise: the message names the protected pair and the excess.
+
+    Raised by the constructor of every mechanism, so that there is none that is not private. Exit code 4.
+    """
 
 
 class InvalidSpec(Refusal):
-    """The spec file is malformed, too large, altered, or claims what it does not prove."""
+    """The spec file is malformed, too large, altered, or claims what it does not prove.
+
+    Raised by `load` and `verify_release`. Exit code 4.
+    """
 
 
 class OverTotal(Refusal):

@@ -6,6 +6,7 @@ reads. Nothing is taken from the network, neither while the site is built nor wh
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -15,10 +16,13 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
+# Pictures are drawn while the site is built; threads of linear algebra that wait for each other take longer than one.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from docstrings import as_markup, leave_types_alone  # noqa: E402
-from public_names import find_name, link_names  # noqa: E402
+from public_names import find_name, link_names, show_one_signature  # noqa: E402
 
 from designer import __version__  # noqa: E402
 
@@ -39,6 +43,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("Floats", "Integers", "Indices", "Booleans", "ArrayLike")}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 add_module_names = False
@@ -92,6 +97,7 @@ def setup(app: Sphinx) -> None:
         app.add_lexer(plain, TextLexer)
     app.connect("autodoc-process-docstring", as_markup)
     app.connect("doctree-read", link_names)
+    show_one_signature()
     app.connect("missing-reference", find_name)
     app.connect("missing-reference", leave_types_alone)
     app.connect("doctree-read", lead_to_pages)

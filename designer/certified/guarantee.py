@@ -45,6 +45,10 @@ class Guarantee:
     """The statement that goes with every spec, release and report. All fields are sentences or plain data.
 
     Sentences hold names that files chose: they are kept as `printed` writes them, so that none begins a line of its own.
+    unit: who is protected. relation: what may change, with which budgets. unprotected: what has none, or is published exactly.
+    notion: what a budget promises. parameters: its numbers. mechanism, sampling, floating_point: the law of the noise, how it
+    is drawn, and what of it is rounded. timing, post_processing: what is excluded, and what stays true. software, fingerprint:
+    what made it, and of which frozen object it speaks.
     """
 
     unit: str

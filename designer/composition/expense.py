@@ -144,9 +144,8 @@ def expense_of(mechanism: Specified, *, rows_per_entity: int = 1) -> Expense:
     """What one release of a frozen object costs at most.
 
     rows_per_entity: how many rows of an entity count, for objects that release from records and protect their presence: the
-    cost is that of the entity.
-    Raises `InvalidProblem`, with the reason, for what cannot be added up: noise of a Markov chain, relations that protect
-    nothing, policies that are bounded in name only.
+    cost is that of the entity. Raises `InvalidProblem`, with the reason, for what cannot be added up: noise of a Markov chain,
+    relations that protect nothing, policies that are bounded in name only. mechanism: of any format.
     """
     if not isinstance(mechanism, Specified):
         raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.")

@@ -39,8 +39,9 @@ class Comparison(Displayed):
     """One row for each family: a dict with the keys of `COLUMNS` and `scales`, `improvements` (for each query);
     None where undefined.
 
-    "loss" is the problem's own, weights included; the other errors are unweighted. limit: what efficiency is measured by, with
-    the theorem that it rests on and for whom it is proven; None where no limit is known.
+    "loss" is the problem's own, weights included; the other errors are unweighted. limit: what efficiency is measured by,
+    with the theorem that it rests on and for whom it is proven; None where no limit is known. rows are sorted by loss; designs:
+    those that succeeded, by family.
     """
 
     problem: Problem
@@ -89,7 +90,8 @@ class Comparison(Displayed):
     def to_frame(self, backend: str = "pandas") -> Any:
         """A row for each family, by loss, under the keys of `COLUMNS`; NaN where a number is undefined.
 
-        backend: "pandas", "polars" or "pyarrow"."""
+        backend: "pandas", "polars" or "pyarrow".
+        """
         return frame_of_rows(sorted_rows(self.rows), COLUMNS, backend)
 
     def drawings(self) -> tuple[Drawing, ...]:
@@ -136,13 +138,18 @@ def compare(problem: Problem, families: str | Sequence[str] | None = None, *, se
     named ones, or the one, as they are.
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
-    query; IF(Q) of section 4.2 the geometric mean over the queries that get noise; not defined, as the note says, where
-    one of them gets none from the uniform budget. Efficiency is the limit of
-    `designer.designing.least_noise`, which no additive noise beats at any number of records, over the loss; for whom else it is
-    proven, the comparison's `limit` says. It is not defined for biased designs. A family that fails, in whatever way, keeps its
-    row with the reason as its note; a limit or a baseline that fails leaves its column empty, with the reason in every note.
-    seconds: for all families together; one whose estimate of work is beyond what is left of it is not started, and its row says
-    so. Named ones are always run to their end.
+    query; IF(Q) of section 4.2 the geometric mean over the queries that get noise; not defined, as the note says, where one of
+    them gets none from the uniform budget. Efficiency is the limit of `designer.designing.least_noise`, which no additive noise
+    beats at any number of records, over the loss; for whom else it is proven, the comparison's `limit` says. It is not defined
+    for biased designs. A family that fails, in whatever way, keeps its row with the reason as its note; a limit or a baseline
+    that fails leaves its column empty, with the reason in every note. seconds: for all families together; one whose estimate of
+    work is beyond what is left of it is not started, and its row says so. Named ones are always run to their end. Raises
+    `InvalidProblem` for a family that there is not.
+
+    >>> from designer import Problem, Workload, metrics
+    >>> table = compare(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), ["laplace", "uniform_budget"])
+    >>> [(row["family"], round(row["loss"], 2)) for row in table.rows]
+    [('laplace', 15.67), ('uniform_budget', 15.67)]
     """
     if families is None:
         asked = [family for family in chosen_families() if family.serves(problem) and family.concerns(problem)]

@@ -53,8 +53,8 @@ class Made(Pictured, Displayed, Generic[P, F]):
 
 @dataclass(frozen=True)
 class Design(Made[Problem, M]):
-    """A mechanism of kind M with what is known about it: the privacy certificate,
-    and how close it is to the best of its family."""
+    """A mechanism of kind M with what is known about it: the privacy certificate, and how close it is to the best of its
+    family. problem: what was asked. seconds: how long the design took, wall-clock."""
 
     def drawings(self) -> tuple[Drawing, ...]:
         """The pictures of the mechanism, with the limit of each answer alone beside its standard error where that is known."""

@@ -169,7 +169,11 @@ def save_release(
     time: datetime | None = None,
     replace: bool = True,
 ) -> Path:
-    """Write a release as a file that others can check; see `release_document`."""
+    """Write a release as a file that others can check; see `release_document`.
+
+    mechanism, ledger and time as there; replace: may a regular file of that name be replaced? Returns the path. Raises
+    `InvalidProblem` where the file cannot be written, or the release is of another mechanism.
+    """
     document = release_document(mechanism, released, ledger=ledger, time=time)
     return write_whole(Path(path), readable_text(document), replace=replace)
 

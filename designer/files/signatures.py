@@ -165,7 +165,10 @@ class EntryCheck:
 
 @dataclass(frozen=True)
 class SignedBy:
-    """Who signed: the key, the name that it states, when, and whether the key is one that was trusted beforehand."""
+    """Who signed: the key, the name that it states, when, and whether the key is one that was trusted beforehand.
+
+    time: when it was signed, as the signer states it.
+    """
 
     key: PublicKey
     name: str
@@ -234,7 +237,8 @@ def _require_made(key: PublicKey, message: bytes, signature: str) -> None:
 def new_key(path: str | Path, passphrase: str | None = None) -> tuple[Path, Path]:
     """Make a key: the private part at `path`, readable by its owner alone, the public part at `path` with `.pub` behind.
 
-    passphrase: encrypts the private part. Nothing is ever replaced. Returns both paths.
+    passphrase: encrypts the private part. Nothing is ever replaced. Returns both paths. Raises `InvalidProblem` where a file
+    of one of these names is there.
     """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import (
@@ -276,7 +280,11 @@ def kind_of(content: Mapping[str, Any]) -> str:
 
 
 def sign_file(path: str | Path, key: SigningKey, name: str = "", *, replace: bool = True) -> Path:
-    """Sign a spec or a release as it stands in a file; the signature is written beside it. Returns its path."""
+    """Sign a spec or a release as it stands in a file; the signature is written beside it. Returns its path.
+
+    key: with which; name: whom the signature says to be from, which nothing proves. replace: may a signature that is there
+    be replaced? Raises `InvalidSpec` for a file that is no spec and no release.
+    """
     content = read_json(Path(path))
     known = str(content.get("format")).startswith("dp-designer/") and content.get("format") != SIGNATURE_FORMAT
     if not known or "seal" not in content:

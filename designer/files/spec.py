@@ -96,10 +96,10 @@ def load(
 ) -> Specified:
     """The mechanism of a spec file, of any kind in `FORMATS`, certified anew.
 
-    kind: the class that is needed, such as `designer.Mechanism`; a spec of any other is refused.
-    allow_vacuous: load a mechanism that hides nothing, too, if its spec says that this was asked for.
-    Raises `InvalidSpec` for a file that is not a spec, is over `size_limit` bytes, was altered, or claims what its mechanism
-    does not prove; `NotPrivate` when the mechanism in it breaks its own relation, or hides nothing.
+    kind: the class that is needed, such as `designer.Mechanism`; a spec of any other is refused. allow_vacuous: load a
+    mechanism that hides nothing, too, if its spec says that this was asked for. Raises `InvalidSpec` for a file that is not a
+    spec, is over `size_limit` bytes, was altered, or claims what its mechanism does not prove; `NotPrivate` when the mechanism
+    in it breaks its own relation, or hides nothing. path: of a file that `mechanism.save` wrote.
     """
     spec = read_json(Path(path), size_limit)
     made = from_spec(spec, allow_vacuous=allow_vacuous)

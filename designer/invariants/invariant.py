@@ -113,6 +113,9 @@ class Invariant(Statistics):
 def linear(matrix: object, names: Sequence[object] | None = None, *, records_public: bool = True) -> Invariant:
     """Any linear statistics `A x` with integer A, (p, N): intersecting counts, weighted sums, several tables at once.
 
+    names: of the rows. records_public: is the number of records public, too? Raises `InvalidProblem` for entries that are no
+    integers.
+
     >>> linear([[1, 1, 0], [0, 1, 1]]).constraints.tolist()
     [[1, 1, 0], [0, 1, 1], [1, 1, 1]]
     """
@@ -122,14 +125,24 @@ def linear(matrix: object, names: Sequence[object] | None = None, *, records_pub
 
 
 def total(n: int) -> Invariant:
-    """The number of records alone; its adjacency 1 is ordinary differential privacy, replace one."""
+    """The number of records alone; its adjacency 1 is ordinary differential privacy, replace one. n: the number of elements.
+
+    >>> total(3).matrix.tolist()
+    [[1, 1, 1]]
+    """
     if count(n, "n") > LARGEST_UNIVERSE:
         raise InvalidProblem(f"n: {shown(n)} elements are more than {LARGEST_UNIVERSE}; merge elements.")
     return Invariant(np.ones((1, n), dtype=np.int64), ("records",), True, 0)
 
 
 def partition(labels: Sequence[object]) -> Invariant:
-    """The number of records in each class of the elements: `labels`, one for each element (counties by state, say)."""
+    """The number of records in each class of the elements: `labels`, one for each element (counties by state, say).
+
+    Raises `InvalidProblem` for no labels.
+
+    >>> partition(["DE", "MD", "DE"]).matrix.tolist()
+    [[1, 0, 1], [0, 1, 0]]
+    """
     if isinstance(labels, str) or not isinstance(labels, (Sequence, np.ndarray)) or not len(labels):
         raise InvalidProblem(f"labels: {shown(labels)} is not a list of labels; give one for each element.")
     classes = list(dict.fromkeys(map(str, labels)))
@@ -140,8 +153,9 @@ def partition(labels: Sequence[object]) -> Invariant:
 def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequence[str]] | None = None) -> Invariant:
     """The marginal tables over groups of features of a contingency table (SEMI section 3.4, Remark 17).
 
-    shape: the number of levels of each feature, or a `Domain`. groups: lists of features, by position or name; by default each
-    feature by itself, the one-way margins. Disjoint groups have semi-adjacency at most their number + 1 (SEMI Theorem 16).
+    shape: the number of levels of each feature, or a `Domain`. groups: lists of features, by position or name; by default
+    each feature by itself, the one-way margins. Disjoint groups have semi-adjacency at most their number + 1 (SEMI Theorem 16).
+    Raises `InvalidProblem` for features that there are not.
 
     >>> margins((2, 2)).matrix.tolist()
     [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]

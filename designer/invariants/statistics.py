@@ -28,8 +28,8 @@ class Statistics(Immutable):
 
     records_public: the number of records is among what is known, so that adjacent databases differ by replaced records;
     otherwise they differ by added and removed ones. groups: p of SEMI Theorem 16, the number of disjoint groups of features
-    whose joint counts are published, which bounds the semi-adjacency by p + 1; None where the theorem says nothing.
-    impossible: positions of the elements that no record can have, which is public (structural zeros).
+    whose joint counts are published, which bounds the semi-adjacency by p + 1; None where the theorem says nothing. impossible:
+    positions of the elements that no record can have, which is public (structural zeros). names: of the p rows.
     """
 
     matrix: Integers

@@ -27,8 +27,8 @@ from designer.values.schema import BUDGETS, NAMES, VALUES, of_kind
 
 @dataclass(frozen=True)
 class Hamming(Metric):
-    """d(u, v) = sum over attributes of budget * [u_a != v_a] (DX section 5): pairs that
-    differ in one attribute imply the rest."""
+    """d(u, v) = sum over attributes of budget * [u_a != v_a] (DX section 5): pairs that differ in one attribute imply the rest.
+    domain: whose combinations are the elements. budgets: one for each attribute, in nats, infinite where it is unprotected."""
 
     domain: Domain
     budgets: tuple[float, ...]
@@ -122,7 +122,8 @@ def hamming(domain: Domain, budgets: Mapping[str, float] | Sequence[float]) -> H
 class Product(Metric):
     """d(u, v) = sum over attributes of d_a(u_a, v_a), each attribute with a metric of its own on its values.
 
-    The parts' blocks, repeated over all values of the other attributes, imply all pairs: change one attribute after the other.
+    The parts' blocks, repeated over all values of the other attributes, imply all pairs: change one attribute after the
+    other. domain: whose combinations are the elements; parts: a metric for each attribute.
     """
 
     domain: Domain

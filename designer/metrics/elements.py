@@ -23,7 +23,10 @@ UNPROTECTED = 1e250  # in the place of infinity, whose difference from itself is
 
 @dataclass(frozen=True)
 class Uniform(Metric):
-    """d(i, j) = epsilon for i != j: ordinary differential privacy for the replacement of one record."""
+    """d(i, j) = epsilon for i != j: ordinary differential privacy for the replacement of one record.
+
+    elements: N; epsilon: in nats.
+    """
 
     elements: int
     epsilon: float
@@ -64,7 +67,7 @@ class Uniform(Metric):
 class PerElement(Metric):
     """d(i, j) = epsilon_i + epsilon_j for i != j (DX section 5); an infinite epsilon leaves its element unprotected.
 
-    No pair is implied by two others: a detour through k costs 2 epsilon_k more.
+    No pair is implied by two others: a detour through k costs 2 epsilon_k more. epsilons: (N,), in nats.
     """
 
     epsilons: Floats
@@ -213,7 +216,10 @@ class Instance(Metric):
 
 @dataclass(frozen=True)
 class Partition(Metric):
-    """d(i, j) = epsilon within a part, infinite between parts: the partitioned secrets of a Blowfish policy."""
+    """d(i, j) = epsilon within a part, infinite between parts: the partitioned secrets of a Blowfish policy.
+
+    labels: (N,) texts, the part of each element.
+    """
 
     labels: tuple[str, ...]
     epsilon: float

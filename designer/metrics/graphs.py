@@ -35,8 +35,9 @@ EDGE = Named("edge", list_of(PLACE, least=2, most=2))
 class Graph(Metric):
     """d(i, j) = per_edge * length of the shortest path; `edges` (E, 2) with i < j in rising order, `weights` (E,) positive.
 
-    Path lengths are compared and summed in exact integers: every weight is a whole multiple of one power of two.
-    matched: the names that the elements were matched by, which a problem compares with its workload; no spec keeps them.
+    Path lengths are compared and summed in exact integers: every weight is a whole multiple of one power of two. matched:
+    the names that the elements were matched by, which a problem compares with its workload; no spec keeps them. nodes: N, the
+    number of elements.
     """
 
     nodes: int

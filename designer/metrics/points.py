@@ -30,7 +30,10 @@ CHORD_ERROR = 1e-14  # of the chord between two points of the unit sphere: coord
 
 @dataclass(frozen=True, eq=False)
 class Euclidean(Metric):
-    """d(i, j) = per_unit * ||p_i - p_j||_2, the exact budget rounded down by less than 2^-80 (relative)."""
+    """d(i, j) = per_unit * ||p_i - p_j||_2, the exact budget rounded down by less than 2^-80 (relative).
+
+    places: (N, dimensions). per_unit: nats for each unit.
+    """
 
     places: Floats
     per_unit: float
@@ -73,7 +76,10 @@ class Euclidean(Metric):
 
 @dataclass(frozen=True, eq=False)
 class Line(Euclidean):
-    """Points on a line: neighbours in sorted order imply all other pairs, N - 1 instead of N(N-1)/2."""
+    """Points on a line: neighbours in sorted order imply all other pairs, N - 1 instead of N(N-1)/2.
+
+    places: (N, 1). per_unit: nats for each unit.
+    """
 
     @property
     def searched(self) -> None:

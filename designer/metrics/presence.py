@@ -80,8 +80,9 @@ class AddRemove(Relation):
 class AppearOrChange(Relation):
     """A record of element i appears or disappears with budget epsilon_i, or changes from i to j with budget d(i, j).
 
-    Together they are a metric on the elements and the origin, where a record is absent: `|epsilon_i - epsilon_j| <= d(i, j) <=
-    epsilon_i + epsilon_j`. With `closure`, budgets that are longer than a way round are taken for that way.
+    Together they are a metric on the elements and the origin, where a record is absent: `|epsilon_i - epsilon_j| <= d(i, j)
+    <= epsilon_i + epsilon_j`. With `closure`, budgets that are longer than a way round are taken for that way. change: a metric
+    on the N elements. epsilons: (N,), in nats.
     """
 
     change: Metric

@@ -28,7 +28,11 @@ UNITS = ("unit", "day", "microsecond")
 
 @dataclass(frozen=True, eq=False)
 class Ordered(Metric):
-    """d(i, j) = epsilon |v_i - v_j| / period on a line: neighbours in sorted order imply all other pairs."""
+    """d(i, j) = epsilon |v_i - v_j| / period on a line: neighbours in sorted order imply all other pairs.
+
+    values: (N,); period: the difference that costs epsilon nats; unit: of a difference of 1, "unit", "day" or
+    "microsecond".
+    """
 
     values: Floats
     period: float
@@ -104,7 +108,10 @@ COORDINATES: Mapping[str, Fragment] = {"points": MATRIX, "per_unit": POSITIVE}
 
 @dataclass(frozen=True, eq=False)
 class Chebyshev(Metric):
-    """d(i, j) = per_unit * max_t |p_i(t) - p_j(t)|, an exact rational."""
+    """d(i, j) = per_unit * max_t |p_i(t) - p_j(t)|, an exact rational.
+
+    places: (N, T), T at least 2. per_unit: nats for each unit.
+    """
 
     places: Floats
     per_unit: float

@@ -37,8 +37,8 @@ class Taxonomy(Metric):
 
     ancestors: (N, H - 1), the groups that hold element i from the top down, numbered within each level in the order in which
     the elements meet them. budgets: (H,), from the top: what it costs to leave the groups of that level. The more two elements
-    share, the less a change costs, so that `d(i, k) <= max(d(i, j), d(j, k))`, and no pair is implied by others.
-    matched: the names that the leaves were matched by; no spec keeps them.
+    share, the less a change costs, so that `d(i, k) <= max(d(i, j), d(j, k))`, and no pair is implied by others. matched: the
+    names that the leaves were matched by; no spec keeps them. form: "sum" or "max".
     """
 
     ancestors: Indices

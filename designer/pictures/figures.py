@@ -51,7 +51,11 @@ def require_matplotlib() -> None:
 
 
 def figure(columns: int = 1, width: float = 6.0, height: float = 4.0) -> Any:
-    """A figure without a screen, and its axes (an array when there are several)."""
+    """A figure without a screen, and its axes (an array when there are several).
+
+    columns: how many axes beside one another. width, height: in inches. Raises `ModuleNotFoundError` without matplotlib
+    (extra `plot`).
+    """
     drawing = blank(width * columns, height)
     return drawing, drawing.subplots(1, columns)
 

@@ -69,7 +69,10 @@ KEYS: dict[str, set[str]] = {  # of each section, whatever kind it is of
 
 
 def read_problem(path: str | Path) -> ProblemFile:
-    """Read a TOML problem file for linear queries; paths in it are relative to it."""
+    """Read a TOML problem file for linear queries; paths in it are relative to it.
+
+    Raises `InvalidProblem` with the section, the key, its value and the remedy.
+    """
     place = Path(path)
     data = toml_of(place)
     if data.get("kind", DEFAULT) != DEFAULT:

@@ -93,9 +93,8 @@ def explained(properties: Mapping[str, Fragment]) -> dict[str, Fragment]:
 
 
 def _with_note(key: str, form: Fragment) -> Fragment:
-    if isinstance(form, Named) or key not in NOTES or {"description", "const"} & set(form):
-        return form
-    return noted(NOTES[key], form)
+    body = form.body if isinstance(form, Named) else form
+    return form if key not in NOTES or {"description", "const"} & set(body) else noted(NOTES[key], body)
 
 
 def section(

@@ -302,7 +302,11 @@ class SimulatedChoices:
 
 
 def largest_rate(score: Score, relation: Relation, constant: RateConstant = "range") -> float:
-    """The largest private rate of a score, rounded towards privacy (by less than one part in 10^11); see `Selection.design`."""
+    """The largest private rate of a score, rounded towards privacy (by less than one part in 10^11); see `Selection.design`.
+
+    score: of the candidates; relation: what is hidden; constant: "range", or "theorem_3" for that of DX, which is never larger.
+    Raises `InvalidProblem` where score and relation speak of different elements, `DesignFailed` where nothing moves.
+    """
     from designer.certified.refusals import refuse_infinite
     from designer.certified.scale_up import scale_up_to_private
 

@@ -31,8 +31,11 @@ class Condition(Immutable):
     """`column op value`: "==", "!=", "in" for texts and whole numbers, "<", "<=", ">", ">=" for whole numbers,
     "present" without a value.
 
-    A missing value, or NaN, meets no condition, "!=" among them.
-    Texts are not ordered here, because every engine orders them its own way.
+    A missing value, or NaN, meets no condition, "!=" among them. Texts are not ordered here, because every engine orders
+    them its own way. Raises `InvalidProblem` for another operator, and a value that does not fit it.
+
+    >>> Condition("pay", ">=", 1000).meets({"pay": 2000})
+    True
     """
 
     column: str

@@ -16,7 +16,14 @@ from designer.values.schema import COUNT, Named, or_null, record, text
 
 @dataclass(frozen=True)
 class Key(Immutable):
-    """A key column as text, cut to its first `prefix` characters where codes are nested (NAICS 11, 111, 1111)."""
+    """A key column as text, cut to its first `prefix` characters where codes are nested (NAICS 11, 111, 1111).
+
+    column: of the table; prefix: how many characters, None for all. Raises `InvalidProblem` for neither a name nor a
+    positive length.
+
+    >>> Key("naics", 2).label({"naics": "1119"})
+    '11'
+    """
 
     column: str
     prefix: int | None = None

@@ -11,7 +11,12 @@ from designer.values.schema import RATIONAL, Named, exactly, list_of, noted, or_
 
 @dataclass(frozen=True)
 class PolicyCertificate:
-    """What was recomputed: the loss of each query as a formula, the rate per split row, the delta of selected groups."""
+    """What was recomputed: the loss of each query as a formula, the rate per split row, the delta of selected groups.
+
+    holds: is the stated policy above the exact one for every record? terms: the losses, a formula for each query.
+    rho_per_split_row: of the coarser policy, None where none is stated. arithmetic, theorem: how it was computed, and what
+    makes it a promise.
+    """
 
     holds: bool
     terms: tuple[str, ...]

@@ -185,7 +185,14 @@ class Additive(Aggregated):
 
 @dataclass(frozen=True)
 class Count(Additive):
-    """`COUNT(*)`: the number of records; one record costs `1 / (2 variance)`."""
+    """`COUNT(*)`: the number of records; one record costs `1 / (2 variance)`.
+
+    name, groups, where as in every query; variance in squared records.
+
+    >>> from designer.tables import Groups
+    >>> Count("firms", Groups(), variance=200).loss({})
+    Fraction(1, 400)
+    """
 
     kind = "count"
     schema = of_kind("query", kind, {**ASKED, "variance": VARIANCE})
@@ -291,8 +298,13 @@ class OfMeasure:
 class Sum(OfMeasure, Additive):
     """`SUM(measure)`: a record of value x, clipped and rounded by its measure, costs `x^2 / (2 variance)`.
 
-    Splitting at a threshold T with budget rho a row is the variance `T^2 / (2 rho)`;
-    the split table is not needed (Seeman et al., Lemma 5.3).
+    Splitting at a threshold T with budget rho a row is the variance `T^2 / (2 rho)`; the split table is not needed (Seeman
+    et al., Lemma 5.3). name, groups, where as in every query; variance in squared units of the measure. Raises `InvalidProblem`
+    without a measure.
+
+    >>> from designer.tables import Groups, Measure
+    >>> Sum("pay", Groups(), measure=Measure("pay"), variance=variance_for(50, "1/2")).loss({"pay": 100})
+    Fraction(2, 1)
     """
 
     measure: Measure = None  # type: ignore[assignment]  # required; behind `where`, which is not
@@ -372,6 +384,8 @@ def with_value(where: tuple[Condition, ...], measure: Measure) -> tuple[Conditio
 
 def variance_for(threshold: object, rho: object) -> Fraction:
     """`T^2 / (2 rho)`: the variance at which a row of size T costs rho.
+
+    threshold: T, in the unit of the measure; rho: zCDP. Raises `InvalidProblem` for what is not positive.
 
     >>> variance_for(50, "1/2")
     Fraction(2500, 1)

@@ -132,7 +132,7 @@ def symmetric_limits(answers: Floats, margins: Floats, whole: NDArray[np.bool_],
     with np.errstate(invalid="ignore"):
         slack = np.where(margins > 0, ULP * (np.abs(answers) + margins), 0.0)
         lower, upper = answers - margins - slack, answers + margins + slack
-        inner = np.ceil(lower), np.floor(upper)
+        inner = np.ceil(lower) + 0.0, np.floor(upper) + 0.0  # no -0, which people would read
     shrunk = whole & (margins > 0) & (inner[0] <= inner[1])
     return Limits(np.where(shrunk, inner[0], lower), np.where(shrunk, inner[1], upper), law)
 

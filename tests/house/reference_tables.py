@@ -2,8 +2,8 @@
 
     python -m tests.house.reference_tables
 
-writes them anew, each between its marks `<!-- KIND NAME -->` and `<!-- end -->` on the pages of docs/reference; what stands outside
-the marks is written by hand. A test holds that nothing is stale.
+writes them anew, each between its marks `<!-- KIND NAME -->` and `<!-- end -->` on the pages of docs/reference; what stands
+outside the marks is written by hand. A test holds that nothing is stale.
 """
 
 from __future__ import annotations
@@ -30,7 +30,14 @@ Lines = Iterator[str]
 
 def escaped(text: str) -> str:
     """A text as a cell of a table in Markdown."""
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_").replace("||", "\\|\\|")
+    return (
+        " ".join(text.split())
+        .replace("|", "\\|")
+        .replace("<", "&lt;")
+        .replace("*", "\\*")
+        .replace("_", "\\_")
+        .replace("||", "\\|\\|")
+    )
 
 
 def table(*heads: str) -> Lines:
@@ -98,7 +105,10 @@ def fragment(place: str, form: Fragment) -> Lines:
         yield from (f"{'Otherwise' if records else 'Here stands'} {escaped(or_list(others))}.", "")
     for number, found in enumerate(records, 1):
         if len(records) > 1:
-            yield from (f"Form {number} of {len(records)}" + (f", {distinct}" if (distinct := told_by(found)) else "") + ":", "")
+            yield from (
+                f"Form {number} of {len(records)}" + (f", {distinct}" if (distinct := told_by(found)) else "") + ":",
+                "",
+            )
         yield from record_table(found)
         yield ""
         yield from inner(place, found)
@@ -107,7 +117,7 @@ def fragment(place: str, form: Fragment) -> Lines:
 def alternatives(form: Fragment) -> tuple[list[Schema], list[str]]:
     """The records that a fragment may be, and in words what else; named forms, which have a table of their own, in words."""
     whole = body(form)
-    if "properties" in whole and whole["properties"]:
+    if whole.get("properties"):
         return [whole], []
     if "anyOf" not in whole or "type" in whole:
         return [], [fits(whole)]
@@ -241,7 +251,11 @@ def holds(form: Schema) -> str:
             return or_list([holds(each) for each in form[word]])
     kinds = form.get("type", "value")
     inside = f" of {holds(form['items'])}" if isinstance(form.get("items"), dict) else ""
-    return "null" if kinds == "null" else " or ".join(WORDS.get(kind, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)) + inside
+    return (
+        "null"
+        if kinds == "null"
+        else " or ".join(WORDS.get(kind, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)) + inside
+    )
 
 
 MAKERS: Mapping[str, Callable[[str], Lines]] = {"options": options_of, "keys": keys_of, "forms": forms_of, "schema": schema_of}
@@ -249,7 +263,9 @@ MAKERS: Mapping[str, Callable[[str], Lines]] = {"options": options_of, "keys": k
 
 def filled(page: str) -> str:
     """A page with its tables as they are now."""
-    return MARKED.sub(lambda found: f"{found[1]}\n" + "\n".join(MAKERS[found[2]](found[3])).strip("\n") + f"\n\n{found[4]}", page)
+    return MARKED.sub(
+        lambda found: f"{found[1]}\n" + "\n".join(MAKERS[found[2]](found[3])).strip("\n") + f"\n\n{found[4]}", page
+    )
 
 
 if __name__ == "__main__":

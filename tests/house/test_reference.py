@@ -18,11 +18,14 @@ from typing import Any
 
 import pytest
 
+from designer.cli import parser
+from designer.problem_files.kinds import KINDS
+from tests.house.reference_tables import EVERYWHERE, MARKED, PAGES, commands, filled
 from tests.house.test_public_names import DEEPER, MEMBERS, NAMES
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
-PAGES = sorted((ROOT / "docs" / "reference").glob("*.md"))
 DIRECTIVE = re.compile(r"^\.\. auto(?:function|class|exception|data):: ([\w.]+)$((?:\n   :.*$)*)", re.MULTILINE)
+SAID_ONCE = {*EVERYWHERE, "--allow-vacuous"}  # in the first paragraph of the page, for all commands
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 REFUSES = re.compile(r"\b[Rr](?:aises?|efuse[sd]?)\b|`(?:InvalidProblem|InvalidSpec|NotPrivate|DesignFailed)`")
 SOURCE = re.compile(r"\bSource:\s|docs/theory/|\b(?:DX|SEMI|INT|REC) (?:[A-Z]|section|equation|eq)|\]\(\.\./theory/")
@@ -105,9 +108,9 @@ def may_raise(wanted: Any, depth: int = 2) -> bool:
             if depth and isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 called = inspect.unwrap(function).__globals__.get(node.func.id)
                 own = getattr(called, "__module__", "").startswith("designer")
-                if own and (inspect.isfunction(called) or (inspect.isclass(called) and not issubclass(called, Exception))):
-                    if may_raise(called, depth - 1):
-                        return True
+                thing_of_ours = own and (inspect.isfunction(called) or inspect.isclass(called))
+                if thing_of_ours and may_raise(called, depth - 1):
+                    return True
     return False
 
 
@@ -159,3 +162,30 @@ def test_every_promised_member_is_shown(owner: Any) -> None:
     shown = dir(owner) if ":inherited-members:" in entry.options else vars(owner)
     assert ":members:" in entry.options
     assert [name for name in MEMBERS[owner].split() if name not in shown or not inspect.getdoc(getattr(owner, name))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tables_of_options_and_keys_are_those_of_the_program(page: Path) -> None:
+    """After a change: `python -m tests.house.reference_tables`."""
+    assert page.read_text(encoding="utf-8") == filled(page.read_text(encoding="utf-8"))
+
+
+def test_every_command_and_kind_has_its_table() -> None:
+    marks = {(found[2], found[3]) for page in PAGES for found in MARKED.finditer(page.read_text(encoding="utf-8"))}
+    assert {name for kind, name in marks if kind == "options"} == {name for name, _ in commands(parser())}
+    assert {name for kind, name in marks if kind == "keys"} == set(KINDS)
+
+
+def test_every_option_of_a_command_is_in_an_example_of_it() -> None:
+    examples = re.findall(r"^\$ .*$", (ROOT / "docs" / "reference" / "command_line.md").read_text(), re.MULTILINE)
+    for name, made in commands(parser()):
+        given = {word for line in examples for part in re.findall(rf"dp-designer {name}\b(.*)", line) for word in part.split()}
+        flags = [set(action.option_strings) for action in made._actions if action.option_strings]
+        assert [sorted(flag) for flag in flags if not flag & (given | SAID_ONCE)] == [], name
+
+
+def test_every_key_of_a_problem_file_says_what_it_means() -> None:
+    page = (ROOT / "docs" / "reference" / "problem_file_keys.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w-]+)`(?: \(optional\))? \| (.*) \| (.*) \|$", page, re.MULTILINE)
+    assert len(rows) > 300
+    assert {key for key, fits, note in rows if not note.strip() and not re.fullmatch(r"'[^']*'|True|true", fits)} == set()

@@ -21,3 +21,8 @@ def test_an_interval_that_holds_no_whole_number_stays() -> None:
     found = symmetric_limits(np.array([0.5, 2.0**60 + 2**9]), np.array([0.25, 0.25]), np.array([True, True]), "a law")
     assert found.lower[0] == pytest.approx(0.25) and found.upper[0] == pytest.approx(0.75)
     assert (found.lower <= found.upper).all()
+
+
+def test_an_end_of_nothing_is_written_without_a_sign() -> None:
+    found = symmetric_limits(np.array([3.0, -3.0]), np.array([3.0, 3.0]), np.array([True, True]), "a law")
+    assert [f"{end:g}" for end in (*found.lower, *found.upper)] == ["0", "-6", "6", "0"]
