@@ -70,7 +70,7 @@ if sorted(PICTURES.glob("plot_*.py")):
         "download_all_examples": False,
         "remove_config_comments": True,
         "show_signature": False,
-        "min_reported_time": 5,
+        "write_computation_times": False,  # their page would load scripts from elsewhere
         "image_scrapers": ("matplotlib",),
     }
 suppress_warnings = ["config.cache"]  # the settings of the gallery hold a function

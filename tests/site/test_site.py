@@ -19,7 +19,7 @@ from sphinx.search.en import SearchEnglish
 from tests.house.test_public_names import NAMES
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
-MADE_OF = ("designer", "solvers", "tests", "pyproject.toml", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")
+MADE_OF = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "pyproject.toml")
 LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href", "object": "data", "embed": "src"}
 # Words that a reader looks for, and a page that has to be among those found.
 WANTED = {
@@ -98,6 +98,8 @@ def pages_with(index: dict, word: str) -> set[str]:
 def build(checkout: Path) -> Path:
     """The site, from a copy of what it is made of: what a build writes beside its sources stays in the copy."""
     for name in MADE_OF:
+        shutil.copy(ROOT / name, checkout / name)
+    for name in ("designer", "solvers", "tests"):
         (checkout / name).symlink_to(ROOT / name)
     for name in ("docs", "examples"):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("gallery" if name == "docs" else "out"))
