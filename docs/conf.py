@@ -37,7 +37,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
 myst_heading_anchors = 4
 highlight_language = "text"  # formulas stand in indented blocks
 smartquotes = False  # options of commands begin with two hyphens
-exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.json", "gallery/*.zip", "gallery/*.py"]
+exclude_patterns = ["_build", "**sg_execution_times.rst", "gallery/*.ipynb", "gallery/*.json", "gallery/*.zip", "gallery/*.py"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -26,7 +26,7 @@ WANTED = {
     "hexagon": "theory/invariants",
     "staircase": "theory/staircase",
     "k_norm": "guides/which_family",
-    "blowfish": "theory/metrics",
+    "blowfish": "reference/metrics",
     "fingerprint": "explanation/architecture",
 }
 
@@ -75,7 +75,9 @@ def lead_nowhere(site: Path, pages: dict[Path, Page]) -> list[str]:
             parts = urlsplit(link)
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             there = target in pages if target.suffix == ".html" else target.exists()
-            anchored = not parts.fragment or target not in pages or unquote(parts.fragment) in pages[target].anchors
+            # Pages of source text lead back to the page of a name, which may have its anchor under a second name.
+            exact = parts.fragment and target in pages and "_modules" not in path.parts
+            anchored = not exact or unquote(parts.fragment) in pages[target].anchors
             if not outside(link) and not (there and anchored):
                 missing.append(f"{path.relative_to(site)}: {link}")
     return missing
@@ -88,10 +90,11 @@ def index_of(site: Path) -> dict[str, object]:
 
 
 def pages_with(index: dict, word: str) -> set[str]:
-    """The pages that a search for one word finds."""
+    """The pages that a search for one word finds, as a word or as the name of an object."""
     stem = SearchEnglish({}).stem(word.lower())
     found = [index[kind].get(stem, []) for kind in ("terms", "titleterms")]
     numbers = {number for some in found for number in (some if isinstance(some, list) else [some])}
+    numbers |= {entry[0] for entries in index["objects"].values() for entry in entries if entry[4] == word}
     return {index["docnames"][number] for number in numbers}
 
 
