@@ -22,7 +22,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from docstrings import as_markup, leave_types_alone  # noqa: E402
-from public_names import find_name, link_names  # noqa: E402
+from public_names import find_name, link_names, show_one_signature  # noqa: E402
 
 from designer import __version__  # noqa: E402
 
@@ -43,6 +43,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("Floats", "Integers", "Indices", "Booleans", "ArrayLike")}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 add_module_names = False
@@ -96,6 +97,7 @@ def setup(app: Sphinx) -> None:
         app.add_lexer(plain, TextLexer)
     app.connect("autodoc-process-docstring", as_markup)
     app.connect("doctree-read", link_names)
+    show_one_signature()
     app.connect("missing-reference", find_name)
     app.connect("missing-reference", leave_types_alone)
     app.connect("doctree-read", lead_to_pages)

@@ -17,6 +17,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.pycode import ModuleAnalyzer
 
 ENTRY = re.compile(r"^\.\. auto(?:function|class|exception|data):: ([\w.]+)$", re.MULTILINE)
 NAME = re.compile(r"[A-Za-z_][\w.]*(?:\(\))?")
@@ -73,6 +74,17 @@ def link_names(app: Sphinx, doctree: nodes.document) -> None:
             link["refdoc"] = app.env.docname
             found.replace_self(link)
             link += found
+
+
+def show_one_signature() -> None:
+    """Let autodoc show what a function takes in all, and not the overloads that tell a type checker more."""
+    analyse = ModuleAnalyzer.analyze
+
+    def without_overloads(analyzer: ModuleAnalyzer) -> None:
+        analyse(analyzer)
+        analyzer.overloads = {}
+
+    ModuleAnalyzer.analyze = without_overloads  # type: ignore[method-assign]
 
 
 def find_name(app: Sphinx, env: BuildEnvironment, node: Any, shown: nodes.Node) -> nodes.Node | None:

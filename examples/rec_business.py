@@ -274,10 +274,10 @@ def reproduce(full: bool = False) -> Result:
         excess.append(float((realized / policy).max()))
         firm_excess.append(float((realized_losses(data, scheme, data.firms) / group_losses(policy, data.firms)).max()))
         gaps.append(float(np.median(policy) / np.median(realized)))
-        computed[f"Figure 5: median policy over median realized loss, {scheme}"] = gaps[-1]
+        computed[f"Figure 5: median policy over median realised loss, {scheme}"] = gaps[-1]
     computed["Figure 5: largest change of that ratio with lower thresholds"] = max(b / a for a, b in pairwise(gaps))
-    computed["Figure 5: largest realized over policy loss, establishments"] = max(excess)
-    computed["Figure 5: largest realized over policy loss, firms"] = max(firm_excess)
+    computed["Figure 5: largest realised over policy loss, establishments"] = max(excess)
+    computed["Figure 5: largest realised over policy loss, firms"] = max(firm_excess)
     computed["Figure 5: firms alone"] = float(np.mean(np.bincount(data.firms)[data.firms] == 1))
     computed |= _least_policies(data)
     for goal in goals:
@@ -318,8 +318,8 @@ def _published(computed: dict[str, float]) -> dict[str, tuple[float, float]]:
     policies bound losses."""
     found = {
         "Table 8: largest distance from the percentiles, points": (0.0, 3.0),
-        "Figure 5: largest realized over policy loss, establishments": (0.0, 1 + 1e-9),
-        "Figure 5: largest realized over policy loss, firms": (0.0, 1 + 1e-9),
+        "Figure 5: largest realised over policy loss, establishments": (0.0, 1 + 1e-9),
+        "Figure 5: largest realised over policy loss, firms": (0.0, 1 + 1e-9),
         "Figure 5: largest change of that ratio with lower thresholds": (0.0, 1.0),
         "Figure 3: median ARE of splitting over that of top codes, largest": (0.0, 1.0),
         "Figure 5: firms alone": (0.5, 1.0),

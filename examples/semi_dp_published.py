@@ -1,10 +1,11 @@
 """Figures 2 and 3 of the Semi-DP paper as its published code draws them, and what that code does to privacy.
 
 The numbers are those of the files `output/gaussian_*.csv` and `results/Knorm_*.csv` of the authors' repository,
-yhcho-stat/semiDP, averages of 30 replicates of 500 records. What the paper does not say is in the scripts beside them: mu is
-0.1, and negative counts are set to 0 before losses are taken (`scripts/semidp_gaussian_uniform.R`).
-`scripts/semidp_Knorm_linear.R` draws `rgamma(1, shape = s)` where Algorithm 3 needs s + 1, and shape d for the l-infinity noise where Algorithm 6 needs d + 1: that
-noise is narrower, and not private at any epsilon. Both scripts move two records at a time (2 x 2 swaps), never three.
+yhcho-stat/semiDP, averages of 30 replicates of 500 records. What the paper does not say is in the scripts beside them:
+mu is 0.1, and negative counts are set to 0 before losses are taken (`scripts/semidp_gaussian_uniform.R`).
+`scripts/semidp_Knorm_linear.R` draws `rgamma(1, shape = s)` where Algorithm 3 needs s + 1, and shape d for the l-infinity
+noise where Algorithm 6 needs d + 1: that noise is narrower, and not private at any epsilon. Both scripts move two records at
+a time (2 x 2 swaps), never three.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ def loss_of_shape_s(distance: float, epsilon: float = 1.0) -> float:
 def within(mean: float, spread: float, replicates: int = REPLICATES) -> tuple[float, float]:
     """What an average of so many replicates says of the expectation."""
     margin = ERRORS * spread / math.sqrt(replicates)
-    return mean - margin, mean + margin
+    return max(0.0, mean - margin), mean + margin
 
 
 def figure_2(full: bool = False) -> Result:

@@ -157,9 +157,9 @@ and
 what in the paper does not hold, each with a counter-example that runs."""
 READING = """The pages are written by `python -m examples.papers` in a checkout, pictures and all; it computes every number
 anew. A
-number is *published* as the paper states it: in a sentence (text), in a cell (table), read off a picture as an interval
-(plot), said in words and turned into an inequality here (words), or given by a formula of the paper (theorem). What stands
-beside as
+number is *published* as the paper states it: in a sentence (text), in a cell (table), in a file of results in
+the authors' repository (authors' file), read off a picture as an interval (plot), said in words and turned into an
+inequality here (words), or given by a formula of the paper (theorem). What stands beside as
 an *own check* is not in the paper: another computation of the same, or what must hold besides. A code file is given as a
 path from
 the root of the checkout."""

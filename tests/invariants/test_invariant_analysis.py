@@ -158,7 +158,7 @@ def test_groups_first_is_never_the_weaker_statement_of_pure_promises():
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("lies", [("1/4", "1/3"), ("1/10", "2/5"), ("1/4", "1/4", "2/5")])
 def test_groups_of_a_product_are_below_the_product_of_groups(lies, size):
-    """SEMI Lemma 41, exactly, and strictly: and the weaker side against the best tests of the joint law, applied step by step."""
+    """SEMI Lemma 41, exactly and strictly; the weaker side against best tests of the joint law, applied step by step."""
     single = [from_distributions([1 - lie, lie], [lie, 1 - lie]) for lie in map(Fraction, lies)]
     sharp, blunt = semi_first(single, size), composition_first(single, size)
     assert compare_tradeoffs(sharp, blunt).order is Strength.STRONGER

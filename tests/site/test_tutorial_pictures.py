@@ -18,7 +18,7 @@ import pytest
 from tests.site.blocks import run_page
 
 TUTORIALS = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file()) / "docs" / "tutorials"
-PICTURE = re.compile(r"!\[[^\]]+\]\(images/([\w.-]+)\)")
+PICTURE = re.compile(r"(?:!\[[^\]]+\]\(|```\{image\} )images/([\w.-]+)")
 SHOWN = {page.name: PICTURE.findall(page.read_text()) for page in sorted(TUTORIALS.glob("*.md"))}
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 MEASURED = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)

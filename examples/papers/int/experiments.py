@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from examples import int_convergence, int_counties, int_delinquent, int_intersecting, int_projection, int_tables
+from examples import int_convergence, int_counties, int_delinquent, int_intersecting, int_projection
 from examples.papers.frame import Erratum, Numbers, Picture, Read, Row, Section, Verdict, of_example
 from examples.papers.int import computed, errata
 
@@ -137,14 +137,7 @@ CHILDREN = Section(
             (of_example(int_delinquent, "l1: largest bias*", "l2: largest bias*", read=Read.WORDS),),
         ),
     ),
-    (
-        Picture(int_delinquent.draw, ("int_delinquent.svg",), "Figures 1, 6 and 7: bounds of the chains, and exact draws."),
-        Picture(
-            int_tables.draw,
-            ("int_tables.svg",),
-            "Beyond the paper: the noise of a cell by shape of the noise, to 50 x 50 cells.",
-        ),
-    ),
+    (Picture(int_delinquent.draw, ("int_delinquent.svg",), "Figures 1, 6 and 7: bounds of the chains, and exact draws."),),
 )
 
 INTERSECTING = Section(
@@ -266,7 +259,6 @@ COUNTIES = Section(
             "Figures 8 to 12, all states: quantiles of the noise by county, in increasing population; blue: exact lattice "
             "noise, green: projected noise.",
         ),
-        Picture(int_projection.draw, ("int_projection.svg",), "The same comparison for the 4 x 4 table, cell by cell."),
     ),
     "Section 5 names Algorithm 2 as the sampler of this experiment; it is Algorithm 1. The exact noise of "
     "all 3,143 counties is drawn at once, and nothing is rejected.",

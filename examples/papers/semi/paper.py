@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from examples.papers.frame import Paper
-from examples.papers.semi import framework, mechanisms, testing
+from examples.papers.semi import framework, mechanisms, private_tests
 
 PAPER = Paper(
     "semi",
@@ -13,6 +13,6 @@ PAPER = Paper(
     "page goes through it item by item, with its numbers beside the computed ones; at the end of each section stand the "
     "errata, as code that runs. The derivations behind are in [invariants](../theory/invariants.md) and [tradeoff "
     "functions](../theory/tradeoff.md).",
-    (*framework.SECTIONS, *mechanisms.SECTIONS, *testing.SECTIONS),
+    (*framework.SECTIONS, *mechanisms.SECTIONS, *private_tests.SECTIONS),
     3.0,
 )
