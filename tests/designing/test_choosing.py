@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,17 @@ def test_a_staircase_from_auto_is_printed_saved_compared_and_aimed(few: None, tm
     assert compare(QUERY, seconds=LONG).best.loss == pytest.approx(made.loss, rel=1e-9)
     aimed = design(QUERY, targets=Targets(standard_error=1.05 * made.loss**0.5), seconds=LONG)
     assert aimed.mechanism.family == "staircase" and aimed.loss <= 1.05**2 * made.loss
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [("stopped, the time was over", True), ("not started: 15 s were over", True), ("not started: more than 9 elements", False)],
+)
+def test_who_reads_that_the_time_was_short_reads_how_to_give_more(words: str, told: bool) -> None:
+    made = design(QUERY, "laplace")
+    tried = made.mechanism.annotated({"tried": {"laplace": "loss 1 in 0.1 s", "strategy_laplace": words}})
+    shown = design_summary("few seconds", replace(made, mechanism=tried))
+    assert ("More time (seconds)" in shown) == told and f"strategy_laplace: {words}" in shown
 
 
 @pytest.mark.slow
