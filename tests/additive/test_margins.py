@@ -81,6 +81,15 @@ def test_cones_beside_an_axis_do_not_widen_the_margin(narrow: float, beyond: flo
     assert 0.9 * math.exp(-t) + 0.1 * math.exp(-t / narrow) == pytest.approx(beyond, rel=1e-5)
 
 
+@pytest.mark.parametrize("narrow", [1e-6, 0.02, 0.03])
+def test_the_tail_of_narrow_cones_is_bounded(narrow: float) -> None:
+    """Sums of two exponentials of height h: `P(x > t) = (1 + t / h) e^(-t / h)`."""
+    law = ConeLaw(np.array([0.7, 0.3]), np.array([[1.0, 1.0], [narrow, narrow]]))
+    assert law.mass == 0.7
+    for t in (narrow / 2, narrow, 3 * narrow, 10 * narrow):
+        assert 0.3 * (1 + t / narrow) * math.exp(-t / narrow) <= law.narrow_tail(t) <= 0.3
+
+
 def share_beyond(mechanism: Mechanism, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How many of `DRAWS` draws lie beyond the margin of each answer, how many beyond a step less, and what gets noise."""
     drawn, margins = np.abs(np.asarray(mechanism.sample_noise(DRAWS, seed=7))), mechanism.margins(confidence)
