@@ -90,6 +90,14 @@ def test_the_tail_of_narrow_cones_is_bounded(narrow: float) -> None:
         assert 0.3 * (1 + t / narrow) * math.exp(-t / narrow) <= law.narrow_tail(t) <= 0.3
 
 
+@pytest.mark.parametrize("narrow", [1e-6, 0.02, 0.03])
+def test_a_margin_that_narrow_cones_decide_is_not_too_small(narrow: float) -> None:
+    """As above, but of scale 1 with probability 1/100 only: the margin is where the narrow part falls off, or beyond."""
+    law = ConeLaw(np.array([0.01, 0.99]), np.array([[1.0, -1.0], [narrow, -narrow]]))
+    t = symmetric_margin(law, 0.05)
+    assert 0.01 * math.exp(-t) + 0.99 * math.exp(-t / narrow) <= 0.05 and t <= 12 * narrow
+
+
 def share_beyond(mechanism: Mechanism, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How many of `DRAWS` draws lie beyond the margin of each answer, how many beyond a step less, and what gets noise."""
     drawn, margins = np.abs(np.asarray(mechanism.sample_noise(DRAWS, seed=7))), mechanism.margins(confidence)

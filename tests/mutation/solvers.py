@@ -120,7 +120,7 @@ MUTANTS = (
         " + law.narrow_tail(middle)\n",
         "\n",
         "narrow cones beside wide ones have no tails",
-        OF_TAILS,
+        ("tests/additive/test_margins.py::test_a_margin_that_narrow_cones_decide_is_not_too_small",),
     ),
     Mutant(
         TAILS,
