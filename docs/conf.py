@@ -37,7 +37,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
 myst_heading_anchors = 4
 highlight_language = "text"  # formulas stand in indented blocks
 smartquotes = False  # options of commands begin with two hyphens
-exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.json", "gallery/*.zip", "gallery/*.py"]
+exclude_patterns = ["_build", "**sg_execution_times.rst", "gallery/*.ipynb", "gallery/*.json", "gallery/*.zip", "gallery/*.py"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -71,7 +71,7 @@ if sorted(PICTURES.glob("plot_*.py")):
         "download_all_examples": False,
         "remove_config_comments": True,
         "show_signature": False,
-        "min_reported_time": 5,
+        "write_computation_times": False,  # their page would load scripts from elsewhere
         "image_scrapers": ("matplotlib",),
     }
 suppress_warnings = ["config.cache"]  # the settings of the gallery hold a function

@@ -19,14 +19,14 @@ from sphinx.search.en import SearchEnglish
 from tests.house.test_public_names import NAMES
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
-MADE_OF = ("designer", "solvers", "tests", "pyproject.toml", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE")
+MADE_OF = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "pyproject.toml")
 LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href", "object": "data", "embed": "src"}
 # Words that a reader looks for, and a page that has to be among those found.
 WANTED = {
     "hexagon": "theory/invariants",
     "staircase": "theory/staircase",
     "k_norm": "guides/which_family",
-    "blowfish": "theory/metrics",
+    "blowfish": "reference/metrics",
     "fingerprint": "explanation/architecture",
 }
 
@@ -75,7 +75,9 @@ def lead_nowhere(site: Path, pages: dict[Path, Page]) -> list[str]:
             parts = urlsplit(link)
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             there = target in pages if target.suffix == ".html" else target.exists()
-            anchored = not parts.fragment or target not in pages or unquote(parts.fragment) in pages[target].anchors
+            # Pages of source text lead back to the page of a name, which may have its anchor under a second name.
+            exact = parts.fragment and target in pages and "_modules" not in path.parts
+            anchored = not exact or unquote(parts.fragment) in pages[target].anchors
             if not outside(link) and not (there and anchored):
                 missing.append(f"{path.relative_to(site)}: {link}")
     return missing
@@ -88,16 +90,19 @@ def index_of(site: Path) -> dict[str, object]:
 
 
 def pages_with(index: dict, word: str) -> set[str]:
-    """The pages that a search for one word finds."""
+    """The pages that a search for one word finds, as a word or as the name of an object."""
     stem = SearchEnglish({}).stem(word.lower())
     found = [index[kind].get(stem, []) for kind in ("terms", "titleterms")]
     numbers = {number for some in found for number in (some if isinstance(some, list) else [some])}
+    numbers |= {entry[0] for entries in index["objects"].values() for entry in entries if entry[4] == word}
     return {index["docnames"][number] for number in numbers}
 
 
 def build(checkout: Path) -> Path:
     """The site, from a copy of what it is made of: what a build writes beside its sources stays in the copy."""
     for name in MADE_OF:
+        shutil.copy(ROOT / name, checkout / name)
+    for name in ("designer", "solvers", "tests"):
         (checkout / name).symlink_to(ROOT / name)
     for name in ("docs", "examples"):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("gallery" if name == "docs" else "out"))
