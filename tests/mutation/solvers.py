@@ -178,4 +178,11 @@ MUTANTS = (
         "tables far below nothing lose the public number of records",
         ("tests/marginals/test_whole_tables.py::test_no_table_and_a_public_number_of_records",),
     ),
+    Mutant(
+        FIT,
+        "        totals[-1] = records\n",
+        "        pass\n",
+        "a large public number of records is missed by the rounding of sums",
+        ("tests/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept_beyond_the_digits_of_sums",),
+    ),
 )
