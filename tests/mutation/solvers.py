@@ -6,6 +6,7 @@ from tests.mutation.mutant import Mutant
 
 TAILS, BRACKET, FIT = (f"solvers/programs/{name}.py" for name in ("symmetric_tails", "factor_bracket", "table_fit"))
 OF_TAILS = ("tests/additive/test_margins.py::test_cones_beside_an_axis_do_not_widen_the_margin",)
+OF_SHARP = ("tests/additive/test_margins.py::test_a_margin_of_cones_is_sharp_whether_narrow_ones_are_few_or_most",)
 OF_NARROW = ("tests/additive/test_margins.py::test_the_tail_of_narrow_cones_is_bounded",)
 OF_STEPS = (
     "tests/solvers/programs/test_factor_bracket.py"
@@ -142,6 +143,13 @@ MUTANTS = (
         "NARROW = 1e-12",
         "cones beside an axis widen the margins",
         OF_TAILS,
+    ),
+    Mutant(
+        TAILS,
+        "for narrow in (0.0, NARROW)",
+        "for narrow in (NARROW,)",
+        "where most of the weight is on narrow cones, margins are wider than need be",
+        OF_SHARP,
     ),
     Mutant(
         BRACKET,
