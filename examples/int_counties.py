@@ -114,26 +114,28 @@ def draw(folder: Path) -> Path:
 
 
 def draw_states(folder: Path) -> Path:
-    """Every state of two or more counties, in increasing population: quantiles of 300 exact draws, and of noise that is
-    projected afterwards."""
+    """Every state of two or more counties, in increasing population: where 95 % of 300 exact draws lie, with the median, and
+    where those of noise that is projected afterwards do."""
     from matplotlib.figure import Figure
 
-    states, people = np.array(counties()[0]), counties()[1]
-    shown = {"tab:blue": noise(300), "tab:green": projected(300)}
+    states, people, exact, other = np.array(counties()[0]), counties()[1], noise(300), projected(300)
     names = [state for state in sorted(set(states)) if (states == state).sum() > 1]
-    figure = Figure(figsize=(13, 13), layout="constrained")
+    figure = Figure(figsize=(9, 9), layout="constrained")
     for axis, state in zip(figure.subplots(10, 5, sharey=True).ravel(), names, strict=True):
         cells = np.flatnonzero(states == state)
         ordered = cells[np.argsort(people[cells])]
-        for colour, drawn in shown.items():
-            levels = np.percentile(drawn[:, ordered], (2.5, 25, 50, 75, 97.5), axis=0)
-            for level, width in zip(levels, (0.5, 0.8, 1.5, 0.8, 0.5), strict=True):
-                axis.plot(level, color=colour, linewidth=width)
-        axis.set_title(f"{state}, {len(cells)}", fontsize=8)
-        axis.tick_params(labelsize=6)
-    figure.supxlabel("counties in increasing population")
-    figure.supylabel("noise, persons: median, quartiles, 95 % (blue: exact lattice noise, green: projected)")
-    return saved(figure, folder / "int_states.svg")
+        low, median, high = np.percentile(exact[:, ordered], (2.5, 50, 97.5), axis=0)
+        axis.fill_between(range(len(cells)), low, high, color="tab:blue", alpha=0.3, linewidth=0, antialiased=False)
+        axis.plot(median, color="tab:blue", linewidth=0.8)
+        axis.plot(np.percentile(other[:, ordered], (2.5, 97.5), axis=0).T, color="tab:green", linewidth=0.5, antialiased=False)
+        axis.set_title(f"{state}, {len(cells)}", fontsize=7)
+        axis.set_xticks([0, len(cells) - 1], ["1", str(len(cells))])
+        axis.tick_params(labelsize=5)
+    figure.supxlabel("counties in increasing population", fontsize=8)
+    figure.supylabel(
+        "noise, persons: 95 % of draws and median of exact lattice noise (blue), 95 % of projected (green)", fontsize=8
+    )
+    return saved(figure, folder / "int_states.png")
 
 
 if __name__ == "__main__":

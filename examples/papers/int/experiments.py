@@ -255,7 +255,7 @@ COUNTIES = Section(
         Picture(int_counties.draw, ("int_counties.svg",), "Figures 2 and 10: the counties of Illinois."),
         Picture(
             int_counties.draw_states,
-            ("int_states.svg",),
+            ("int_states.png",),
             "Figures 8 to 12, all states: quantiles of the noise by county, in increasing population; blue: exact lattice "
             "noise, green: projected noise.",
         ),
