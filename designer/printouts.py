@@ -105,9 +105,9 @@ def _tried_lines(made: Specified) -> list[str]:
     made_ones = [f"{name}: {words}" for name, words in tried.items() if words.startswith("loss ")]
     others = said_once((name, words) for name, words in tried.items() if not words.startswith("loss "))
     lines = [f"Tried:       {printed(words)}" for words in (*made_ones, *others)]
-    unstarted = any(words.startswith("not started") and words.endswith(("left", "over")) for words in tried.values())
-    more = "             More time (seconds) lets those be started that were not; any can be asked for by its name."
-    return [*lines, *([more] if unstarted else [])]
+    short = any(words.startswith(("not started", "stopped")) and words.endswith(("left", "over")) for words in tried.values())
+    more = "             More time (seconds) lets all of them end; any can be asked for by its name, without a limit."
+    return [*lines, *([more] if short else [])]
 
 
 def _solver_lines(made: Design[Mechanism]) -> list[str]:

@@ -6,11 +6,12 @@ OMP_NUM_THREADS=1 python -m benchmarks.peers [--small] [--page docs/benchmarks.m
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.peers import gaussian_strategies, marginals, norms, opendp, products, running_sums, single_counts, targets
-from benchmarks.peers.table import PeerTable
+from benchmarks.peers.table import WIDTH, PeerTable
 
 MAKERS: dict[str, Callable[[bool], Sequence[PeerTable]]] = {
     "gaussian_strategies": lambda small: (gaussian_strategies.table(small),),
@@ -41,7 +42,7 @@ def behind(tables: Sequence[PeerTable]) -> Iterator[str]:
             others = (
                 f"{count} of {len(table.rows)} problems, the worst {worst.problem}: {worst.ratio:.4g} times the best other."
             )
-            yield f"- {table.title}: {others}"
+            yield textwrap.fill(f"- {table.title}: {others}", WIDTH, subsequent_indent="  ")
 
 
 def page(tables: Sequence[PeerTable]) -> str:

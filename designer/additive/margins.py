@@ -197,7 +197,7 @@ def _continuous(mechanism: AdditiveLaw, rows: Floats) -> Callable[[Floats, float
 def _of_gauge(norm: Gauge) -> Callable[[Floats, float], float]:
     """On the cone of a simplex the noise is a sum of its vertices with independent standard exponentials. Simplices of the same
     heights are one, and so are those of the opposite ones; heights that differ by 1e-12 of the largest are the same."""
-    from solvers.programs.symmetric_tails import ConeLaw, symmetric_margin
+    from solvers.programs.symmetric_tails import cone_margin
 
     vertices = norm.scale * norm.body.vertices.floats
     signed = np.concatenate([vertices, -vertices])[norm.body.simplices]
@@ -209,6 +209,6 @@ def _of_gauge(norm: Gauge) -> Callable[[Floats, float], float]:
         up = np.where((whole.sum(axis=1) >= 0)[:, None], whole, -whole[:, ::-1])
         kinds, which = np.unique(up, axis=0, return_inverse=True)
         weights: Floats = np.asarray(np.bincount(which.ravel(), weights=norm.body.weights), dtype=np.float64)
-        return symmetric_margin(ConeLaw(weights, kinds * 1e-12), beyond, ROUGH) * float(largest) * (1 + 1e-9)
+        return cone_margin(weights, kinds * 1e-12, beyond, ROUGH) * float(largest) * (1 + 1e-9)
 
     return of_row

@@ -139,24 +139,22 @@ class Specified(Immutable, Displayed, ABC):
 
     def certificate_words(self) -> str:
         """The certificate in a line for each of its values, and the fingerprint."""
-        return "\n".join([*map(printed, self.privacy.lines()), f"Fingerprint {self.fingerprint}"])
+        return "\n".join([*self._proven_lines(), f"Fingerprint {self.fingerprint}"])
+
+    def _proven_lines(self) -> list[str]:
+        return list(map(printed, self.privacy.lines()))
 
     def summary_lines(self) -> list[str]:
-        """What it does and what proves it, for the terminal."""
-        return [self.guarantee.to_text(), f"Certificate: {'empty' if self.vacuous else 'holds'}", self.certificate_words()]
+        """What it does, with its fingerprint, and what proves it, for the terminal."""
+        return [self.guarantee.to_text(), f"Certificate: {'empty' if self.vacuous else 'holds'}", *self._proven_lines()]
 
     def page_lines(self) -> list[str]:
         """The guarantee and the certificate in Markdown."""
-        values = plain(asdict(self.privacy)).items()
         return [
             f"# {type(self).__name__} {self.fingerprint[:12]}",
             *("", "## Guarantee", "", "```", self.guarantee.to_text(), "```"),
-            *(
-                "",
-                "## Privacy certificate",
-                "",
-                *(f"- {name.replace('_', ' ')}: {in_markdown(value)}" for name, value in values),
-            ),
+            *("", "## Privacy certificate", "", f"- {'Empty' if self.vacuous else 'Holds'}"),
+            *(f"- {in_markdown(line)}" for line in self.privacy.lines()),
         ]
 
     def answer_lines(self, released: Any, rows: int | None = None) -> list[str]:

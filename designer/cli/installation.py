@@ -41,7 +41,7 @@ ADDS = {
     "report": "reports as HTML pages",
     "opendp": "measurements of OpenDP",
 }
-NO_EXTRAS = ("all", "dev")  # all of them together; what developers need
+NO_EXTRAS = ("all", "docs", "dev")  # all of them together; what the site and developers need
 MODULES = {
     "python-flint": "flint",
     "pycddlib-standalone": "cdd",

@@ -33,6 +33,7 @@ from designer.tables.plan import TablePlan
 from designer.values.arrays import Immutable
 from designer.values.checks import count, shown
 from designer.values.json_text import canonical, require_keys
+from designer.values.printing import counted
 from designer.values.schema import BOOLEAN, COUNT, HASH, RATIONAL, Named, keys, list_of, one_of, or_null, record, text
 from solvers.exact.rational import root_above
 
@@ -41,7 +42,7 @@ UNITS: dict[str, str] = {
     "appear": "one record appears or disappears",
     "replace": "one record changes, and the number of records is public",
     "either": "one record appears, disappears or changes",
-    "keep": "at most {records} {moved} records change, and what is published exactly does not",
+    "keep": "at most {records} {change}, and what is published exactly does not",
     "l1": "any records change, and what is published exactly does not; for each unit of l1 distance of the histograms",
     "l2": "any records change, and what is published exactly does not; for each unit of l2 distance of the histograms",
 }
@@ -188,7 +189,7 @@ def moves_of(protected: Protected) -> tuple[Moves, int, bool]:
 
 def _stated(mechanism: Specified, cost: Cost, moves: tuple[Moves, int, bool], relation: Mapping[str, Any]) -> Expense:
     kind, records, replaced = moves
-    words = UNITS[kind].format(records=records, moved="replaced" if replaced else "added or removed")
+    words = _words(kind, records, replaced)
     return Expense(
         fingerprint=mechanism.fingerprint,
         format=mechanism.format,
@@ -324,4 +325,10 @@ def _unit(expenses: Sequence[Expense], records: int, replaced: bool) -> str:
         return UNITS["l1"]  # no l2 distance is larger
     if not any(expense.moves in ("keep", *DISTANCES) for expense in expenses):
         return UNITS["replace" if replaced else "appear"]
-    return UNITS["keep"].format(records=records, moved="replaced" if replaced else "added or removed")
+    return _words("keep", records, replaced)
+
+
+def _words(kind: Moves, records: int, replaced: bool) -> str:
+    """What a change is, in a phrase with its number of records."""
+    moved = f"{'replaced' if replaced else 'added or removed'} record"
+    return UNITS[kind].format(records=counted(records, moved), change="changes" if records == 1 else "change")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from designer.additive.interface import Mechanism
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
-from designer.designing.approximate import FALLOFFS, under_the_notion
+from designer.designing.approximate import under_the_notion
 from designer.designing.choosing import (
     SECONDS,
     Deadline,
@@ -29,13 +29,12 @@ from designer.designing.made import Design
 from designer.designing.meeting import TargetsMissed, design_meeting, remedy
 from designer.designing.problem import Problem
 from designer.designing.reasons import NOTHING_MADE, said_once
+from designer.designing.registered import certified_anew
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem, designed_structured
 from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.progress import each_of, step
-from designer.question.relation import Relation
 from designer.question.targets import Targets, require_targets
 from designer.values.checks import near, positive, shown
-from designer.values.json_text import canonical
 from designer.version import VERSION
 from solvers.deadline import OutOfTime
 
@@ -288,30 +287,7 @@ def _of_the_family(family: Family, problem: Problem, made: Mechanism) -> Mechani
         raise InvalidProblem(
             f"family: a mechanism of {family.name!r} says that it is {made.family!r}; build it with family={CUSTOM!r}."
         )
-    return made if is_of_the_house(family) else _answering(family, problem, made)
-
-
-def _answering(family: Family, problem: Problem, made: Mechanism) -> Mechanism:
-    """The mechanism of a registered family, if it answers what was asked, protects what is to be hidden in the notion of the
-    problem, and holds when it is certified once more."""
-    asked = made.workload is problem.workload or made.workload == problem.workload
-    if not asked or not _same_relation(made.relation, problem.relation):
-        other = "protects another relation" if asked else "answers other queries"
-        raise InvalidProblem(
-            f"family: a mechanism of {family.name!r} {other} than the problem; take problem.workload and problem.relation."
-        )
-    if problem.notion != "approximate" and made.falloff != FALLOFFS[problem.notion][0]:
-        raise InvalidProblem(
-            f"family: {family.name!r} is {family.notion}, and its mechanism has noise of {made.falloff} fall-off; "
-            f"build it with {FALLOFFS[problem.notion][0]!r}, or state the other notion."
-        )
-    made.verify().require()
-    return made
-
-
-def _same_relation(one: Relation, other: Relation) -> bool:
-    """Whether both protect the same changes with the same budgets, by their data."""
-    return one is other or (type(one) is type(other) and canonical(one.to_spec()) == canonical(other.to_spec()))
+    return made if is_of_the_house(family) else certified_anew(family, problem, made)
 
 
 def best_of_all(

@@ -21,8 +21,8 @@ from designer.values.confidential import withholding
 from designer.values.frames import Columns, columns_of
 
 OUTSIDE = (
-    "records: hold a value that names no universe element, or lack one; clean the records or extend the universe. Nothing "
-    "was released."
+    "records: hold a value that names no universe element, or lack one (an empty cell is a missing value: give it a word, and "
+    "list that word); clean the records or extend the universe. Nothing was released."
 )
 UNEQUAL = "records: columns differ in length, or are indexed differently; give one table. Nothing was released."
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
 from designer.certified.about import About
-from designer.certified.guarantee import SAID_BEFORE, SOFTWARE, Guarantee
+from designer.certified.guarantee import SOFTWARE, Guarantee, was_said
 from designer.certified.optimality import Optimality
 from designer.certified.release_form import RELEASE_FORMAT
 from designer.certified.specified import FORMAT_VERSION, Specified, seal
@@ -252,7 +252,7 @@ def _as_printed(claimed: Any) -> Any:
 def proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
     """The version that designed may be another one, which said some things in other words, and budgets rounded to floats may
     differ between machines in the last digits."""
-    result = {key: proven[key] if text in SAID_BEFORE.get(str(proven.get(key)), ()) else text for key, text in claimed.items()}
+    result = {key: proven[key] if key in proven and was_said(text, proven[key]) else text for key, text in claimed.items()}
     if re.fullmatch(SOFTWARE, str(claimed.get("software"))):
         result["software"] = proven["software"]
     parameters = claimed.get("parameters")

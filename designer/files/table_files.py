@@ -231,17 +231,23 @@ def _words(mechanism: Specified, released: Released, index: Mapping[str, Any]) -
     lines += [f"Made by the mechanism {mechanism.fingerprint}, released {index['time']}. The release itself is `{RELEASE}`;"]
     lines += [f"`{INDEX}` says the following for machines. The guarantee, word by word:", "", "```"]
     lines += [released.guarantee.to_text().replace("```", "'''"), "```", ""]
-    for table in index["tables"]:
+    notes = [_notes(table) for table in index["tables"]]
+    shared = [note for note in notes[0] if all(note in others for others in notes[1:])] if len(notes) > 1 else []
+    lines += ["## In every table", "", *shared, ""] if shared else []
+    for table, all_notes in zip(index["tables"], notes, strict=True):
         lines += [f"## {in_markdown(table['name'])}", "", f"`{table['file']}`, {table['rows']:,} rows.", ""]
-        lines += [
-            f"- {in_markdown(column['name'])}: {in_markdown(column['meaning'])}{_in_units(column)}"
-            for column in table["columns"]
-        ]
-        lines += [
-            f"- (not there) {in_markdown(column['name'])}: {in_markdown(column['reason'])}" for column in table["missing"]
-        ]
-        lines.append("")
+        own = [note for note in all_notes if note not in shared]
+        lines += [*own, ""] if own else []
     return "\n".join([*lines, *([index["csv"], ""] if index["csv"] else [])])
+
+
+def _notes(table: Mapping[str, Any]) -> list[str]:
+    """What the index says of the columns of a table, those that are not there among them, a line each."""
+    there = (
+        f"- {in_markdown(column['name'])}: {in_markdown(column['meaning'])}{_in_units(column)}" for column in table["columns"]
+    )
+    missing = (f"- (not there) {in_markdown(column['name'])}: {in_markdown(column['reason'])}" for column in table["missing"])
+    return [*there, *missing]
 
 
 def _in_units(column: Mapping[str, Any]) -> str:

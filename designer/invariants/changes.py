@@ -23,6 +23,7 @@ from designer.invariants.statistics import Distance, Integers, Statistics
 from designer.question.relation import Block, Indices, Read, Relation
 from designer.values.arrays import Floats
 from designer.values.checks import positive, shown
+from designer.values.printing import counted
 from designer.values.schema import POSITIVE, of_kind, one_of
 from solvers.exact.rational import integer_rank, root_below
 
@@ -181,8 +182,8 @@ class ChangeRelation(Relation):
 
     def protected_unit(self) -> str:
         return (
-            f"Up to {self.adjacency} records whose change leaves the invariant statistics as they are; nothing is claimed "
-            "for more, or for other changes."
+            f"Up to {counted(self.adjacency, 'record')} whose change leaves the invariant statistics as they are; nothing is "
+            "claimed for more, or for other changes."
         )
 
     def facts(self) -> dict[str, float | int | None]:
@@ -202,8 +203,8 @@ class ChangeRelation(Relation):
     def _moved(self) -> str:
         kind = "replaced" if self.invariant.records_public else "added or removed"
         return (
-            f"Databases with the same {len(self.invariant.names)} invariant statistics and at most {self.adjacency} {kind} "
-            "records"
+            f"Databases with the same {counted(len(self.invariant.names), 'invariant statistic')} and at most "
+            f"{counted(self.adjacency, f'{kind} record')}"
         )
 
 

@@ -35,6 +35,7 @@ from designer.question.relation import Block, Indices, Read
 from designer.values.arrays import Floats
 from designer.values.checks import count, positive, shown
 from designer.values.json_text import require_keys
+from designer.values.printing import counted
 from designer.values.schema import COUNT, NAMES, POSITIVE, Named, keys, list_of, of_kind, record
 from solvers.exact.rational import root_above
 
@@ -314,8 +315,8 @@ class LinkedChanges(ChangeRelation, ByLength):
         names, unmoved = ", ".join(name for name, _ in self.linked.tables), self.unmoved_tables
         margins_words = "; ".join(" x ".join(margin) for margin in self.linked.published) or "none but the number of records"
         return (
-            f"Databases at most {self.adjacency} replaced records apart, of which the tables {names} are counted, are told "
-            f"apart with budget {self.epsilon!r} where they agree in the published margins ({margins_words})."
+            f"Databases at most {counted(self.adjacency, 'replaced record')} apart, of which the tables {names} are "
+            f"counted, are told apart with budget {self.epsilon!r} where they agree in the published margins ({margins_words})."
             + (f" None of these changes moves anything of {', '.join(unmoved)}: not protected." if unmoved else "")
         )
 

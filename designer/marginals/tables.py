@@ -19,7 +19,10 @@ from designer.question.domain import Domain
 from designer.question.histogram import UNUSABLE, Universe, carries_names, counts
 from designer.values.frames import columns_of
 
-UNKNOWN = "records: hold a value outside the domain; clean the records or extend the domain. Nothing was released."
+UNKNOWN = (
+    "records: hold a value outside the domain, or lack one (an empty cell is a missing value: give it a word, and list that "
+    "word); clean the records or extend the domain. Nothing was released."
+)
 UNLISTED = "records: a column is not a list of values, one for each record; nothing was released."
 UNEQUAL = "records: columns differ in length; nothing was released."
 LABELLED = (

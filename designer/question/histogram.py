@@ -195,7 +195,7 @@ def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
         where = f"in columns {list(universe.keys.columns)} or in its index" if universe.keys else "in its index"
         raise InvalidProblem(
             f"histogram: does not name its counts; name their elements {where}, or give a plain array in the order of the "
-            "elements."
+            "elements. Records are counted first: records[column].value_counts() in pandas."
         )
     return _array(labelled.counts, len(universe.elements))
 

@@ -17,8 +17,9 @@ from designer.errors import InvalidProblem
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
 from designer.reports.meanings import Meaning, meanings_of
-from designer.reports.names import counted, named, verbatim_of
+from designer.reports.names import named, verbatim_of
 from designer.reports.odds import LARGEST, Risk, above, one_in, percent, shift
+from designer.values.printing import counted
 from designer.values.rounding import closest
 
 M = TypeVar("M", bound=Specified)

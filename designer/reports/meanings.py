@@ -28,7 +28,8 @@ from designer.metrics.taxonomies import Taxonomy
 from designer.metrics.thresholds import SmoothThreshold, Threshold
 from designer.question.relation import Relation
 from designer.relations.row_groups import RowGroups
-from designer.reports.names import counted, named
+from designer.reports.names import named
+from designer.values.printing import counted
 from solvers.exact.rational import root_above
 
 ENUMERATED = 60  # elements of which all pairs are looked at

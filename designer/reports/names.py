@@ -36,12 +36,3 @@ def some(names: Sequence[object], most: int = 6) -> str:
     """
     listed = ", ".join(map(named, names[:most]))
     return listed if len(names) <= most else f"{listed} and {len(names) - most:,} more"
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """A number with its noun.
-
-    >>> counted(1, "answer"), counted(1200, "answer")
-    ('1 answer', '1,200 answers')
-    """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

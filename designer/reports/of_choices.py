@@ -12,11 +12,12 @@ from designer.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.reports.content import Piece, Prose
 from designer.reports.contributor import Contributor, Told, listed
 from designer.reports.meanings import Meaning
-from designer.reports.names import counted, some, verbatim_of
+from designer.reports.names import some, verbatim_of
 from designer.reports.odds import above
 from designer.selection.mechanism import Selection
 from designer.synthetic.multiplicative import MWEM
 from designer.synthetic.small_databases import SmallDB
+from designer.values.printing import counted
 
 
 class SelectedCandidates(Contributor[Selection]):

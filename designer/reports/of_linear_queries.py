@@ -13,9 +13,10 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.lattice.mechanism import LatticeMechanism
 from designer.reports.content import Entries, Piece, Prose, Sheet
 from designer.reports.contributor import Contributor, Told, listed, shown_rows
-from designer.reports.names import counted, named, verbatim_of
+from designer.reports.names import named, verbatim_of
 from designer.reports.odds import above
 from designer.values.arrays import Floats
+from designer.values.printing import counted
 
 REST = "All of them stand on the page in Markdown: dp-designer report SPEC."
 

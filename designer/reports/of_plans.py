@@ -14,11 +14,12 @@ from designer.composition.terms import cost_of_record
 from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
 from designer.reports.contributor import ROWS, Contributor, Told, Worst, epsilon_delta
 from designer.reports.meanings import Meaning
-from designer.reports.names import counted, named, some, verbatim_of
+from designer.reports.names import named, some, verbatim_of
 from designer.reports.odds import Risk, above
 from designer.tables.measure import MOST_UNITS
 from designer.tables.plan import TablePlan
 from designer.tables.queries import Additive, Average, Query
+from designer.values.printing import counted
 from designer.values.rounding import closest
 
 SIZES = (Fraction(1), Fraction(2), Fraction(10), Fraction(100))  # of a record, in thresholds

@@ -7,9 +7,10 @@ import math
 from designer.marginals.mechanism import MarginalMechanism
 from designer.reports.content import Prose, Sheet
 from designer.reports.contributor import ROWS, Contributor, Told
-from designer.reports.names import counted, named, verbatim_of
+from designer.reports.names import named, verbatim_of
 from designer.reports.odds import above
 from designer.structured.mechanism import StructuredMechanism
+from designer.values.printing import counted
 
 
 class MarginalTables(Contributor[MarginalMechanism]):

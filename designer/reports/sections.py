@@ -17,11 +17,12 @@ from designer.ledger.words import STATES, cost_text, left_text
 from designer.reports.content import Entries, Listing, PageSection, Piece, Prose, Sheet
 from designer.reports.contributor import ROWS, Contributor, Told, listed, shown_rows
 from designer.reports.evidence import Evidence, SeenLedger, SeenRelease
-from designer.reports.names import counted, named, verbatim_of
+from designer.reports.names import named, verbatim_of
 from designer.reports.odds import above
 from designer.reports.proofs import sketch_of
 from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats
+from designer.values.printing import counted
 from designer.values.rounding import closest
 
 FROM_WHOM = (

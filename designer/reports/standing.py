@@ -13,8 +13,9 @@ from designer.files.signatures import SignedBy
 from designer.reports.content import Entries, Listing, PageSection, Prose, Sheet, Typed
 from designer.reports.contributor import Contributor
 from designer.reports.evidence import Evidence
-from designer.reports.names import counted, named
+from designer.reports.names import named
 from designer.values.json_text import plain
+from designer.values.printing import counted
 from designer.values.rounding import closest
 from designer.version import VERSION
 

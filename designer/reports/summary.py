@@ -16,9 +16,10 @@ from designer.reports.content import Headline
 from designer.reports.contributor import Contributor, Told, Worst, guess_words, risk_words
 from designer.reports.evidence import Evidence
 from designer.reports.meanings import Meaning
-from designer.reports.names import counted, named, some
+from designer.reports.names import named, some
 from designer.reports.odds import LARGEST, Risk, shift
 from designer.reports.standing import open_points, signers
+from designer.values.printing import counted
 from designer.version import VERSION
 
 ABOUT = "These are words of the maker, which nobody proves."

@@ -47,6 +47,15 @@ def in_markdown(name: object) -> str:
     return _MARKDOWN.sub(lambda mark: "\\" + mark.group(), printed(name))
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun.
+
+    >>> counted(1, "answer"), counted(1200, "answer")
+    ('1 answer', '1,200 answers')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def printed_below(value: float, digits: int = 4) -> str:
     """A finite number with so many digits, rounded down, for what is claimed as a lower bound.
 

@@ -25,7 +25,7 @@ ENOUGH = 1e-9  # of the allowed probability: what may be left out of the sum
 WRAPPED = 1e-13
 ROUNDING = 1e-12  # of 2^14 terms, generously
 AT_ONCE = 2**21
-NARROW = 1 / 32  # of the largest height: cones all of whose heights are below do not reach the margins that are asked for
+NARROW = 1 / 32  # of the largest height: cones all of whose heights are below hardly reach the margins that are asked for
 
 
 class SymmetricLaw(Protocol):
@@ -83,11 +83,13 @@ class ConeLaw:
     """`phi(u) = Re sum_q w_q prod_i 1 / (1 - i u h_qi)`: with probability w_q, and either sign, a sum of exponentials of
     heights `h_q`, as one coordinate of a law with density `exp(-gauge)` is on the cones of a triangulated body.
 
-    weights w: (M,), sum 1. heights h: (M, s), some of each row not 0.
+    weights w: (M,), sum 1. heights h: (M, s), some of each row not 0. narrow: the share of the largest height up to which a
+    cone's tail is bounded directly; which share makes the sharper bound depends on the law, and each makes one.
     """
 
     weights: Floats
     heights: Floats
+    narrow: float = NARROW
 
     @cached_property
     def _largest(self) -> Floats:
@@ -96,7 +98,7 @@ class ConeLaw:
     @cached_property
     def _wide(self) -> tuple[Floats, Floats]:
         """Weights and heights of the cones that are not narrow."""
-        wide = self._largest > NARROW * self._largest.max()
+        wide = self._largest > self.narrow * self._largest.max()
         return self.weights[wide], self.heights[wide]
 
     @property
@@ -117,7 +119,7 @@ class ConeLaw:
 
     def narrow_tail(self, x: float) -> float:
         """A sum of s exponentials of heights up to h is above x only if one of them is above `x / (s h)`."""
-        narrow = self._largest <= NARROW * self._largest.max()
+        narrow = self._largest <= self.narrow * self._largest.max()
         s, heights = self.heights.shape[1], np.maximum(self._largest[narrow], 1e-300)
         return float(self.weights[narrow] @ np.minimum(1.0, s * np.exp(-x / (s * heights))))
 
@@ -159,3 +161,8 @@ def symmetric_margin(law: SymmetricLaw, beyond: float, enough: float = ENOUGH) -
         tail = law.mass - 2 * float(shares @ np.sin(u * middle)) + 2 * unsure + law.narrow_tail(middle)
         low, high = (low, middle) if tail <= beyond else (middle, high)
     return high
+
+
+def cone_margin(weights: Floats, heights: Floats, beyond: float, enough: float = ENOUGH) -> float:
+    """The margin of a `ConeLaw`: the smaller of those with every cone in the sum, and with the narrow ones kept out of it."""
+    return min(symmetric_margin(ConeLaw(weights, heights, narrow), beyond, enough) for narrow in (0.0, NARROW))

@@ -40,6 +40,9 @@ def fitted_counts(shape: tuple[int, ...], asked: Sequence[AskedTable], records: 
     if records is not None:
         real = real * (records / real.sum()) if real.sum() > 0 else np.full(real.size, records / real.size)
     totals = np.floor(np.cumsum(real) + 0.5).astype(np.int64)
+    if records is not None:  # which sums of floats may miss beyond 2^40 or so
+        totals = np.minimum(totals, records)
+        totals[-1] = records
     return _moved(np.diff(totals, prepend=0).reshape(shape), asked, known=records is not None)
 
 

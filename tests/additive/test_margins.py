@@ -15,7 +15,7 @@ from designer.additive.grid import Grid
 from designer.additive.interface import Mechanism
 from designer.certified.norms import Norm, weighted_l1
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
-from solvers.programs.symmetric_tails import ConeLaw, LaplaceLaw, symmetric_margin
+from solvers.programs.symmetric_tails import ConeLaw, LaplaceLaw, cone_margin, symmetric_margin
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
 
 DRAWS = 20_000
@@ -79,6 +79,30 @@ def test_cones_beside_an_axis_do_not_widen_the_margin(narrow: float, beyond: flo
     law = ConeLaw(np.array([0.9, 0.1]), np.array([[1.0, -1.0], [narrow, -narrow]]))
     t = symmetric_margin(law, beyond)
     assert 0.9 * math.exp(-t) + 0.1 * math.exp(-t / narrow) == pytest.approx(beyond, rel=1e-5)
+
+
+@pytest.mark.parametrize("narrow", [1e-6, 0.02, 0.03])
+def test_the_tail_of_narrow_cones_is_bounded(narrow: float) -> None:
+    """Sums of two exponentials of height h: `P(x > t) = (1 + t / h) e^(-t / h)`."""
+    law = ConeLaw(np.array([0.7, 0.3]), np.array([[1.0, 1.0], [narrow, narrow]]))
+    assert law.mass == 0.7
+    for t in (narrow / 2, narrow, 3 * narrow, 10 * narrow):
+        assert 0.3 * (1 + t / narrow) * math.exp(-t / narrow) <= law.narrow_tail(t) <= 0.3
+
+
+@pytest.mark.parametrize("narrow", [1e-6, 0.02, 0.03])
+def test_a_margin_that_narrow_cones_decide_is_not_too_small(narrow: float) -> None:
+    """As above, but of scale 1 with probability 1/100 only: the margin is where the narrow part falls off, or beyond."""
+    law = ConeLaw(np.array([0.01, 0.99]), np.array([[1.0, -1.0], [narrow, -narrow]]))
+    t = symmetric_margin(law, 0.05)
+    assert 0.01 * math.exp(-t) + 0.99 * math.exp(-t / narrow) <= 0.05 and t <= 12 * narrow
+
+
+@pytest.mark.parametrize(("wide", "narrow"), [(0.9, 1e-6), (0.9, 0.02), (0.01, 0.03), (0.2, 0.03), (0.2, 0.3)])
+def test_a_margin_of_cones_is_sharp_whether_narrow_ones_are_few_or_most(wide: float, narrow: float) -> None:
+    """Laplace noise of scale 1 with probability `wide`, else of scale `narrow`: the tail at the margin is what is asked for."""
+    t = cone_margin(np.array([wide, 1 - wide]), np.array([[1.0, -1.0], [narrow, -narrow]]), 0.05)
+    assert wide * math.exp(-t) + (1 - wide) * math.exp(-t / narrow) == pytest.approx(0.05, rel=1e-3)
 
 
 def share_beyond(mechanism: Mechanism, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -135,6 +135,17 @@ def test_several_marginals_agree_in_their_files(folder: Path) -> None:
     assert sex == {("F",): 2, ("M",): 3} == {key: sum(v for k, v in both.items() if k[:1] == key) for key in sex}
 
 
+def test_what_is_said_of_a_column_of_all_tables_is_said_once_to_readers(folder: Path) -> None:
+    made = design_marginals(MarginalWorkload.up_to(DOMAIN, 1), Presence(1.0))
+    released = made.release({"sex": ["F"], "town": [DOMAIN.values[1][0]]})
+    write_tables(made, released, release_document(made, released), "both")
+    words, tables = Path("both/README.md").read_text(), index("both")["tables"]
+    assert len(tables) == 2 and words.count("- joint_upper_95: ") == words.count("- answer: ") == 1
+    for table in tables:
+        heading = words.index(f"## {table['name']}")
+        assert words.index("## In every table") < heading and f"- {table['columns'][0]['name']}: " in words[heading:]
+
+
 def test_a_plan_of_two_levels_agrees_and_says_what_has_no_number(folder: Path) -> None:
     levels = hierarchy(["sex", "town"], RECORDS)
     mean = Average("mean", levels[1], measure=Measure("age"), variance=9, count_variance=3)

@@ -27,7 +27,7 @@ from designer import (
     load,
     metrics,
 )
-from designer.certified.norms import weighted_l1
+from designer.certified.norms import Norm, weighted_l1
 from designer.composition.common import CommonChanges, CommonPairs
 from designer.designing.families import FAMILIES, family_named, forget_family, known_families, register_family
 from designer.designing.family import Family
@@ -101,6 +101,52 @@ def altered(problem: Problem) -> Mechanism:
     return made
 
 
+def off_at_last(problem: Problem) -> Mechanism:
+    """All noise of a thousandth, and answers of a thousandth."""
+    return replace(build_equal(problem), measured=np.eye(3), reconstruction=np.eye(3) / 1000)  # type: ignore[type-var]
+
+
+class Telling(AdditiveMechanism):
+    """Certified like every other, and publishes what it is asked to hide."""
+
+    def release(self, histogram: Any) -> Any:
+        return histogram
+
+
+class Blind(Norm):
+    """Finds every difference small."""
+
+    def worst(self, *differences: Any) -> Any:
+        return 0.0, 0
+
+
+def with_a_release_of_its_own(problem: Problem) -> Mechanism:
+    made = object.__new__(Telling)
+    made.__dict__.update(build_equal(problem).__dict__)
+    return made
+
+
+def with_a_norm_of_its_own(problem: Problem) -> Mechanism:
+    made = build_equal(problem)
+    object.__setattr__(made, "norm", Blind(np.ones(3), "l1"))
+    return made
+
+
+def with_a_delta(problem: Problem) -> Mechanism:
+    """Exponential noise of six fifths of the budget, which is (budget, 1/2)-private."""
+    less = build_equal(replace(problem, relation=metrics.uniform(3, 1.2)))
+    return replace(less, delta=0.5, relation=problem.relation)  # type: ignore[type-var]
+
+
+def told_wrong(problem: Problem) -> Mechanism:
+    """An eighth of the noise, and a memory of larger budgets."""
+    made = build_equal(problem)
+    assert isinstance(made, AdditiveMechanism)
+    made.__dict__["_told"] = metrics.uniform(3, 8.0)
+    object.__setattr__(made, "norm", weighted_l1(8 * np.asarray(made.norm.map)))
+    return made
+
+
 # What a family may hand back that is certified, and is not what was asked.
 LIES: dict[str, tuple[Any, type[Exception], str]] = {
     "weaker": (
@@ -120,6 +166,11 @@ LIES: dict[str, tuple[Any, type[Exception], str]] = {
         "is pure, and",
     ),
     "altered": (altered, NotPrivate, r"spends its budget 1\.0 1\.99"),
+    "told wrong": (told_wrong, NotPrivate, r"spends its budget 1\.0 7\.99"),
+    "delta": (with_a_delta, InvalidProblem, r"has delta 0\.5, the problem None"),
+    "telling": (with_a_release_of_its_own, InvalidProblem, "is or holds a Telling"),
+    "blind": (with_a_norm_of_its_own, InvalidProblem, "is or holds a Blind"),
+    "off": (off_at_last, InvalidProblem, r"are off by up to 0\.999 for each record"),
 }
 
 
@@ -147,6 +198,36 @@ def test_a_family_that_lies_under_the_approximate_notion_gains_nothing(lie: str)
             design(replace(THREE, notion="approximate", delta=1e-6), "liar")
     finally:
         forget_family("liar")
+
+
+def test_noise_that_was_exchanged_behind_the_numbers_is_not_drawn() -> None:
+    """What a mechanism computed once and remembers is computed again from its numbers."""
+
+    def build(problem: Problem) -> Mechanism:
+        made = build_equal(problem)
+        made.__dict__["noise"] = build_equal(replace(problem, relation=metrics.uniform(3, 9.0))).noise  # type: ignore[attr-defined]
+        return made
+
+    register_family(Family("liar", "a ninth of the noise", "pure", build))
+    try:
+        assert np.array_equal(design(THREE, "liar").mechanism.query_variances(), build_equal(THREE).query_variances())
+    finally:
+        forget_family("liar")
+
+
+def test_a_family_that_hides_nothing_is_refused_unless_that_was_asked_for() -> None:
+    def build(problem: Problem) -> Mechanism:
+        like = design(replace(problem, workload=Workload([[1, 0, 0]])), "laplace").mechanism
+        return replace(like, family="custom", workload=problem.workload, allow_vacuous=True)
+
+    register_family(Family("empty", "the number of records", "pure", build))
+    total = replace(THREE, workload=Workload([[1, 1, 1]]), allow_vacuous=True)
+    try:
+        assert design(total, "empty").mechanism.vacuous
+        with pytest.raises(InvalidProblem, match="hides nothing"):
+            design(replace(total, allow_vacuous=False), "empty")
+    finally:
+        forget_family("empty")
 
 
 def test_an_error_in_a_builder_of_ones_own_comes_as_it_is_and_blames_no_units() -> None:

@@ -13,7 +13,7 @@ SITE = [page for page in sorted(DOCS.rglob("*.md")) if "gallery" not in page.par
 # Those that speak of our own code: tutorials and guides from other libraries have names of their readers and of others.
 PAGES = [page for page in SITE if page.parent.name in ("guides", "explanation", "decisions") and "coming_from" not in page.name]
 # Lines of these are written by commands, from the texts of the program.
-WRITTEN = {"command_line.md", "problem_file_keys.md", "file_formats.md", "which_family.md", "limits.md", "benchmarks.md"}
+WRITTEN = {"command_line.md", "problem_file_keys.md", "file_formats.md", "which_family.md", "limits.md"}
 ROOTS = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += ROOTS
 SOURCE = "\n".join(

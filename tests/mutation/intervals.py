@@ -92,6 +92,13 @@ MUTANTS = (
     ),
     Mutant(
         ANSWERS,
+        "inner = np.ceil(lower) + 0.0, np.floor(upper) + 0.0",
+        "inner = np.ceil(lower), np.floor(upper)",
+        "an interval ends at minus nothing",
+        ("tests/values/test_answer_table.py",),
+    ),
+    Mutant(
+        ANSWERS,
         "shrunk = whole & (margins > 0)",
         "shrunk = (margins > 0)",
         "intervals of fractions shrink to whole numbers",

@@ -8,6 +8,7 @@ from tests.mutation import (
     composition,
     documents,
     exchanged,
+    families,
     front_door,
     handed_on,
     intervals,
@@ -42,5 +43,6 @@ ROOMS = (
     intervals,
     handed_on,
     solvers,
+    families,
 )
 MUTANTS = tuple(mutant for room in ROOMS for mutant in room.MUTANTS)

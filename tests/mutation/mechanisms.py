@@ -306,4 +306,13 @@ MUTANTS = (
         "of equal differences the larger exact budget is taken",
         ("tests/staircase/test_least_noise.py::test_of_equal_differences_the_least_budget_counts_to_the_last_bit",),
     ),
+    Mutant(
+        "designer/marginals/whole.py",
+        "round(float(asked[0].values.sum())) if mechanism.is_exact(()) else None",
+        "None",
+        "whole tables forget the public number of records",
+        (
+            "tests/marginals/test_whole_tables.py::test_whole_tables_of_records_that_change_have_the_published_number_of_records",
+        ),
+    ),
 )

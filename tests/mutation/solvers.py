@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from tests.mutation.mutant import Mutant
 
+TAILS, BRACKET, FIT = (f"solvers/programs/{name}.py" for name in ("symmetric_tails", "factor_bracket", "table_fit"))
+OF_TAILS = ("tests/additive/test_margins.py::test_cones_beside_an_axis_do_not_widen_the_margin",)
+OF_SHARP = ("tests/additive/test_margins.py::test_a_margin_of_cones_is_sharp_whether_narrow_ones_are_few_or_most",)
+OF_NARROW = ("tests/additive/test_margins.py::test_the_tail_of_narrow_cones_is_bounded",)
+OF_STEPS = (
+    "tests/solvers/programs/test_factor_bracket.py"
+    "::test_ratios_that_fall_in_steps_are_bracketed_where_they_first_come_down_to_1",
+)
+OF_FITS = ("tests/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept",)
+
 MUTANTS = (
     Mutant(
         "solvers/exact/rational.py",
@@ -105,5 +115,82 @@ MUTANTS = (
         "gap = self._coefficients(second[0] - first[0], chosen)",
         "coupled chains jump apart",
         ("tests/solvers/lattices/test_chain.py::test_variation_bound_holds_for_the_exact_distance",),
+    ),
+    Mutant(
+        TAILS,
+        " + law.narrow_tail(middle)\n",
+        "\n",
+        "narrow cones beside wide ones have no tails",
+        ("tests/additive/test_margins.py::test_a_margin_that_narrow_cones_decide_is_not_too_small",),
+    ),
+    Mutant(
+        TAILS,
+        "return float(self._wide[0].sum())",
+        "return float(self.weights.sum())",
+        "narrow cones count twice, and margins are wider than need be",
+        OF_TAILS,
+    ),
+    Mutant(
+        TAILS,
+        "s * np.exp(-x / (s * heights))",
+        "np.exp(-s * x / heights)",
+        "of a sum of exponentials every one must be large",
+        OF_NARROW,
+    ),
+    Mutant(
+        TAILS,
+        "NARROW = 1 / 32",
+        "NARROW = 1e-12",
+        "cones beside an axis widen the margins",
+        OF_TAILS,
+    ),
+    Mutant(
+        TAILS,
+        "for narrow in (0.0, NARROW)",
+        "for narrow in (NARROW,)",
+        "where most of the weight is on narrow cones, margins are wider than need be",
+        OF_SHARP,
+    ),
+    Mutant(
+        BRACKET,
+        "guess = met / stride",
+        "guess = met / (1 + step) ** 0.999",
+        "a ratio in steps is followed in steps that never reach its edge",
+        OF_STEPS,
+    ),
+    Mutant(
+        BRACKET,
+        "guess = max(guess, missed * stride)",
+        "guess = max(guess, missed)",
+        "a ratio that stands still just above 1 is followed without end",
+        OF_STEPS,
+    ),
+    Mutant(
+        FIT,
+        "            gains[:2] = [np.inf, np.inf]\n",
+        "            pass\n",
+        "a public number of records is fitted like any other",
+        OF_FITS,
+    ),
+    Mutant(
+        FIT,
+        "real = real * (records / real.sum()) if real.sum() > 0 else",
+        "real = real if real.sum() > 0 else",
+        "whole tables have another number of records than the public one",
+        OF_FITS,
+    ),
+    Mutant(
+        FIT,
+        "if real.sum() > 0 else np.full(real.size, records / real.size)",
+        "if real.sum() > 0 else real",
+        "tables far below nothing lose the public number of records",
+        ("tests/marginals/test_whole_tables.py::test_no_table_and_a_public_number_of_records",),
+    ),
+    Mutant(
+        FIT,
+        "        totals[-1] = records\n",
+        "        pass\n",
+        "a large public number of records is missed by the rounding of sums",
+        ("tests/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept_beyond_the_digits_of_sums",),
     ),
 )

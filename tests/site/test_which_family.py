@@ -20,6 +20,7 @@ def test_the_page_is_what_the_command_writes_from_the_saved_figures() -> None:
     assert written(text, tuple(FIGURES.values())) == text
 
 
+@pytest.mark.slow
 def test_every_problem_of_the_grid_was_measured_with_every_family_that_serves_it() -> None:
     assert list(FIGURES) == [asked.key for asked in GRID]
     for asked in GRID:
@@ -55,6 +56,7 @@ def close(found: Measured, kept: Measured) -> None:
         assert row.efficiency is None or row.efficiency == pytest.approx(of_kept[row.family].efficiency, rel=rel)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", CHEAP)
 def test_a_sample_of_the_figures_is_found_again(key: str) -> None:
     close(measured(next(asked for asked in GRID if asked.key == key)), FIGURES[key])

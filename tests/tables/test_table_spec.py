@@ -151,3 +151,12 @@ print(spec.load(plan.save(sys.argv[1])).loss({"state": "DE"}))
         check=True,
     )
     assert done.stdout.strip() == "1/4"
+
+
+def test_the_words_of_a_plan_say_its_fingerprint_once_and_hold_no_values_of_python() -> None:
+    plan = full_plan()
+    summary, page = "\n".join(plan.summary_lines()), "\n".join(plan.page_lines())
+    assert summary.count(plan.fingerprint) == 1
+    certificate = page.split("## Privacy certificate")[1]
+    assert certificate.splitlines()[2] == "- Holds" and len(certificate.splitlines()) == 3 + len(plan.privacy.lines())
+    assert not any(word in certificate for word in ("True", "None", "['", "terms:"))
