@@ -68,6 +68,12 @@ def test_no_table_and_a_public_number_of_records() -> None:
     assert fitted_counts((2, 2), below).sum() == 0 and fitted_counts((2, 2), below, 3).sum() == 3
 
 
+@pytest.mark.parametrize("asked", [10.0, -5.0])
+def test_a_public_number_of_records_is_shared_by_all_cells(asked: float) -> None:
+    """Two noisy counts far below the public number: the nearest pair that adds up to it is even, by symmetry and convexity."""
+    assert fitted_counts((2,), [AskedTable((0,), np.full(2, asked), 1.0)], 10_000).tolist() == [5_000, 5_000]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_public_number_of_records_is_kept_beyond_the_digits_of_sums(seed: int) -> None:
     """10^15 records in 4096 cells: sums of floats are off by a few."""

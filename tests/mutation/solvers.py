@@ -12,6 +12,7 @@ OF_STEPS = (
     "tests/solvers/programs/test_factor_bracket.py"
     "::test_ratios_that_fall_in_steps_are_bracketed_where_they_first_come_down_to_1",
 )
+OF_SHARES = ("tests/marginals/test_whole_tables.py::test_a_public_number_of_records_is_shared_by_all_cells",)
 OF_FITS = ("tests/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept",)
 
 MUTANTS = (
@@ -176,15 +177,15 @@ MUTANTS = (
         FIT,
         "real = real * (records / real.sum()) if real.sum() > 0 else",
         "real = real if real.sum() > 0 else",
-        "whole tables have another number of records than the public one",
-        OF_FITS,
+        "what a public number of records is above the fit goes to the last cell",
+        OF_SHARES,
     ),
     Mutant(
         FIT,
         "if real.sum() > 0 else np.full(real.size, records / real.size)",
         "if real.sum() > 0 else real",
-        "tables far below nothing lose the public number of records",
-        ("tests/marginals/test_whole_tables.py::test_no_table_and_a_public_number_of_records",),
+        "where the fit is empty, a public number of records goes to the last cell",
+        OF_SHARES,
     ),
     Mutant(
         FIT,
