@@ -164,5 +164,8 @@ def symmetric_margin(law: SymmetricLaw, beyond: float, enough: float = ENOUGH) -
 
 
 def cone_margin(weights: Floats, heights: Floats, beyond: float, enough: float = ENOUGH) -> float:
-    """The margin of a `ConeLaw`: the smaller of those with every cone in the sum, and with the narrow ones kept out of it."""
+    """The margin of a `ConeLaw`: the smaller of those with every cone in the sum, and with the narrow ones kept out of it.
+
+    weights: (M,). heights: (M, s).
+    """
     return min(symmetric_margin(ConeLaw(weights, heights, narrow), beyond, enough) for narrow in (0.0, NARROW))
