@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from designer import NotPrivate, Problem, Workload, design, load, metrics
-from designer.certified.certificate import PrivacyCertificate, certify
+from designer.certified.certificate import PrivacyCertificate, certify, rounding_error
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.certified.specified import seal, to_spec
-from designer.certified.steep import Hunt, RatioBounds
+from designer.certified.steep import Clusters, Hunt, RatioBounds
 from designer.errors import InvalidSpec
 from tests.certified.test_searched_pairs import NEAR, answers, norms, of_each_kind, searching
 
@@ -177,3 +177,36 @@ def test_where_a_look_at_every_pair_is_quickest_the_certificate_is_that_of_one()
         assert again.hunt(norm, 512, RatioBounds(1e-14, 2.0**-40)) is None
         assert certify(again, norm) == expected
         assert again.worst(norm)[0] == worst
+
+
+@pytest.mark.parametrize("order", ["l1", "l2", "linf"])
+def test_what_float_images_lose_is_in_the_bounds_of_pairs_and_of_groups(order: str) -> None:
+    """Answers far from 0 that differ by little: rounding of their images is a good part of the exact lengths between them."""
+    rng = np.random.default_rng(5)
+    points = 2.0**50 + rng.integers(0, 40, (60, 2)).astype(float)
+    relation = metrics.euclidean(rng.random((60, 2)), 50.0)
+    told, norm = SensitivitySet(relation, points), Norm(np.array([1 / 3, 0.7]), order)
+    bounds = RatioBounds(norm.image_error(told.points), relation.budget_error + rounding_error(told, norm))
+    assert relation.searched is not None
+    groups, lost = Clusters(relation.searched, points, norm, bounds), 0
+    for block, ratios in told.ratios(norm):
+        above, below = bounds.upper(block, ratios).ravel(), bounds.lower(block, ratios).ravel()
+        for position, ratio in enumerate(ratios.ravel()):
+            left, right = block.pair(position)
+            if np.isfinite(block.budgets.ravel()[position]):
+                u, budget = told.exact(left, right)
+                exact = norm.exact(u) / budget  # type: ignore[operator]
+                lost += exact > Fraction(float(ratio)) * (1 + Fraction(1, 10**6))
+                assert float(below[position]) <= exact <= float(above[position])
+                _same_in_groups(groups, left, right, exact)
+    assert lost > 100
+
+
+def _same_in_groups(groups: Clusters, left: int, right: int, exact: Fraction) -> None:
+    """No bound between the groups of two elements is below their ratio, at any level; nor is that of their leaves."""
+    leaves = groups.tree.leaves
+    (a, row), (b, column) = (np.argwhere(leaves == element)[0] for element in (left, right))
+    for level in range(groups.tree.depth + 1):
+        width = groups.tree.depth - level
+        assert exact <= float(groups.bound(level, np.array([a >> width]), np.array([b >> width]))[0])
+    assert exact <= float(groups.between_leaves(np.array([a]), np.array([b]), 0.0)[row, column, 0])

@@ -113,3 +113,18 @@ def test_a_file_with_a_rougher_bound_of_another_search_is_read_and_one_with_a_fi
         read.save(tmp_path / "fine.json")
     with bounding(0.05), pytest.raises(InvalidSpec):
         load(tmp_path / "fine.json")
+
+
+@pytest.mark.parametrize("order", ["l1", "l2", "linf"])
+def test_what_is_left_of_answers_that_are_nearly_affine_counts_in_full(order: str) -> None:
+    """Two elements a hair apart whose answers are as far from affine as any, to either side: there the remainder is all."""
+    places = np.array([[float(k), 3.0 * (k % 2)] for k in range(-10, 11)] + [[1e-12, 0.0], [-1e-12, 0.0]])
+    answers = np.concatenate([places[:21, :1], [[0.25], [-0.25]]])
+    relation = metrics.euclidean(places, 1.0)
+    told, norm = SensitivitySet(relation, answers), Norm(np.array([1.5]), order)
+    assert relation.searched is not None
+    slope = Slope.of(relation.searched, told.points, norm)
+    assert slope is not None
+    length, budget = float(norm(answers[-2] - answers[-1])), 2e-12
+    assert length == pytest.approx(0.75, rel=1e-12)
+    assert slope.steep * budget + slope.apart >= length

@@ -7,12 +7,14 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from designer import Domain, InvalidProblem, InvalidSpec, Problem, Workload, design, invariants, metrics
 from designer.certified.specified import Specified
 from designer.composition import Expense, expense_of, spent
 from designer.composition.costs import Cost, TotalCost
+from designer.composition.terms import largest_budget
 from designer.files.spec import FORMATS
 from designer.marginals import MarginalWorkload, Presence, design_marginals
 from designer.promises.accounting import gdp_epsilon, zcdp_delta, zcdp_epsilon
@@ -190,3 +192,15 @@ def test_what_is_no_mechanism_or_hides_nothing_is_refused() -> None:
         expense_of("spec.json")
     with pytest.raises(InvalidProblem, match="expenses"):
         spent([replace(expense_of(made(metrics.uniform(3, 0.5)))), 3])
+
+
+def test_the_largest_budget_of_very_many_pairs_is_above_the_exact_one() -> None:
+    """Places whose distances are no floats: the float maximum is below the exact one for some of them, the answer never is."""
+    below = 0
+    for seed in range(12):
+        relation = metrics.euclidean(np.random.default_rng(seed).random((65, 2)), 0.3)
+        pairs = ((i, j) for i in range(65) for j in range(i))
+        exact = max(b for pair in pairs if (b := relation.exact_budget(*pair)) is not None)
+        below += Fraction(relation.largest_budget()) < exact
+        assert exact <= largest_budget(relation) <= exact * (1 + Fraction(1, 10**9))
+    assert below

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from dataclasses import replace
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.mutation import __main__ as command
+from tests.mutation.drawn import changes, drawn, rooms
+from tests.mutation.equivalent import EQUIVALENT, reason_for
 from tests.mutation.forks import Ran
 from tests.mutation.listed import MUTANTS, ROOMS
 from tests.mutation.mutant import Misfit, Mutant
@@ -115,6 +118,55 @@ def test_a_sample_is_drawn_by_its_seed_and_words_choose() -> None:
     assert command.chosen([], 3, 1) == command.chosen([], 3, 1) != command.chosen([], 3, 2)
     assert command.chosen(["discrete_laplace"], None, 0) and not command.chosen(["no such word"], None, 0)
     assert len(command.chosen([], None, 0)) == len(MUTANTS)
+
+
+def test_lines_are_drawn_by_their_seed_from_every_room_of_the_trusted_base_in_turn() -> None:
+    found, places = drawn(60, 5), rooms()
+    assert found == drawn(60, 5) and found[:20] == drawn(20, 5) != drawn(20, 6)
+    assert len(set(found)) == 60 and {mutant.room for mutant in found} == set(places)
+    for mutant in found:
+        assert mutant.drawn and mutant.applied((ROOT / mutant.file).read_text())
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("x < y", {"(x <= y)", "(x > y)"}),
+        ("not x", {"(x)"}),
+        ("x and f(y)", {"(x or f(y))", "(x)", "(f(y))"}),
+        ("max(x, 1)", {"(min(x, 1))", "(max(1, x))", "(2)", "(0)"}),
+        ("x[1:y]", {"(x[1:y + 1])", "(2)", "(0)"}),
+        ("x if y else True", {"(True if y else x)", "(False)"}),
+        ("-0.5", {"(0.5)", "(0.495)", "(0.505)"}),
+    ],
+)
+def test_each_expression_is_changed_in_every_way_that_is_told(old: str, new: set[str]) -> None:
+    tree = ast.parse(f"def f(x: 3, y):\n    return {old}\n")
+    assert {f"({ast.unparse(changed)})" for _, changed in changes(tree)} == new
+
+
+def test_refusals_calls_and_guards_are_dropped_and_texts_are_left() -> None:
+    tree = ast.parse("if x > 0:\n    raise ValueError(f'{x + 1}')\ny += 1\nf(y)\n")
+    dropped = [getattr(node, "lineno", 0) for node, changed in changes(tree) if isinstance(changed, ast.Pass)]
+    assert dropped == [1, 2, 3, 4] and not any("x +" in ast.unparse(changed) for _, changed in changes(tree))
+
+
+@pytest.mark.slow
+def test_a_drawn_break_is_held_against_the_tests_of_its_room_that_call_it() -> None:
+    """One that is seen, and one that only makes a root finer."""
+    file, kept = "solvers/exact/rational.py", "return nearest if Fraction(nearest) <= value"
+    broken = Mutant(file, kept, kept.replace("<=", ">="), "", ())
+    unseen = Mutant(file, "shift = 84 + max(0,", "shift = 85 + max(0,", "", ())
+    verdicts = run([replace(mutant, drawn=True) for mutant in (broken, unseen)], ())
+    assert verdicts[0].killer and verdicts[1].killer is None
+    assert all(test.startswith("tests/solvers/exact") for verdict in verdicts for test in verdict.mutant.tests)
+
+
+def test_what_is_excused_still_fits_and_says_why() -> None:
+    for mutant in EQUIVALENT:
+        assert mutant.applied((ROOT / mutant.file).read_text()) and len(mutant.breaks.split()) > 3
+        assert reason_for(mutant, ROOT) == mutant.breaks
+    assert len({(mutant.file, mutant.old, mutant.new) for mutant in EQUIVALENT}) == len(EQUIVALENT)
 
 
 def test_a_report_puts_survivors_last_and_counts_them() -> None:

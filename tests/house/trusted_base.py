@@ -231,17 +231,17 @@ def code_lines(file: str) -> frozenset[int]:
 def lines_that_ran(file: str, firsts: Iterable[int]) -> int:
     """The lines of code of the functions and methods, what is defined inside them included, that begin around some lines."""
     ran: set[int] = set()
-    spans = list(_spans(ast.parse((ROOT / file).read_text()).body))
+    functions = list(spans(ast.parse((ROOT / file).read_text()).body))
     for first in firsts:
-        ran |= {line for start, end in spans if start <= first <= end for line in range(start, end + 1)}
+        ran |= {line for start, end in functions if start <= first <= end for line in range(start, end + 1)}
     return len(ran & code_lines(file))
 
 
-def _spans(body: Sequence[ast.stmt]) -> Iterable[tuple[int, int]]:
+def spans(body: Sequence[ast.stmt]) -> Iterable[tuple[int, int]]:
     """First and last lines of functions and of the methods of classes."""
     for node in body:
         if isinstance(node, ast.ClassDef):
-            yield from _spans(node.body)
+            yield from spans(node.body)
         elif isinstance(node, FUNCTIONS):
             yield min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]), node.end_lineno or node.lineno
 

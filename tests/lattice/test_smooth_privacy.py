@@ -164,3 +164,19 @@ def test_joint_invariants_have_all_statistics_and_all_impossible_elements():
 def test_bad_input_is_refused(build, message):
     with pytest.raises(InvalidProblem, match=message):
         build()
+
+
+@pytest.mark.parametrize("distance", ["l1", "l2"])
+@pytest.mark.parametrize("replaced", [True, False])
+def test_records_are_as_far_apart_as_the_furthest_of_all_histograms(distance, replaced):
+    """Every histogram of four cells that some records may be moved to, added to or removed from, by brute force."""
+    start = np.array([3, 2, 3, 2])
+    moves = [np.eye(4, dtype=int)[i] - replaced * np.eye(4, dtype=int)[j] for i in range(4) for j in range(4)]
+    moves += [] if replaced else [-move for move in moves]
+    reached = {tuple(start)}
+    for records in (1, 2, 3):
+        reached |= {tuple(np.array(x) + move) for x in reached for move in moves}
+        furthest = max(np.linalg.norm(np.array(x) - start, ord=1 if distance == "l1" else 2) for x in reached)
+        epsilon, delta = SmoothPrivacy(0.25, 1e-6, distance).for_records(records, replaced)
+        assert epsilon == pytest.approx(0.25 * furthest, rel=1e-12)
+        assert delta == pytest.approx(1e-6 * math.expm1(0.25 * furthest) / math.expm1(0.25), rel=1e-12)

@@ -1,4 +1,4 @@
-"""`python -m tests.mutation [WORDS] [--sample N --seed S] [--wider none|room|all] [--since FILE] [--json FILE]
+"""`python -m tests.mutation [WORDS] [--sample N | --random N] [--seed S] [--wider none|room|all] [--since FILE] [--json FILE]
 [--markdown FILE]`: which test sees which break.
 
 Ends with 1 when a mutant survives or does not fit the source, with 0 when tests see every one.
@@ -11,13 +11,16 @@ import json
 import random
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from designer.progress import showing_progress
+from tests.mutation.drawn import drawn
+from tests.mutation.equivalent import reason_for
 from tests.mutation.listed import MUTANTS
 from tests.mutation.mutant import Misfit, Mutant
 from tests.mutation.report import lines, markdown
-from tests.mutation.runner import run, taken_over
+from tests.mutation.runner import ROOT, Verdict, run, taken_over
 
 WIDER = {"none": (), "room": ("room",), "all": ("room", "default")}
 
@@ -35,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("words", nargs="*", help="mutants whose file or description has one of them; all, if none is given")
     parser.add_argument("--sample", type=int, metavar="N", help="so many of them, drawn at random")
+    parser.add_argument("--random", type=int, metavar="N", help="not those listed but so many changes of lines at random")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of that draw")
     parser.add_argument(
         "--wider", choices=WIDER, default="room", help="where to look when the named tests pass: all takes long"
@@ -44,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what became of each, with seconds")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table of docs/explanation/mutants.md")
     wanted = parser.parse_args(arguments)
-    mutants = chosen(wanted.words, wanted.sample, wanted.seed)
+    mutants = drawn(wanted.random, wanted.seed) if wanted.random else chosen(wanted.words, wanted.sample, wanted.seed)
     if not mutants:
         parser.error(f"no mutant has one of {wanted.words} in its file or description; there are {len(MUTANTS)}.")
     try:
@@ -56,10 +60,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Misfit as misfit:
         print(misfit, file=sys.stderr)
         return 1
+    if wanted.random:
+        verdicts = [verdict if verdict.killer else _excused(verdict) for verdict in verdicts]
     print("\n".join(lines(verdicts)))
     _write(wanted.json, json.dumps([verdict.to_dict() for verdict in verdicts], indent=1) + "\n")
     _write(wanted.markdown, markdown(verdicts))
     return int(any(verdict.killer is None for verdict in verdicts))
+
+
+def _excused(verdict: Verdict) -> Verdict:
+    reason = reason_for(verdict.mutant, ROOT)
+    return verdict if reason is None else replace(verdict, killer=f"nothing: {reason}")
 
 
 def _write(path: Path | None, text: str) -> None:

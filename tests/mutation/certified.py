@@ -355,4 +355,32 @@ MUTANTS = (
         "a migration excuses a false fingerprint",
         ("tests/files/test_versions.py::test_a_migration_excuses_nothing",),
     ),
+    Mutant(
+        "designer/certified/slopes.py",
+        "@ widths[~norm.silent])) * (1 + sums)",
+        "@ widths[~norm.silent])) * 0.99",
+        "what is left of nearly affine answers counts for a hundredth less",
+        ("tests/certified/test_slopes.py::test_what_is_left_of_answers_that_are_nearly_affine_counts_in_full",),
+    ),
+    Mutant(
+        "designer/certified/steep.py",
+        "bound = (ratios + self.absolute / np.abs(block.budgets)) * (1",
+        "bound = ratios * (1",
+        "bounds of pairs forget the absolute error of float images",
+        ("tests/certified/test_bounded_pairs.py::test_what_float_images_lose_is_in_the_bounds_of_pairs_and_of_groups",),
+    ),
+    Mutant(
+        "designer/certified/steep.py",
+        "bound = (ratios - self.absolute / np.abs(block.budgets)) * (1",
+        "bound = ratios * (1",
+        "lower bounds of pairs forget the absolute error of float images",
+        ("tests/certified/test_bounded_pairs.py::test_what_float_images_lose_is_in_the_bounds_of_pairs_and_of_groups",),
+    ),
+    Mutant(
+        "designer/certified/steep.py",
+        "(lengths * (1 + sums) + 4 * absolute) / least",
+        "(lengths * (1 + sums)) / least",
+        "bounds of groups forget the absolute error of float images",
+        ("tests/certified/test_bounded_pairs.py::test_what_float_images_lose_is_in_the_bounds_of_pairs_and_of_groups",),
+    ),
 )

@@ -182,4 +182,11 @@ MUTANTS = (
         "what a later mechanism publishes exactly is not in the joint statement",
         ("tests/relations/test_composition.py::test_what_any_of_several_releases_publishes_exactly_is_said_of_the_whole",),
     ),
+    Mutant(
+        "designer/composition/terms.py",
+        "Fraction(relation.largest_budget()) * (1 + 2 * Fraction(relation.budget_error))",
+        "Fraction(relation.largest_budget())",
+        "the largest budget of very many pairs is rounded as floats are",
+        ("tests/composition/test_expense.py::test_the_largest_budget_of_very_many_pairs_is_above_the_exact_one",),
+    ),
 )

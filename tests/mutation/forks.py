@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -32,6 +33,7 @@ SHARED = (
     "scipy.stats",
 )
 POLLED = 0.02  # seconds between two looks at a fork
+MEMORY = 8 << 30  # bytes of address space: a broken loop may ask for all
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ def _in_fork(tests: Sequence[str], output: BinaryIO) -> None:
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         code = int(import_module("pytest").main([*OPTIONS, *tests]))
         sys.stdout.flush()
     finally:

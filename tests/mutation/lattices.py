@@ -264,4 +264,18 @@ MUTANTS = (
         "nearest plane rounds down",
         ("tests/solvers/lattices/test_lattice.py::test_cosets_have_one_representative_each_in_the_nearest_plane_cell",),
     ),
+    Mutant(
+        "designer/lattice/smoothing.py",
+        '2.0 if self.distance == "l1" else math.sqrt(2)',
+        "2.0",
+        "a replaced record moves 2 in l2",
+        ("tests/lattice/test_smooth_privacy.py::test_records_are_as_far_apart_as_the_furthest_of_all_histograms",),
+    ),
+    Mutant(
+        "designer/lattice/smoothing.py",
+        '2.0 if self.distance == "l1" else math.sqrt(2)',
+        "math.sqrt(2)",
+        "a replaced record moves root 2 in l1",
+        ("tests/lattice/test_smooth_privacy.py::test_records_are_as_far_apart_as_the_furthest_of_all_histograms",),
+    ),
 )

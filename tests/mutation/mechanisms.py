@@ -315,4 +315,18 @@ MUTANTS = (
             "tests/marginals/test_whole_tables.py::test_whole_tables_of_records_that_change_have_the_published_number_of_records",
         ),
     ),
+    Mutant(
+        "designer/structured/blocks.py",
+        "for a, m in block.parts.items() if a != change.axis}",
+        "for a, m in block.parts.items() if a > change.axis}",
+        "the axes before the one that changes do not count",
+        ("tests/structured/test_excess.py::test_what_a_change_spends_is_that_of_the_products_written_out",),
+    ),
+    Mutant(
+        "designer/structured/mechanism.py",
+        "budget = float_above(unit.rows_per_entity * Fraction",
+        "budget = float_above((unit.rows_per_entity - 1) * Fraction",
+        "an entity of k rows is told the budget of k - 1",
+        ("tests/structured/test_excess.py::test_an_entity_of_several_rows_has_the_budget_of_all_of_them",),
+    ),
 )

@@ -22,7 +22,8 @@ class Mutant:
     """In `file` the one place that says `old` says `new`; `breaks` is what is lost by it, `tests` name who is to see it.
 
     file: a path below the root of the project, with slashes. old: text that stands there exactly once, line breaks and all.
-    tests: what pytest is asked for, files or `file::test`, below `tests/`.
+    tests: what pytest is asked for, files or `file::test`, below `tests/`. limit: seconds after which they have no end.
+    drawn: by chance and not listed, so that a name that is no longer there is a break as any other.
     """
 
     file: str
@@ -30,6 +31,8 @@ class Mutant:
     new: str
     breaks: str
     tests: tuple[str, ...]
+    limit: float = 300.0
+    drawn: bool = False
 
     @property
     def room(self) -> str:

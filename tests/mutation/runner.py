@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from designer.progress import track
+from tests.mutation.drawn import with_tests
 from tests.mutation.forks import Forks, Ran
 from tests.mutation.mutant import Misfit, Mutant
 
@@ -25,7 +26,7 @@ LEFT_OUT = (".git", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"
 SEEN = re.compile(r"^(?:FAILED|ERROR) (\S+)(.*)$", re.MULTILINE)
 # A name that is not there is a slip in the list of mutants, and no break that a test had to find.
 SLIPS = ("NameError", "UnboundLocalError", "SyntaxError", "ImportError", "ModuleNotFoundError")
-LIMIT, LONG = 300.0, 3600.0  # seconds, of named tests and of all others
+LONG = 3600.0  # seconds, of tests that no mutant names
 FAILED, INTERRUPTED = 1, 2
 
 
@@ -47,13 +48,18 @@ class Verdict:
         return {**asdict(self), "mutant": asdict(self.mutant), "seconds": round(self.seconds, 2)}
 
 
-def killer_of(ran: Ran, limit: float) -> str | None:
-    """The test that failed, or None where all passed; `Misfit` where the run says nothing of the mutant."""
+def killer_of(ran: Ran, limit: float, *, drawn: bool = False) -> str | None:
+    """The test that failed, or None where all passed; `Misfit` where the run says nothing of the mutant.
+
+    drawn: see `Mutant`.
+    """
     if ran.code == 0:
         return None
     if ran.code is None:
         return f"(no end within {limit:.0f} s)"
     seen = SEEN.search(ran.text)
+    if drawn:
+        return seen[1] if seen else f"(pytest ended with {ran.code})"
     if ran.code not in (FAILED, INTERRUPTED) or seen is None:
         raise Misfit(f"pytest ended with {ran.code} and names no test:\n{ran.text[-2000:]}")
     if any(f"{slip}: " in ran.text for slip in SLIPS):
@@ -67,8 +73,10 @@ def judge(forks: Forks, mutant: Mutant, wider: Sequence[str]) -> Verdict:
     places = {"named": list(mutant.tests), "room": [mutant.room], "default": []}
     with mutant.within(tree):
         for looked in ("named", *(place for place in wider if place != "room" or (tree / mutant.room).is_dir())):
-            allowed = LIMIT if looked == "named" else LONG
-            killer = killer_of(forks.run(places[looked], allowed), allowed)
+            allowed = mutant.limit if looked == "named" else LONG
+            killer = None
+            if places[looked] or looked == "default":
+                killer = killer_of(forks.run(places[looked], allowed), allowed, drawn=mutant.drawn)
             if killer is not None:
                 break
     return Verdict(mutant, killer, looked, time.monotonic() - started, becomes)
@@ -94,7 +102,10 @@ def run(mutants: Sequence[Mutant], wider: Sequence[str] = ("room",), workers: in
     with TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(workers) as pool:
         copies = [Forks(copied(Path(folder) / str(number))) for number in range(workers)]
         try:
-            list(pool.map(require_passing, copies, [mutants[number::workers] for number in range(workers)]))
+            if all(mutant.drawn for mutant in mutants):
+                mutants = with_tests(copies[0], mutants)
+            else:
+                list(pool.map(require_passing, copies, [mutants[number::workers] for number in range(workers)]))
             return _judged(copies, pool, mutants, wider)
         finally:
             for forks in copies:

@@ -245,4 +245,36 @@ MUTANTS = (
         "coins that are open fall heads",
         ("tests/sampling/test_selection_laws.py::test_open_comparisons_take_further_bits",),
     ),
+    Mutant(
+        "designer/sampling/lattices/zero_sum.py",
+        "comb(self.count - 1, k) ** 2 * ratio**k",
+        "comb(self.count - 1, k) ** 2 * (ratio * 99 / 100) ** k",
+        "turns of zero sums have weights that are 1 % off",
+        ("tests/sampling/test_lattice_samplers.py::test_the_numbers_of_turns_have_the_weights_of_all_pairs_of_equal_totals",),
+    ),
+    Mutant(
+        "designer/sampling/finite_law.py",
+        "            drawn[i] = self._decide(LazyUniform(int(words[i]), 64, entropy))\n",
+        "            entropy.random_words(1)\n",
+        "draws of a finite law that are in doubt are left as they are",
+        ("tests/sampling/test_lattice_samplers.py::test_a_word_in_which_a_share_ends_is_decided_by_further_bits",),
+    ),
+    Mutant(
+        "designer/sampling/integers/discrete_laplace.py",
+        "(sign + np.uint64(1) == self._sign_split) | (sign == self._sign_split)",
+        "sign == self._sign_split",
+        "the cell below a threshold of signs that was rounded up is not in doubt",
+        (
+            "tests/sampling/test_discrete_laplace.py::test_signs_whose_bits_end_beside_the_threshold_are_decided_by_further_ones",
+        ),
+    ),
+    Mutant(
+        "designer/sampling/integers/discrete_laplace.py",
+        "(sign + np.uint64(1) == self._sign_split) | (sign == self._sign_split)",
+        "sign + np.uint64(1) == self._sign_split",
+        "the cell above a threshold of signs that was rounded down is not in doubt",
+        (
+            "tests/sampling/test_discrete_laplace.py::test_signs_whose_bits_end_beside_the_threshold_are_decided_by_further_ones",
+        ),
+    ),
 )

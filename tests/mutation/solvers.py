@@ -194,4 +194,18 @@ MUTANTS = (
         "a large public number of records is missed by the rounding of sums",
         ("tests/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept_beyond_the_digits_of_sums",),
     ),
+    Mutant(
+        "solvers/exact/rational.py",
+        "return nearest if Fraction(nearest) <= value else nextafter(nearest, -inf)",
+        "return nearest",
+        "floats below a rational are the nearest",
+        ("tests/solvers/exact/test_rational.py::test_floats_on_either_side_have_no_float_between_them_and_the_number",),
+    ),
+    Mutant(
+        "solvers/exact/rational.py",
+        "low * (1 + Fraction(1, 1 << 79))",
+        "low",
+        "roots above a rational are below it",
+        ("tests/solvers/exact/test_rational.py::test_roots_lie_on_their_side_and_as_near_as_stated",),
+    ),
 )

@@ -331,4 +331,32 @@ MUTANTS = (
         "the supremum over orders is taken from below",
         ("tests/records/test_renyi.py::test_bounds_of_the_least_rho_hold_for_a_divergence_that_jumps_between_two_orders",),
     ),
+    Mutant(
+        "designer/tables/unit_splitting.py",
+        "-(-max(map(abs, measure.bounds)) // T)",
+        "-(-measure.bounds[1] // T)",
+        "the largest record forgets that negative measures may be the largest",
+        ("tests/tables/test_unit_splitting.py::test_most_rows_are_those_of_the_largest_of_all_records",),
+    ),
+    Mutant(
+        "designer/tables/unit_splitting.py",
+        "[min(Ts) for Ts in zip(self._units(self.thresholds)",
+        "[max(Ts) for Ts in zip(self._units(self.thresholds)",
+        "the largest record is split at the widest thresholds",
+        ("tests/tables/test_unit_splitting.py::test_most_rows_are_those_of_the_largest_of_all_records",),
+    ),
+    Mutant(
+        "designer/tables/partition_selection.py",
+        "for j in range(1, rows + 1))",
+        "for j in range(1, max(rows, 2)))",
+        "an entity never has all its rows in one group",
+        ("tests/tables/test_partition_selection.py::test_the_delta_of_several_rows_covers_every_way_that_they_lie_in_groups",),
+    ),
+    Mutant(
+        "designer/tables/partition_selection.py",
+        "selection.delta_of(j * most) / j for",
+        "selection.delta_of(most) / j for",
+        "several rows of an entity in one group count once",
+        ("tests/tables/test_partition_selection.py::test_the_delta_of_several_rows_covers_every_way_that_they_lie_in_groups",),
+    ),
 )

@@ -272,3 +272,22 @@ def _in_a_fork(work) -> bytes:  # type: ignore[no-untyped-def]
 def test_nothing_is_left_out_between_edges() -> None:
     for rate in RATES:
         assert all(low < high for low, high in pairwise(edges(rate)))
+
+
+def test_signs_whose_bits_end_beside_the_threshold_are_decided_by_further_ones() -> None:
+    """A sign of 15 bits is negative from 2^15 / (1 + a) on, a = exp(-rate): the cell in which that lies is left open, whether
+    the threshold was rounded up or down. A uniform of 15/16 is a magnitude of 0, which leaves -1 to a negative sign."""
+    bits, rounded = discrete_laplace.SIGN_BITS, set()
+    for rate in (Fraction(k, 7) for k in range(1, 12)):
+        threshold = 2**bits / (1 + math.exp(-rate))
+        cell = int(threshold)
+        rounded.add(round(threshold) == cell)
+        noise = DiscreteLaplace([rate])
+
+        def drawn(cell: int, *further: int, noise: DiscreteLaplace = noise) -> int:
+            sign = cell << (discrete_laplace.LOW_BITS + discrete_laplace.KEEP_BITS)
+            return int(noise.draw(1, Scripted(15 << 60, sign, *further))[0, 0])
+
+        assert (drawn(cell, 0), drawn(cell, 2**64 - 1)) == (0, -1)
+        assert (drawn(cell - 3), drawn(cell + 3)) == (0, -1)
+    assert rounded == {True, False}

@@ -208,6 +208,17 @@ def test_zero_sums_have_the_conditional_law_of_independent_laplace_numbers(count
     assert not ZeroSum(1, rate).draw(5, SeededEntropy(9)).any()
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(1), Fraction(5, 2)])
+def test_the_numbers_of_turns_have_the_weights_of_all_pairs_of_equal_totals(count: int, rate: Fraction) -> None:
+    """A walk of k turns stands for as many pairs (g, h) of n counts with one total as its 2n - 1 counts can be filled: all
+    walks together for all pairs, counted here total by total, up to totals whose weights are below 1e-40 of the first."""
+    ratio, found = np.exp(-2 * float(rate)), ZeroSum(count, rate)._weights()
+    pairs = [math.comb(total + count - 1, count - 1) ** 2 * ratio**total for total in range(400)]
+    walks = math.fsum(float(weight) for weight in found) / (1 - ratio) ** (2 * count - 1)
+    assert walks == pytest.approx(math.fsum(pairs), rel=1e-12)
+
+
 @pytest.mark.slow
 def test_many_cells_have_exchangeable_marginals_and_the_exact_variance() -> None:
     """102 cells: the marginal of a cell is `a^|z| W_101(-z)`, W by convolution; first, middle and last cell agree with it."""
@@ -461,6 +472,32 @@ def test_finite_laws_at_the_edges_of_a_word() -> None:
     assert p_value(np.bincount(drawn, minlength=4)[[0, 2, 3]], np.array([1, 2, 5]) / 8) > FAILURE_PROBABILITY
     assert not (drawn == 1).any()
     assert [law._decide(LazyUniform(w, 64, SeededEntropy(0))) for w in (2**61 - 1, 2**61, 3 * 2**61)] == [0, 2, 3]
+
+
+class Scripted:
+    """Words given in advance."""
+
+    private = False
+
+    def __init__(self, *words: int) -> None:
+        self.script = list(words)
+
+    def random_words(self, count: int) -> NDArray[np.uint64]:
+        taken, self.script = self.script[:count], self.script[count:]
+        return np.array(taken, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("weights", [(1, 2), (3, 4), (5, 1, 1), (1, 6, 4, 2)])
+def test_a_word_in_which_a_share_ends_is_decided_by_further_bits(weights: tuple[int, ...]) -> None:
+    """The k-th share ends within the word `floor(2^64 share)`: with further bits of zeros the draw is k, with ones k + 1."""
+    law = FiniteLaw(lambda: [arb(w) for w in weights])
+    for k, cumulative in enumerate(itertools.accumulate(weights[:-1])):
+        word = 2**64 * cumulative // sum(weights)
+        assert 2**64 * cumulative % sum(weights)  # no share ends where a word does
+        for around, drawn in ((word - 1, k), (word + 1, k + 1)):
+            assert law.draw(1, Scripted(around)).tolist() == [drawn]
+        assert law.draw(1, Scripted(word, 0)).tolist() == [k]
+        assert law.draw(1, Scripted(word, 2**64 - 1)).tolist() == [k + 1]
 
 
 def test_ties_among_random_places_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:

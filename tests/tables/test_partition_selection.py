@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from designer import InvalidProblem, NotPrivate
 from designer.tables import Count, Groups, Measure, PartitionSelection, Quantile, Sum, TablePlan, UnitSplitting
 from designer.tables.aggregates import cell_counts
-from designer.tables.partition_selection import tail_above
+from designer.tables.partition_selection import delta_of_rows, tail_above
 from designer.tables.scans import numbers
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
 from tests.oracles.records_tables import on_duckdb
@@ -266,3 +267,21 @@ def test_the_engine_counts_the_split_rows_that_records_contribute(at_most: int |
     for state in ("DE", "RI"):
         own = [selection.contribution(row) for row in rows if row["state"] == state]
         assert found[state,] == [len(own), sum(own)]
+
+
+def ways(rows: int, most: int) -> Iterator[tuple[int, ...]]:
+    """All ways to write a number as a sum of positive ones, none above `most`."""
+    if not rows:
+        yield ()
+    for first in range(1, min(rows, most) + 1):
+        yield from ((first, *rest) for rest in ways(rows - first, first))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5])
+@pytest.mark.parametrize("threshold", [4, 9])
+def test_the_delta_of_several_rows_covers_every_way_that_they_lie_in_groups(rows: int, threshold: int) -> None:
+    """By the exact tails of the law that is summed up here."""
+    selection = PartitionSelection(Fraction(2), threshold)
+    worst = max(sum(exact_tail(threshold - part, Fraction(2)) for part in way) for way in ways(rows, rows))
+    assert min(1.0, worst) <= delta_of_rows(selection, rows)
+    assert delta_of_rows(selection, rows) <= rows * worst * 1.05

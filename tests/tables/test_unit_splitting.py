@@ -165,3 +165,16 @@ def test_refusals_of_tables_speak_of_the_schema_alone() -> None:
 def test_default_bounds_hold_every_whole_number_below_2_to_52() -> None:
     assert EMP.units(2**52 - 1) == 2**52 - 1 == EMP.units(10**400)
     assert Measure("x", "1/3").upper == Fraction(2**52 - 1, 3)
+
+
+@pytest.mark.parametrize("lower", [-7, -3, 0])
+def test_most_rows_are_those_of_the_largest_of_all_records(lower: int) -> None:
+    """Every record within the bounds, counted one by one; negative measures may be the largest."""
+    a, b = Measure("a", lower=lower, upper=4), Measure("b", lower=-2, upper=5)
+    for default, own in [((3, 2), (1, 5)), ((2, 4), (4, 3))]:
+        splitting = UnitSplitting([a, b], default, "k", {"x": own})
+        records = [{"a": u, "b": v, "k": k} for u in range(lower, 5) for v in range(-2, 6) for k in "xy"]
+        most = max(len(splitting.rows(record)) for record in records)
+        assert most <= splitting.most_rows
+        alone = UnitSplitting([a, b], default)
+        assert alone.most_rows == max(len(alone.rows(record)) for record in records)

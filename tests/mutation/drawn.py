@@ -1,0 +1,228 @@
+"""Breaks that nobody thought of: lines of the trusted base drawn at random, each with one generic change of its meaning.
+
+Rooms take turns; in a room a line is drawn, and one of the changes that it allows. The same seed draws the same from the same
+source. A drawn break is held against the tests of its own room alone, those that call its function, the quickest first.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from tests.house.trusted_base import HARMLESS, STAGES, spans
+from tests.mutation.forks import Forks
+from tests.mutation.mutant import Misfit, Mutant
+
+Called = dict[str, dict[str, Any]]
+ROOT = Path(__file__).parents[2]
+QUICK = 10.0  # seconds of tests that are asked for one break
+PATIENCE = 10.0  # times the seconds of its tests, and as many seconds more, are no end
+TURNED: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.BitOr: ast.BitAnd,
+}
+REVERSED: dict[type[ast.AST], type[ast.AST]] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+PAIRS = (
+    *(("min", "max"), ("ceil", "floor"), ("any", "all"), ("minimum", "maximum"), ("lower", "upper"), ("argmin", "argmax")),
+    *(("float_above", "float_below"), ("float_above_real", "float_below_real"), ("left", "right"), ("union", "intersection")),
+)
+NAMES = {name: other for pair in PAIRS for name, other in (pair, pair[::-1])}
+PASSED_OVER = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)  # texts, and what no release runs
+
+
+def rooms() -> dict[str, list[str]]:
+    """The files of the trusted base by the folder of their tests."""
+    found = defaultdict(list)
+    for _, _, folders, _ in STAGES:
+        for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+            file = path.relative_to(ROOT).as_posix()
+            if file not in HARMLESS and path.name != "__init__.py":
+                found[Mutant(file, "", "", "", ()).room].append(file)
+    return {room: found[room] for room in sorted(found) if (ROOT / room).is_dir()}
+
+
+def drawn(number: int, seed: int) -> list[Mutant]:
+    """So many breaks, none twice, without tests: see `with_tests`."""
+    dice, places, found = random.Random(seed), rooms(), dict[Mutant, None]()
+    turns = sorted(places)
+    dice.shuffle(turns)
+    for turn in count():
+        if len(found) == number:
+            break
+        lines = [(file, line) for file in places[turns[turn % len(turns)]] for line in changes_of(file)]
+        file, line = dice.choice(lines)
+        mutant = _mutant(file, (ROOT / file).read_text(), *dice.choice(changes_of(file)[line]))
+        if mutant is not None:
+            found[mutant] = None
+    return list(found)
+
+
+@cache
+def changes_of(file: str) -> dict[int, list[tuple[Any, ast.AST]]]:
+    """The nodes of a file that can be changed, with what they become, by their line."""
+    found = defaultdict(list)
+    for node, changed in changes(ast.parse((ROOT / file).read_text())):
+        found[getattr(node, "lineno", 0)].append((node, changed))
+    return {line: found[line] for line in sorted(found)}
+
+
+def _mutant(file: str, source: str, node: Any, changed: ast.AST) -> Mutant | None:
+    """The break with as many whole lines around it as make its text unique; None where nothing changes."""
+    lines = source.splitlines(keepends=True)
+    before, text = ast.get_source_segment(source, node) or "", ast.unparse(changed)
+    start = len("".join(lines[: node.lineno - 1]).encode()) + node.col_offset
+    end = len("".join(lines[: node.end_lineno - 1]).encode()) + node.end_col_offset
+    text = text if isinstance(node, ast.stmt) else f"({text})"
+    broken = (source.encode()[:start] + text.encode() + source.encode()[end:]).decode()
+    first, last = node.lineno - 1, node.end_lineno
+    while source.count("".join(lines[first:last])) != 1:
+        first, last = max(0, first - 1), min(len(lines), last + 1)
+    head, tail = len("".join(lines[:first])), len("".join(lines[last:]))
+    place = f"line {node.lineno}: {' '.join(before.split())[:60]!r} is {' '.join(text.split())[:60]!r}"
+    mutant = Mutant(file, "".join(lines[first:last]), broken[head : len(broken) - tail], place, (), drawn=True)
+    try:
+        mutant.applied(source)
+    except Misfit:
+        return None
+    return mutant
+
+
+def changes(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Each node that can be changed, with what it becomes; what is only said, and types, are passed over."""
+    yield from ((node, changed) for changed in _of_statement(node))
+    if isinstance(node, PASSED_OVER) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+        return
+    if isinstance(node, ast.expr):
+        yield from ((node, changed) for changed in _of_expression(node))
+    for name, value in ast.iter_fields(node):
+        if name not in ("annotation", "returns", "decorator_list", "bases", "format_spec"):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    yield from changes(child)
+
+
+def _of_statement(node: ast.AST) -> Iterator[ast.AST]:
+    """Statements that nothing later needs to be there: refusals, calls, sums that are added to, guards."""
+    guard = isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], (ast.Raise, ast.Return, ast.Continue))
+    called = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    if guard or called or isinstance(node, (ast.Raise, ast.AugAssign, ast.Continue, ast.Break)):
+        yield ast.Pass()
+
+
+def _of_expression(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        for table in (TURNED, REVERSED):
+            if type(node.ops[0]) in table:
+                yield _with(node, ops=[table[type(node.ops[0])]()])
+    elif isinstance(node, ast.BinOp) and type(node.op) in TURNED:
+        yield _with(node, op=TURNED[type(node.op)]())
+    elif isinstance(node, ast.BoolOp):
+        yield _with(node, op=TURNED[type(node.op)]())
+        yield from (value for value in node.values if len(node.values) == 2)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
+        yield node.operand
+    elif isinstance(node, ast.IfExp):
+        yield _with(node, body=node.orelse, orelse=node.body)
+    elif isinstance(node, ast.Constant):
+        yield from map(ast.Constant, _other_values(node.value))
+    elif isinstance(node, ast.Call):
+        yield from _of_call(node)
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        for end in ("lower", "upper"):
+            bound = getattr(node.slice, end)
+            if bound is not None and not isinstance(bound, ast.Constant):
+                later = ast.BinOp(bound, ast.Add(), ast.Constant(1))
+                yield _with(node, slice=_with(node.slice, **{end: later}))
+
+
+def _of_call(node: ast.Call) -> Iterator[ast.expr]:
+    function = node.func
+    if isinstance(function, ast.Name) and function.id in NAMES:
+        yield _with(node, func=ast.Name(NAMES[function.id]))
+    if isinstance(function, ast.Attribute) and function.attr in NAMES:
+        yield _with(node, func=_with(function, attr=NAMES[function.attr]))
+    if len(node.args) > 1 and not any(isinstance(argument, ast.Starred) for argument in node.args[:2]):
+        yield _with(node, args=[node.args[1], node.args[0], *node.args[2:]])
+
+
+def _other_values(value: object) -> list[Any]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, value - 1]
+    if isinstance(value, float):
+        return [value * 0.99, value * 1.01]
+    return [NAMES[value]] if isinstance(value, str) and value in ("left", "right") else []
+
+
+def _with(node: Any, **fields: Any) -> Any:
+    changed = copy(node)
+    for name, value in fields.items():
+        setattr(changed, name, value)
+    return changed
+
+
+def with_tests(forks: Forks, mutants: Sequence[Mutant]) -> list[Mutant]:
+    """Each break with the quick tests of its room that call its function, the quickest first, up to `QUICK` seconds of them;
+    with all quick tests of the room where it stands outside functions."""
+    called = {room: _called(forks, room) for room in sorted({mutant.room for mutant in mutants})}
+    return [_with_those_that_call(mutant, called[mutant.room]) for mutant in mutants]
+
+
+def _called(forks: Forks, room: str) -> Called:
+    ran = forks.run(["-m", "quick", "-p", "tests.mutation.called", room], 3600.0)
+    if ran.code != 0:
+        raise Misfit(f"{room}: its quick tests fail without any mutant, so they can tell nothing:\n{ran.text[-2000:]}")
+    noted: Called = json.loads((forks.tree / "called.json").read_text())
+    return {test: one for test, one in noted.items() if ".py" in test}
+
+
+def _with_those_that_call(mutant: Mutant, called: Called) -> Mutant:
+    source = (ROOT / mutant.file).read_text()
+    line = source[: source.index(mutant.old)].count("\n") + 1 + _first_difference(mutant)
+    around = [(start, end) for start, end in spans(ast.parse(source).body) if start <= line <= end]
+    if not around:
+        return replace(
+            mutant, tests=("-m", "quick", mutant.room), limit=PATIENCE * (1 + sum(t["seconds"] for t in called.values()))
+        )
+    calling = [
+        (noted["seconds"], test)
+        for test, noted in called.items()
+        if any(file == mutant.file and around[0][0] <= first <= around[0][1] for file, first in noted["calls"])
+    ]
+    seconds, tests = 0.0, list[str]()
+    for each, test in sorted(calling):
+        if not tests or seconds + each < QUICK:
+            seconds, tests = seconds + each, [*tests, test]
+    return replace(mutant, tests=tuple(tests), limit=PATIENCE * (1 + seconds))
+
+
+def _first_difference(mutant: Mutant) -> int:
+    """The line of the old text that is changed, from 0."""
+    pairs = zip(mutant.old.splitlines(), mutant.new.splitlines(), strict=False)
+    return next((number for number, (old, new) in enumerate(pairs) if old != new), 0)
