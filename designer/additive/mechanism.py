@@ -372,12 +372,11 @@ class AdditiveMechanism(Mechanism):
         )
 
     def _parameters(self) -> dict[str, float | int | None]:
-        worst = self.privacy.worst_ratio
         least, most = budget_range(self.relation)
         return {
             "smallest_budget": least,
             "largest_finite_budget": most,
-            "worst_ratio": None if worst is None else float(worst),
+            "worst_ratio": self.privacy.ratio,
             **({} if self.delta is None else {"delta": self.delta}),
             **self.relation.facts(),
         }

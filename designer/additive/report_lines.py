@@ -35,7 +35,7 @@ def summary_lines(mechanism: Mechanism) -> list[str]:
         *_noise_lines(mechanism),
         *([f"Norm ball:   {mechanism.ball_words}"] if mechanism.ball_words else []),
         f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget "
-        f"{at_most(float(certificate.worst_ratio or 0), 6)} over {certificate.pairs:,} pairs, {certificate.place}",
+        f"{at_most(certificate.ratio or 0.0, 6)} over {certificate.pairs:,} pairs, {certificate.place}",
         f"             {certificate.arithmetic}",
         *(f"             {line}" for line in delta_words(mechanism).splitlines()),
         f"Fingerprint: {mechanism.fingerprint}",
@@ -83,7 +83,7 @@ def page_lines(mechanism: Mechanism) -> list[str]:
         *noise,
         "",
         *_proof_lines(mechanism),
-        f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {float(certificate.worst_ratio or 0)!r}, over "
+        f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {certificate.ratio or 0.0!r}, over "
         f"{certificate.pairs:,} pairs. {certificate.arithmetic}.",
         *_worst_pair(mechanism),
         certificate.theorem,

@@ -90,6 +90,11 @@ class PrivacyCertificate:
     )
 
     @property
+    def ratio(self) -> float | None:
+        """The worst ratio as it is stated: rounded up to a float, above 0 where it is; None where it is infinite."""
+        return None if self.worst_ratio is None else float_above(self.worst_ratio)
+
+    @property
     def place(self) -> str:
         """Where the worst ratio is attained, in words, or what is known where it is a bound."""
         if self.witness is None:
@@ -100,7 +105,7 @@ class PrivacyCertificate:
     def lines(self) -> list[str]:
         """In sentences: the worst ratio rounded up to a float, and where it is attained; by which arithmetic."""
         over = f" over {self.pairs:,} pairs" if self.pairs else ""
-        ratio = "infinite" if self.worst_ratio is None else repr(float_above(self.worst_ratio))
+        ratio = "infinite" if self.ratio is None else repr(self.ratio)
         return [f"Worst ratio of loss to budget{over}: {ratio} ({self.place}).", self.arithmetic]
 
     def require(self) -> PrivacyCertificate:
@@ -108,7 +113,7 @@ class PrivacyCertificate:
         if self.holds:
             return self
         assert self.witness is not None
-        excess = "infinitely often" if self.worst_ratio is None else f"{float_above(self.worst_ratio)!r} times"
+        excess = "infinitely often" if self.ratio is None else f"{self.ratio!r} times"
         raise NotPrivate(
             f"mechanism: the change {self.witness.words} spends its budget {self.witness.budget!r} {excess}; at most 1 is "
             "allowed. Widen the noise (smaller weights) by that factor, or raise the budget of the pair."

@@ -33,6 +33,7 @@ BOUNDED, SCANNED_EACH = 12.0, 0.6  # the time of a bound between groups, and of 
 AT_ONCE = 1 << 17  # numbers of pairs that are held at once: a megabyte, which stays in cache
 MOST_LOOKED_AT = 1e12  # pairs; at 5e7 a second some hours
 LONG = 1e9  # so many are announced: half a minute
+UNDERFLOW = 2.0**-1071  # above what a division and two products lose below the smallest float, so that no ratio becomes 0
 MODERATE = 1e150  # numbers up to this size have differences and products that are finite
 CORNERS = 8  # groups far out in each direction are compared with each other first
 
@@ -51,7 +52,7 @@ class RatioBounds:
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # Never 0: a pair without any budget has an infinite bound, and only the exact comparison of its points settles it.
-            bound = (ratios + self.absolute / np.abs(block.budgets)) * (1 + 2 * self.relative)
+            bound = (ratios + self.absolute / np.abs(block.budgets) + UNDERFLOW) * (1 + 2 * self.relative)
         return np.where(np.isfinite(block.budgets), bound, 0.0)
 
     def lower(self, block: Block, ratios: Floats) -> Floats:
@@ -60,7 +61,7 @@ class RatioBounds:
         ratios: (M,) or (L, M), as the budgets of the block.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            bound = (ratios - self.absolute / np.abs(block.budgets)) * (1 - 2 * self.relative)
+            bound = (ratios - self.absolute / np.abs(block.budgets) - UNDERFLOW) * (1 - 2 * self.relative)
         return np.where(np.isfinite(ratios), bound, 0.0)
 
 
@@ -196,7 +197,7 @@ class Clusters:
         absolute, relative = self.errors.absolute, self.errors.relative
         sums = (len(self.norm.map) + 4) * 2.0**-51 if of_pairs else relative
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = (lengths * (1 + sums) + 4 * absolute) / least * ((1 + 2 * relative) * (1 + self.near.off))
+            found = ((lengths * (1 + sums) + 4 * absolute) / least + 4 * UNDERFLOW) * ((1 + 2 * relative) * (1 + self.near.off))
         return np.where(np.isnan(found), np.inf, found)
 
     @cached_property

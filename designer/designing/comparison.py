@@ -212,7 +212,6 @@ def _row(name: str, made: Design[Mechanism], reference: Floats | None, least: Li
     noisy = deviations > 0
     factors = None if reference is None else reference[noisy] / deviations[noisy]
     mean = None if factors is None or not len(factors) or not factors.all() else float(np.exp(np.log(factors).mean()))
-    worst = made.privacy.worst_ratio
     measurable = made.loss and not made.is_biased
     return {
         "family": name,
@@ -223,7 +222,7 @@ def _row(name: str, made: Design[Mechanism], reference: Floats | None, least: Li
         "improvement": mean,
         "efficiency": part_of_loss(least, made.problem, mechanism, made.loss) if least and measurable else None,
         "gap": made.optimality.gap if made.optimality else None,
-        "worst_ratio": None if worst is None else float(worst),
+        "worst_ratio": made.privacy.ratio,
         "seconds": made.seconds,
         "scales": (deviations / np.sqrt(2)).tolist(),
         "improvements": None if factors is None else factors.tolist(),

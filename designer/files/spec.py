@@ -29,6 +29,7 @@ from designer.values.checks import shown
 from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys
 from designer.values.printing import printed
 from designer.values.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
+from solvers.exact.rational import float_above
 
 # What a file may hold: its format, and the module and class that read it.
 FORMATS = {
@@ -235,7 +236,7 @@ def _with_ratio(statement: Any, claimed: dict[str, Any], mechanism: Specified, p
         return statement
     if not isinstance(said, dict) or type(said.get("worst_ratio")) is not float:
         return statement
-    same = said["worst_ratio"] == float(Fraction(claimed["worst_ratio"]))
+    same = _same_float(said["worst_ratio"], float_above(Fraction(claimed["worst_ratio"])))
     ratio = proven["guarantee"]["parameters"].get("worst_ratio") if same else said["worst_ratio"]
     return {**statement, "parameters": {**said, "worst_ratio": ratio}}
 

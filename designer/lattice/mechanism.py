@@ -348,7 +348,7 @@ class LatticeMechanism(DrawnOnCells):
             unprotected=self.relation.unprotected(),
             notion=NOTIONS[self.falloff] + ("" if self.assessment is None else chain_notion(self.relation)),
             parameters={
-                "worst_ratio": float(self.privacy.worst_ratio or 0),
+                "worst_ratio": self.privacy.ratio,
                 "dimension": self.dimension,
                 **self.relation.facts(),
                 **chain_parameters(self.assessment, self.relation),

@@ -238,7 +238,6 @@ class Selection(TakesCounts):
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
         least, most = budget_range(self.relation)
-        assert self.privacy.worst_ratio is not None
         return Guarantee(
             unit=self.relation.protected_unit(),
             relation=self.relation.sentence(),
@@ -247,7 +246,7 @@ class Selection(TakesCounts):
             parameters={
                 "smallest_budget": least,
                 "largest_finite_budget": most,
-                "worst_ratio": float(self.privacy.worst_ratio),
+                "worst_ratio": self.privacy.ratio,
                 "rate": self.rate,
                 **self.relation.facts(),
             },

@@ -300,7 +300,6 @@ class StaircaseMechanism(Mechanism):
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
         least, most = budget_range(self.relation)
-        worst = self.privacy.worst_ratio
         return Guarantee(
             unit=self.relation.protected_unit(),
             relation=self.relation.sentence(),
@@ -309,7 +308,7 @@ class StaircaseMechanism(Mechanism):
             parameters={
                 "smallest_budget": least,
                 "largest_finite_budget": most,
-                "worst_ratio": None if worst is None else float(worst),
+                "worst_ratio": self.privacy.ratio,
                 **self.relation.facts(),
             },
             mechanism=f"Family {self.family}: integer noise on a grid, {self.noise.sentence}.",

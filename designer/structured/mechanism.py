@@ -374,7 +374,7 @@ class StructuredMechanism(DrawnTerms):
         return replace(stated, parameters={**stated.parameters, "budget_of_an_entity": budget})
 
     def _parameters(self) -> dict[str, float | int | None]:
-        worst, protection = self.privacy.worst_ratio, self.protection
+        protection = self.protection
         if isinstance(protection, Presence):
             least = most = protection.epsilon
         else:
@@ -385,7 +385,7 @@ class StructuredMechanism(DrawnTerms):
         return {
             "smallest_budget": least if np.isfinite(least) else None,
             "largest_finite_budget": most or None,
-            "worst_ratio": None if worst is None else float(worst),
+            "worst_ratio": self.privacy.ratio,
         }
 
 

@@ -106,7 +106,6 @@ class SyntheticSimulation(Synthetic):
 def statement(queries: LipschitzQueries, privacy: PrivacyCertificate, mechanism: str, fingerprint: str) -> Guarantee:
     """What a synthetic-data mechanism promises; `mechanism` says in words what it does."""
     least, most = budget_range(queries.relation)
-    assert privacy.worst_ratio is not None
     return Guarantee(
         unit="The value of one record, as the relation says; nothing is claimed for groups beyond adding budgets.",
         relation=queries.relation.sentence(),
@@ -115,7 +114,7 @@ def statement(queries: LipschitzQueries, privacy: PrivacyCertificate, mechanism:
         parameters={
             "smallest_budget": least,
             "largest_finite_budget": most,
-            "worst_ratio": float(privacy.worst_ratio),
+            "worst_ratio": privacy.ratio,
             **queries.relation.facts(),
         },
         mechanism=mechanism,

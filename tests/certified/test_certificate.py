@@ -313,3 +313,18 @@ def test_sums_over_a_change_that_are_no_floats_prove_nothing() -> None:
         AdditiveMechanism("custom", matrix, relation, weighted_l1([2.0**-60]), grid)
     coarse = Workload([[2.0**40, 1.0, -(2.0**40), 0.0]])
     assert AdditiveMechanism("custom", coarse, relation, weighted_l1([2.0**-50]), grid).privacy.holds
+
+
+@pytest.mark.parametrize("order", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-200, 1e-160])
+@pytest.mark.parametrize("budget", [1e-3, 1e10, 1e200])
+@pytest.mark.parametrize("weight", [1e-100, 1.0, 1e100])
+def test_a_ratio_below_all_floats_is_stated_above_0(order: str, size: float, budget: float, weight: float) -> None:
+    """Floats lose it, in the length or in its division by the budget: rationals do not."""
+    sensitivity, norm = SensitivitySet(metrics.uniform(2, budget), size * np.eye(2)), Norm(np.full(2, weight), order)
+    found = certify(sensitivity, norm)
+    u, exact_budget = sensitivity.exact(0, 1)
+    exact = norm.exact(u) / exact_budget  # type: ignore[operator]
+    assert found.worst_ratio == exact > 0 and found.witness is not None
+    assert found.ratio is not None and 0.0 < found.ratio >= exact > np.nextafter(found.ratio, 0)
+    assert "no protected change" not in found.lines()[0] and repr(found.ratio) in found.lines()[0]

@@ -364,14 +364,14 @@ MUTANTS = (
     ),
     Mutant(
         "designer/certified/steep.py",
-        "bound = (ratios + self.absolute / np.abs(block.budgets)) * (1",
+        "bound = (ratios + self.absolute / np.abs(block.budgets) + UNDERFLOW) * (1",
         "bound = ratios * (1",
         "bounds of pairs forget the absolute error of float images",
         ("tests/certified/test_bounded_pairs.py::test_what_float_images_lose_is_in_the_bounds_of_pairs_and_of_groups",),
     ),
     Mutant(
         "designer/certified/steep.py",
-        "bound = (ratios - self.absolute / np.abs(block.budgets)) * (1",
+        "bound = (ratios - self.absolute / np.abs(block.budgets) - UNDERFLOW) * (1",
         "bound = ratios * (1",
         "lower bounds of pairs forget the absolute error of float images",
         ("tests/certified/test_bounded_pairs.py::test_what_float_images_lose_is_in_the_bounds_of_pairs_and_of_groups",),
