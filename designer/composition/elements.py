@@ -57,7 +57,7 @@ NOTHING_LEFT = (
 
 class Composed(Immutable, ABC):
     """What several frozen mechanisms promise together when all of them release about the same records, even if each was chosen
-    after the last.
+    after the last, within relations and published statistics that were fixed before the first.
 
     mechanisms: those given, in order. notion: "pure", "gaussian" (zCDP), "approximate" ((epsilon, delta)), or "mixed" where no
     single number says it; `epsilon` and `delta` answer in every notion. guarantee: the statement to publish.

@@ -24,11 +24,14 @@ from designer.composition.terms import (
     protected_by,
     require_proven,
 )
+from designer.composition.universes import Speaks
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.marginals.protection import Presence
 from designer.metrics.presence import AddRemove, AppearOrChange
 from designer.progress import step
+from designer.question.relation import Relation
+from designer.relations.row_groups import RowGroups
 from designer.tables.plan import TablePlan
 from designer.values.arrays import Immutable
 from designer.values.checks import count, shown
@@ -57,9 +60,9 @@ class Expense(Immutable):
 
     notion: "pure", "gaussian" (zCDP), "approximate" ((epsilon, delta)), "approximate_gaussian" (zCDP but for events of
     probability delta). unit: what one change is, in words; moves, records, replaced: the same for adding up. scope: a hash of
-    the relation. epsilon: with delta; pure where delta is None. rho: zCDP, which pure promises have too; where epsilon is None,
-    delta belongs to rho. mu_squared: Gaussian differential privacy. unprotected: what has no finite budget or is published
-    exactly.
+    which changes are protected at all, whatever their budgets; None where every change of one record is. epsilon: with delta;
+    pure where delta is None. rho: zCDP, which pure promises have too; where epsilon is None, delta belongs to rho. mu_squared:
+    Gaussian differential privacy. unprotected: what has no finite budget or is published exactly.
     """
 
     fingerprint: str
@@ -69,7 +72,7 @@ class Expense(Immutable):
     moves: Moves
     records: int
     replaced: bool
-    scope: str
+    scope: str | None
     epsilon: Fraction | None
     rho: Fraction | None
     delta: Fraction | None = None
@@ -86,7 +89,7 @@ class Expense(Immutable):
                 "moves": one_of(*UNITS),
                 "records": COUNT,
                 "replaced": BOOLEAN,
-                "scope": HASH,
+                "scope": or_null(HASH),
                 "epsilon": or_null(RATIONAL),
                 "rho": or_null(RATIONAL),
                 "delta": or_null(RATIONAL),
@@ -117,7 +120,7 @@ class Expense(Immutable):
 
 
 _FRACTIONS = ("epsilon", "rho", "delta", "mu_squared")
-_TEXTS = ("fingerprint", "format", "notion", "unit", "scope")
+_TEXTS = ("fingerprint", "format", "notion", "unit")
 
 
 def _fraction(value: Any, name: str) -> Fraction | None:
@@ -130,7 +133,7 @@ def _fraction(value: Any, name: str) -> Fraction | None:
 
 def _require_types(data: Mapping[str, Any]) -> None:
     """Refuse what no expense holds, before anything is computed from it."""
-    texts = all(isinstance(data[name], str) for name in _TEXTS)
+    texts = all(isinstance(data[name], str) for name in _TEXTS) and isinstance(data["scope"], (str, type(None)))
     known = data["moves"] in UNITS and data["notion"] in NOTIONS_OF_EXPENSES
     listed = isinstance(data["unprotected"], list) and all(isinstance(line, str) for line in data["unprotected"])
     whole = type(data["records"]) is int and data["records"] >= 1 and type(data["replaced"]) is bool
@@ -157,7 +160,7 @@ def expense_of(mechanism: Specified, *, rows_per_entity: int = 1) -> Expense:
 
 
 def _of_plan(plan: TablePlan) -> Expense:
-    return _stated(plan, largest_cost(plan), _PRESENCE, {"kind": "records of a table"})
+    return _stated(plan, largest_cost(plan), _PRESENCE, None)
 
 
 def _of_relation(mechanism: Specified) -> Expense:
@@ -167,11 +170,35 @@ def _of_relation(mechanism: Specified) -> Expense:
             "mechanism: its relation protects no change at all, so there is no cost to add up; nothing is hidden."
         )
     cost = cost_of_budget(mechanism, largest_budget(protected)).as_pure()
-    return _stated(mechanism, cost, moves_of(protected), _plain(protected))
+    return _stated(mechanism, cost, moves_of(protected), _scope(mechanism, protected))
 
 
-def _plain(protected: Protected) -> dict[str, Any]:
-    return {"kind": "presence"} if isinstance(protected, Presence) else protected.to_spec()
+def _scope(mechanism: Specified, protected: Protected) -> str | None:
+    """The hash of which changes are protected at all; None where every change of one record is. The same changes that are
+    written in another way have another hash."""
+    bounds = None if isinstance(protected, Presence) else _bounds(protected)
+    if bounds is None:
+        return None
+    spoken = Speaks.of(mechanism)
+    domain = spoken.domain
+    elements = spoken.names if domain is None else [domain.attributes, domain.values]
+    return hashlib.sha256(canonical({"elements": elements, "bounds": bounds})).hexdigest()
+
+
+def _bounds(relation: Relation) -> list[Any] | None:
+    """What keeps changes of one record from being protected; None where nothing does."""
+    if isinstance(relation, (ChangeRelation, InvariantDistance)):
+        kept = [row for row in relation.invariant.constraints.tolist() if len(set(row)) > 1]
+        further = [] if isinstance(relation, InvariantDistance) or relation.spans_kernel else [relation.to_spec()]
+        inner = [_bounds(part) for part in relation.inner()]
+        if not (kept or further or any(inner)):
+            return None
+        return [list(moves_of(relation)), kept, further, inner]
+    if isinstance(relation, RowGroups):
+        inner = [_bounds(part) for part in relation.parts]
+        return inner if any(inner) else None
+    parts = relation.components()
+    return parts.tolist() if parts.any() else None
 
 
 def moves_of(protected: Protected) -> tuple[Moves, int, bool]:
@@ -187,7 +214,7 @@ def moves_of(protected: Protected) -> tuple[Moves, int, bool]:
     return "replace", 1, True
 
 
-def _stated(mechanism: Specified, cost: Cost, moves: tuple[Moves, int, bool], relation: Mapping[str, Any]) -> Expense:
+def _stated(mechanism: Specified, cost: Cost, moves: tuple[Moves, int, bool], scope: str | None) -> Expense:
     kind, records, replaced = moves
     words = _words(kind, records, replaced)
     return Expense(
@@ -198,7 +225,7 @@ def _stated(mechanism: Specified, cost: Cost, moves: tuple[Moves, int, bool], re
         moves=kind,
         records=records,
         replaced=replaced,
-        scope=hashlib.sha256(canonical(relation)).hexdigest(),
+        scope=scope,
         epsilon=cost.epsilon,
         rho=cost.rho,
         delta=cost.delta or None,
@@ -268,13 +295,14 @@ class Spent(Immutable):
 
 
 @step("adding up expenses")
-def spent(expenses: Sequence[Expense]) -> Spent:
-    """What releases about the same records cost together, even if each was chosen after the last.
+def spent(expenses: Sequence[Expense], *, records_public: bool = False) -> Spent:
+    """What releases about the same records cost together, even if each was chosen after the last, as long as what they may
+    publish and which changes they may protect was fixed before the first.
 
     They are added up on a change that all of them protect. A release that hides the presence of one record hides that it
     changes at twice the budget; one that hides a change hides a of them at a times the budget. What one of them leaves public
     is public in the whole: where an invariant is published, only changes that keep it are left, of as many records as all
-    speak of.
+    speak of. records_public: a release that was not made might have published the number of records, so changes are counted.
     Raises `InvalidProblem` where no change is protected by all.
     """
     listed = tuple(expenses)
@@ -284,19 +312,19 @@ def spent(expenses: Sequence[Expense]) -> Spent:
         )
     if not listed:
         return Spent("nothing was released", TotalCost(()), ())
-    radius, replaced = _common(listed)
+    radius, replaced = _common(listed, records_public)
     costs = tuple(expense.cost.of_group(_factor(expense, radius, replaced)) for expense in listed)
     unprotected = tuple(dict.fromkeys(line for expense in listed for line in expense.unprotected))
     records = radius // 2 if replaced else radius
     return Spent(_unit(listed, records, replaced), TotalCost(costs), unprotected, records, replaced, listed)
 
 
-def _common(expenses: Sequence[Expense]) -> tuple[int, bool]:
+def _common(expenses: Sequence[Expense], records_public: bool) -> tuple[int, bool]:
     """The l1 length of the change that all protect, and whether its records are replaced."""
     if all(expense.moves in DISTANCES for expense in expenses):
         return 1, False
     kept = [e.records * (2 if e.replaced else 1) for e in expenses if e.moves == "keep"]
-    public = any(expense.replaced for expense in expenses)
+    public = records_public or any(expense.replaced for expense in expenses)
     radius = min(kept) if kept else 2 if public else 1
     if public and radius < 2:
         raise InvalidProblem(
@@ -319,7 +347,7 @@ def _factor(expense: Expense, radius: int, replaced: bool) -> Fraction | int:
 
 def _unit(expenses: Sequence[Expense], records: int, replaced: bool) -> str:
     units = {expense.unit for expense in expenses}
-    if len(units) == 1:
+    if len(units) == 1 and (not replaced or expenses[0].replaced):
         return units.pop()
     if units <= {UNITS[kind] for kind in DISTANCES}:
         return UNITS["l1"]  # no l2 distance is larger

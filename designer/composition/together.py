@@ -16,7 +16,11 @@ from designer.values.checks import shown
 @step("composing mechanisms")
 def composed(*mechanisms: Specified) -> Composed:
     """What several frozen mechanisms, all of which release about the same records, promise together; of every kind that
-    `designer.load` reads, under any relations and notions, each chosen after the last if need be.
+    `designer.load` reads, under any relations and notions.
+
+    Questions and families may be chosen after earlier answers were seen; budgets, relations and published statistics are
+    fixed before the first release. Where those are chosen by answers, this speaks only of the changes that every choice which
+    might have been made protects.
 
     Of a change the costs add up, in the notion that proves most (`Composed.epsilon`, `.delta`); what one of them leaves
     unprotected is unprotected in the whole, and what any of them publishes exactly is public. Elements are joined by name. A

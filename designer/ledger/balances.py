@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-from designer.composition.expense import Expense, Spent, spent
+from designer.composition.expense import Expense, Spent
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidLedger, InvalidProblem, InvalidSpec, OverTotal
 from designer.ledger.chain import Entry
@@ -22,6 +22,7 @@ OTHER_ROWS = (
     "dataset: {name} was charged for what protects {before}; this release protects {now}, and what the two cost does not add "
     "up to a promise about either. Give the same --entity, or state another data set."
 )
+SCOPED = "Only changes within the scope {scope} are protected."
 
 
 @dataclass(frozen=True)
@@ -83,20 +84,21 @@ class Balance(Immutable):
     @cached_property
     def spent(self) -> Spent:
         """What all of it costs together."""
-        return spent(self.expenses)
+        return self.allowance.spent(self.expenses)
 
     def with_one_more(self, expense: Expense) -> Spent:
         """What it would cost with this; `InvalidProblem` where the two do not add up to a promise."""
-        return spent((*self.expenses, expense))
+        return self.allowance.spent((*self.expenses, expense))
 
     def require_room(self, expense: Expense, row: RowUnit) -> None:
         """`OverTotal` where a release may not be made, with the reason; `InvalidProblem` where it does not add up."""
         self._require_same_rows(row)
         after = self.with_one_more(expense)
-        if hidden := self.unprotected_beyond(after):
+        if hidden := (*self.unprotected_beyond(after), *self._beyond_scope(expense)):
             allowed = " ".join(f"--publishes {line!r}" for line in hidden)
+            late = " and if that does not depend on what earlier releases showed" if self.reserves else ""
             raise OverTotal(
-                f"dataset: {shown(self.name)} does not allow that this stays unprotected: {' '.join(hidden)} If it may, "
+                f"dataset: {shown(self.name)} does not allow that this stays unprotected: {' '.join(hidden)} If it may{late}, "
                 f"allow it by name (dp-designer ledger raise ... --reason WHY {allowed})."
             )
         if not self.total.covers(after.total):
@@ -106,6 +108,18 @@ class Balance(Immutable):
         """What the allowance does not let be unprotected."""
         allowed = self.allowance.publishes
         return () if allowed is None else tuple(line for line in after.unprotected if line not in allowed)
+
+    def _beyond_scope(self, expense: Expense) -> tuple[str, ...]:
+        """The line of a scope that was not fixed before the first answer: neither that of the first release, nor allowed.
+
+        Two partitions, or two invariants of the same names, leave the same sentences unprotected. Which of them is public may
+        depend on earlier answers unless it is named: docs/theory/composition.md, section 4.
+        """
+        allowed = self.allowance.publishes
+        if expense.scope is None or allowed is None or not self.reserves or expense.scope == self.expenses[0].scope:
+            return ()
+        line = SCOPED.format(scope=expense.scope[:32])
+        return () if line in allowed else (line,)
 
     def _require_same_rows(self, row: RowUnit) -> None:
         if not self.reserves:
@@ -118,7 +132,7 @@ class Balance(Immutable):
         """`InvalidLedger` where what was reserved under an allowance is more than it covered."""
         ends = [count for count, _ in self.history[1:]] + [len(self.reserves)]
         for (_, allowance), end in zip(self.history, ends, strict=True):
-            if end and not allowance.total.covers(spent(self.expenses[:end]).total):
+            if end and not allowance.total.covers(allowance.spent(self.expenses[:end]).total):
                 raise InvalidLedger(
                     f"ledger: the expenses of {shown(self.name)} up to entry {self.reserves[end - 1].entry.number} exceed the "
                     f"total that was stated then, {allowance.total.to_text()}: they were not recorded by this program."

@@ -14,11 +14,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from designer.certified.guarantee import Guarantee
-from designer.composition.expense import Expense
+from designer.composition.expense import Expense, Spent, spent
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidLedger, InvalidProblem
 from designer.ledger.chain import Entry
 from designer.ledger.totals import Total
+from designer.question.relation import RECORDS_PUBLIC
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
 from designer.values.printing import printed
@@ -52,6 +53,11 @@ class DatasetTerms(Immutable):
             raise InvalidProblem(f"total: {shown(self.total)} is no Total; give Total(epsilon=...) or Total(rho=...).")
         if self.publishes is not None:
             object.__setattr__(self, "publishes", tuple(stated_text(text, "publishes", 5000) for text in self.publishes))
+
+    def spent(self, expenses: Sequence[Expense]) -> Spent:
+        """What releases cost together on the changes that all releases that are allowed protect: where the number of records
+        may be published, on changes of a record, also while no release has published it."""
+        return spent(expenses, records_public=RECORDS_PUBLIC in (self.publishes or ()))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data of an entry, without the content."""

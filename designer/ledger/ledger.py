@@ -184,10 +184,11 @@ class DataSet:
 
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
             balance = Balance.of(entries, self.name)
-            new = total or balance.allowance.total
-            if balance.reserves and not new.covers(balance.spent.total):
-                raise OverTotal(f"total: {new.to_text()} does not cover what is spent of {shown(self.name)}; state more.")
-            return [entry_raised(self.name, _joined(balance.allowance, new, publishes), reason)]
+            terms = _joined(balance.allowance, total or balance.allowance.total, publishes)
+            if balance.reserves and not terms.total.covers(terms.spent(balance.expenses).total):
+                stated = terms.total.to_text()
+                raise OverTotal(f"total: {stated} does not cover what is spent of {shown(self.name)}; state more.")
+            return [entry_raised(self.name, terms, reason)]
 
         self.ledger.append(build)
         return self.balance()

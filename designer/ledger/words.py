@@ -9,7 +9,7 @@ from typing import Any
 from designer.composition.costs import TotalCost
 from designer.composition.expense import Spent
 from designer.files.signatures import PublicKey
-from designer.ledger.balances import Balance, figures
+from designer.ledger.balances import SCOPED, Balance, figures
 from designer.ledger.chain import Entry
 from designer.ledger.check import Checked
 from designer.ledger.ledger import Forecast
@@ -113,6 +113,8 @@ def forecast_lines(forecast: Forecast) -> list[str]:
         f"This release protects {forecast.cost.unit}",
         *_told("costs", cost_text(forecast.cost, balance.total)),
     ]
+    if scope := forecast.cost.expenses[0].scope:
+        lines += _told("allowed by", f"--publishes {SCOPED.format(scope=scope[:32])!r}")
     if forecast.after is not None:
         lines += _told("then spent", cost_text(forecast.after, balance.total))
     if forecast.refusal is not None:

@@ -45,8 +45,8 @@ class Promising(Protocol):
 
 
 def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation:
-    """The relation that releases under `relations`, about the same records, keep together,
-    even if each was chosen after the last.
+    """The relation that releases under `relations`, fixed before the first, keep together about the same records, even if the
+    releases themselves were chosen one after the other.
 
     pure: budgets add (DX Fact 1); gaussian: `b^2/2`-zCDP adds, so budgets combine to the root of the sum of their squares;
     approximate: budgets add pair by pair, and so do the deltas. There records that only appear say nothing of a record that

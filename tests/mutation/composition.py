@@ -120,6 +120,20 @@ MUTANTS = (
         ("tests/composition/test_expense.py::test_an_entity_of_several_rows_costs_their_budgets",),
     ),
     Mutant(
+        "designer/composition/expense.py",
+        "        return [list(moves_of(relation)), kept, further, inner]\n",
+        "        return [kept, further, inner]\n",
+        "fewer records under an invariant are the same scope",
+        ("tests/composition/test_fixed_before.py::test_a_ledger_refuses_a_scope_that_was_not_fixed_before_the_first_answer",),
+    ),
+    Mutant(
+        "designer/composition/expense.py",
+        "    return parts.tolist() if parts.any() else None\n",
+        "    return [len(set(parts.tolist()))] if parts.any() else None\n",
+        "all partitions into as many parts are one scope",
+        ("tests/composition/test_fixed_before.py::test_a_ledger_refuses_a_scope_that_was_not_fixed_before_the_first_answer",),
+    ),
+    Mutant(
         "designer/composition/terms.py",
         "sum((a + b for a, b in mechanism.shares), Fraction(0))))",
         "max(a + b for a, b in mechanism.shares)))",

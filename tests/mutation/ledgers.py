@@ -54,7 +54,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/ledger/ledger.py",
-        "            if balance.reserves and not new.covers(balance.spent.total):\n",
+        "            if balance.reserves and not terms.total.covers(terms.spent(balance.expenses).total):\n",
         "            if False:\n",
         "a total is stated below what is spent",
         ("tests/ledger/test_ledger.py::test_raising_a_total_is_an_entry_with_a_name_and_a_reason",),
@@ -96,10 +96,27 @@ MUTANTS = (
     ),
     Mutant(
         "designer/ledger/balances.py",
-        "            if end and not allowance.total.covers(spent(self.expenses[:end]).total):\n",
-        "            if end and not allowance.total.covers(spent(self.expenses[:1]).total):\n",
+        "            if end and not allowance.total.covers(allowance.spent(self.expenses[:end]).total):\n",
+        "            if end and not allowance.total.covers(allowance.spent(self.expenses[:1]).total):\n",
         "a check looks at the first expense alone",
         ("tests/ledger/test_covered_totals.py::test_expenses_beyond_the_total_are_found_whoever_wrote_them",),
+    ),
+    Mutant(
+        "designer/ledger/balances.py",
+        "        return () if line in allowed else (line,)\n",
+        "        return ()\n",
+        "a published partition is chosen by looking at an answer",
+        ("tests/composition/test_fixed_before.py::test_a_ledger_refuses_a_scope_that_was_not_fixed_before_the_first_answer",),
+    ),
+    Mutant(
+        "designer/ledger/entries.py",
+        "return spent(expenses, records_public=RECORDS_PUBLIC in (self.publishes or ()))",
+        "return spent(expenses)",
+        "the unit that a ledger counts in is chosen by looking at an answer",
+        (
+            "tests/composition/test_fixed_before.py::"
+            "test_where_the_number_of_records_may_be_published_changes_of_a_record_are_counted_from_the_start",
+        ),
     ),
     Mutant(
         "designer/ledger/chain.py",
