@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -25,7 +25,7 @@ from designer.question.histogram import Universe
 from designer.question.relation import Relation
 from designer.question.workload import Workload
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
-from designer.sampling.reach import NoiseFacts, NoiseReach, Remembered
+from designer.sampling.reach import Margins, NoiseFacts, NoiseReach
 from designer.sampling.simulated_reach import seed_of
 from designer.values.answer_table import Limits, symmetric_limits
 from designer.values.arrays import Floats
@@ -115,13 +115,13 @@ class Mechanism(TakesCounts):
     def reach_of_answers(self, level: float, simultaneous: bool) -> tuple[Floats, str]:
         """Margins of each answer, or of all at once, (K,), and by which law, in a sentence: those of `margins`, and what draws
         of the noise show besides. See `designer.sampling.reach`."""
-        return self._reach.margins(probability(level, "confidence"), simultaneous)
+        return self._reach(probability(level, "confidence"), simultaneous)
 
     @cached_property
-    def _reach(self) -> Remembered:
+    def _reach(self) -> Margins:
         silent = np.isin(self.workload.queries, self.exact)
         draw, seed = self.noise_in_answers, seed_of(self.fingerprint)
-        return Remembered(NoiseReach(self._proven_margins, draw, silent, self.noise_facts, seed, self.family))
+        return cache(NoiseReach(self._proven_margins, draw, silent, self.noise_facts, seed, self.family).margins)
 
     def _proven_margins(self, level: float) -> Floats | None:
         try:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -322,14 +322,15 @@ class _Lazy:
 
     def __init__(self, grid: Callable[[], GridNorm], size: int) -> None:
         self.grid = grid
-        self.sampler: RoundAndReject | None = None
         if size <= PROVEN_AT_ONCE:
             self.prove()
 
+    @cached_property
+    def sampler(self) -> RoundAndReject:
+        return RoundAndReject(self.grid())
+
     def prove(self) -> RoundAndReject:
         """The sampler, its triangulation proven; `InvalidProblem` where it cannot be, or where noise and steps do not fit."""
-        if self.sampler is None:
-            self.sampler = RoundAndReject(self.grid())
         return self.sampler
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:

@@ -47,7 +47,7 @@ class OnAGrid(Protocol):
     @property
     def exact(self) -> tuple[str, ...]: ...
     def standard_errors(self) -> Floats: ...
-    def released(self, multiples: list[int]) -> Release: ...
+    def _release_of(self, multiples: list[int]) -> Release: ...
 
 
 class GridForm(ReleaseForm[OnAGrid, Release]):
@@ -89,7 +89,7 @@ class GridForm(ReleaseForm[OnAGrid, Release]):
             raise InvalidSpec(f"measured: is missing, which this mechanism's answers determine; {RESTORE}")
         multiples = whole_numbers(content["measured"].get("multiples"), len(mechanism.grid.exponents), "measured.multiples")
         self._require_reachable(mechanism, multiples)
-        return mechanism.released(multiples)
+        return mechanism._release_of(multiples)
 
     def coset(self, mechanism: OnAGrid) -> tuple[list[int], NDArray[Any] | None]:
         """One vector that the noise of the heard coordinates can be, (s,), and rows that generate the differences of any two,
@@ -122,7 +122,7 @@ def _as_answered(mechanism: OnAGrid, answers: Any) -> Release:
     values = [floats.get(value, value) if isinstance(value, str) else value for value in map(answers.__getitem__, names)]
     if not all(type(value) is float for value in values):
         raise InvalidSpec(f"answers: {shown(answers)} are not all floats; {RESTORE}")
-    blank = mechanism.released([0] * len(mechanism.grid.exponents))
+    blank = mechanism._release_of([0] * len(mechanism.grid.exponents))
     return Release(np.array(values), names, blank.guarantee, blank.fingerprint, kept=blank.kept, law=blank.law)
 
 

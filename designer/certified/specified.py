@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -19,6 +19,7 @@ from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
 from designer.pictures.answers import answer_drawings, tables_to_draw
 from designer.pictures.drawing import Drawing, chosen
+from designer.sampling.entropy import Entropy, SystemEntropy
 from designer.values.answer_table import AnswerTable
 from designer.values.answers_for_people import answer_lines, has_errors
 from designer.values.arrays import Floats, Immutable
@@ -27,9 +28,15 @@ from designer.values.display import HEAD, Displayed
 from designer.values.json_text import canonical, canonical_text, plain, readable_text
 from designer.values.output import write_whole
 from designer.values.printing import in_markdown, printed
+from designer.values.read_only import ReadOnlyParts, Seal, read_only
 from designer.values.schema import Named, Schema
 
 Takes = Literal["histogram", "records"]
+NOTES = ("optimality", "provenance", "about", "migrations")  # decide nothing, and may be replaced
+CHANGED = (
+    "mechanism: was changed in this process after it was certified, so its guarantee may not hold; load its spec, or design "
+    "it, again. Nothing was released."
+)
 
 
 class Released(Protocol):
@@ -61,7 +68,16 @@ class Simulation:
     draws: Floats
 
 
-class Specified(Immutable, Displayed, ABC):
+class _Sealed(ReadOnlyParts):
+    """Objects that are sealed when their constructor has run."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        object.__setattr__(made, "_seal", Seal(made, NOTES))
+        return made
+
+
+class Specified(Immutable, Displayed, metaclass=_Sealed):
     """A mechanism of any kind that can be saved, loaded and verified; subclasses are frozen dataclasses.
 
     takes: what it releases from, the first preferred: counts of the universe elements, or records. `privacy` is the certificate
@@ -80,6 +96,7 @@ class Specified(Immutable, Displayed, ABC):
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = MappingProxyType({})
     about: About = NOTHING  # words of the maker for readers
+    _seal: ClassVar[Seal]  # of each object
     migrations: tuple[str, ...] = ()  # what was changed in the form of the file that it was read from, in sentences
 
     @abstractmethod
@@ -285,10 +302,20 @@ class Specified(Immutable, Displayed, ABC):
 
     def _twin(self, **notes: Any) -> Self:
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        for name, note in notes.items():
-            object.__setattr__(twin, name, note)
+        notes = {name: read_only(note) for name, note in notes.items()}
+        twin.__dict__.update(self.__dict__ | notes | {"_seal": self._seal.copy()})
         return twin
+
+    def require_unchanged(self) -> None:
+        """`InvalidProblem` where any part of this object is another than the one that was certified: what draws would then not
+        be what the guarantee speaks of. Nothing is computed anew; this takes microseconds for each part."""
+        if not self._seal.holds(self):
+            raise InvalidProblem(CHANGED)
+
+    def release_entropy(self) -> Entropy:
+        """The random bits of a release, for this object as it was certified; see `require_unchanged`."""
+        self.require_unchanged()
+        return SystemEntropy()
 
     def save(self, path: str | Path) -> Path:
         """Write the spec, one JSON file, whole or not at all: a regular file of that name is replaced,

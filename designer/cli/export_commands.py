@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from designer.certified.specified import Specified
-from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
+from designer.cli.options import SPEC, Commands, add_output, check_output, loaded, release_and_signer
 from designer.errors import InvalidProblem
 from designer.exchange.noise_law import noise_document, noise_rows
 from designer.exchange.opendp import measurement_module
@@ -20,7 +20,7 @@ from designer.exchange.registry import registry_entry
 from designer.exchange.spending import Distance
 from designer.files.releases import verify_release
 from designer.ledger.ledger import Ledger
-from designer.values.json_text import read_json, readable_text
+from designer.values.json_text import readable_text
 from designer.values.output import write_whole
 from designer.values.printing import printed
 
@@ -86,7 +86,7 @@ def _noise(mechanism: Specified, options: argparse.Namespace) -> Exported:
 def _registry(mechanism: Specified, options: argparse.Namespace) -> Exported:
     release = None
     if options.release is not None:
-        release = read_json(options.release)
+        release = release_and_signer(options)[0]
         verify_release(mechanism, release, allow_vacuous=options.allow_vacuous)
     balance = None if options.ledger is None else Ledger(options.ledger).dataset(options.dataset).balance()
     entry = registry_entry(mechanism, release=release, balance=balance)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from designer.certified.specified import Released, Specified
-from designer.cli.options import SPEC, Commands, loaded
-from designer.cli.signing_commands import add_key_options, add_signer_options, given_key
+from designer.cli.options import SPEC, Commands, add_signer, loaded
+from designer.cli.signing_commands import add_key_options, given_key
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidLedger, InvalidProblem
 from designer.files.releases import release_document
@@ -45,7 +45,7 @@ def add_ledger_commands(commands: Commands) -> None:
     made = own.add("check", _check, "follow the whole chain, and hold every total against its expenses", LEDGER)
     made.add_argument("--release", type=Path, action="append", default=[], help="a release that must be recorded; several")
     add_check_options(made)
-    add_signer_options(made)
+    add_signer(made, "a ledger with an entry that none of these keys has signed")
     made = own.add("plan", _plan, "what a release of a spec would cost, and what would be left; nothing is recorded", SPEC)
     made.add_argument("--ledger", type=Path, required=True, help="the ledger")
     made.add_argument("--dataset", required=True, help="the data set in it")

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from designer.certified.specified import Specified
-from designer.files.spec import load
+from designer.errors import InvalidProblem
+from designer.files.signatures import SignedBy, read_signed
+from designer.files.spec import from_spec
 from designer.values.output import checked_target
 
 Run = Callable[[argparse.Namespace], tuple[str, Any]]  # a command: the text for people, and the data for `--json`
@@ -35,6 +37,7 @@ class Commands:
         made.set_defaults(run=run, doing=name, confidential=False, exit_code=lambda data: 0)
         if target is not None and "spec" in target:
             made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
+            add_signer(made, "a release that none of these keys has signed, or a spec where no release is given")
         return made
 
     def group(self, name: str, help_text: str) -> Commands:
@@ -66,9 +69,34 @@ def check_output(options: argparse.Namespace, inputs: Sequence[Path]) -> None:
         checked_target(options.output, inputs=inputs, replace=options.force)
 
 
+def add_signer(made: argparse.ArgumentParser, what: str) -> None:
+    """Ask who signed."""
+    help_text = f"refuse {what}: a public key, or a folder of them; several"
+    made.add_argument("--signer", type=Path, action="append", metavar="KEY", help=help_text)
+
+
 def loaded(options: argparse.Namespace) -> Specified:
-    """The mechanism of the spec that a command is about."""
-    return load(options.file, allow_vacuous=options.allow_vacuous)
+    """The mechanism of the spec that a command is about; see `spec_and_signer`."""
+    return spec_and_signer(options)[0]
+
+
+def spec_and_signer(options: argparse.Namespace) -> tuple[Specified, SignedBy | None]:
+    """The mechanism of the spec that a command is about, and who signed it: a signature beside the file is always checked. By
+    `--signer` it must be of one of those keys, unless a release is given: then that must be, and it names its spec."""
+    trusted = None if getattr(options, "release", None) is not None else options.signer
+    content, signer = read_signed(options.file, trusted)
+    return from_spec(content, allow_vacuous=options.allow_vacuous), signer
+
+
+def release_and_signer(options: argparse.Namespace) -> tuple[dict[str, Any], SignedBy | None]:
+    """The plain data of the release that a command is about, and who signed it; see `spec_and_signer`."""
+    return read_signed(options.release, options.signer)
+
+
+def refuse_signer(options: argparse.Namespace) -> None:
+    """Refuse to ask for a signature of a problem file."""
+    if options.signer is not None:
+        raise InvalidProblem("--signer: is for specs and releases; a problem file has no signature, leave it out.")
 
 
 def caution_data(mechanism: Specified) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from designer.certified.specified import Released, Specified
-from designer.cli.options import Commands, add_output, check_output, loaded
+from designer.cli.options import Commands, add_output, check_output, loaded, refuse_signer, release_and_signer
 from designer.drawings.collected import drawings_of
 from designer.drawings.places import LATITUDE, LONGITUDE, placed_drawing
 from designer.drawings.requested import problem_drawings
@@ -57,13 +57,14 @@ def _plot(options: argparse.Namespace) -> tuple[str, Any]:
 
 def _drawings(options: argparse.Namespace) -> tuple[Drawing, ...]:
     if options.file.suffix == ".toml":
+        refuse_signer(options)
         if options.release is not None:
             raise InvalidProblem("release: goes with the spec that made it; give the spec in the place of the problem file.")
         return _of_problem(options)
     mechanism = loaded(options)
     released = None
     if options.release is not None:
-        released = read_release(mechanism, options.release, allow_vacuous=options.allow_vacuous)
+        released = read_release(mechanism, release_and_signer(options)[0], allow_vacuous=options.allow_vacuous)
     return _with_map(options, mechanism, released, drawings_of(mechanism, released))
 
 

@@ -12,13 +12,12 @@ from designer.audit.deep import SECONDS, audit
 from designer.audit.verdict import DeepVerdict
 from designer.certified.specified import Specified
 from designer.cli.deep_verification import add_deep_options
-from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
-from designer.cli.signing_commands import add_signer_options, asked_signer
+from designer.cli.options import SPEC, Commands, add_output, check_output, release_and_signer, spec_and_signer
 from designer.designing.comparison import Comparison, compare
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem, NotPrivate
 from designer.files.releases import read_release, verify_release
-from designer.files.signatures import SignedBy, file_signer, trusted_keys
+from designer.files.signatures import trusted_keys
 from designer.ledger.check import checked, require_recorded
 from designer.ledger.ledger import Ledger
 from designer.printouts import page
@@ -26,7 +25,6 @@ from designer.reports.evidence import Evidence, SeenLedger, SeenRelease
 from designer.reports.html import html_of
 from designer.reports.page import board_page
 from designer.values.checks import shown
-from designer.values.json_text import read_json
 from designer.values.output import write_whole
 from designer.values.printing import printed
 
@@ -42,7 +40,6 @@ def add_report_commands(commands: Commands) -> None:
     made.add_argument("--ledger", type=Path, help="also what this ledger says of the data set")
     made.add_argument("--dataset", help="the data set of the ledger")
     made.add_argument("--compare", action="store_true", help="also design every other family for the same questions")
-    add_signer_options(made)
     add_deep_options(made)
     add_output(made, "-o", "save the page: .html for the whole of it, .md for Markdown")
 
@@ -81,7 +78,7 @@ def _require_possible(options: argparse.Namespace, ending: str) -> None:
         raise InvalidProblem("--ledger, --dataset: one is given without the other; give both, or neither.")
     if options.seconds is not None and not options.deep:
         raise InvalidProblem("--seconds: is for the draws of --deep; give both, or neither.")
-    extra = {"RELEASE": options.release, "--ledger": options.ledger, "--compare": options.compare, "--signer": options.signer}
+    extra = {"RELEASE": options.release, "--ledger": options.ledger, "--compare": options.compare}
     if ending != ".html" and (given := [name for name, value in extra.items() if value]):
         raise InvalidProblem(f"{', '.join(given)}: the page in Markdown has no place for that; give -o page.html.")
 
@@ -92,25 +89,19 @@ def _markdown(evidence: Evidence) -> str:
 
 
 def _evidence(options: argparse.Namespace) -> Evidence:
-    made = loaded(options)
+    made, signer = spec_and_signer(options)
+    if options.release is not None and signer is not None:  # whose signature names its spec, which need not be signed
+        signer = replace(signer, trusted=signer.key in trusted_keys(options.signer or ()))
+    release = _release(options, made)
     return Evidence(
         made=made,
         spec=options.file,
-        release=_release(options, made),
-        ledger=_ledger(options, made),
+        release=release,
+        ledger=_ledger(options, made, release),
         deep=_deep(options, made),
         comparison=_comparison(made) if options.compare else None,
-        signer=_spec_signer(options),
+        signer=signer,
     )
-
-
-def _spec_signer(options: argparse.Namespace) -> SignedBy | None:
-    """Who signed the spec. Beside a release, whose signature names its spec, it need not be signed."""
-    content = read_json(options.file)
-    if options.release is None:
-        return asked_signer(options, options.file, content)
-    found, trusted = file_signer(options.file, content), trusted_keys(options.signer or ())
-    return None if found is None else replace(found, trusted=found.key in trusted)
 
 
 def _deep(options: argparse.Namespace, made: Specified) -> DeepVerdict | None:
@@ -121,22 +112,21 @@ def _release(options: argparse.Namespace, made: Specified) -> SeenRelease | None
     """The release, verified; the signature that is asked for is its own, which names its spec."""
     if options.release is None:
         return None
-    document = read_json(options.release)
+    document, signer = release_and_signer(options)
     verdict = verify_release(made, document, allow_vacuous=options.allow_vacuous)
     released = read_release(made, document, allow_vacuous=options.allow_vacuous)
-    signer = asked_signer(options, options.release, document)
     return SeenRelease(options.release.name, released, document, verdict, signer)
 
 
-def _ledger(options: argparse.Namespace, made: Specified) -> SeenLedger | None:
+def _ledger(options: argparse.Namespace, made: Specified, release: SeenRelease | None) -> SeenLedger | None:
     """The ledger, followed to its end; a release that names an entry must be there, without one the next is forecast."""
     if options.ledger is None:
         return None
     ledger = Ledger(options.ledger)
     found, dataset = checked(ledger), ledger.dataset(options.dataset)
-    if options.release is not None:
-        require_recorded(found.entries, options.release)
-        _require_of(options, read_json(options.release)["ledger"]["dataset"])
+    if release is not None:
+        require_recorded(found.entries, release.document)
+        _require_of(options, release.document["ledger"]["dataset"])
         return SeenLedger(options.ledger.name, found, dataset.balance())
     return SeenLedger(options.ledger.name, found, dataset.balance(), dataset.forecast(made))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,10 @@ from designer.cli.options import Commands
 from designer.errors import InvalidProblem
 from designer.files.signatures import (
     PublicKey,
-    SignedBy,
     SigningKey,
-    file_signer,
     new_key,
     sign_file,
     signature_path,
-    trusted_keys,
 )
 from designer.values.output import checked_target
 from designer.values.printing import printed
@@ -54,12 +50,6 @@ def given_key(options: argparse.Namespace) -> SigningKey | None:
     return None if options.sign is None else SigningKey.read(options.sign, _passphrase(options))
 
 
-def add_signer_options(made: argparse.ArgumentParser) -> None:
-    """Ask who signed."""
-    several = "a public key, or a folder of them; several"
-    made.add_argument("--signer", type=Path, action="append", help=f"refuse what none of these keys has signed: {several}")
-
-
 def signing_key(options: argparse.Namespace) -> SigningKey | None:
     """The key to sign what is saved with, read before anything is computed or spent; None where none is asked for."""
     if options.sign is None:
@@ -76,12 +66,6 @@ def signed_line(options: argparse.Namespace, key: SigningKey | None) -> list[str
         return []
     path = sign_file(options.output, key, options.name, replace=options.force)
     return [f"Signed with the key {key.public.fingerprint}: {printed(path)}."]
-
-
-def asked_signer(options: argparse.Namespace, path: Path, content: Mapping[str, Any]) -> SignedBy | None:
-    """Who signed a file; refused where somebody was asked for by --signer who did not."""
-    trusted = None if options.signer is None else trusted_keys(options.signer)
-    return file_signer(path, content, trusted)
 
 
 def _add_passphrase(made: argparse.ArgumentParser) -> None:

@@ -11,8 +11,16 @@ from designer.additive.interface import Mechanism
 from designer.certified.specified import Specified, to_spec
 from designer.cli.deep_verification import add_deep_options, deep_lines, refuse_deep
 from designer.cli.ledger_commands import add_check_options, check_ledger
-from designer.cli.options import Commands, add_output, caution_data, check_output, loaded
-from designer.cli.signing_commands import add_signer_options, asked_signer
+from designer.cli.options import (
+    Commands,
+    add_output,
+    caution_data,
+    check_output,
+    loaded,
+    refuse_signer,
+    release_and_signer,
+    spec_and_signer,
+)
 from designer.designing.relation_picture import save_relation_picture
 from designer.errors import InvalidProblem
 from designer.files.releases import verify_release
@@ -22,7 +30,6 @@ from designer.printouts import cautions, summary
 from designer.problem_files.kinds import read_request
 from designer.problem_files.linear_request import ProblemFile
 from designer.problem_files.request import Request
-from designer.values.json_text import read_json
 from designer.values.printing import printed
 
 
@@ -35,7 +42,6 @@ def add_spec_commands(commands: Commands) -> None:
         "spec (JSON) or ledger (SQLite)",
     )
     made.add_argument("release", type=Path, nargs="?", help="a release (JSON), to be checked against the spec, or the ledger")
-    add_signer_options(made)
     add_check_options(made)
     add_deep_options(made)
     made = commands.add("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
@@ -49,8 +55,7 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
         return check_ledger(options, [] if options.release is None else [options.release])
     if options.release is not None:
         return _verify_release(options)
-    mechanism = loaded(options)
-    signer = asked_signer(options, options.file, read_json(options.file))
+    mechanism, signer = spec_and_signer(options)
     data = {**asdict(mechanism.privacy), **_deltas(mechanism), "fingerprint": mechanism.fingerprint, **caution_data(mechanism)}
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
     lines = [*cautions(mechanism), f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"]
@@ -60,9 +65,8 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
 
 def _verify_release(options: argparse.Namespace) -> tuple[str, Any]:
     """A release against its spec: the signature that is asked for is that of the release, which names its spec."""
-    mechanism, release = loaded(options), read_json(options.release)
+    mechanism, (release, signer) = loaded(options), release_and_signer(options)
     verdict = verify_release(mechanism, release, allow_vacuous=options.allow_vacuous)
-    signer = asked_signer(options, options.release, release)
     lines = [*cautions(mechanism), f"{printed(options.release)}: is a release that the spec may have made.", verdict.to_text()]
     return "\n".join([*lines, *_signer_line(signer)]), {**verdict.to_dict(), **_signer_data(signer)}
 
@@ -84,6 +88,7 @@ def _deltas(mechanism: Specified) -> dict[str, float | None]:
 
 def _show(options: argparse.Namespace) -> tuple[str, Any]:
     if options.file.suffix == ".toml":
+        refuse_signer(options)
         file = read_request(options.file)
         drawn = _drawn(file, options)
         data = {"title": file.title, **file.description(), **({"drawn to": str(drawn)} if drawn else {})}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from designer.certified.specified import Released, Specified
-from designer.cli.options import SPEC, Commands, loaded
+from designer.cli.options import SPEC, Commands, loaded, release_and_signer
 from designer.errors import DesignFailed, InvalidProblem
 from designer.files.data_files import read_table
 from designer.files.releases import read_release
@@ -20,7 +20,7 @@ from designer.values.answer_table import LEVEL, interval_data
 from designer.values.answers_for_people import answer_lines
 from designer.values.checks import probability
 from designer.values.folders import checked_folder, names_folder
-from designer.values.json_text import SIZE_LIMIT, read_json, readable_text
+from designer.values.json_text import readable_text
 from designer.values.output import write_whole
 from designer.values.printing import printed
 from designer.values.published import PublishedSums
@@ -153,7 +153,8 @@ def _printed(options: argparse.Namespace) -> tuple[str, Any]:
     _require_folder(options, [name for name in OPTIONS if name != "level"])
     level = LEVEL if options.level is None else probability(options.level, "--level")
     mechanism = loaded(options)
-    released = read_release(mechanism, options.release, allow_vacuous=options.allow_vacuous)
+    document, _ = release_and_signer(options)
+    released = read_release(mechanism, document, allow_vacuous=options.allow_vacuous)
     tables = released.answer_tables()
     if options.json:
         return "", {"fingerprint": released.fingerprint, "intervals": interval_data(tables, level)}
@@ -170,8 +171,8 @@ def _written(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism, inputs = loaded(options), [options.file, options.release]
     asked = asked_tables(options, mechanism, inputs)
     assert asked is not None
-    released = read_release(mechanism, options.release, allow_vacuous=options.allow_vacuous)
-    document, signature = read_json(options.release, SIZE_LIMIT), signature_path(options.release)
+    (document, _), signature = release_and_signer(options), signature_path(options.release)
+    released = read_release(mechanism, document, allow_vacuous=options.allow_vacuous)
 
     def extra(release: Path) -> list[str]:
         """The signature goes with what it signs."""

@@ -5,10 +5,10 @@ docs/theory/composition.md, section 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import combinations
 from typing import Any
 
@@ -40,7 +40,10 @@ class ReleaseTerm(Immutable):
     mechanism: Specified
     relation: Relation
     named: bool
-    _known: dict[Steps, Cost] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def _cost_of_steps(self) -> Callable[[Steps], Cost]:
+        return cache(partial(cost_of_steps, self.mechanism))
 
     def cost(self, change: Change, *, shaped: bool) -> Cost | None:
         """What a change costs in this release; None where it is not protected. shaped: with the tradeoff functions of the very
@@ -48,10 +51,9 @@ class ReleaseTerm(Immutable):
         steps = steps_of(self.relation, change)
         if steps is None:
             return None
-        if steps not in self._known:
-            self._known[steps] = cost_of_steps(self.mechanism, steps)
+        cost = self._cost_of_steps(steps)
         shapes = shapes_of_shift(self.mechanism, change) if shaped and self.named else ()
-        return replace(self._known[steps], shapes=shapes) if shapes else self._known[steps]
+        return replace(cost, shapes=shapes) if shapes else cost
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,7 +77,7 @@ def require_portable(mechanism: Specified) -> AdditiveMechanism:
     if (
         relation.impossible
         or relation.agreeing is not None
-        or mechanism.released([0] * len(mechanism.integers)).kept is not None
+        or mechanism._release_of([0] * len(mechanism.integers)).kept is not None
     ):
         raise InvalidProblem("mechanism: keeps public statistics, which other languages do not check; release it here.")
     entries = np.count_nonzero(mechanism.integers) + (0 if mechanism.reconstruction is None else mechanism.reconstruction.size)
@@ -123,7 +123,7 @@ def _case(made: AdditiveMechanism, histogram: Sequence[int], random: bytes) -> d
     noise, used = portable_noise(made, random)
     exact = exact_answers(made.integers, counts(list(histogram), made.universe))
     multiples = [int(a) + z for a, z in zip(exact, noise, strict=True)]
-    release = release_document(made, made.released(multiples), time=MADE_AT)
+    release = release_document(made, made._release_of(multiples), time=MADE_AT)
     return {
         "counts": list(histogram),
         "random": random[:used].hex(),
@@ -165,7 +165,7 @@ def _rebuilding(made: AdditiveMechanism) -> Iterator[tuple[Any, ...]]:
 
 def _pieces(made: AdditiveMechanism) -> Iterator[tuple[Any, ...]]:
     """The canonical text of a release file without its seal, cut where a place is."""
-    zeros = release_document(made, made.released([0] * len(made.integers)), time=MADE_AT)
+    zeros = release_document(made, made._release_of([0] * len(made.integers)), time=MADE_AT)
     body = {key: value for key, value in zeros.items() if key != "seal"}
     body["time"] = Place("time")
     body["answers"] = {name: Place("answer", k) for k, name in enumerate(made.workload.queries)}

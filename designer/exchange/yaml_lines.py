@@ -42,7 +42,7 @@ def known_data(data: Any) -> Any:
     if isinstance(data, Mapping):
         told = ((key, value.value if isinstance(value, Unknown) else value) for key, value in data.items())
         return {key: known_data(value) for key, value in told if value is not None}
-    return [known_data(item) for item in data] if isinstance(data, list) else data
+    return [known_data(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
 def unknown_fields(data: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str]]:
@@ -69,7 +69,7 @@ def _entry(key: str, value: Any, margin: str) -> Iterator[str]:
     if isinstance(value, Mapping):
         yield f"{margin}{key}:"
         yield from _lines(value, margin + "  ")
-    elif isinstance(value, list):
+    elif isinstance(value, (list, tuple)):
         yield f"{margin}{key}:"
         yield from (f"{margin}  - {_scalar(item)}" for item in value)
     elif isinstance(value, str) and _literal(value):

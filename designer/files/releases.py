@@ -24,10 +24,11 @@ from designer.certified.release_form import PUBLISHED, RELEASE_FORMAT, RESTORE, 
 from designer.certified.specified import FORMAT_VERSION, Released, Specified, about_entry, seal
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
+from designer.files.signatures import Trusted, read_signed
 from designer.files.spec import FORMATS, load, proven_statement, reading
 from designer.progress import step
 from designer.values.checks import shown
-from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, readable_text, require_keys
+from designer.values.json_text import canonical, plain, readable_text, require_keys
 from designer.values.output import write_whole
 from designer.values.printing import printed
 from designer.values.schema import (
@@ -180,36 +181,45 @@ def save_release(
 
 @step("verifying a release")
 def verify_release(
-    spec: Specified | str | Path, release: str | Path | Mapping[str, Any], *, allow_vacuous: bool = False
+    spec: Specified | str | Path,
+    release: str | Path | Mapping[str, Any],
+    *,
+    trusted: Trusted | None = None,
+    allow_vacuous: bool = False,
 ) -> ReleaseVerdict:
     """Check a release against its spec, which is certified anew: everything that can be seen without the data.
 
-    spec: a mechanism, or the path of its file. release: the path of the file, or its plain data.
+    spec: a mechanism, or the path of its file. release: the path of the file, or its plain data; a signature beside a file
+    (`.sig`) is always checked. trusted: public keys, or their files, one of which must have signed the release.
     allow_vacuous: accept a spec that hides nothing, and says so. Raises `InvalidSpec` where the file was altered, is of
     another spec, or holds what the mechanism cannot have released.
     """
-    mechanism, given, _ = _verified(spec, release, allow_vacuous)
+    mechanism, given, _ = _verified(spec, release, trusted, allow_vacuous)
     unchecked = (*form_of(mechanism.format).unchecked(mechanism), *((SAID,) if "about" in given else ()), *OUTSIDE)
     return ReleaseVerdict(mechanism.fingerprint, given["time"], _checked(mechanism, given), unchecked)
 
 
 def read_release(
-    spec: Specified | str | Path, release: str | Path | Mapping[str, Any], *, allow_vacuous: bool = False
+    spec: Specified | str | Path,
+    release: str | Path | Mapping[str, Any],
+    *,
+    trusted: Trusted | None = None,
+    allow_vacuous: bool = False,
 ) -> Released:
     """A saved release, verified against its spec as `verify_release` does and rebuilt from its whole numbers: with its
     guarantee, its answer tables and their intervals, which follow from the spec and are in no file.
 
-    spec, release, allow_vacuous, errors: as for `verify_release`.
+    spec, release, trusted, allow_vacuous, errors: as for `verify_release`.
     """
-    return _verified(spec, release, allow_vacuous)[2]
+    return _verified(spec, release, trusted, allow_vacuous)[2]
 
 
 def _verified(
-    spec: Specified | str | Path, release: str | Path | Mapping[str, Any], allow_vacuous: bool
+    spec: Specified | str | Path, release: str | Path | Mapping[str, Any], trusted: Trusted | None, allow_vacuous: bool
 ) -> tuple[Specified, dict[str, Any], Released]:
     """The mechanism, the plain data of the file, all of which follow from it, and the release that they tell of."""
     mechanism = spec if isinstance(spec, Specified) else load(spec, allow_vacuous=allow_vacuous)
-    given = read_json(Path(release), SIZE_LIMIT) if isinstance(release, (str, Path)) else dict(release)
+    given = read_signed(release, trusted)[0]
     _require_frame(given)
     if (given["fingerprint"], given["spec"]["format"]) != (mechanism.fingerprint, mechanism.format):
         raise InvalidSpec(

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from fractions import Fraction
 from importlib import import_module
-from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
 from designer.certified.about import About
@@ -24,9 +23,10 @@ from designer.certified.release_form import RELEASE_FORMAT
 from designer.certified.specified import FORMAT_VERSION, Specified, seal
 from designer.errors import InvalidSpec, NotPrivate
 from designer.files.migrations import migrated, readable_versions
+from designer.files.signatures import Source, Trusted, read_signed
 from designer.progress import step
 from designer.values.checks import shown
-from designer.values.json_text import SIZE_LIMIT, canonical, plain, read_json, require_keys
+from designer.values.json_text import SIZE_LIMIT, canonical, plain, require_keys
 from designer.values.printing import printed
 from designer.values.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
 from solvers.exact.rational import float_above
@@ -89,21 +89,36 @@ S = TypeVar("S", bound=Specified)
 
 
 @overload
-def load(path: str | Path, *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False) -> Specified: ...
-@overload
-def load(path: str | Path, kind: Callable[..., S], *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False) -> S: ...
 def load(
-    path: str | Path, kind: Callable[..., Specified] = Specified, *, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False
+    source: Source, *, trusted: Trusted | None = None, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False
+) -> Specified: ...
+@overload
+def load(
+    source: Source,
+    kind: Callable[..., S],
+    *,
+    trusted: Trusted | None = None,
+    size_limit: int = SIZE_LIMIT,
+    allow_vacuous: bool = False,
+) -> S: ...
+def load(
+    source: Source,
+    kind: Callable[..., Specified] = Specified,
+    *,
+    trusted: Trusted | None = None,
+    size_limit: int = SIZE_LIMIT,
+    allow_vacuous: bool = False,
 ) -> Specified:
-    """The mechanism of a spec file, of any kind in `FORMATS`, certified anew.
+    """The mechanism of a spec, of any kind in `FORMATS`, certified anew.
 
-    kind: the class that is needed, such as `designer.Mechanism`; a spec of any other is refused. allow_vacuous: load a
-    mechanism that hides nothing, too, if its spec says that this was asked for. Raises `InvalidSpec` for a file that is not a
-    spec, is over `size_limit` bytes, was altered, or claims what its mechanism does not prove; `NotPrivate` when the mechanism
-    in it breaks its own relation, or hides nothing. path: of a file that `mechanism.save` wrote.
+    source: the path of a file that `mechanism.save` wrote, its bytes, or its plain data (a mapping). A file is read once, and
+    a signature beside it (`.sig`) is always checked. kind: the class that is needed, such as `designer.Mechanism`; a spec of
+    any other is refused. trusted: public keys, or their files, one of which must have signed the file; None asks for no
+    signature. allow_vacuous: load a mechanism that hides nothing, too, if its spec says that this was asked for. Raises
+    `InvalidSpec` for what is not a spec, is over `size_limit` bytes, was altered, lacks the signature, or claims what its
+    mechanism does not prove; `NotPrivate` when the mechanism in it breaks its own relation, or hides nothing.
     """
-    spec = read_json(Path(path), size_limit)
-    made = from_spec(spec, allow_vacuous=allow_vacuous)
+    made = from_spec(read_signed(source, trusted, size_limit)[0], allow_vacuous=allow_vacuous)
     if not isinstance(made, cast(type, kind)):
         raise InvalidSpec(f"spec: holds a {type(made).__name__}, not a {kind.__name__}; name the kind that it is, or none.")
     return made

@@ -42,7 +42,7 @@ from designer.question.differences import changes_given, moved
 from designer.question.histogram import counts
 from designer.question.workload import Workload, workload_from_spec, workload_to_spec
 from designer.relations.kinds import relation_from_spec, require_listed
-from designer.sampling.entropy import Entropy, SystemEntropy
+from designer.sampling.entropy import Entropy
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, LatticeChain
 from designer.sampling.lattices.lattice_choice import LatticeChoice, LatticeSampler
 from designer.sampling.reach import NoiseFacts
@@ -252,16 +252,16 @@ class LatticeMechanism(DrawnOnCells):
         sampler = self.sampler
         self._require_promise()
         table = withholding(counts)(histogram, self.universe)
-        noise = sampler.draw(1, SystemEntropy())[0]
+        noise = sampler.draw(1, self.release_entropy())[0]
         noisy = [int(x) + int(z) for x, z in zip(table, noise, strict=True)]
         constraints = self.relation.invariant.constraints
         if any(sum(a * int(z) for a, z in zip(row, noise.tolist(), strict=True) if a) for row in constraints.tolist()):
             raise RuntimeError(
                 "release: the noise does not keep the invariant; nothing was released. This is an error of the program."
             )
-        return self.released(noisy)
+        return self._release_of(noisy)
 
-    def released(self, noisy: Sequence[int]) -> LatticeRelease:
+    def _release_of(self, noisy: Sequence[int]) -> LatticeRelease:
         """The release of a noisy table, (N,): what is computed from it alone."""
         asked = self.workload
         with np.errstate(over="ignore", invalid="ignore"):  # of queries whose entries are near the largest float

@@ -50,7 +50,7 @@ class LatticeForm(ReleaseForm[LatticeMechanism, LatticeRelease]):
         agreeing = mechanism.relation.agreeing
         if agreeing is not None and any(_total(row, table) for row in agreeing.tolist()):
             raise InvalidSpec(f"table: its parts count different numbers of the same records; {RESTORE}")
-        return mechanism.released(table)
+        return mechanism._release_of(table)
 
     def unchecked(self, mechanism: LatticeMechanism) -> tuple[str, ...]:
         return ("Whether the published statistics are those of the data: compare them with what was published elsewhere.",)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from designer.errors import InvalidLedger, InvalidProblem, InvalidSpec
+from designer.files.signatures import read_signed
 from designer.ledger.balances import Balance, datasets
 from designer.ledger.chain import RESTORE, Entry, output_hash, require_canonical
 from designer.ledger.entries import require_known
@@ -17,7 +18,6 @@ from designer.ledger.ledger import Ledger
 from designer.progress import step
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
-from designer.values.json_text import read_json
 
 Trusted = Callable[[str, bytes, str], object]  # key, message, signature: raises where the signature is not of that key
 OLDER = "it is an older copy, or another ledger; whatever was released since is missing from it."
@@ -64,9 +64,10 @@ def checked(ledger: Ledger, *, head: str | None = None, trusted: Trusted | None 
     return Checked(ledger.id, entries, balances, _signed(entries, trusted), _notes(entries))
 
 
-def require_recorded(entries: Sequence[Entry], path: Path) -> Entry:
-    """The entry that records the release in a file; `InvalidLedger` where the ledger does not have it, or another output."""
-    document = read_json(path)
+def require_recorded(entries: Sequence[Entry], release: Path | Mapping[str, Any]) -> Entry:
+    """The entry that records a release, given as its file or as plain data; `InvalidLedger` where the ledger does not have it,
+    or another output. A signature beside the file is checked."""
+    document, path = read_signed(release)[0], release if isinstance(release, Path) else "release"
     where = document.get("ledger")
     if not isinstance(where, Mapping) or type(where.get("entry")) is not int or not isinstance(where.get("head"), str):
         raise InvalidLedger(f"{path}: says of no ledger that it recorded it; release with --ledger.")

@@ -43,6 +43,7 @@ from designer.ledger.store import WAIT, Store
 from designer.ledger.totals import Total
 from designer.values.arrays import Immutable
 from designer.values.checks import positive, shown
+from designer.values.json_text import plain
 
 AnyRelease = TypeVar("AnyRelease", bound=Released)
 MadeRelease = TypeVar("MadeRelease", bound=Released, covariant=True)
@@ -254,7 +255,7 @@ class Reservation:
 
     def __init__(self, dataset: DataSet, mechanism: Specified, row: RowUnit, files: Sequence[Path]) -> None:
         self.dataset, self.row, self.files = dataset, row, files
-        self.expense = _expense(mechanism, row)
+        self.mechanism, self.expense = mechanism, _expense(mechanism, row)
         self.guarantee = mechanism.guarantee
         self.entry: Entry | None = None
         self.recorded = False
@@ -262,6 +263,7 @@ class Reservation:
     def __enter__(self) -> Reservation:
         if self.entry is not None:
             raise InvalidProblem("reservation: was entered before; reserve again for another release.")
+        self.mechanism.require_unchanged()
         known = self.dataset.balance()
         known.require_room(self.expense, self.row)  # without a lock, since adding up takes a moment
         require_content(known.allowance.content, self.files, self.dataset.ledger.id)
@@ -339,7 +341,7 @@ class Recorded(Immutable, Generic[AnyRelease]):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data of the release, with where it is recorded."""
-        return dict(self.document)
+        return {**plain(self.document)}
 
 
 def _expense(mechanism: Specified, row: RowUnit) -> Expense:

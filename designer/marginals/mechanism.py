@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Any
 
@@ -43,7 +43,7 @@ from designer.marginals.workload import MarginalWorkload, positions
 from designer.pictures.drawing import Drawing
 from designer.question.domain import Domain
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
-from designer.sampling.reach import Remembered
+from designer.sampling.reach import Margins
 from designer.values.answer_table import Limits, symmetric_limits
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count
@@ -258,9 +258,11 @@ class MarginalMechanism(Specified):
     def _released(self, count_tables: Callable[[], Tables]) -> MarginalRelease:
         """Exact integer contrasts of the true tables plus exact noise from the operating system's entropy."""
         exact = true_residuals(self.position, count_tables())
-        return self.released({subset: exact[subset] + noise for subset, noise in self._drawn(SystemEntropy()).items()})
+        return self._release_of(
+            {subset: exact[subset] + noise for subset, noise in self._drawn(self.release_entropy()).items()}
+        )
 
-    def released(self, noisy: Mapping[tuple[int, ...], NDArray[Any]]) -> MarginalRelease:
+    def _release_of(self, noisy: Mapping[tuple[int, ...], NDArray[Any]]) -> MarginalRelease:
         """The release of noisy contrasts, an array (n_1 - 1, ..., n_r - 1) for every measured subset."""
         return MarginalRelease(self, {subset: stored(own) for subset, own in noisy.items()}, self.guarantee, self.fingerprint)
 
@@ -274,13 +276,13 @@ class MarginalMechanism(Specified):
         return SimulatedTables(self, self._drawn(entropy), stamp)
 
     @cached_property
-    def _reach(self) -> Remembered:
-        return Remembered(reach_of_cells(self))
+    def _reach(self) -> Margins:
+        return cache(reach_of_cells(self).margins)
 
     def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
         """Intervals of all cells of all requested tables, in order; see `designer.values.answer_table`."""
         answers = np.concatenate([table.ravel() for table in released.tables().values()])
-        margins, law = self._reach.margins(level, simultaneous)
+        margins, law = self._reach(level, simultaneous)
         return symmetric_limits(answers, margins, np.ones(len(answers), dtype=bool), law)
 
     def core(self) -> dict[str, Any]:

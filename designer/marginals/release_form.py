@@ -65,7 +65,7 @@ class MarginalForm(ReleaseForm[MarginalMechanism, MarginalRelease]):
         for subset, entry in zip(mechanism.position, listed, strict=True):
             shape = [n - 1 for n in mechanism.workload.shape(subset)]
             noisy[subset] = whole_table(entry.get("values"), shape, f"residuals of {entry['attributes']}")
-        released = mechanism.released(noisy)
+        released = mechanism._release_of(noisy)
         for table in exact_tables(mechanism, released).values():
             if np.abs(table - np.rint(table)).max() > 1e-6 or np.rint(table).min() < 0:
                 raise InvalidSpec(f"residuals: a table without noise holds no counts; {RESTORE}")

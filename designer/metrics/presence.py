@@ -4,10 +4,10 @@ and may also change by a metric: the number of records is protected too."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from sys import float_info
 from typing import Any
 
@@ -188,17 +188,15 @@ class AppearOrChange(Relation):
                     )
 
     @cached_property
-    def _presences(self) -> dict[int, Fraction | None]:
-        """What `_presence` has found."""
-        return {}
+    def _presence(self) -> Callable[[int], Fraction | None]:
+        """Budget of a record of an element to appear, found once: by itself or, in the closure, as another one that then
+        changes."""
+        return cache(self._found_presence)
 
-    def _presence(self, element: int) -> Fraction | None:
-        """Budget of a record of `element` to appear: by itself or, in the closure, as another one that then changes."""
-        if element not in self._presences:
-            own = float(self.epsilons[element])
-            least = None if np.isinf(own) else Fraction(own)
-            self._presences[element] = self._shortest(element, least) if self.closure else least
-        return self._presences[element]
+    def _found_presence(self, element: int) -> Fraction | None:
+        own = float(self.epsilons[element])
+        least = None if np.isinf(own) else Fraction(own)
+        return self._shortest(element, least) if self.closure else least
 
     def _shortest(self, element: int, least: Fraction | None) -> Fraction | None:
         """The smaller of `least` and the exact way through any other element;

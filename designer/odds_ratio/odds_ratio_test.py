@@ -22,7 +22,6 @@ from designer.pictures.drawing import Drawing
 from designer.promises.kinds import TRADEOFFS, tradeoff_from_spec
 from designer.promises.tradeoff import Tradeoff
 from designer.question.histogram import Labelled, carries_names
-from designer.sampling.entropy import SystemEntropy
 from designer.values.answer_table import AnswerTable, Limits
 from designer.values.checks import count, probability, shown
 from designer.values.confidential import withholding
@@ -164,9 +163,9 @@ class OddsRatioTest(Specified):
         """The noisy count of a table with these margins, and what follows from it alone.
         `table` is ((x11, x12), (x21, x22))."""
         first = first_cell(table, self.margins)
-        return self.released(first * 2**self.exponent + int(self.law.draw(1, self.exponent, SystemEntropy())[0]))
+        return self._release_of(first * 2**self.exponent + int(self.law.draw(1, self.exponent, self.release_entropy())[0]))
 
-    def released(self, cell: int) -> OddsRatioRelease:
+    def _release_of(self, cell: int) -> OddsRatioRelease:
         """The release of a noisy count of so many steps of the grid."""
         return OddsRatioRelease(self, Fraction(cell, 2**self.exponent), self.guarantee, self.fingerprint)
 

@@ -51,4 +51,4 @@ class OddsRatioForm(ReleaseForm[OddsRatioTest, OddsRatioRelease]):
         above, below = float(Fraction(given) - least) + 2.0**-mechanism.exponent, float(most - Fraction(given))
         if not (mechanism.law.cdf(above) > 0 and mechanism.law.cdf(below) > 0):
             raise InvalidSpec(f"statistic: is farther from every possible count than the noise reaches; {RESTORE}")
-        return mechanism.released(int(steps))
+        return mechanism._release_of(int(steps))

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.simulated_reach import Draw, Draws, Simulated, affordable, least, margins_of_all, margins_of_each
-from designer.values.arrays import Floats
+from designer.values.arrays import Floats, Immutable
 
+Margins = Callable[[float, bool], tuple[Floats, str]]  # by level, of each answer or of all at once; see `NoiseReach.margins`
 PILOT = 1000  # draws that tell the answers' sizes apart where nothing is proven of them
 
 
@@ -42,7 +43,7 @@ class NoiseFacts(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseReach:
+class NoiseReach(Immutable):
     """Noise in K answers.
 
     proven: margins of each answer at a level, (K,), or None where nothing is. draw: of the noise in the answers. silent: (K,)
@@ -111,17 +112,3 @@ def confidence_of(share: float) -> float:
     while 1 - confidence > share:
         confidence = float(np.nextafter(confidence, 1.0))
     return confidence
-
-
-class Remembered:
-    """Margins by level and kind, each found once."""
-
-    def __init__(self, reach: NoiseReach) -> None:
-        self.reach = reach
-        self.known: dict[tuple[float, bool], tuple[Floats, str]] = {}
-
-    def margins(self, level: float, simultaneous: bool) -> tuple[Floats, str]:
-        """See `NoiseReach.margins`."""
-        if (level, simultaneous) not in self.known:
-            self.known[level, simultaneous] = self.reach.margins(level, simultaneous)
-        return self.known[level, simultaneous]

@@ -14,7 +14,7 @@ import numpy as np
 
 from designer.progress import announce
 from designer.sampling.entropy import Entropy, SeededEntropy
-from designer.values.arrays import Floats
+from designer.values.arrays import Floats, frozen
 
 FAILURE = 1e-9  # with which all order statistics of one question may be too low together
 MOST_DRAWS = 100_000
@@ -68,22 +68,22 @@ class Draws:
 
     def __init__(self, draw: Draw, seed: int, answers: int) -> None:
         self.draw, self.seed, self.answers = draw, seed, answers
-        self.kept: dict[int, list[Floats]] = {}
+        self.kept: tuple[int, tuple[Floats, ...]] = (0, ())
 
     def blocks(self, size: int) -> Iterator[Floats]:
         """`size` draws in blocks, (a few, K) each."""
-        if size in self.kept:
-            yield from self.kept[size]
+        if size == self.kept[0]:
+            yield from self.kept[1]
             return
         if size * self.answers > ANNOUNCED:
             announce(f"drawing noise {size:,} times, to see how far it reaches")
         entropy, step, made = SeededEntropy(self.seed), max(1, AT_ONCE // max(1, self.answers)), list[Floats]()
         for start in range(0, size, step):
-            made.append(np.abs(self.draw(min(step, size - start), entropy)))
+            made.append(frozen(np.abs(self.draw(min(step, size - start), entropy))))
             yield made[-1]
             made = made if size * self.answers <= KEPT else []
         if size * self.answers <= KEPT:
-            self.kept = {size: made}
+            self.kept = size, tuple(made)
 
 
 def margins_of_each(draws: Draws, size: int, level: float) -> Simulated | None:

@@ -158,9 +158,9 @@ class Selection(TakesCounts):
     def release(self, histogram: object) -> Choice:
         """One candidate for confidential data: counts of the universe elements, in their order or by name.
         Spends the budget once."""
-        return self.released(int(self._law(histogram).draw(1, SystemEntropy())[0]))
+        return self._release_of(int(self._law(histogram).draw(1, self.release_entropy())[0]))
 
-    def released(self, chosen: int) -> Choice:
+    def _release_of(self, chosen: int) -> Choice:
         """The release of the candidate of this number."""
         return Choice(self.score.candidates[chosen], chosen, self.guarantee, self.fingerprint)
 

@@ -24,7 +24,7 @@ class ChoiceForm(ReleaseForm[Selection, Choice]):
         index, candidates = content["index"], len(mechanism.score.candidates)
         if type(index) is not int or not 0 <= index < candidates:
             raise InvalidSpec(f"index: is no place among the {candidates} candidates; {RESTORE}")
-        return mechanism.released(index)
+        return mechanism._release_of(index)
 
     def unchecked(self, mechanism: Selection) -> tuple[str, ...]:
         return ("How good the choice is: no score leaves, and none has a standard error.",)

@@ -31,7 +31,7 @@ from designer.question.histogram import counts, exact_answers
 from designer.question.relation import Relation
 from designer.question.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
-from designer.sampling.entropy import Entropy, SystemEntropy
+from designer.sampling.entropy import Entropy
 from designer.sampling.reach import NoiseFacts
 from designer.staircase.differences import Difference, coordinates, protected_differences
 from designer.staircase.drawn import stairs_drawing
@@ -270,10 +270,10 @@ class StaircaseMechanism(Mechanism):
         name. Spends the budget once. M x is computed in exact integers, and so is the sum with the noise."""
         exact = exact_answers(self.integers, counts(histogram, self.universe))
         noise = np.zeros(len(exact), dtype=object)
-        noise[self.heard] = self.drawn.draw(1, SystemEntropy())[0]
-        return self.released([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])
+        noise[self.heard] = self.drawn.draw(1, self.release_entropy())[0]
+        return self._release_of([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])
 
-    def released(self, multiples: Sequence[int]) -> Release:
+    def _release_of(self, multiples: Sequence[int]) -> Release:
         """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
         answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
         told = tuple(multiples) if self.tells_multiples else None

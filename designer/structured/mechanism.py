@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from designer.question.histogram import Universe
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
-from designer.sampling.reach import Remembered
+from designer.sampling.reach import Margins
 from designer.structured.answer_margins import reach_of_terms, whole_terms
 from designer.structured.blocks import (
     KindOfChange,
@@ -284,10 +284,10 @@ class StructuredMechanism(DrawnTerms):
         if self.measured > ANNOUNCED:
             announce(f"structured: counting records and drawing noise for {self.measured} coordinates")
         true = self._measured_of(count_tables())
-        drawn = self._drawn(SystemEntropy())
-        return self.released([exact + noise for exact, noise in zip(true, drawn, strict=True)])
+        drawn = self._drawn(self.release_entropy())
+        return self._release_of([exact + noise for exact, noise in zip(true, drawn, strict=True)])
 
-    def released(self, noisy: Sequence[NDArray[Any]]) -> StructuredRelease:
+    def _release_of(self, noisy: Sequence[NDArray[Any]]) -> StructuredRelease:
         """The release of noisy products, an array (p_1, ..., p_r) for every block."""
         return StructuredRelease(self, tuple(map(stored, noisy)), self.guarantee, self.fingerprint)
 
@@ -323,12 +323,12 @@ class StructuredMechanism(DrawnTerms):
         return SimulatedAnswers(self, tuple(self._drawn(entropy)), stamp)
 
     @cached_property
-    def _reach(self) -> Remembered:
-        return Remembered(reach_of_terms(self))
+    def _reach(self) -> Margins:
+        return cache(reach_of_terms(self).margins)
 
     def limits_of(self, released: StructuredRelease, level: float, simultaneous: bool) -> Limits:
         """Intervals of all answers of all terms, in order; see `designer.values.answer_table`."""
-        margins, law = self._reach.margins(level, simultaneous)
+        margins, law = self._reach(level, simultaneous)
         answers = np.concatenate([released.table(term).ravel() for term in range(len(self.workload.terms))])
         return symmetric_limits(answers, margins, whole_terms(self), law)
 

@@ -55,4 +55,4 @@ class StructuredForm(ReleaseForm[StructuredMechanism, StructuredRelease]):
         for k, (entry, block) in enumerate(zip(listed, mechanism.blocks, strict=True)):
             shape = [len(mechanism.matrices[axis][block.parts[axis]].rows) for axis in sorted(block.parts)]
             noisy.append(whole_table(entry.get("values"), shape, f"blocks[{k}].values"))
-        return mechanism.released(noisy)
+        return mechanism._release_of(noisy)

@@ -20,7 +20,7 @@ from designer.engines.tabulation import TakesCounts
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.histogram import Universe, exact_answers
 from designer.relations.kinds import require_listed
-from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.lipschitz_queries import LipschitzQueries, public_records, read_core, require_queries, whole_histogram
@@ -157,9 +157,9 @@ class MWEM(TakesCounts):
     @withholding
     def release(self, histogram: object) -> SyntheticRelease:
         """A synthetic histogram for confidential counts, (N,), with exactly `records` records. Spends the budget once."""
-        return self.released(self._transcript(histogram, SystemEntropy()))
+        return self._release_of(self._transcript(histogram, self.release_entropy()))
 
-    def released(self, transcript: Sequence[Round]) -> SyntheticRelease:
+    def _release_of(self, transcript: Sequence[Round]) -> SyntheticRelease:
         """The release of a transcript: what is computed from it alone."""
         y = self.histogram_of(transcript)
         return SyntheticRelease(y, *self._answered(y), tuple(transcript), self.guarantee, self.fingerprint, law=self)

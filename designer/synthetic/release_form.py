@@ -69,7 +69,7 @@ class MultiplicativeForm(ReleaseForm[MWEM, SyntheticRelease]):
             for t, (entry, measured) in enumerate(zip(listed, steps, strict=True))
         ]
         _require_possible(mechanism, transcript)
-        return mechanism.released(transcript)
+        return mechanism._release_of(transcript)
 
     def unchecked(self, mechanism: MWEM) -> tuple[str, ...]:
         return (NO_ERRORS,)
@@ -93,7 +93,7 @@ class SmallDatabaseForm(ReleaseForm[SmallDB, SyntheticRelease]):
         candidate = content["candidate"]
         if type(candidate) is not int or not 0 <= candidate < len(mechanism.candidates.answers):
             raise InvalidSpec(f"candidate: is none of the {len(mechanism.candidates.answers)} candidates; {RESTORE}")
-        return mechanism.released(candidate)
+        return mechanism._release_of(candidate)
 
     def unchecked(self, mechanism: SmallDB) -> tuple[str, ...]:
         return (NO_ERRORS,)

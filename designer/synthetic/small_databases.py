@@ -21,7 +21,7 @@ from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.question.histogram import Universe, exact_answers
 from designer.relations.kinds import require_listed
-from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.lipschitz_queries import (
     FARTHEST,
@@ -114,9 +114,9 @@ class SmallDB(TakesCounts):
     @withholding
     def release(self, histogram: object) -> SyntheticRelease:
         """A synthetic histogram for confidential counts, (N,), with exactly `records` records. Spends the budget once."""
-        return self.released(self._draw(histogram, SystemEntropy()))
+        return self._release_of(self._draw(histogram, self.release_entropy()))
 
-    def released(self, candidate: int) -> SyntheticRelease:
+    def _release_of(self, candidate: int) -> SyntheticRelease:
         """The release of the candidate of this number."""
         y = self._synthetic(candidate)
         return SyntheticRelease(y, *self._answered(y), (), self.guarantee, self.fingerprint, law=self)

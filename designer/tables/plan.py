@@ -277,7 +277,7 @@ class TablePlan(DrawnPlan):
         """
         row = RowUnit(unit, entity, rows_per_entity)
         rows = row.rows(table, self.columns)
-        answers = noisy_answers(self.queries, self.noisy, rows, SystemEntropy())
+        answers = noisy_answers(self.queries, self.noisy, rows, self.release_entropy())
         return TableRelease(answers, self.guarantee_for(row), self.fingerprint, row=row, law=self)
 
     def release_records(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -102,25 +102,12 @@ class AnswerTable:
 def tables_in_order(tables: list[AnswerTable], law: LawOfAnswers | None, released: Any) -> tuple[AnswerTable, ...]:
     """The tables of one release, which share its intervals: each knows where its own begin. Each pair of level and kind is
     computed once."""
-    limits = _unknown if law is None else _Remembered(partial(law.limits_of, released))
+    limits = _unknown if law is None else cache(partial(law.limits_of, released))
     starts = np.cumsum([0, *(len(table.answers) for table in tables)]).tolist()
     return tuple(
         AnswerTable(t.name, t.columns, t.keys, t.answers, t.standard_errors, limits=limits, first=start)
         for t, start in zip(tables, starts, strict=False)
     )
-
-
-class _Remembered:
-    """The same function, which computes nothing twice."""
-
-    def __init__(self, limits: Limiting) -> None:
-        self.limits = limits
-        self.known: dict[tuple[float, bool], Limits] = {}
-
-    def __call__(self, level: float, simultaneous: bool) -> Limits:
-        if (level, simultaneous) not in self.known:
-            self.known[level, simultaneous] = self.limits(level, simultaneous)
-        return self.known[level, simultaneous]
 
 
 def symmetric_limits(answers: Floats, margins: Floats, whole: NDArray[np.bool_], law: str) -> Limits:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
+from designer.values.read_only import ReadOnlyParts, ReadOnlyProperty, copied
 
 Floats = NDArray[np.float64]
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A private, contiguous, read-only copy.
+    """A private, contiguous copy to which nobody can write: see `designer.values.read_only.copied`.
 
     array: (...,), any shape, kept.
     """
-    copy = np.array(array, order="C", copy=True)
-    copy.setflags(write=False)
-    return copy
+    return copied(np.asarray(array))
 
 
 def real_array(value: object, field: str, ndim: int, *, allow_inf: bool = False) -> Floats:
@@ -69,9 +69,17 @@ def refuse_lossy_integers(value: object, array: Floats, field: str) -> None:
             )
 
 
-class Immutable:
-    """A frozen dataclass that is its own copy. Unpickling goes through the constructor: checks run again,
-    arrays stay read-only."""
+class Immutable(metaclass=ReadOnlyParts):
+    """A frozen dataclass that is its own copy, with parts to which nobody can write: arrays, and what properties remember of
+    them, are read-only, lists tuples, dictionaries views. Unpickling goes through the constructor: checks run again."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, found in list(vars(cls).items()):
+            if type(found) is cached_property:
+                kept = ReadOnlyProperty(found.func)
+                kept.__set_name__(cls, name)
+                setattr(cls, name, kept)
 
     def __copy__(self) -> Self:
         return self

@@ -88,17 +88,23 @@ def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
             content = file.read(size_limit + 1)  # of a pipe or a device, too, no more is read
         if len(content) > size_limit:
             raise InvalidSpec(f"path: {path} has more than {size_limit} bytes; pass a larger size_limit if it is meant to.")
-        reader = _finite if LARGE.search(content) else float
-        data = json.loads(content.decode("utf-8"), parse_constant=_no_constant, parse_float=reader, object_pairs_hook=_distinct)
     except OSError as error:
         raise InvalidSpec(f"path: cannot read {path}: {error.strerror}; give the path of a spec or a release.") from None
+    return json_object(content, f"path: {path}")
+
+
+def json_object(content: bytes, where: str) -> dict[str, Any]:
+    """The JSON object that some bytes are; `where`: what they are called in a refusal."""
+    try:
+        reader = _finite if LARGE.search(content) else float
+        data = json.loads(content.decode("utf-8"), parse_constant=_no_constant, parse_float=reader, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidSpec):
             raise
         told = mistaken(content, "a spec or a release (JSON)") or f"is not a JSON file ({error}); {_json_remedy(content)}"
-        raise InvalidSpec(f"path: {path} {told}.") from None
+        raise InvalidSpec(f"{where} {told}.") from None
     if not isinstance(data, dict):
-        raise InvalidSpec(f"path: {path} holds no JSON object; give a spec, or a release behind its spec.")
+        raise InvalidSpec(f"{where} holds no JSON object; give a spec, or a release behind its spec.")
     return data
 
 

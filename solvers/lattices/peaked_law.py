@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,13 +37,18 @@ class Expectation:
 
 @dataclass(frozen=True, eq=False)
 class PeakedLaw:
-    """See the module. unit: of the heights, rational. peaks: (A, s), doubled; levels: (A,), their heights in units."""
+    """See the module. unit: of the heights, rational. peaks: (A, s), doubled; levels: (A,), their heights in units. known: a
+    table that was made before, as its shell and the heights up to it. table: `_tabulated`, the last one kept."""
 
     walks: Walks
     unit: Fraction
     peaks: Points
     levels: NDArray[np.int64]
-    kept: dict[int, NDArray[np.int64]] = field(default_factory=dict, repr=False)
+    known: tuple[int, NDArray[np.int64]] | None = field(default=None, repr=False)
+    table: Callable[[int], NDArray[np.int64]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", lru_cache(maxsize=1)(self._tabulated))
 
     @cached_property
     def lead(self) -> Fraction:
@@ -77,14 +82,13 @@ class PeakedLaw:
         log = first - float(self.unit * self.height_beyond(k + 1)) - math.log(-math.expm1(shrink))
         return math.exp(log) * (1 + 1e-9) if log < 700 else math.inf
 
-    def table(self, k: int) -> NDArray[np.int64]:
-        """The heights up to shell k, flat, the last one kept; `LawTooWide` where that takes too many places."""
+    def _tabulated(self, k: int) -> NDArray[np.int64]:
+        """The heights up to shell k, flat; `LawTooWide` where that takes too many places."""
+        if self.known is not None and self.known[0] == k:
+            return self.known[1]
         if (places := self.walks.places(k)) > MOST_PLACES:
             raise LawTooWide(f"a table of {places:.3g} points, more than {MOST_PLACES}")
-        if k not in self.kept:
-            self.kept.clear()
-            self.kept[k] = self.walks.heights(k, self.peaks, self.levels).ravel()
-        return self.kept[k]
+        return self.walks.heights(k, self.peaks, self.levels).ravel()
 
     def enough(self, tail: float, power: int = 0) -> int:
         """The least shell beyond which the tail is at most `tail` of the peaks' mass, or the widest that can be tabulated."""

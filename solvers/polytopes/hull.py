@@ -92,20 +92,21 @@ class Polytope:
         return len(outside(self.facets, z)) == 0
 
     @cached_property
-    def _volumes(self) -> tuple[list[int], int]:
-        return integer_volumes(self.vertices, self.simplices, list(self.minors))
+    def _volumes(self) -> tuple[tuple[int, ...], int]:
+        numbers, below = integer_volumes(self.vertices, self.simplices, list(self.minors))
+        return tuple(numbers), below
 
     @property
     def integer_weights(self) -> list[int]:
         """Integers exactly proportional to the volumes of `simplices`."""
-        return self._volumes[0]
+        return list(self._volumes[0])
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
         """Volume of each of `simplices` divided by their sum, (T,), each correctly rounded."""
         numbers = self.integer_weights
         total = sum(numbers)
-        return np.array([n / total for n in numbers])
+        return _frozen(np.array([n / total for n in numbers]))
 
     @cached_property
     def volume(self) -> Fraction:
@@ -114,16 +115,16 @@ class Polytope:
         return Fraction(2 * sum(numbers), below * math.factorial(self.dimension))
 
     @cached_property
-    def second_moment_exact(self) -> list[list[Fraction]]:
+    def second_moment_exact(self) -> tuple[tuple[Fraction, ...], ...]:
         """`E[U U']` for U uniform on B, (s, s) fractions."""
         numbers = self.integer_weights
         pairs = pair_weights(self.simplices, numbers, len(self.vertices))
-        return second_moment(self.vertices, pairs, sum(numbers))
+        return tuple(map(tuple, second_moment(self.vertices, pairs, sum(numbers))))
 
     @cached_property
     def second_moment(self) -> NDArray[np.float64]:
         """`E[U U']` for U uniform on B, (s, s); (s+1)(s+2) times it is `E[z z']` under a density `exp(-gauge)`."""
-        return np.array([[float(x) for x in row] for row in self.second_moment_exact])
+        return _frozen(np.array([[float(x) for x in row] for row in self.second_moment_exact]))
 
     def corners(self, t: int) -> NDArray[np.float64]:
         """Corners of simplex t besides the origin, (s, s) floats."""
@@ -231,3 +232,8 @@ def tiled(points: Points, boundary: Boundary) -> Polytope | None:
     if not covers_once(points, boundary.simplices, boundary.facet_of):
         return None
     return Polytope(points, boundary.facets, boundary.simplices, boundary.facet_of, tuple(minors))
+
+
+def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    array.setflags(write=False)
+    return array

@@ -273,7 +273,7 @@ class _Program:
         for source, target, cost in moves(walks.steps, shape):
             peaks[target] &= grid[target] != grid[source] + cost
         chosen = np.flatnonzero(peaks.ravel())
-        return PeakedLaw(walks, self.unit / parts, self.points[chosen], table[chosen], {self.shells: table})
+        return PeakedLaw(walks, self.unit / parts, self.points[chosen], table[chosen], (self.shells, table))
 
 
 @dataclass(frozen=True)

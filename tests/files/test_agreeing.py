@@ -228,6 +228,6 @@ def test_a_solver_that_gives_up_says_so(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_lattice_release_below_zero_is_moved_to_the_nearest_table() -> None:
     margins = invariants.margins((2, 2))
     made = design(Problem(Workload.identity(4), margins.protect(1.0)), "lattice_laplace").mechanism
-    released = made.released([-1, 3, 2, 0])
+    released = made._release_of([-1, 3, 2, 0])
     (table,) = agreeing_tables(made, released).tables
     assert table is not None and table.tolist() == [0, 2, 1, 1]

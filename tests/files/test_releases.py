@@ -165,8 +165,8 @@ def test_floats_alone_would_not_tell_the_multiples() -> None:
     """Why they are in the file: at 2^40 steps to a scale, numbers above 2^13 scales have more digits than floats."""
     made = design(Problem(Workload([[0.0, 0.3, 0.7]]), metrics.uniform(3, 1.0)), "laplace").mechanism
     assert isinstance(made, AdditiveMechanism)
-    released = made.released([2**60 + 1] * len(made.grid.exponents))
-    near = made.released([2**60] * len(made.grid.exponents))
+    released = made._release_of([2**60 + 1] * len(made.grid.exponents))
+    near = made._release_of([2**60] * len(made.grid.exponents))
     assert released.answers.tolist() == near.answers.tolist()
     one, other = release_document(made, released, time=NOON), release_document(made, near, time=NOON)
     assert one["answers"] == other["answers"] and one["measured"] != other["measured"] and one["seal"] != other["seal"]
@@ -202,7 +202,7 @@ def test_a_table_that_breaks_what_it_states_is_refused(name: str) -> None:
     place = next(k for k in range(maker.relation.size) if maker.relation.invariant.sums[:, k].any())
     element = maker.workload.elements[place]
     mutant = {**made, "table": {**made["table"], element: made["table"][element] + 1}}
-    moved = maker.released(list(mutant["table"].values())).answers.tolist()
+    moved = maker._release_of(list(mutant["table"].values())).answers.tolist()
     with pytest.raises(InvalidSpec, match=r"published\[\d+\]\.value"):
         verify_release(maker, sealed({**mutant, "answers": dict(zip(made["answers"], moved, strict=True))}))
 
@@ -222,10 +222,10 @@ def test_elements_that_no_record_can_have_and_negative_totals_are_refused() -> N
     table = np.zeros(4, dtype=int)
     table[forbidden] = 1
     with pytest.raises(InvalidSpec, match="no record can have"):
-        verify_release(maker, release_document(maker, maker.released(table.tolist())))
+        verify_release(maker, release_document(maker, maker._release_of(table.tolist())))
     table = -np.eye(4, dtype=int)[(forbidden + 1) % 4]
     with pytest.raises(InvalidSpec, match="below 0"):
-        verify_release(maker, release_document(maker, maker.released(table.tolist())))
+        verify_release(maker, release_document(maker, maker._release_of(table.tolist())))
     assert released.fingerprint == maker.fingerprint
 
 
@@ -235,7 +235,7 @@ def test_numbers_off_the_coset_of_the_noise_are_refused() -> None:
     one = made.release([3, 1, 2])
     verify_release(made, release_document(made, one))
     assert one.multiples is not None
-    off = made.released([one.multiples[0] + 1])  # type: ignore[attr-defined]
+    off = made._release_of([one.multiples[0] + 1])  # type: ignore[attr-defined]
     steps = {int(x) for x in (made.integers[0])}  # type: ignore[attr-defined]
     if np.gcd.reduce(sorted(steps)) > 1:
         with pytest.raises(InvalidSpec, match="no counts and no noise"):
@@ -254,7 +254,7 @@ def test_exact_answers_off_what_counts_give_are_refused() -> None:
         multiples = [value if k == silent else m for k, m in enumerate(one.multiples)]
         if words == "below 0" or unit > 1:
             with pytest.raises(InvalidSpec, match=words):
-                verify_release(made, release_document(made, made.released(multiples)))
+                verify_release(made, release_document(made, made._release_of(multiples)))
 
 
 def test_marginals_that_disagree_are_refused() -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import stat
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
-from designer import InvalidProblem, InvalidSpec
+from designer import InvalidProblem, InvalidSpec, load
 from designer.certified.specified import seal, to_spec
-from designer.cli import main
+from designer.cli import main, parser
 from designer.files.releases import release_document
 from designer.files.signatures import (
     EntryCheck,
@@ -318,3 +322,140 @@ def test_every_key_of_a_signature_is_in_the_schema(keys: tuple[SigningKey, Signi
             assert not VALIDATOR.is_valid(changed(signature, path, delete)), path
             assert not VALIDATOR.is_valid(changed(signature, path, put([]))), get(signature, path)
     assert not VALIDATOR.is_valid({**signature, "more": 1})
+
+
+def signed_and_altered(folder: Path, key: SigningKey) -> tuple[Path, Path, Path]:
+    """A signed spec and release whose numbers somebody made into another valid spec, and the counts."""
+    spec, release = written(folder, "spec"), written(folder, "release")
+    for path in (spec, release):
+        sign_file(path, key)
+        altered = {**json.loads(path.read_text()), "about": {"title": "another"}}
+        path.write_text(json.dumps({**altered, "seal": seal(altered)}))
+    counts = folder / "counts.npy"
+    np.save(counts, np.zeros(len(json.loads(spec.read_text())["mechanism"]["workload"]["elements"]), dtype=np.int64))
+    return spec, release, counts
+
+
+def commands_of_specs(spec: Path, release: Path, counts: Path, folder: Path) -> dict[str, list[str]]:
+    """A call of every command that reads a spec, or a release behind it."""
+    ledger = folder / "people.ledger"
+    main(["ledger", "create", str(ledger), "--dataset", "people", "--epsilon", "9", "--allow-unprotected"])
+    plan = ["ledger", "plan", str(spec), "--ledger", str(ledger), "--dataset", "people"]
+    return {
+        "verify": ["verify", str(spec)],
+        "verify of a release": ["verify", str(spec), str(release)],
+        "show": ["show", str(spec)],
+        "release": ["release", str(spec), "--histogram", str(counts)],
+        "release with a ledger": ["release", str(spec), "--histogram", str(counts), *plan[3:]],
+        "sample": ["sample", str(spec), "-n", "3"],
+        "tables": ["tables", str(spec), str(release)],
+        "report": ["report", str(spec)],
+        "report of a release": ["report", str(spec), str(release), "-o", str(folder / "page.html"), "--force"],
+        "export": ["export", str(spec), "--as", "noise"],
+        "export of a release": ["export", str(spec), "--as", "registry", "--release", str(release)],
+        "plot": ["plot", str(spec), "--kind", "list"],
+        "plot of a release": ["plot", str(spec), str(release), "--kind", "list"],
+        "ledger plan": plan,
+    }
+
+
+def test_every_command_that_reads_a_spec_is_among_those_that_are_tried(tmp_path: Path) -> None:
+    def spec_commands(made: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[str]:
+        for action in made._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for word, inner in action.choices.items():
+                    yield from spec_commands(inner, (*words, word))
+            elif action.dest == "allow_vacuous":
+                yield " ".join(words)
+
+    found = set(spec_commands(parser()))
+    tried = commands_of_specs(Path("a"), Path("b"), Path("c"), tmp_path)
+    assert found == {name.split(" of a ")[0].split(" with a ")[0] for name in tried}
+
+
+def test_every_command_refuses_a_signature_that_does_not_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], keys: tuple[SigningKey, SigningKey]
+) -> None:
+    spec, release, counts = signed_and_altered(tmp_path, keys[0])
+    for name, call in commands_of_specs(spec, release, counts, tmp_path).items():
+        capsys.readouterr()
+        assert main(call) == 4, name
+        told = capsys.readouterr()
+        assert "signature: is of another content" in told.err and not told.out, name
+    # the signature of the release alone does not fit: every command that reads it says so
+    sign_file(spec, keys[0])
+    for name, call in commands_of_specs(spec, release, counts, tmp_path).items():
+        assert main(call) == (4 if str(release) in call else 0), (name, capsys.readouterr().err)
+
+
+def test_every_command_asks_for_a_signer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], keys: tuple[SigningKey, SigningKey]
+) -> None:
+    spec, release, counts = signed_and_altered(tmp_path, keys[0])
+    sign_file(spec, keys[0])
+    sign_file(release, keys[0])
+    for name in ("a", "b"):
+        new_key(tmp_path / name)
+    asked, other = tmp_path / "asked.pub", tmp_path / "b.pub"
+    asked.write_bytes(public_bytes(keys[0]))
+    for name, call in commands_of_specs(spec, release, counts, tmp_path).items():
+        assert main([*call, "--signer", str(other)]) == 4, name
+        assert "not among those asked for" in capsys.readouterr().err, name
+        assert main([*call, "--signer", str(asked)]) == 0, (name, capsys.readouterr().err)
+    for path in (spec, release):
+        signature_path(path).unlink()
+    for name, call in commands_of_specs(spec, release, counts, tmp_path).items():
+        assert main([*call, "--signer", str(asked)]) == 4, name
+        assert "is not there, and a signature was asked for" in capsys.readouterr().err, name
+
+
+def test_load_checks_the_signature_of_what_it_read_and_reads_it_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: tuple[SigningKey, SigningKey]
+) -> None:
+    """Whoever swaps the file between a check and its use finds no second reading."""
+    spec = written(tmp_path, "spec")
+    sign_file(spec, keys[0])
+    opened: list[str] = []
+    original = Path.open
+
+    def counting(path: Path, *args: Any, **options: Any) -> Any:
+        opened.append(path.name)
+        return original(path, *args, **options)
+
+    monkeypatch.setattr(Path, "open", counting)
+    made = load(spec, trusted=[keys[0].public])
+    assert opened.count("spec.json") == 1 and opened.count("spec.json.sig") == 1
+    (tmp_path / "key.pub").write_bytes(public_bytes(keys[0]))
+    assert load(spec, trusted=tmp_path / "key.pub") == load(spec, trusted=keys[0].public) == load(spec) == made
+    with pytest.raises(InvalidSpec, match="not among those asked for"):
+        load(spec, trusted=[keys[1].public])
+    with pytest.raises(InvalidSpec, match="not among those asked for: none"):
+        load(spec, trusted=[])
+    altered = {**content("spec"), "about": {"title": "another"}}
+    spec.write_text(json.dumps({**altered, "seal": seal(altered)}))
+    with pytest.raises(InvalidSpec, match="is of another content"):
+        load(spec)
+
+
+def test_load_takes_bytes_and_plain_data(keys: tuple[SigningKey, SigningKey]) -> None:
+    plain_spec, maker = content("spec"), releases()["laplace uniform"][0]
+    assert load(plain_spec) == load(json.dumps(plain_spec).encode()) == load(to_spec(maker)) == maker
+    assert load(MappingProxyType(plain_spec)) == maker
+    for wrong in (5, None, ["spec.json"]):
+        with pytest.raises(InvalidProblem, match="is no path, bytes or mapping"):
+            load(wrong)  # type: ignore[arg-type,call-overload]
+    with pytest.raises(InvalidSpec, match="more than 10"):
+        load(json.dumps(plain_spec).encode(), size_limit=10)
+    with pytest.raises(InvalidSpec, match="is not a JSON file"):
+        load(b"{")
+    for source in (plain_spec, json.dumps(plain_spec).encode()):
+        with pytest.raises(InvalidSpec, match="stands beside a file only"):
+            load(source, trusted=[keys[0].public])
+
+
+def public_bytes(key: SigningKey) -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(key.public.digits))
+    return public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)

@@ -25,7 +25,7 @@ from tests.house.test_public_names import DEEPER, MEMBERS, NAMES
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 DIRECTIVE = re.compile(r"^\.\. auto(?:function|class|exception|data):: ([\w.]+)$((?:\n   :.*$)*)", re.MULTILINE)
-SAID_ONCE = {*EVERYWHERE, "--allow-vacuous"}  # in the first paragraph of the page, for all commands
+SAID_ONCE = {*EVERYWHERE, "--allow-vacuous", "--signer"}  # in the first paragraph of the page, for all commands
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 REFUSES = re.compile(r"\b[Rr](?:aises?|efuse[sd]?)\b|`(?:InvalidProblem|InvalidSpec|NotPrivate|DesignFailed)`")
 SOURCE = re.compile(r"\bSource:\s|docs/theory/|\b(?:DX|SEMI|INT|REC) (?:[A-Z]|section|equation|eq)|\]\(\.\./theory/")

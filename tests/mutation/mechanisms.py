@@ -14,8 +14,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/marginals/mechanism.py",
-        "{subset: exact[subset] + noise for subset, noise in self._drawn(SystemEntropy()).items()}",
-        "{subset: exact[subset] + 0 * noise for subset, noise in self._drawn(SystemEntropy()).items()}",
+        "{subset: exact[subset] + noise for subset, noise in self._drawn(self.release_entropy()).items()}",
+        "{subset: exact[subset] + 0 * noise for subset, noise in self._drawn(self.release_entropy()).items()}",
         "contrasts are released as they are",
         ("tests/marginals/test_marginals.py::test_released_tables_agree_with_each_other_and_publish_the_total",),
     ),
@@ -245,8 +245,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/odds_ratio/odds_ratio_test.py",
-        "first * 2**self.exponent + int(self.law.draw(1, self.exponent, SystemEntropy())[0])",
-        "first * 2**self.exponent + int(self.law.draw(1, self.exponent - 1, SystemEntropy())[0])",
+        "first * 2**self.exponent + int(self.law.draw(1, self.exponent, self.release_entropy())[0])",
+        "first * 2**self.exponent + int(self.law.draw(1, self.exponent - 1, self.release_entropy())[0])",
         "the noise of a test has half its scale",
         ("tests/odds_ratio/test_umpu.py::test_releases_follow_the_law",),
     ),

@@ -129,15 +129,15 @@ MUTANTS = (
     ),
     Mutant(
         "designer/additive/mechanism.py",
-        "noise = self.noise.draw(1, SystemEntropy())[0]",
+        "noise = self.noise.draw(1, self.release_entropy())[0]",
         "noise = self.noise.draw(1, SeededEntropy(0))[0]",
         "releases take the noise of a seed",
         ("tests/additive/test_release.py::test_overflow_beyond_int64_in_a_release",),
     ),
     Mutant(
         "designer/additive/mechanism.py",
-        "return self.released([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])",
-        "return self.released([int(a) + abs(int(z)) for a, z in zip(exact, noise, strict=True)])",
+        "return self._release_of([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])",
+        "return self._release_of([int(a) + abs(int(z)) for a, z in zip(exact, noise, strict=True)])",
         "noise only adds",
         ("tests/throughout/test_release_laws.py::test_additive_noise",),
     ),

@@ -184,7 +184,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/tables/plan.py",
-        "answers = noisy_answers(self.queries, self.noisy, rows, SystemEntropy())\n        return TableRelease",
+        "answers = noisy_answers(self.queries, self.noisy, rows, self.release_entropy())\n        return TableRelease",
         "answers = noisy_answers(self.queries, self.noisy, rows, SeededEntropy(0))\n        return TableRelease",
         "table releases take the noise of a seed",
         ("tests/tables/test_table_plan.py::test_release_answers_listed_groups_and_found_ones",),

@@ -319,7 +319,7 @@ def test_the_test_from_a_file_has_the_p_values_of_a_direct_sum(folder: Path) -> 
     for statistic in (-1.25, 2.0, 3.375, 6.5):
         pmf = {x: comb(6, x) * comb(4, 5 - x) / comb(10, 5) for x in range(1, 6)}
         direct = sum(p * above(statistic - x) for x, p in pmf.items())
-        released = test.released(int(statistic * 2**40))
+        released = test._release_of(int(statistic * 2**40))
         assert isclose(released.p_greater, direct, rel_tol=1e-9)
 
 

@@ -6,10 +6,10 @@ Derivation: docs/theory/sampling.md, section 3.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,7 +50,9 @@ class EllipsoidGrid:
     spread: Floats = field(init=False, repr=False, compare=False)
     _floats: Floats = field(init=False, repr=False, compare=False)
     _inverse: Floats = field(init=False, repr=False, compare=False)
-    _inverses: dict[int, arb_mat] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _exact: Callable[[], fmpq_mat] = field(init=False, repr=False, compare=False)
+    _triangular: Callable[[], tuple[fmpq_mat, list[fmpq]]] = field(init=False, repr=False, compare=False)
+    _inverse_at: Callable[[int], arb_mat] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         factor = tuple(tuple(Fraction(entry) for entry in row) for row in self.factor)
@@ -59,7 +61,13 @@ class EllipsoidGrid:
             raise InvalidProblem(f"factor: {len(factor)} rows of lengths {lengths}; give at least as many rows as columns.")
         if any(entry and not Fraction(1, 2**500) < abs(entry) < 2**500 for row in factor for entry in row):
             raise InvalidProblem("factor: an entry is beyond 2^500 or nearer to 0 than 2^-500; rescale the grid.")
-        object.__setattr__(self, "factor", factor)
+        for name, value in (
+            ("factor", factor),
+            ("_exact", cache(self._exact_factor)),
+            ("_triangular", cache(self._eliminated)),
+            ("_inverse_at", cache(self._inverse_of_precision)),
+        ):
+            object.__setattr__(self, name, value)
         floats = np.array([[float(entry) for entry in row] for row in factor])
         inverse = self._rounded_inverse()
         spread = np.sqrt((inverse**2).sum(axis=1)) * ROUND_UP  # Cauchy and Schwarz
@@ -138,12 +146,12 @@ class EllipsoidGrid:
         """`|F z|_2`, a root of an exact rational."""
         from flint import arb, fmpq_mat
 
-        image = (self._exact * fmpq_mat(len(z), 1, list(z))).entries()
+        image = (self._exact() * fmpq_mat(len(z), 1, list(z))).entries()
         root: arb = arb(sum(entry * entry for entry in image)).sqrt()
         return root
 
-    @cached_property
-    def _exact(self) -> fmpq_mat:
+    def _exact_factor(self) -> fmpq_mat:
+        """F."""
         from flint import fmpq, fmpq_mat
 
         exact = [Fraction(entry) for row in self.factor for entry in row]
@@ -152,34 +160,34 @@ class EllipsoidGrid:
     def _inverse_balls(self) -> arb_mat:
         """Balls around `F^-1` (or what takes its place) at the working precision;
         kept, because at s = 100 they take 0.1 s and every hard draw asks."""
+        return self._inverse_at(precision())
+
+    def _inverse_of_precision(self, bits: int) -> arb_mat:
+        """The same at the working precision, which is `bits`."""
         from flint import arb_mat
 
-        if (known := self._inverses.get(precision())) is not None:
-            return known
         try:
-            inverse = arb_mat(self._exact).inv() if len(self.factor) == self.dimension else self._inverse_of_tall()
+            return arb_mat(self._exact()).inv() if len(self.factor) == self.dimension else self._inverse_of_tall()
         except ZeroDivisionError:
-            if self._exact.rank() < self.dimension:
+            if self._exact().rank() < self.dimension:
                 raise InvalidProblem("factor: singular; give an invertible matrix, or sample in a subspace.") from None
-            with working_precision(2 * precision()):
-                inverse = self._inverse_balls()
-        return self._inverses.setdefault(precision(), inverse)
+            with working_precision(2 * bits):
+                return self._inverse_balls()
 
     def _inverse_of_tall(self) -> arb_mat:
         """`U^-1 D^-1/2` with `F' F = U' D U`, U unit upper triangular and D diagonal."""
         from flint import arb, arb_mat
 
-        upper, pivots = self._triangular
+        upper, pivots = self._triangular()
         roots = [1 / arb(pivot).sqrt() if pivot > 0 else arb("nan") for pivot in pivots]
         inverse = arb_mat(upper).inv().tolist()
         return arb_mat([[x * root for x, root in zip(row, roots, strict=True)] for row in inverse])
 
-    @cached_property
-    def _triangular(self) -> tuple[fmpq_mat, list[fmpq]]:
+    def _eliminated(self) -> tuple[fmpq_mat, list[fmpq]]:
         """U and the diagonal of D, exactly, by fraction-free elimination."""
         from flint import fmpq, fmpq_mat
 
-        gram, below = (self._exact.transpose() * self._exact).numer_denom()
+        gram, below = (self._exact().transpose() * self._exact()).numer_denom()
         if gram.rank() < self.dimension:
             raise InvalidProblem("factor: its columns are dependent; give a matrix of full column rank.")
         upper = gram.fflu()[3]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.lattices.peaked_sampler import uniform_below
+from designer.values.arrays import Immutable
 from solvers.exact.balls import exp_ball
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ TABLED = 64  # levels that one word chooses among; what lies beyond is drawn aga
 
 
 @dataclass(frozen=True)
-class DiscreteStairs:
+class DiscreteStairs(Immutable):
     """See the module. unit: rational, from 2^-16 to 2^10. width: positive; top: from 0; up to 2^50."""
 
     unit: Fraction

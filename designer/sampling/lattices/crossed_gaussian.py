@@ -19,6 +19,7 @@ from designer.errors import InvalidProblem
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.lattices.halved_gaussian import Draw, HalvedGaussian
 from designer.sampling.lattices.klein_steps import Integers
+from designer.values.arrays import Immutable
 
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy
@@ -128,7 +129,7 @@ def spread(totals: Integers, priors: Integers, below: int, variance: Fraction, d
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionGaussian:
+class PartitionGaussian(Immutable):
     """`P(z)` proportional to `exp(-|z|_2^2 / (2 variance))` on integers whose sum over each block is 0; other cells are free.
 
     blocks: disjoint arrays of the `size` cells. The blocks are independent; so are free cells.

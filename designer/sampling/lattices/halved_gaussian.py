@@ -6,7 +6,7 @@ Why the law is exact: docs/theory/lattice.md, sections 5 and 9.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
@@ -16,6 +16,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.sampling.lattices.klein_steps import Integers, KleinSteps, Level
+from designer.values.arrays import Immutable
 
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy
@@ -27,7 +28,7 @@ LEAST_ACCEPTANCE = 2e-5
 Draw = Callable[[Fraction, Integers, int], Integers]
 
 
-class HalvedGaussian(ABC):
+class HalvedGaussian(Immutable):
     """`P(z)` proportional to `exp(-|z|_2^2 / (2 variance))` on a lattice of tables, by coordinates that `tables` draws.
 
     Each coordinate is any integer whatever the earlier ones are, and has a mean and a variance given these.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.lazy_uniform import LazyUniform
+from designer.values.arrays import Immutable, frozen
 from solvers.exact.balls import exp_ball, rational_ball
 from solvers.lattices.peaked_law import MOST_PLACES, PeakedLaw
 
@@ -41,7 +42,7 @@ def uniform_below(bounds: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int
 
 
 @dataclass(frozen=True, eq=False)
-class PeakedSampler:
+class PeakedSampler(Immutable):
     """Doubled points of a coset of `Z^s` with `P(z)` exactly proportional to `exp(-unit h(z))`, the lowest height being 0.
 
     `InvalidProblem` where the table would be too large.
@@ -146,7 +147,7 @@ class PeakedSampler:
         reached, table = self.__dict__.get("_far", (0, self._heights))
         if k > reached:
             reached = max(k, math.ceil(GROWTH * self.shells))
-            table = self.law.walks.heights(reached, self.law.peaks, self.law.levels).ravel()
+            table = frozen(self.law.walks.heights(reached, self.law.peaks, self.law.levels).ravel())
             self.__dict__["_far"] = (reached, table)
         return int(table[self.law.walks.shells.flat(point[None], reached)[0]])
 

@@ -1,0 +1,196 @@
+"""What is reachable from a frozen object cannot be written to, and what was replaced in it by force is not released from."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import types
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer import Problem, Workload, design, metrics
+from designer.certified.specified import NOTES, Specified
+from designer.composition import composed
+from designer.errors import DesignFailed, InvalidProblem
+from designer.ledger import Ledger, Total
+from designer.values.read_only import MappingProxyType, read_only, settled
+from tests.oracles.spec_specimens import specimens
+
+ATOMS = (str, bytes, int, float, complex, type(None), type, types.ModuleType, range, slice)
+NAMES = list(specimens())
+
+
+def reachable(root: object) -> Iterator[tuple[str, Any]]:
+    """Everything that attributes, entries, cells of functions and bound methods lead to, with the way there. Written for
+    itself: it knows nothing of `designer.values.read_only`."""
+    waiting, seen = [("", root)], {}
+    while waiting:
+        way, value = waiting.pop()
+        if isinstance(value, ATOMS) or id(value) in seen:
+            continue
+        seen[id(value)] = value
+        yield way, value
+        if isinstance(value, (dict, types.MappingProxyType)):
+            waiting += [(f"{way}[{key!r}]", part) for key, part in value.items()]
+        elif isinstance(value, (tuple, list, set, frozenset)):
+            waiting += [(f"{way}[{k}]", part) for k, part in enumerate(value)]
+        elif isinstance(value, np.ndarray):
+            waiting += [(f"{way}.base", value.base)] if value.base is not None else []
+            waiting += [(f"{way}[...]", part) for part in value.ravel()] if value.dtype.hasobject else []
+        elif isinstance(value, functools.partial):
+            waiting += [(f"{way}.func", value.func), (f"{way}.args", value.args)]
+            waiting += [(f"{way}.{name}", part) for name, part in value.keywords.items()]
+        elif isinstance(value, types.MethodType):
+            waiting += [(f"{way}.__self__", value.__self__)]
+        elif isinstance(value, types.FunctionType):
+            cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+            waiting += [(f"{way}<{name}>", cell.cell_contents) for name, cell in cells]
+        elif isinstance(value, functools._lru_cache_wrapper):
+            waiting += [(f"{way}()", value.__wrapped__)]
+        else:
+            waiting += [(f"{way}.{name}", part) for name, part in getattr(value, "__dict__", {}).items()]
+            slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+            waiting += [(f"{way}.{name}", getattr(value, name)) for name in slots if hasattr(value, name)]
+
+
+def writable(value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return bool(value.flags.writeable)
+    return isinstance(value, (dict, list, set, bytearray, memoryview)) or (
+        "flint" in type(value).__module__ and hasattr(value, "nrows")
+    )
+
+
+def exercised(mechanism: Specified) -> None:
+    """Every public property and, of those that take nothing, every public method: what they remember is reachable then."""
+    for name in dir(type(mechanism)):
+        if name.startswith("_") or name in ("plot", "save"):
+            continue
+        part = getattr(type(mechanism), name)
+        if isinstance(part, (property, functools.cached_property)) or name in ("standard_errors", "margins", "joint_margins"):
+            try:
+                found = getattr(mechanism, name)
+                if callable(found) and name.endswith(("margins", "errors")):
+                    found()
+            except (InvalidProblem, DesignFailed, AttributeError):
+                pass
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_reachable_from_a_frozen_object_can_be_written_to(name: str) -> None:
+    mechanism = specimens()[name]
+    for stage in ("as designed", "after use", "a twin", "a copy from a pickle"):
+        if stage == "after use":
+            exercised(mechanism)
+        if stage == "a twin":
+            mechanism = mechanism.annotated({"made": {"by": ["hand"]}})
+        if stage == "a copy from a pickle":
+            mechanism = pickle.loads(pickle.dumps(mechanism))
+        found = [way for way, value in reachable(mechanism) if writable(value)]
+        assert not found, f"{stage}: {found[:5]}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_flag_makes_an_array_writable_again(name: str) -> None:
+    for way, value in reachable(specimens()[name]):
+        if isinstance(value, np.ndarray) and value.size and not value.dtype.hasobject:
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                value.setflags(write=True)
+            assert settled(value), way
+
+
+def counts(made: Specified) -> Any:
+    return [3] * len(made.workload.elements)  # type: ignore[attr-defined]
+
+
+def asked(family: str = "laplace") -> Specified:
+    return design(Problem(Workload([[1, 0, 1], [0, 1, 1]]), metrics.uniform(3, 0.5)), family).mechanism
+
+
+def test_the_second_answer_cannot_be_published_exactly_by_writing_to_the_noise() -> None:
+    made = asked()
+    for array in (made.noise.heard, made.relation.nearness.units, made.norm.map, made.integers):  # type: ignore[attr-defined]
+        with pytest.raises(ValueError, match="read-only"):
+            array[-1] = 0
+    with pytest.raises(TypeError):
+        made.provenance["family"] = "another"  # type: ignore[index]
+
+
+def replaced(made: Specified) -> list[tuple[str, Any, Any]]:
+    """Objects that a mechanism is made of, with attributes that can be set by force."""
+    holders = [(way, part) for way, part in reachable(made) if type(part).__module__.startswith(("designer.", "solvers."))]
+    return [
+        (f"{way}.{attribute}", part, attribute)
+        for way, part in holders
+        if not way.startswith(("._seal", *(f".{note}" for note in NOTES))) and "()" not in way and not isinstance(part, Enum)
+        for attribute in list(vars(part) if hasattr(part, "__dict__") else ())
+        if attribute not in ("_seal", *NOTES)
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_is_replaced_by_force_is_seen_before_the_first_draw(name: str) -> None:
+    """Every attribute of every object that a new mechanism is made of, one at a time."""
+    made = pickle.loads(pickle.dumps(specimens()[name]))
+    made.require_unchanged()
+    places = replaced(made)
+    assert places
+    for way, holder, attribute in places:
+        kept = vars(holder)[attribute]
+        vars(holder)[attribute] = object()
+        try:
+            with pytest.raises(InvalidProblem, match="was changed in this process"):
+                made.require_unchanged()
+            with pytest.raises(InvalidProblem, match="was changed in this process"):
+                made.release_entropy()
+        except BaseException as error:
+            error.add_note(way)
+            raise
+        finally:
+            vars(holder)[attribute] = kept
+    made.require_unchanged()
+
+
+def test_release_and_ledger_refuse_what_was_changed(tmp_path: Any) -> None:
+    made = asked()
+    vars(made)["noise"] = asked().noise  # type: ignore[attr-defined]
+    with pytest.raises(InvalidProblem, match="was changed in this process"):
+        made.release(counts(made))
+    ledger = Ledger.create(tmp_path / "ledger.db")
+    people = ledger.state("people", Total(epsilon=2), publishes=None)
+    with pytest.raises(InvalidProblem, match="was changed in this process"):
+        people.release(made, counts(made))
+    assert not people.balance().expenses
+
+
+def test_notes_may_be_replaced_and_a_twin_is_as_sealed_as_its_original() -> None:
+    made = asked()
+    twin = made.annotated({"by": "hand"})
+    twin.release(counts(twin))
+    vars(made)["norm"] = object()
+    twin.release(counts(twin))
+    with pytest.raises(InvalidProblem, match="was changed"):
+        made.annotated({"by": "another"}).release(counts(twin))
+
+
+def test_releases_together_keep_what_they_are_made_of() -> None:
+    made = composed(asked(), asked())
+    assert not [way for way, value in reachable(made) if writable(value)]
+
+
+def test_what_is_read_only_is_left_as_it_is() -> None:
+    array = np.arange(6.0).reshape(2, 3)
+    made = read_only({"a": [array, {1}], "f": functools.partial(max, [1, 2])})
+    assert isinstance(made, MappingProxyType) and made["a"][1] == frozenset({1})
+    assert not np.shares_memory(made["a"][0], array) and (made["a"][0] == array).all()
+    assert made["f"].args == ((1, 2),)
+    assert read_only(made["a"]) is made["a"] and read_only(made["f"]) is made["f"]
+    columns = read_only(np.asfortranarray(array))
+    assert columns.flags.f_contiguous and (columns == array).all() and settled(columns)
+    objects = read_only(np.array([[1, 2], [3, 4]], dtype=object))
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        objects.setflags(write=True)
