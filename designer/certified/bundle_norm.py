@@ -66,6 +66,10 @@ class BundleNorm(Norm):
     def proof_words(self) -> str:
         return f"{len(self.gauges)} hulls in up to {max(map(len, self.places))} dimensions, proven in exact integers"
 
+    @property
+    def of_order(self) -> bool:
+        return self.combine == "max"
+
     def reach(self, rows: Floats) -> Floats:
         heard = np.cumsum(~self.silent) - 1
         own = [g.reach(rows[:, heard[list(bundle)]]) for g, bundle in zip(self.gauges, self.places, strict=True)]

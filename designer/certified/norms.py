@@ -81,6 +81,11 @@ class Norm(Immutable):
         return np.asarray(np.isinf(self.map).all(axis=tuple(range(self.map.ndim - 1))))
 
     @property
+    def of_order(self) -> bool:
+        """Whether the length is the p-norm of the images; whoever measures them otherwise is asked for `length` alone."""
+        return type(self).length is Norm.length
+
+    @property
     def factor(self) -> Floats:
         """The map on the coordinates that get noise, (S, R'), a diagonal written out."""
         heard = self.map[..., ~self.silent]
@@ -122,14 +127,16 @@ class Norm(Immutable):
 
         Standard error analysis: each image coordinate is off by at most (R + 2) units of roundoff of `|map| |p|`, a difference
         of two by twice that, and the p-norm of the errors bounds the error of the p-norm. Products that underflow add 2^-1074
-        each, squares that underflow the root of that.
+        each before they are measured, squares that underflow the root of that.
         points: (n, R), in the units of the answers.
         """
         magnitude = Norm(np.abs(self.map), self.order).image(np.abs(points))
         with np.errstate(over="ignore"):
             largest = float(self.length(magnitude).max(initial=0.0))
+            one = float(self.length(np.ones(magnitude.shape[-1])))  # of the image, each coordinate of which is lost
         terms = self.dimension + len(self.map) + 8
-        return 2 * terms * _UNIT_ROUNDOFF * largest + (terms * 2.0**-536 if self.order == "l2" else terms**2 * 2.0**-1074)
+        lost = terms * (2.0**-536 if self.order == "l2" else 2.0**-1074) * max(1.0, one)
+        return 2 * terms * _UNIT_ROUNDOFF * largest + lost
 
     def length(self, images: Floats) -> Floats:
         """The p-norm along the last axis: images (..., S), lengths (...,)."""

@@ -112,7 +112,7 @@ class Clusters:
     def table(self) -> DirectionTable | None:
         """Bounds of a gauge of many facets, where it has one."""
         small = float(np.abs(self.points).max(initial=0.0)) < MODERATE
-        return DirectionTable.of(self.facets) if small and not self.mapped else None
+        return DirectionTable.of(self.facets) if small and not self.mapped and self.norm.of_order else None
 
     @property
     def width(self) -> int:
@@ -127,7 +127,11 @@ class Clusters:
             return self.table.above(differences)
         if not self.mapped:
             stacked = np.stack(differences, axis=-1)
-            return gauges(stacked.reshape(-1, stacked.shape[-1]), self.facets).reshape(stacked.shape[:-1])
+            rows = stacked.reshape(-1, stacked.shape[-1])
+            measured = gauges(rows, self.facets) if self.norm.of_order else self._measured(rows)
+            return measured.reshape(stacked.shape[:-1])
+        if not self.norm.of_order:
+            return self.norm.length(np.stack(differences, axis=-1))
         total = np.zeros(differences[0].shape) if differences else np.zeros(())
         for each in differences:
             if self.norm.order == "l2":
@@ -137,6 +141,12 @@ class Clusters:
                 np.abs(each, out=each)
                 total = total + each if self.norm.order == "l1" else np.maximum(total, each)
         return np.sqrt(total) if self.norm.order == "l2" else total
+
+    def _measured(self, rows: Floats) -> Floats:
+        """What a norm of its own makes of the images of differences (n, S), which are never held together."""
+        step = max(1, AT_ONCE // len(self.facets))
+        parts = [self.norm.length(rows[i : i + step] @ self.facets.T) for i in range(0, len(rows), step)]
+        return np.concatenate([*parts, np.zeros(0)])
 
     @cached_property
     def balls(self) -> tuple[list[Floats], list[Floats]]:

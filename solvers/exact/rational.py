@@ -48,7 +48,7 @@ def float_below(value: Fraction) -> float:
 
 def float_above(value: Fraction) -> float:
     """The smallest float at least `value`."""
-    return -float_below(-value)
+    return 0.0 - float_below(-value)  # never -0.0
 
 
 def exact_rank(matrix: NDArray[np.float64]) -> int:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from designer import AdditiveMechanism, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, metrics
 from designer.additive.grid import Grid
+from designer.certified.capped_norm import CappedNorm
 from designer.certified.certificate import PrivacyCertificate, certify
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.sensitivity import SensitivitySet
@@ -328,3 +329,15 @@ def test_a_ratio_below_all_floats_is_stated_above_0(order: str, size: float, bud
     assert found.worst_ratio == exact > 0 and found.witness is not None
     assert found.ratio is not None and 0.0 < found.ratio >= exact > np.nextafter(found.ratio, 0)
     assert "no protected change" not in found.lines()[0] and repr(found.ratio) in found.lines()[0]
+
+
+@pytest.mark.parametrize("cap", [1e-251, 1e-3, 1.0])
+def test_what_underflows_under_a_small_cap_is_in_the_ratio(cap: float) -> None:
+    """Images of 1e-323 lose a good part of themselves, and the cap makes it large."""
+    rng, norm = np.random.default_rng(1), CappedNorm(np.full(3, 3e-163), cap)
+    for _ in range(60):
+        sensitivity = SensitivitySet(metrics.uniform(5, 1e-60), 1e-160 * rng.random((5, 3)))
+        pairs = [sensitivity.exact(i, j) for i in range(5) for j in range(i)]
+        truth = max(norm.exact(u) / b for u, b in pairs)  # type: ignore[operator]
+        found = certify(sensitivity, norm)
+        assert found.worst_ratio is not None and found.worst_ratio >= truth

@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import Problem, Workload, design, metrics
+from designer.certified.bundle_norm import BundleNorm
+from designer.certified.capped_norm import CappedNorm
 from designer.certified.certificate import attains, certify
 from designer.certified.norms import Gauge, Norm
 from designer.certified.sensitivity import SensitivitySet
@@ -76,7 +78,16 @@ def norms(seed: int, wide: int) -> list[Norm]:
         Norm(draw.normal(size=(wide, wide)), "l2"),
         Norm(draw.uniform(0.5, 2.0, wide), "linf"),
         Gauge(corners, np.ones(len(corners))),
+        CappedNorm(draw.uniform(0.5, 2.0, wide), 1.3),
+        *(bundles_of(draw, wide, corners) for corners in (3, 40) if wide > 2),
     ]
+
+
+def bundles_of(draw: np.random.Generator, wide: int, corners: int) -> BundleNorm:
+    """The sum of a gauge of the first two coordinates and one of the last."""
+    turns = np.pi * (np.arange(corners) + draw.random()) / corners
+    first = Gauge(np.stack([np.cos(turns), 2 * np.sin(turns)], axis=1), np.ones(corners))
+    return BundleNorm([first, Gauge(np.ones((1, 1)), np.ones(1))], [(0, 1), (wide - 1,)], "sum", wide)
 
 
 @pytest.mark.slow
@@ -199,3 +210,20 @@ def test_a_search_that_would_take_days_is_refused_with_the_reason() -> None:
         pytest.raises(DesignFailed, match="many coordinates"),
     ):
         design(Problem(Workload(values.T), metrics.euclidean(places)), "laplace")
+
+
+@pytest.mark.parametrize("tolerance", [None, 0.05])
+def test_every_norm_is_measured_by_its_own_length_in_a_search(tolerance: float | None) -> None:
+    """Sums of gauges, and caps below 1, are longer than their largest image: against rationals, pair by pair."""
+    from tests.certified.test_bounded_pairs import bounding  # which takes from here
+
+    places = np.random.default_rng(3).random((24, 2))
+    for relation in (metrics.euclidean(places, 1.0), metrics.appear_or_change(metrics.euclidean(places, 1.0), 0.8)):
+        for norm in (*norms(2, 3), CappedNorm(np.ones(3), 0.01)):
+            told = SensitivitySet.of(answers(2, 24, 3).T, relation)
+            points = range(len(told.points))
+            pairs = [told.exact(i, j) for i in points for j in range(i)]
+            truth = max(norm.exact(u) / b for u, b in pairs if b is not None)  # type: ignore[operator]
+            with searching() if tolerance is None else bounding(tolerance):
+                found = certify(told, norm).worst_ratio
+            assert found is not None and truth <= found <= truth * (1 + Fraction(tolerance or 0) * 2)
