@@ -77,9 +77,9 @@ def noise_share(mechanism: MarginalMechanism, draws: int) -> float:
 def real_release(database: bool) -> MarginalRelease:
     """A release of the records: counted by DuckDB through Ibis, or from columns."""
     if database and find_spec("ibis") is not None:
-        import ibis
+        from designer.tables.opening import open_table
 
-        return own_budgets().release_database(ibis.duckdb.connect().read_csv(records().path, all_varchar=True))
+        return own_budgets().release_database(open_table(records().path))
     return own_budgets().release(records())
 
 

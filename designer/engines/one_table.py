@@ -3,37 +3,31 @@ and the loss of a row is the loss of a record."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
+
+from designer.engines.duckdb_tables import not_stored
+from designer.engines.spark_tables import not_stored_by_spark
 
 # Modules of values that are computed from one row alone, but for what `_beyond_a_row` finds in them.
 ROW_WISE = ("generic", "numeric", "strings", "logical", "temporal", "arrays", "maps", "structs", "json", "sortkeys")
-READERS = (
-    "read_csv",
-    "read_csv_auto",
-    "read_parquet",
-    "parquet_scan",
-    "read_json",
-    "read_json_auto",
-    "read_ndjson",
-    "read_ndjson_auto",
-)
-PLAIN_VIEW = re.compile(rf"CREATE (TEMP |TEMPORARY )?VIEW [\w.]+ AS SELECT \* FROM ({'|'.join(READERS)})\((?P<rest>.*)\Z", re.S)
-# What DuckDB means to do for `SELECT * FROM` an array that was registered: the columns of the query, those of the view,
-# the array.
-PLANS_OF_ARRAYS = (["PROJECTION", "PROJECTION", "ARROW_SCAN"], ["PROJECTION", "PROJECTION", "PANDAS_SCAN"])
 CACHED = "ibis_cached"  # what `expression.cache()` stores: the rows of any expression
-VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal"
+HELD = ("PyArrowTableProxy", "PolarsDataFrameProxy", "PandasDataFrameProxy")  # data in memory whose columns have types
+BY_NAME = ("polars", "datafusion")  # engines that store no tables: their names stand for files, frames and queries
+NO_FRAME = "data in memory that is no data frame but read when asked for, such as files; pass a table of Arrow"
+NO_TYPE = (
+    "a data frame whose column {name!r} holds Python objects, of a type that is guessed from all of them; pass the data frame "
+    "itself, which reads them as texts, or give the column a type (astype)"
+)
+STORES_NOTHING = "a name on {engine}, which stores no tables and reads files when asked; pass a data frame, or use DuckDB"
 
 
 def broken_by(table: Any) -> str | None:
     """What makes rows of the expression something else than rows of one table, in words; None for a row-wise view of one table.
 
     Refused is what is not known to be row-wise: joins, unions, limits, samples, distinct rows, aggregates, windows, subqueries,
-    user functions, anything random or of the clock, unnesting, and SQL, whose text is not read.
+    user functions, anything random or of the clock, unnesting, and SQL, whose text is not read; and of tables those whose
+    records need not be stored, or read from a file, each by itself.
     An order of rows changes nothing here.
     """
     import ibis.expr.operations as ops
@@ -47,8 +41,8 @@ def broken_by(table: Any) -> str | None:
             known = type(node) is ops.Field or (_module(node) in ROW_WISE and not _beyond_a_row(node))
         if not known:
             return f"holds {type(node).__name__}"
-        if type(node) is ops.DatabaseTable and (node.name.startswith(CACHED) or _is_view(node)):
-            return f"reads {node.name!r}, which is a view or a stored result"
+        if type(node) in stored and (words := _not_stored(node)):
+            return f"reads {node.name!r}, {words}"
     return None
 
 
@@ -98,56 +92,32 @@ def _beyond_a_row(node: Any) -> bool:
     return isinstance(node, kinds)
 
 
-def _is_view(node: Any) -> bool:
-    """A view on DuckDB that is more than a file or an array read as it is. What other engines name is taken for a table."""
-    if getattr(node.source, "name", None) != "duckdb":
-        return False
-    texts = [sql for name, sql in node.source.raw_sql(VIEWS).fetchall() if name.casefold() == node.name.casefold()]
-    return not all(_reads_one_source(sql) if sql else _is_array(node) for sql in texts)
+def _not_stored(node: Any) -> str | None:
+    """Why the rows of a table need not be records that are each stored by itself; None where they are, as far as is known.
 
-
-def _is_array(node: Any) -> bool:
-    """Does a view without a text, which is what DuckDB keeps of anything registered, read one array, and no relation?
-
-    Its plan tells, as it is before it is optimised: a limit that leaves all rows today is none on other data.
+    What engines other than DuckDB and Spark name is taken for a table.
     """
-    query = node.source.compile(node.to_expr())
-    with _plans_shown(node.source):
-        plans = dict(node.source.raw_sql(f"EXPLAIN (FORMAT json) {query}").fetchall())
-    return _steps(json.loads(plans.get("logical_plan", "[]"))) in PLANS_OF_ARRAYS
+    import ibis.expr.operations as ops
+
+    if type(node) is ops.InMemoryTable:
+        return _guessed(node)
+    if type(node) is not ops.DatabaseTable:
+        return None
+    if node.name.startswith(CACHED):
+        return "which is a stored result of any expression; pass the table that it was made of"
+    engine = getattr(node.source, "name", None)
+    if engine in BY_NAME:
+        return STORES_NOTHING.format(engine=engine)
+    return {"duckdb": not_stored, "pyspark": not_stored_by_spark}.get(str(engine), lambda node: None)(node)
 
 
-@contextmanager
-def _plans_shown(engine: Any) -> Iterator[None]:
-    """All plans of a query are explained, for as long as this is open."""
-    (known,) = engine.raw_sql("SELECT current_setting('explain_output')").fetchone()
-    engine.raw_sql("SET explain_output = 'all'")
-    try:
-        yield
-    finally:
-        engine.raw_sql(f"SET explain_output = '{known}'")
-
-
-def _steps(plan: Any) -> list[str] | None:
-    """The names of the steps of a plan from the last to the first; None where one has several before it."""
-    names = []
-    while plan:
-        if len(plan) > 1:
-            return None
-        names.append(plan[0]["name"].strip())
-        plan = plan[0]["children"]
-    return names
-
-
-def _reads_one_source(sql: str) -> bool:
-    """Is a view `SELECT * FROM` one reader of files, and nothing after its closing bracket?"""
-    bare = re.sub(r"'(?:[^']|'')*'", "''", re.sub(r'"(?:[^"]|"")*"', "q", sql))
-    match = PLAIN_VIEW.match(bare)
-    if match is None:
-        return False
-    depth, rest = 1, match["rest"]
-    for place, letter in enumerate(rest):
-        depth += {"(": 1, ")": -1}.get(letter, 0)
-        if depth == 0:
-            return re.fullmatch(r"\s*(AS \w+)?\s*;?\s*", rest[place + 1 :]) is not None
-    return False
+def _guessed(node: Any) -> str | None:
+    """Why a table in memory is no data frame whose columns have types of their own."""
+    if type(node.data).__name__ not in HELD:
+        return NO_FRAME
+    kinds = getattr(node.data.obj, "dtypes", None)
+    if type(node.data).__name__ != "PandasDataFrameProxy" or kinds is None:
+        return None
+    columns = zip(node.schema.items(), kinds, strict=True)
+    untyped = [name for (name, kind), given in columns if str(given) == "object" and not kind.is_string()]
+    return NO_TYPE.format(name=untyped[0]) if untyped else None

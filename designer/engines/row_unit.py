@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from designer.certified.guarantee import Guarantee
 from designer.engines.one_table import broken_by, filtered, sources
+from designer.engines.spark_tables import refuse_spark_frame
 from designer.errors import InvalidProblem
 from designer.values.arrays import Immutable
 from designer.values.checks import count, shown
@@ -23,15 +24,15 @@ NO_TABLE = (
     "ibis.duckdb.connect().read_parquet(path)."
 )
 NOT_ONE_TABLE = (
-    "records: the expression {found}, so its rows need not be rows of one table, and the stated loss would be "
-    "one of rows, not of records. Pass a table, "
-    'filtered or mapped row by row, or say what one row is, such as unit="household": the guarantee then says so.'
+    "records: the expression {found}. One record may then move more than one row, and the stated loss would be one of rows, "
+    "not of records. Pass a table, filtered or mapped row by row, or say what one row is, "
+    'such as unit="household": the guarantee then says so.'
 )
 ONE_ROW = "A record is one row of one table: what was released from was found to be a row-wise view of it."
-DECLARED = "A row is declared to be one {name} by the caller, which was not checked."
+DECLARED = "A row is declared to be one {name} by the caller, and no other row to depend on it, which was not checked."
 SEVERAL = "Whoever is behind several rows loses more than what is stated for one."
 OTHER_ENGINES = (
-    "On engines other than DuckDB the name of a view passes for that of a table: a record is then a row of the view."
+    "On engines other than DuckDB and Spark the name of a view passes for that of a table: a record is then a row of the view."
 )
 CHOSEN = (
     " Which rows of an entity count depends on its own rows alone: the first {k} by their content (SHA-256 of texts, the "
@@ -92,6 +93,7 @@ class RowUnit(Immutable):
         so rows in one place are the same to every query.
         """
         table = _engine_table(table, columns if self.entity is None else (*columns, self.entity))
+        refuse_spark_frame(table)
         if not all(hasattr(table, name) for name in ("select", "group_by", "agg", "columns", "op")):
             raise InvalidProblem(NO_TABLE)
         if self.name is None and (found := broken_by(table)):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from designer.certified.guarantee import Guarantee
 from designer.certified.specified import Specified, Takes
 from designer.engines.row_unit import RowUnit
+from designer.engines.spark_tables import refuse_spark_frame
 from designer.engines.texts import octets, text_of
 from designer.errors import InvalidProblem
 from designer.question.histogram import Universe
@@ -113,6 +114,7 @@ def _counted(columns: list[Sequence[object]]) -> tuple[list[Sequence[object]], S
 
 def _chosen(table: Any, columns: list[str]) -> list[Sequence[object]]:
     """Some columns of a table that is at hand."""
+    refuse_spark_frame(table)
     found = _columns_of_mapping(table) if isinstance(table, Mapping) else columns_of(table, columns)
     if found is None:
         raise InvalidProblem(

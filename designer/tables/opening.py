@@ -40,7 +40,7 @@ def open_table(
     names, suffix = _column_names(path, numbers, whole, delimiter), Path(path).suffix
     engine = _engine(memory, spill, threads)
     if suffix == ".parquet":
-        return _opened(path, lambda: engine.read_parquet(str(path)))
+        return _opened(path, lambda: engine.read_parquet(str(path), hive_partitioning=False))
     kinds = {name: "BIGINT" if name in whole else "DOUBLE" if name in numbers else "VARCHAR" for name in names}
     return _opened(path, lambda: _filled(engine, Path(path), kinds, marks))
 

@@ -96,13 +96,37 @@ def series_of(values: object) -> list[object] | None:
 
 
 def arrow_of(table: object, wanted: Iterable[Label]) -> Any:
-    """The columns of a data frame that have these names as an Arrow table; None for anything else. An index is left out."""
+    """The columns of a data frame that have these names as an Arrow table; None for anything else. An index is left out.
+
+    A column has the type that the frame gives it. One of Python objects, which has none, becomes one of texts, value by value:
+    a type that fits them all would depend on all of them.
+    """
     frame = _adapted(table)
     if frame is None:
         return None
     asked = set(wanted)
     names = [name for name in _names(frame) if name in asked]
-    return _collected(frame, names).select(*names).to_arrow()
+    held = _collected(frame, names).select(*names)
+    untyped = [name for name in names if _is_untyped(held.get_column(name))]
+    if not untyped:
+        return held.to_arrow()
+    import pyarrow as pa
+
+    typed = held.select(*(name for name in names if name not in untyped)).to_arrow()
+    return pa.table({name: _texts(held.get_column(name)) if name in untyped else typed[name] for name in names})
+
+
+def _is_untyped(column: Any) -> bool:
+    """Does a column hold Python objects, or categories that are some?"""
+    kind = getattr(column.to_native(), "dtype", None)
+    return "object" in (str(kind), str(getattr(getattr(kind, "categories", None), "dtype", None))) or str(kind) == "Object"
+
+
+def _texts(column: Any) -> Any:
+    """The values of a column as texts, each by itself."""
+    import pyarrow as pa
+
+    return pa.array([None if is_missing(value) else str(value) for value in column.to_list()], pa.string())
 
 
 def frame_of(columns: Mapping[str, Any], backend: str) -> Any:

@@ -301,7 +301,7 @@ def test_a_failing_engine_does_not_speak(tmp_path: Path) -> None:
     path = tmp_path / "records.csv"
     path.write_text(f"emp,state\n5,DE\n{CANARY},RI\n")
     engine = ibis.duckdb.connect()
-    texts = engine.read_csv(str(path), all_varchar=True, header=True)
+    texts = engine.read_csv(str(path), columns={"emp": "VARCHAR", "state": "VARCHAR"})
     table = texts.mutate(emp=texts.emp.cast("int64"))
     with pytest.raises(Exception, match=CANARY):
         table.to_pyarrow()

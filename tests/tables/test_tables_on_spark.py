@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from designer import InvalidProblem
+from designer.engines.row_unit import RowUnit
 from designer.tables import Condition, CountDistinct, Groups, Key, Measure, Quantile, Sum, UnitSplitting
 from designer.tables.aggregates import cell_counts
 from designer.tables.scans import numbers
@@ -62,6 +65,46 @@ def as_table(spark: Any, arrow: Any, path: Path) -> Any:
 
     pq.write_table(arrow, path)
     return spark.read_parquet(str(path))
+
+
+def rows_of(spark: Any, name: str) -> list[int]:
+    return sorted(RowUnit().rows(spark.table(name), ["a"]).to_pyarrow()["a"].to_pylist())
+
+
+def test_of_views_those_of_parquet_files_are_read_each_once(spark: Any, tmp_path: Path) -> None:
+    """Spark guesses the types of CSV and JSON files, and reads a file as often as its path is given."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    session, file = spark._session, str(tmp_path / "r.parquet")
+    pq.write_table(pa.table({"a": [1, 2]}), file)
+    (tmp_path / "r.csv").write_text("a\n1\n")
+    (tmp_path / "r.json").write_text('{"a": 1}\n')
+    (tmp_path / "part=1").mkdir()
+    os.link(file, tmp_path / "part=1" / "hard.parquet")
+    read = session.read
+    for name, frame in {
+        "once": read.parquet(file),
+        "csv": read.csv(str(tmp_path / "r.csv"), header=True, inferSchema=True),
+        "json": read.json(str(tmp_path / "r.json")),
+        "twice": read.parquet(file, file),
+        "linked": read.parquet(file, str(tmp_path / "part=1" / "hard.parquet")),
+        "folders": read.option("basePath", str(tmp_path)).parquet(str(tmp_path / "part=1")),
+        "cut": read.parquet(file).limit(1000),
+        "drawn": read.parquet(file).where("rand() < 2"),
+        "frame": session.createDataFrame([(1,)], ["a"]),
+    }.items():
+        frame.createOrReplaceTempView(name)
+    session.sql("CREATE OR REPLACE TEMP VIEW counted AS SELECT count(*) AS a FROM once")
+    session.table("once").write.mode("overwrite").saveAsTable("kept")
+    session.sql("CREATE OR REPLACE VIEW seen AS SELECT a FROM kept")
+    assert rows_of(spark, "once") == rows_of(spark, "kept") == [1, 2]
+    for name in ("csv", "json", "twice", "linked", "folders", "cut", "drawn", "frame", "counted", "seen"):
+        with pytest.raises(InvalidProblem, match=rf"reads '{name}', a view on Spark"):
+            rows_of(spark, name)
+    for send in (everything().release, everything().release_records):
+        with pytest.raises(InvalidProblem, match="saveAsTable"):
+            send(session.table("kept"))
 
 
 def listed_alone(level: Groups, found: Mapping[Any, Any]) -> dict[Any, Any]:
