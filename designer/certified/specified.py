@@ -120,6 +120,20 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     def release(self, data: Any, /) -> Released:
         """What is published about confidential data; spends the budget once."""
 
+    def check(self, data: Any, /) -> None:
+        """Refuse what `release` refuses for its form, with the same words: the kind of object, its shape, its names. Nothing
+        is spent, and no entry of the data is looked at, so the answer follows from what is public.
+
+        Raises `InvalidProblem` for that, and where this object itself cannot release, such as after a part of it was changed.
+        """
+        self.require_unchanged()
+
+    def check_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
+        """The same for `release_records`."""
+        self.require_unchanged()
+
     def release_counts(self, histogram: object) -> Released:
         """The same from counts as a file holds them; `InvalidProblem` where records are needed."""
         if "histogram" not in self.takes:

@@ -3,7 +3,7 @@ and what the guarantee says of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from designer.engines.spark_tables import refuse_spark_frame
 from designer.errors import InvalidProblem
 from designer.values.arrays import Immutable
 from designer.values.checks import count, shown
-from designer.values.frames import arrow_of
+from designer.values.frames import arrow_of, column_names
 from designer.values.json_text import require_keys
 from designer.values.schema import COUNT, Named, keys, or_null, record, text
 
@@ -100,11 +100,21 @@ class RowUnit(Immutable):
             raise InvalidProblem(NOT_ONE_TABLE.format(found=found))
         return table if self.entity is None else self._bounded(table, columns)
 
+    def present(self, table: Any, columns: Sequence[str]) -> list[Any]:
+        """How the columns of a table are called; what `rows` refuses for its form is refused. Nothing is executed."""
+        names = column_names(table)
+        if names is None:
+            self.rows(table, columns)
+            return list(table.columns)
+        if self.entity is not None:
+            require_there((self.entity, *columns), names)
+        return names
+
     def _bounded(self, table: Any, columns: Sequence[str]) -> Any:
         import ibis
 
-        if missing := [name for name in (self.entity, *columns) if name not in table.columns]:
-            raise InvalidProblem(f"records: the table has no column {missing[0]!r}; rename one.")
+        assert self.entity is not None
+        require_there((self.entity, *columns), table.columns)
         entity = table[self.entity]
         if not (entity.type().is_string() or entity.type().is_integer() or entity.type().is_uuid()):
             raise InvalidProblem(
@@ -157,6 +167,12 @@ class RowUnit(Immutable):
             mechanism=guarantee.mechanism + CHOSEN.format(k=self.rows_per_entity),
             parameters={**guarantee.parameters, "rows_per_entity": self.rows_per_entity},
         )
+
+
+def require_there(asked: Iterable[str], names: Container[Any]) -> None:
+    """Refuse a table that lacks one of the columns."""
+    if missing := [name for name in asked if name not in names]:
+        raise InvalidProblem(f"records: the table has no column {missing[0]!r}; rename one.")
 
 
 def _bytes(column: Any) -> Any:

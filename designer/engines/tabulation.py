@@ -17,14 +17,19 @@ from designer.engines.row_unit import RowUnit
 from designer.engines.spark_tables import refuse_spark_frame
 from designer.engines.texts import octets, text_of
 from designer.errors import InvalidProblem
-from designer.question.histogram import Universe
+from designer.question.histogram import Universe, require_form
 from designer.values.confidential import withholding
-from designer.values.frames import Columns, columns_of
+from designer.values.frames import Columns, column_names, columns_of
 
 OUTSIDE = (
     "records: hold a value that names no universe element, or lack one (an empty cell is a missing value: give it a word, and "
     "list that word); clean the records or extend the universe. Nothing was released."
 )
+NAMELESS = (
+    "records: nothing says which columns name the elements of this mechanism; name them in [elements] or [domain], "
+    "or as the `keys` of the workload, and design it again. Or release from counts."
+)
+NO_RECORDS = "records: {kind} is no table; give an Ibis table, a pandas, polars or Arrow table, or a mapping of columns."
 UNEQUAL = "records: columns differ in length, or are indexed differently; give one table. Nothing was released."
 
 
@@ -43,6 +48,20 @@ class TakesCounts(Specified):
         """What is released for confidential counts."""
 
     @withholding
+    def check(self, data: object, /) -> None:
+        """See `Specified.check`: counts of the universe elements."""
+        super().check(data)
+        require_form(data, self.universe)
+
+    @withholding
+    def check_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
+        super().check_records(table)
+        _refuse_entities(entity, rows_per_entity)
+        require_tabulable(table, self.universe, RowUnit(unit))
+
+    @withholding
     def release_records(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> Any:
@@ -54,8 +73,7 @@ class TakesCounts(Specified):
         caller's word for what one row is. The guarantee of the release says which. entity, rows_per_entity: refused, because
         counts do not tell whose the records are.
         """
-        if entity is not None or rows_per_entity is not None:
-            raise InvalidProblem("entity, rows_per_entity: bound the records of an entity; this releases from counts.")
+        _refuse_entities(entity, rows_per_entity)
         if not _is_expression(table):
             return self.release(tabulated(table, self.universe))
         row = RowUnit(unit)
@@ -67,6 +85,27 @@ class TakesCounts(Specified):
         return unit.stated(self.guarantee)
 
 
+def _refuse_entities(entity: str | None, rows_per_entity: int | None) -> None:
+    if entity is not None or rows_per_entity is not None:
+        raise InvalidProblem("entity, rows_per_entity: bound the records of an entity; this releases from counts.")
+
+
+def require_tabulable(table: Any, universe: Universe, row: RowUnit) -> None:
+    """Refuse what `tabulated` refuses for its form: what is no table, and columns that are missing. No entry is looked at."""
+    if universe.keys is None and not universe.tables:
+        raise InvalidProblem(NAMELESS)
+    named = column_names(table) if not isinstance(table, Mapping) else [name for name, _ in _columns_of_mapping(table)]
+    present = list(table.columns) if _is_expression(table) else named
+    if present is None:
+        raise InvalidProblem(NO_RECORDS.format(kind=type(table).__name__))
+    for keys in universe.tables or (universe.keys,):
+        columns = list(keys.columns) if keys is not None else []
+        _require(columns, present)
+        if _is_expression(table):
+            row.rows(table, columns)
+            row.require_fixed_rows(table, columns)
+
+
 def tabulated(table: Any, universe: Universe, row: RowUnit | None = None) -> NDArray[np.int64]:
     """How many records there are of each element; a record outside the universe is refused without being shown.
     row: of an Ibis table. Of several tables each counts all records."""
@@ -74,10 +113,7 @@ def tabulated(table: Any, universe: Universe, row: RowUnit | None = None) -> NDA
         parts = (Universe(keys.assignments, keys) for keys in universe.tables)
         return np.concatenate([tabulated(table, part, row) for part in parts])
     if universe.keys is None:
-        raise InvalidProblem(
-            "records: nothing says which columns name the elements of this mechanism; name them in [elements] or [domain], "
-            "or as the `keys` of the workload, and design it again. Or release from counts."
-        )
+        raise InvalidProblem(NAMELESS)
     columns = list(universe.keys.columns)
     found, amounts = _grouped(table, columns, row or RowUnit()) if _is_expression(table) else _counted(_chosen(table, columns))
     places = universe.places(found)
@@ -117,10 +153,7 @@ def _chosen(table: Any, columns: list[str]) -> list[Sequence[object]]:
     refuse_spark_frame(table)
     found = _columns_of_mapping(table) if isinstance(table, Mapping) else columns_of(table, columns)
     if found is None:
-        raise InvalidProblem(
-            f"records: {type(table).__name__} is no table; give an Ibis table, a pandas, polars or Arrow table, or a mapping "
-            "of columns."
-        )
+        raise InvalidProblem(NO_RECORDS.format(kind=type(table).__name__))
     _require(columns, [name for name, _ in found])
     return [next(values for name, values in found if name == column) for column in columns]
 

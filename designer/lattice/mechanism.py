@@ -247,6 +247,11 @@ class LatticeMechanism(DrawnOnCells):
         """`size` draws of the noise in the K answers, (size, K)."""
         return np.asarray(self.sampler.draw(size, entropy) @ self.workload.dense().T, dtype=np.float64)
 
+    def check(self, data: object, /) -> None:
+        _ = self.sampler
+        self._require_promise()
+        super().check(data)
+
     def release(self, histogram: object) -> LatticeRelease:
         """The noisy table and the answers, for confidential counts, joined by name where named. Spends the budget once."""
         sampler = self.sampler

@@ -1,7 +1,8 @@
 """A ledger: what was spent of which data set, by whom and when, in one file; and releases that are recorded in it.
 
-The protocol. A release first reserves its expense: that is committed, and on the disk, before any data are touched, or the
-release is refused. Then data are read and noise is drawn. The hash of what came out is committed, too, before anybody sees it.
+The protocol. Where there is room, the form of the data is looked at: what `mechanism.check` refuses costs nothing. Then the
+expense is reserved: that is committed, and on the disk, before any entry of the data is read. Then data are read and noise is
+drawn. The hash of what came out is committed, too, before anybody sees it.
 A process that ends in between, however it ends, leaves a reservation that counts as spent for ever: nobody knows what it showed
 to whom. So whatever was published is recorded, and whatever is recorded stays within the total.
 """
@@ -20,7 +21,7 @@ from designer.certified.guarantee import Guarantee
 from designer.certified.specified import Released, Specified
 from designer.composition.expense import Expense, Spent, expense_of, spent
 from designer.engines.row_unit import RowUnit
-from designer.errors import InvalidLedger, InvalidProblem, OverTotal
+from designer.errors import InvalidLedger, InvalidProblem, OverTotal, Refusal
 from designer.files.releases import release_document, sealed
 from designer.ledger.balances import Balance, datasets
 from designer.ledger.chain import RESTORE, Entry, next_entry, output_hash
@@ -45,6 +46,7 @@ from designer.values.arrays import Immutable
 from designer.values.checks import positive, shown
 from designer.values.json_text import plain
 
+SPENT = "The budget stays spent: it was reserved in entry {number} of the ledger before data were read."
 AnyRelease = TypeVar("AnyRelease", bound=Released)
 MadeRelease = TypeVar("MadeRelease", bound=Released, covariant=True)
 
@@ -54,6 +56,9 @@ class Releases(Protocol[MadeRelease]):
 
     def release(self, data: Any, /) -> MadeRelease:
         """What is published about confidential data."""
+
+    def check(self, data: Any, /) -> None:
+        """Refuse what `release` refuses for its form."""
 
 
 class Signer(Protocol):
@@ -210,9 +215,10 @@ class DataSet:
     def release(self, mechanism: Releases[AnyRelease], data: object) -> Recorded[AnyRelease]:
         """What `mechanism.release(data)` publishes, once its expense was reserved, and recorded before it is handed out.
 
-        Raises `OverTotal` before the data are touched where the total does not cover it.
+        Raises `OverTotal` before the data are touched where the total does not cover it, and what `mechanism.check` raises
+        before anything is reserved.
         """
-        return self._recorded(mechanism, RowUnit(), lambda: mechanism.release(data))
+        return self._recorded(mechanism, RowUnit(), lambda: mechanism.release(data), lambda: mechanism.check(data))
 
     def release_records(
         self,
@@ -229,7 +235,10 @@ class DataSet:
         def release() -> Released:
             return mechanism.release_records(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
 
-        return self._recorded(mechanism, row, release)
+        def check() -> None:
+            mechanism.check_records(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
+
+        return self._recorded(mechanism, row, release, check)
 
     def reserve(self, mechanism: Specified, row: RowUnit | None = None, files: Sequence[Path] = ()) -> Reservation:
         """For releases that are made by hand: `with people.reserve(mechanism) as reservation`, and within it
@@ -239,23 +248,33 @@ class DataSet:
         """
         return Reservation(self, mechanism, row or RowUnit(), files)
 
-    def _recorded(self, mechanism: Any, row: RowUnit, release: Callable[[], AnyRelease]) -> Recorded[AnyRelease]:
-        with self.reserve(mechanism, row) as reservation:
+    def _recorded(
+        self, mechanism: Any, row: RowUnit, release: Callable[[], AnyRelease], check: Callable[[], None]
+    ) -> Recorded[AnyRelease]:
+        with Reservation(self, mechanism, row, (), check) as reservation:
             made = release()
             document = reservation.record(release_document(mechanism, made))
         return Recorded(made, document)
 
 
 class Reservation:
-    """An expense that is recorded on entering the block, before data are touched, and ended on leaving it.
+    """An expense that is recorded on entering the block, before an entry of the data is read, and ended on leaving it.
 
     A block that ends without `record`, by an error or not, is noted as abandoned; what it reserved stays spent, because whether
     it failed, and when, may depend on the data, and nobody knows what it showed.
     """
 
-    def __init__(self, dataset: DataSet, mechanism: Specified, row: RowUnit, files: Sequence[Path]) -> None:
+    def __init__(
+        self,
+        dataset: DataSet,
+        mechanism: Specified,
+        row: RowUnit,
+        files: Sequence[Path],
+        check: Callable[[], None] | None = None,
+    ) -> None:
         self.dataset, self.row, self.files = dataset, row, files
-        self.mechanism, self.expense = mechanism, _expense(mechanism, row)
+        self.check = mechanism.require_unchanged if check is None else check
+        self.expense = _expense(mechanism, row)
         self.guarantee = mechanism.guarantee
         self.entry: Entry | None = None
         self.recorded = False
@@ -263,10 +282,10 @@ class Reservation:
     def __enter__(self) -> Reservation:
         if self.entry is not None:
             raise InvalidProblem("reservation: was entered before; reserve again for another release.")
-        self.mechanism.require_unchanged()
         known = self.dataset.balance()
         known.require_room(self.expense, self.row)  # without a lock, since adding up takes a moment
         require_content(known.allowance.content, self.files, self.dataset.ledger.id)
+        self.check()
 
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
             balance = Balance.of(entries, self.dataset.name)
@@ -295,6 +314,8 @@ class Reservation:
         # Best effort: without this entry the reservation stays open, and is spent just so.
         with suppress(InvalidLedger, InvalidProblem):
             self._ended(lambda place: entry_abandoned(self.dataset.name, place))
+        if isinstance(error, (Refusal, RuntimeError)) and error.args and isinstance(error.args[0], str):
+            error.args = (f"{error.args[0]} {SPENT.format(number=self._place.number)}", *error.args[1:])
 
     @property
     def _place(self) -> Entry:

@@ -38,7 +38,14 @@ from designer.marginals.protection import (
 from designer.marginals.release import MarginalRelease, SimulatedTables
 from designer.marginals.residuals import assemble, squared_synthesis
 from designer.marginals.subsets import Subsets
-from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database
+from designer.marginals.tables import (
+    Tables,
+    require_column_of_each,
+    require_columns,
+    tables_of_columns,
+    tables_of_counts,
+    tables_of_database,
+)
 from designer.marginals.workload import MarginalWorkload, positions
 from designer.pictures.drawing import Drawing
 from designer.question.domain import Domain
@@ -220,6 +227,23 @@ class MarginalMechanism(Specified):
         tables = zip(self.workload.weights, self.workload.subsets.tuples(), strict=True)
         weighted = [weight * self.variances(self.workload.names(subset)) for weight, subset in tables]
         return float(sum(table.sum() for table in weighted) if loss == "squared" else max(table.max() for table in weighted))
+
+    @withholding
+    def check(self, data: Any, /) -> None:
+        """See `Specified.check`: records, given as columns."""
+        super().check(data)
+        require_columns(self.workload, data)
+
+    @withholding
+    def check_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
+        super().check_records(table)
+        row, columns = RowUnit(unit, entity, rows_per_entity), self.workload.columns
+        present = row.present(table, columns)
+        if not isinstance(self.protection, Presence):
+            row.require_fixed_rows(row.rows(table, columns), columns)
+        require_column_of_each(self.workload, present)
 
     def release(self, columns: Any) -> MarginalRelease:
         """Noisy marginals of confidential records, given as columns: a mapping or data frame

@@ -3,7 +3,7 @@ Refusals depend on public shapes alone, in fixed texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -17,12 +17,13 @@ from designer.marginals.workload import MarginalWorkload, positions
 from designer.progress import track
 from designer.question.domain import Domain
 from designer.question.histogram import UNUSABLE, Universe, carries_names, counts
-from designer.values.frames import columns_of
+from designer.values.frames import column_names, columns_of
 
 UNKNOWN = (
     "records: hold a value outside the domain, or lack one (an empty cell is a missing value: give it a word, and list that "
     "word); clean the records or extend the domain. Nothing was released."
 )
+NO_COLUMNS = "records: must map attributes to columns, as a data frame does; nothing was released."
 UNLISTED = "records: a column is not a list of values, one for each record; nothing was released."
 UNEQUAL = "records: columns differ in length; nothing was released."
 LABELLED = (
@@ -37,25 +38,46 @@ HISTOGRAM_CELLS = 2**20  # combinations of values that are counted one by one
 Tables = dict[tuple[int, ...], NDArray[np.int64]]
 
 
-def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
-    """The largest requested marginals of records given as columns (a mapping or a data frame)."""
-    names = workload.names(workload.used)
-    columns = columns if (framed := columns_of(columns, names)) is None else dict(framed)
-    if not hasattr(columns, "keys"):
-        raise InvalidProblem("records: must map attributes to columns, as a data frame does; nothing was released.")
-    used = workload.used
-    if missing := [name for name in names if name not in columns]:
+def require_columns(workload: MarginalWorkload, columns: Any) -> None:
+    """Refuse what `tables_of_columns` refuses for its form: what has no columns, lacks one, or has some of different lengths.
+    No entry is looked at."""
+    present = columns if isinstance(columns, Mapping) else column_names(columns)
+    if present is None:
+        raise InvalidProblem(NO_COLUMNS)
+    names = _required(workload, present)
+    if isinstance(columns, Mapping):
+        given = [columns[name] for name in names]
+        if not all(hasattr(column, "__len__") and not isinstance(column, (str, bytes)) for column in given):
+            raise InvalidProblem(UNLISTED)
+        if len({len(column) for column in given}) > 1:
+            raise InvalidProblem(UNEQUAL)
+
+
+def _required(workload: MarginalWorkload, present: Container[Any]) -> list[str]:
+    """The attributes of requested marginals, each of which must be among the columns that are there."""
+    names = list(workload.names(workload.used))
+    if missing := [name for name in names if name not in present]:
         raise InvalidProblem(
             f"records: have no column for {missing[:8]}; give one for every attribute of a requested marginal."
         )
+    if not names:
+        raise InvalidProblem(
+            "records: the total alone needs no attribute, hence no column to count; pass it to `release_tables`."
+        )
+    return names
+
+
+def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
+    """The largest requested marginals of records given as columns (a mapping or a data frame)."""
+    used = workload.used
+    columns = columns if (framed := columns_of(columns, workload.names(used))) is None else dict(framed)
+    if not hasattr(columns, "keys"):
+        raise InvalidProblem(NO_COLUMNS)
+    names = _required(workload, columns)
     require_one_index(columns[name] for name in names)
     codes = {axis: _codes(workload.domain, axis, columns[name]) for axis, name in zip(used, names, strict=True)}
     if len({len(column) for column in codes.values()}) > 1:
         raise InvalidProblem(UNEQUAL)
-    if not used:
-        raise InvalidProblem(
-            "records: the total alone needs no attribute, hence no column to count; pass it to `release_tables`."
-        )
     return {subset: _counted(workload, subset, [codes[axis] for axis in subset]) for subset in workload.maximal.tuples()}
 
 
@@ -64,14 +86,18 @@ def tables_of_database(workload: MarginalWorkload, table: Any) -> Tables:
 
     Of more than `MOST_SCANS` tables the codes of the records come here in one scan, where they fit, and are counted here.
     """
-    names = workload.names(workload.used)
-    if missing := [name for name in names if name not in table.columns]:
-        raise InvalidProblem(f"records: the table has no column for {missing}; rename its columns to the attributes.")
+    require_column_of_each(workload, table.columns)
     subsets = list(workload.maximal.tuples())
     if len(subsets) > MOST_SCANS and _bytes_of_codes(workload, table) <= MOST_CODES:
         codes = dict(zip(workload.used, _codes_of_rows(workload, table), strict=True))
         return {subset: _counted(workload, subset, [codes[k] for k in subset]) for subset in track(subsets, "counting tables")}
     return {subset: engine_counts(workload, subset, table) for subset in track(subsets, "counting tables")}
+
+
+def require_column_of_each(workload: MarginalWorkload, present: Container[Any]) -> None:
+    """Refuse a table without a column for every attribute of a requested marginal."""
+    if missing := [name for name in workload.names(workload.used) if name not in present]:
+        raise InvalidProblem(f"records: the table has no column for {missing}; rename its columns to the attributes.")
 
 
 def engine_counts(workload: MarginalWorkload, subset: tuple[int, ...], table: Any) -> NDArray[np.int64]:

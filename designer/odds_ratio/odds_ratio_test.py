@@ -159,6 +159,12 @@ class OddsRatioTest(Specified):
         return PrivacyCertificate(canonical and moves <= 1, Fraction(moves), witness, 2 * moves, arithmetic, THEOREM)
 
     @withholding
+    def check(self, data: object, /) -> None:
+        """See `Specified.check`: a table of two by two counts."""
+        super().check(data)
+        require_two_by_two(data)
+
+    @withholding
     def release(self, table: object) -> OddsRatioRelease:
         """The noisy count of a table with these margins, and what follows from it alone.
         `table` is ((x11, x12), (x21, x22))."""
@@ -281,16 +287,23 @@ def _no_limits(level: float, simultaneous: bool) -> Limits:
     raise InvalidProblem("intervals: a p-value has none; `released.interval(confidence)` holds the odds ratio.")
 
 
-def first_cell(table: object, margins: Margins) -> int:
-    """x11 of a table that has the margins. The one function that reads the data; whatever is wrong is refused with one text."""
+def require_two_by_two(table: object) -> None:
+    """Refuse what carries names, and what is not of two rows and two columns."""
     if carries_names(table):
         raise InvalidProblem(NAMED)
     try:
-        array = np.asarray(table)
-        usable = array.shape == (2, 2) and array.dtype.kind in "iu"
+        square = np.asarray(table).shape == (2, 2)
     except (TypeError, ValueError):
-        usable = False
-    if not usable or (array < 0).any() or margins != _margins(array):
+        square = False
+    if not square:
+        raise InvalidProblem(UNUSABLE)
+
+
+def first_cell(table: object, margins: Margins) -> int:
+    """x11 of a table that has the margins. The one function that reads the data; whatever is wrong is refused with one text."""
+    require_two_by_two(table)
+    array = np.asarray(table)
+    if array.dtype.kind not in "iu" or (array < 0).any() or margins != _margins(array):
         raise InvalidProblem(UNUSABLE)
     return int(array[0, 0])
 

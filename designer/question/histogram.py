@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
-from designer.values.frames import Columns, columns_of, index_of, is_frame, is_missing, series_of
+from designer.values.frames import Columns, column_names, columns_of, index_of, is_frame, is_missing, series_of
 from designer.values.schema import NAMES, Named, list_of, record, text
 
 # One text for every unusable count, so that the refusal says nothing about the data.
@@ -182,6 +182,20 @@ def counts(histogram: object, universe: Universe) -> NDArray[np.int64]:
     if universe.agreeing is not None and exact_answers(universe.agreeing, whole).any():
         raise InvalidProblem(DISAGREE)
     return whole
+
+
+def require_form(histogram: object, universe: Universe) -> None:
+    """Refuse what `counts` refuses for its form: the kind of object, its shape, how columns are called, and which elements a
+    mapping or an index names. No count is looked at, nor any other entry of a table."""
+    if (names := column_names(histogram)) is not None:
+        columns: Columns = [(name, ()) for name in names]
+        universe.chosen(_of_columns(columns, len(index_of(histogram)), universe).columns)
+    elif isinstance(histogram, Mapping):
+        in_order(dict.fromkeys(histogram, 0), universe)
+    elif not isinstance(histogram, Labelled) and hasattr(histogram, "index") and (levels := index_of(histogram)):
+        in_order(Labelled(levels, [0] * len(levels[0][1])), universe)
+    else:
+        in_order(histogram, universe)
 
 
 def in_order(histogram: object, universe: Universe) -> NDArray[Any]:

@@ -23,7 +23,15 @@ from designer.errors import InvalidProblem
 from designer.marginals import MarginalWorkload, Presence
 from designer.marginals.draws import stored
 from designer.marginals.subsets import Subsets
-from designer.marginals.tables import Tables, tables_of_columns, tables_of_counts, tables_of_database, tables_of_histogram
+from designer.marginals.tables import (
+    Tables,
+    require_column_of_each,
+    require_columns,
+    tables_of_columns,
+    tables_of_counts,
+    tables_of_database,
+    tables_of_histogram,
+)
 from designer.progress import announce, track
 from designer.question.histogram import Universe
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
@@ -232,6 +240,23 @@ class StructuredMechanism(DrawnTerms):
     def measured(self) -> int:
         """How many coordinates get noise."""
         return sum(math.prod(len(self.matrices[a][m].rows) for a, m in block.parts.items()) for block in self.blocks)
+
+    @withholding
+    def check(self, data: Any, /) -> None:
+        """See `Specified.check`: records, given as columns."""
+        super().check(data)
+        require_columns(self.counted, data)
+
+    @withholding
+    def check_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
+        super().check_records(table)
+        row, columns = RowUnit(unit, entity, rows_per_entity), self.counted.columns
+        present = row.present(table, columns)
+        if not isinstance(self.protection, Presence):
+            row.require_fixed_rows(row.rows(table, columns), columns)
+        require_column_of_each(self.counted, present)
 
     def release(self, columns: Any) -> StructuredRelease:
         """Noisy products of confidential records, given as columns: a mapping or data frame from attribute names to equally

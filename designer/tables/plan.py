@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from designer.certified.guarantee import TIMING, Guarantee
-from designer.engines.row_unit import RowUnit
+from designer.engines.row_unit import RowUnit, require_there
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.records import policies
 from designer.records.policy import Policy
@@ -264,6 +264,19 @@ class TablePlan(DrawnPlan):
     def _has_other_noise(self) -> bool:
         return any(isinstance(query, OtherNoise) for query in self.queries)
 
+    def check(
+        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
+        """See `Specified.check`: a table of records, with the options of `release`."""
+        self.check_records(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
+
+    @withholding
+    def check_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
+        super().check_records(table)
+        require_there(self.columns, RowUnit(unit, entity, rows_per_entity).present(table, self.columns))
+
     @withholding
     def release(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
@@ -275,6 +288,7 @@ class TablePlan(DrawnPlan):
         caller's word for what one row is. entity, rows_per_entity: a column, and how many rows of each of its values count; the
         rest are left out by a rule that looks at the rows of that entity alone. The guarantee of the release states both.
         """
+        self.check_records(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
         row = RowUnit(unit, entity, rows_per_entity)
         rows = row.rows(table, self.columns)
         answers = noisy_answers(self.queries, self.noisy, rows, self.release_entropy())

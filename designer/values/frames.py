@@ -53,6 +53,13 @@ def is_frame(value: object) -> bool:
     return _adapted(value) is not None
 
 
+def column_names(table: object) -> list[Label] | None:
+    """What the columns of a data frame are called, the levels of its index before them; None for anything else. No entry is
+    read, and no lazy frame collected."""
+    frame = _adapted(table)
+    return None if frame is None else [*(name for name, _ in index_of(table)), *_names(frame)]
+
+
 def columns_of(table: object, wanted: Iterable[Label] | None = None) -> Columns | None:
     """The columns of a data frame by name, the levels of its index among them and before them; None for anything else.
 

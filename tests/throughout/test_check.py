@@ -1,0 +1,153 @@
+"""What is refused for its form is refused before anything is reserved, by the words of `release`, and costs nothing."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from designer import InvalidProblem, Problem, Workload, design, metrics
+from designer.certified.specified import Specified
+from designer.engines.tabulation import TakesCounts
+from designer.ledger import Ledger, Total
+from designer.marginals.mechanism import MarginalMechanism
+from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.structured.mechanism import StructuredMechanism
+from designer.tables.plan import TablePlan
+from tests.oracles.release_specimens import invented, table_of
+from tests.oracles.spec_specimens import specimens
+
+NOTHING = [None, 5, "counts", b"counts", 2.5, object(), {1, 2}, (x for x in "abc"), [[1], [2, 3]], np.float64(1), print]
+
+
+def data_for(made: Specified) -> Any:
+    return pd.DataFrame(table_of()) if isinstance(made, TablePlan) else invented(made)
+
+
+class Closed(Mapping[str, Any]):
+    """Names that may be read, and entries that may not."""
+
+    def __init__(self, names: Any) -> None:
+        self.names = list(names)
+
+    def __getitem__(self, name: str) -> Any:
+        raise AssertionError("an entry was read")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def malformed(made: Specified) -> list[Any]:
+    """Requests whose form is wrong, whatever the numbers in them are."""
+    if isinstance(made, TakesCounts):
+        size, names = len(made.universe.elements), list(made.universe.elements)
+        named = [
+            {},
+            dict.fromkeys([*names, "nobody"], 1),
+            dict.fromkeys(names[1:], 1),
+            OrderedDict.fromkeys(["nobody", *names[1:]], 1),
+            pd.DataFrame({"a": [1], "b": [2]}),
+            pd.Series([1] * size, index=[f"nobody {k}" for k in range(size)]),
+            pl.DataFrame({"a": [1], "b": [2]}),
+        ]
+        return [*NOTHING, [1] * (size + 1), [1] * (size - 1), np.ones((size, 2)), np.ones(0), *named]
+    if isinstance(made, OddsRatioTest):
+        return [*NOTHING, [1, 2], [[1, 2, 3], [4, 5, 6]], {"a": 1}, pd.DataFrame({"a": [1, 2], "b": [3, 4]}), np.ones((3, 3))]
+    frames = [{}, {"nobody": [1, 2]}, pd.DataFrame({"nobody": [1]}), pl.DataFrame({"nobody": [1]})]
+    if isinstance(made, (MarginalMechanism, StructuredMechanism)):
+        good = invented(made)
+        first = next(iter(good))
+        shorter, lacking = {**good, first: good[first][:-1]}, {name: good[name] for name in good if name != first}
+        return [
+            *NOTHING,
+            *frames,
+            shorter,
+            lacking,
+            {**good, first: 5},
+            pd.DataFrame(lacking),
+            pl.DataFrame(lacking, strict=False),
+        ]
+    return [*NOTHING, *frames, [1, 2, 3]]
+
+
+@pytest.mark.parametrize("name", list(specimens()))
+def test_a_malformed_request_is_refused_by_the_words_of_release_and_costs_nothing(name: str, tmp_path: Path) -> None:
+    made = specimens()[name]
+    people = Ledger.create(tmp_path / "ledger").state("people", Total(epsilon=10**9, delta="1/2"), publishes=None)
+    for given in malformed(made):
+        with pytest.raises(InvalidProblem) as checked:
+            made.check(given)
+        with pytest.raises(InvalidProblem) as refused:
+            made.release(given)
+        assert str(checked.value) == str(refused.value), given
+        try:
+            people.release(made, given)
+        except InvalidProblem as error:
+            assert "spent" not in str(error)
+        else:
+            raise AssertionError(given)
+    assert [entry.kind for entry in people.ledger.entries()] == ["opened", "stated"]
+
+
+@pytest.mark.parametrize("name", list(specimens()))
+def test_what_is_well_formed_passes_and_no_entry_is_read(name: str) -> None:
+    made = specimens()[name]
+    made.check(data_for(made))
+    if isinstance(made, TakesCounts):
+        made.check(Closed(made.universe.elements))
+        made.check([-1] * len(made.universe.elements))  # what a number is, only a release looks at
+    if isinstance(made, OddsRatioTest):
+        made.check([[-1, 0], [0, 0]])
+
+
+def asked() -> Specified:
+    return design(Problem(Workload(np.eye(3), None, ["a", "b", "c"]), metrics.add_remove(3, 0.5)), "laplace").mechanism
+
+
+def test_what_only_the_entries_tell_is_spent_and_the_message_says_so(tmp_path: Path) -> None:
+    people = Ledger.create(tmp_path / "ledger").state("people", Total(epsilon=5), publishes=None)
+    for number, wrong in enumerate(([-1, 0, 0], {"a": 1.5, "b": 0, "c": 0}, [None, 1, 2])):
+        with pytest.raises(InvalidProblem, match=f"The budget stays spent: it was reserved in entry {3 + 2 * number}"):
+            people.release(asked(), wrong)
+    assert [entry.kind for entry in people.ledger.entries()] == ["opened", "stated", *["reserved", "abandoned"] * 3]
+    assert people.balance().spent.total.epsilon == 1.5
+
+
+def test_records_of_a_wrong_form_cost_nothing_either(tmp_path: Path) -> None:
+    ibis = pytest.importorskip("ibis")
+    records = pd.DataFrame({"age": [0, 1], "sex": ["F", "M"], "place": ["here", "there"]})
+    table = ibis.memtable(records)
+    people = Ledger.create(tmp_path / "ledger").state("people", Total(epsilon=10**9, delta="1/2"), publishes=None)
+    plan, tables = specimens()["table plan"], specimens()["marginals presence"]
+    other = specimens()["marginals attributes"]
+    wrong: list[tuple[Specified, Any, dict[str, Any]]] = [
+        (plan, table, {}),
+        (plan, table.limit(1), {}),
+        (plan, None, {}),
+        (plan, records, {"entity": "person", "rows_per_entity": 2}),
+        (tables, table.drop("age"), {}),
+        (tables, table.distinct(), {}),
+        (tables, table, {"entity": "person", "rows_per_entity": 2}),
+        (tables, table, {"entity": "age"}),
+        (other, table.filter(table["age"] > 0), {}),
+        (other, table, {"entity": "age", "rows_per_entity": 2}),
+        (asked(), table, {}),
+        (specimens()["laplace uniform"], table, {"entity": "age", "rows_per_entity": 2}),
+    ]
+    for made, given, options in wrong:
+        with pytest.raises(InvalidProblem):
+            made.release_records(given, **options)
+        with pytest.raises(InvalidProblem):
+            people.release_records(made, given, **options)
+    assert [entry.kind for entry in people.ledger.entries()] == ["opened", "stated"]
+    tables.check_records(table)
+    other.check_records(records)
