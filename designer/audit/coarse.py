@@ -35,7 +35,6 @@ DRAWS = 100_000
 LEAST_EXPECTED = 25.0
 SHIFTS = 2  # steps in each coordinate
 ORDERS = (1.25, 2.0, 8.0)
-FALSE_ALARM = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +49,16 @@ class WrittenOut:
     draw: Callable[[int], Integers]  # coordinates
 
 
-def coarse_findings(made: Any, entropy: Entropy) -> list[Finding]:
-    """The two lines about a coarse instance: neighbours' laws against the claim, and draws against the law."""
+def coarse_findings(made: Any, entropy: Entropy, false_alarm: float) -> list[Finding]:
+    """The two lines about a coarse instance: neighbours' laws against the claim, and draws against the law, rejected at
+    `false_alarm`."""
     try:
         law = _written_out(made, entropy)
     except (InvalidProblem, ValueError, OverflowError, np.linalg.LinAlgError) as refusal:
         return [not_looked_at(SUBJECT, f"none of few outputs is made: {str(refusal)[:120]}")]
     if isinstance(law, str):
         return [not_looked_at(SUBJECT, law)]
-    return [_claims(law), _follows(law)]
+    return [_claims(law), _follows(law, false_alarm)]
 
 
 def _written_out(made: Any, entropy: Entropy) -> WrittenOut | str:
@@ -237,7 +237,7 @@ def _excess(falloff: str, here: Floats, there: Floats, claimed: float) -> float:
     return max(gaps)
 
 
-def _follows(law: WrittenOut) -> Finding:
+def _follows(law: WrittenOut, false_alarm: float) -> Finding:
     """The sampler of the coarse instance, output by output."""
     from scipy.stats import chi2
 
@@ -254,10 +254,12 @@ def _follows(law: WrittenOut) -> Finding:
     chance = float(chi2.sf(score, len(expected) - 1))
     words = (
         f"{DRAWS} draws of it in {len(expected)} cells of outputs: chance {chance:.3g} of being further off (rejected below "
-        f"{FALSE_ALARM:g})"
+        f"{false_alarm:.3g}; the chance is that of a chi-square law, an approximation)"
     )
-    holds = bool(inside.all()) and chance >= FALSE_ALARM
-    return tested(f"{SUBJECT}, its sampler", words, holds, draws=DRAWS, cells=len(expected), chance=chance)
+    holds = bool(inside.all()) and chance >= false_alarm
+    return tested(
+        f"{SUBJECT}, its sampler", words, holds, draws=DRAWS, cells=len(expected), chance=chance, false_alarm=false_alarm
+    )
 
 
 def _pooled(counts: NDArray[Any], expected: Floats, pooled: NDArray[np.bool_]) -> tuple[Floats, Floats]:

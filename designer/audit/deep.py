@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from designer.additive.mechanism import AdditiveMechanism
@@ -63,36 +63,37 @@ def audit(
         raise InvalidProblem(f"power: {shown(power)} is none; give a designer.audit.TestPower.")
     entropy: Entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
     start = time.perf_counter()
-    findings = [*_from_numbers(mechanism, entropy), *_from_draws(mechanism, power, float(seconds), entropy, seed)]
+    sources, unseen = _sources(mechanism, entropy, seed)
+    whole = released_source(mechanism) if seed is None else None
+    shared = power.shared(len(sources) + (whole is not None) + 1)  # and the sampler of the coarse instance
+    findings = [*_from_numbers(mechanism, entropy, shared), *unseen]
+    findings += _from_draws(sources, whole, shared, float(seconds), seeded=seed is not None)
     findings += [timing(mechanism, entropy), *(not_looked_at(*line) for line in UNSEEN)]
     elapsed = time.perf_counter() - start
     return DeepVerdict(mechanism.format, mechanism.fingerprint, power, tuple(findings), elapsed, seed)
 
 
-def _from_numbers(made: Specified, entropy: Entropy) -> list[Finding]:
-    """What the frozen numbers alone decide."""
+def _from_numbers(made: Specified, entropy: Entropy, shared: TestPower) -> list[Finding]:
+    """What the frozen numbers alone decide, and a coarse instance."""
     announce("deep verification: recomputing the certificate")
     findings = [recomputed(made), every_pair(made), constructible(made), injective(made), reachable(made), noisy(made, entropy)]
     if isinstance(made, OddsRatioTest):
         findings.append(enumerated_test(made))
     if isinstance(made, (Selection, SmallDB, MWEM)):
         findings.append(neighbours_enumerated(made))
-    return findings + coarse_findings(made, entropy)
+    return findings + coarse_findings(made, entropy, shared.false_alarm)
 
 
-def _from_draws(made: Specified, power: TestPower, seconds: float, entropy: Entropy, seed: int | None) -> Iterator[Finding]:
-    """What draws speak for or against; the false alarms and the time are shared out."""
-    sources, findings = _sources(made, entropy, seed)
-    whole = released_source(made) if seed is None else None
-    yield from findings
-    alarms = power.false_alarm / max(1, len(sources) + (whole is not None))
-    shared = TestPower(power.sees, power.probability, max(alarms, 1e-12))
+def _from_draws(
+    sources: Sequence[Source], whole: Source | None, shared: TestPower, seconds: float, *, seeded: bool
+) -> Iterator[Finding]:
+    """What draws speak for or against; the time is shared out."""
     left = time.perf_counter() + seconds * (1 - RELEASE_SHARE * (whole is not None))
     for k, source in enumerate(sources):
         yield from watched(source, shared, max(0.05, (left - time.perf_counter()) / (len(sources) - k)))
     if whole is not None:
         yield from watched(whole, shared, seconds * RELEASE_SHARE)
-    elif seed is None:
+    elif not seeded:
         yield not_looked_at("whole releases", "those of this kind are watched above, or need records; only draws were compared")
 
 

@@ -124,6 +124,9 @@ def _in_the_kernel(made: LatticeMechanism) -> Finding:
     return proven("reachable outputs", f"{len(moved)} protected changes keep the constraints, as every draw does (below)", kept)
 
 
+SEEN = 64  # whole noise of variance SEEN / DRAWS is 0 in all draws with a chance of about exp(-SEEN)
+
+
 def noisy(made: Specified, entropy: Entropy) -> Finding:
     """Which answers get noise in draws, against those that are declared exact."""
     if not isinstance(made, Mechanism):
@@ -135,7 +138,7 @@ def noisy(made: Specified, entropy: Entropy) -> Finding:
     silent = {name for name, quiet in zip(made.workload.queries, still, strict=True) if quiet}
     undeclared = sorted(silent - set(made.exact))
     variances = dict(zip(made.workload.queries, made.query_variances(), strict=True)) if undeclared else {}
-    rare = [name for name in undeclared if 0 < variances[name] < 1 / DRAWS]
+    rare = [name for name in undeclared if 0 < variances[name] < SEEN / DRAWS]
     wrong = sorted((set(undeclared) - set(rare)) | (set(made.exact) - silent))
     words = f"{DRAWS} draws: {len(silent) - len(undeclared)} answers without noise, all declared exact"
     if wrong:

@@ -223,6 +223,7 @@ def _judged(source: Source, tally: Tally, power: TestPower, effects: Mapping[str
         words += f"; every draw is {source.set_words}"
     numbers = {
         "draws": tally.count,
+        "false_alarm": power.false_alarm,
         "needed": needed,
         "statistics": len(tally.names),
         "power": reached.probability if effects else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from designer.errors import InvalidProblem
@@ -22,7 +22,8 @@ class TestPower:
     """What a statistical test of a sampler must be able to see, and how often it may be wrong.
 
     sees: the relative error of a scale (0.01: one percent). probability: with which such an error is seen. false_alarm: the
-    probability that a correct sampler is rejected, all tests of one verdict together.
+    probability that a correct sampler is rejected, all tests of one verdict together, by the normal and chi-square laws that
+    means and counts of many draws follow approximately: no bound is proven.
     """
 
     __test__ = False  # no test of pytest's
@@ -32,11 +33,15 @@ class TestPower:
     false_alarm: float = 1e-6
 
     def __post_init__(self) -> None:
-        limits = {"sees": (SMALLEST_SHARE, LARGEST_SHARE), "probability": (0.5, 1 - 1e-9), "false_alarm": (1e-12, 0.1)}
+        limits = {"sees": (SMALLEST_SHARE, LARGEST_SHARE), "probability": (0.5, 1 - 1e-9), "false_alarm": (1e-15, 0.1)}
         for name, (least, most) in limits.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
                 raise InvalidProblem(f"power.{name}: {shown(value)} is not a number from {least} to {most}.")
+
+    def shared(self, parts: int) -> TestPower:
+        """The same asked of one of so many parts: an equal share of the false alarms."""
+        return replace(self, false_alarm=self.false_alarm / parts)
 
     def quantiles(self, tests: int) -> tuple[float, float]:
         """How many standard errors a statistic must be off to be rejected among `tests` of them, and how many further ones the
@@ -131,7 +136,8 @@ class DeepVerdict:
         return (
             f"Deep verification of {self.format} {self.fingerprint[:12]}: {held} ({self.seconds:.1f} s; {drawn}). "
             f"Asked of each test: see {100 * self.power.sees:g} % with probability {self.power.probability:g}; all of them "
-            f"together reject a correct sampler with probability {self.power.false_alarm:g} at most."
+            f"together reject a correct sampler with probability {self.power.false_alarm:g}, by laws that many draws follow "
+            "approximately (normal, chi-square)."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def _lines(machine: dict[str, str], found: Sequence[Diagnosis]) -> list[str]:
 
 
 def _heading(purpose: str) -> str:
-    title = f"For {purpose}" if purpose in WITHOUT_EXTRA else f"dp-designer[{purpose}]"
+    title = f"For {purpose}" if purpose in WITHOUT_EXTRA else f"Extra {purpose}"
     return f"{title}: {ADDS[purpose]}" if ADDS.get(purpose) else title
 
 

@@ -19,6 +19,7 @@ from threading import Timer
 from designer.cli import probes
 from designer.cli.probes import BROKEN, MISSING, OK
 from designer.progress import track
+from designer.version import WHEEL
 
 OUTSIDE = "outside"  # there, but of another version than was asked for
 NAME = "dp-designer"
@@ -104,20 +105,21 @@ def _by_purpose(needed: list[Requirement], extras: dict[str, list[Requirement]])
 
 
 def installing(module: str) -> str:
-    """What to give to `pip install` for a module that is not there: its extra, or the package itself where it needs none.
+    """What to give to `pip install` for a module that is not there: the wheel with its extra, or the package itself where it
+    needs none.
 
     >>> installing("cryptography.hazmat")
-    'dp-designer[signing]'
+    './dp_designer-0.1.0-py3-none-any.whl[signing]'
     """
     for purpose, entries in requirements().items():
         for name, asked in entries:
             if _module(name) == module.split(".")[0]:
                 return _got_by(name, asked, purpose)
-    return f"{NAME}[all]"
+    return f"./{WHEEL}[all]"
 
 
 def _got_by(name: str, asked: str, purpose: str) -> str:
-    return f"{name}{asked}" if purpose in WITHOUT_EXTRA else f"{NAME}[{purpose}]"
+    return f"{name}{asked}" if purpose in WITHOUT_EXTRA else f"./{WHEEL}[{purpose}]"
 
 
 def _requirement(text: str) -> Requirement:

@@ -17,6 +17,7 @@ from designer.values.arrays import Floats, real_array
 from designer.values.checks import meant
 from designer.values.confidential import withholding
 from designer.values.frames import Columns
+from designer.version import installing_with
 
 Table = dict[str, list[str]]
 Read = TypeVar("Read")
@@ -261,7 +262,7 @@ def _parquet(path: Path) -> dict[str, list[object]]:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise InvalidProblem(
-            f"{path}: Parquet files need pyarrow; install dp-designer[parquet] or convert the file to CSV."
+            f"{path}: Parquet files need pyarrow; {installing_with('parquet')}, or convert the file to CSV."
         ) from None
     try:
         table = parquet.read_table(path)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from designer.errors import InvalidProblem
 from designer.files.data_files import number_in_file
+from designer.version import installing_with
 
 LONGEST = 2**20  # bytes of a line of names
 SEPARATORS = ",;\t|"
@@ -81,7 +82,7 @@ def _parquet_columns(path: Path) -> tuple[FileColumn, ...]:
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
-        raise InvalidProblem(f"{path}: Parquet files need pyarrow; install dp-designer[parquet] or give a CSV file.") from None
+        raise InvalidProblem(f"{path}: Parquet files need pyarrow; {installing_with('parquet')}, or give a CSV file.") from None
     try:
         schema = parquet.read_schema(path)
     except (ArrowException, OSError):

@@ -73,7 +73,8 @@ MIGRATIONS: tuple[Migration, ...] = (
         1,
         _has_an_open_family,
         _closed_family,
-        "The name of its family is on no list any more (it was written before 0.1.0): it is read as a mechanism of one's own, "
+        "The name of its family is on no list of this version, so another program or version wrote it: it is read as a "
+        "mechanism of one's own, "
         f'"{CUSTOM}", so its fingerprint is another than that in the file. Save it anew, and release from that.',
     ),
 )

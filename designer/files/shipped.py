@@ -1,6 +1,6 @@
 """The pages and schemas that the program's texts name, such as "docs/theory/foundations.md", where the program is installed.
 
-`python -m designer.files.documents` lists their paths, so that an editor can be pointed at a schema.
+`python -m designer.files.shipped` lists their paths, so that an editor can be pointed at a schema.
 """
 
 from __future__ import annotations

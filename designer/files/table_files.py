@@ -27,6 +27,7 @@ from designer.values.json_text import readable_text
 from designer.values.printing import in_markdown
 from designer.values.published import PublishedSums
 from designer.values.tabular import NamedColumns, numbers_of
+from designer.version import installing_with
 
 TABLES_FORMAT = "dp-designer/tables"
 TABLES_VERSION = 1
@@ -218,7 +219,7 @@ def _parquet_bytes(columns: Mapping[str, Any]) -> bytes:
     try:
         from pyarrow import parquet
     except ImportError:
-        raise InvalidProblem("--format: parquet needs pyarrow; install dp-designer[parquet], or write csv.") from None
+        raise InvalidProblem(f"--format: parquet needs pyarrow; {installing_with('parquet')}, or write csv.") from None
     file = io.BytesIO()
     parquet.write_table(frame_of(columns, "pyarrow"), file)
     return file.getvalue()

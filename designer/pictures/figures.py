@@ -14,6 +14,7 @@ from typing import Any
 from designer.errors import InvalidProblem
 from designer.pictures.labels import spell_out_missing
 from designer.values.checks import shown
+from designer.version import installing_with
 
 INK = "#12345e"  # stands for the colour of the page's text, in pictures that are put into pages
 # What a picture of its own looks like: small letters, no frame to the right and above, names as texts that readers can search.
@@ -47,7 +48,7 @@ def require_matplotlib() -> None:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
         missing = "" if (error.name or "").partition(".")[0] == "matplotlib" else f" ({shown(str(error))})"
-        raise InvalidProblem(f"plot: pictures need matplotlib{missing}; install dp-designer[plot].") from None
+        raise InvalidProblem(f"plot: pictures need matplotlib{missing}; {installing_with('plot')}.") from None
 
 
 def figure(columns: int = 1, width: float = 6.0, height: float = 4.0) -> Any:

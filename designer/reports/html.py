@@ -16,6 +16,7 @@ from designer.reports.content import BoardPage, Picture
 from designer.reports.glossary import MEANINGS, anchor_of, with_terms
 from designer.reports.palette import DARK, LIGHT, variables
 from designer.values.printing import one_line
+from designer.version import installing_with
 
 TEMPLATES = Path(__file__).parent / "templates"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -51,7 +52,7 @@ def _template() -> Any:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError:
         raise InvalidProblem(
-            "report: a page in HTML needs Jinja2, which is not installed; install dp-designer[report], or write the page as "
+            f"report: a page in HTML needs Jinja2, which is not installed; {installing_with('report')}, or write the page as "
             ".md."
         ) from None
     found = Environment(

@@ -17,7 +17,7 @@ from designer.reports.names import named
 from designer.values.json_text import plain
 from designer.values.printing import counted
 from designer.values.rounding import closest
-from designer.version import VERSION
+from designer.version import VERSION, WHEEL, wheel_hash
 
 FINGERPRINT = (
     'import hashlib, json, sys; m = json.load(open(sys.argv[1]))["mechanism"]; '
@@ -97,7 +97,8 @@ def deep_section(evidence: Evidence) -> tuple[PageSection, ...]:
     held = "Nothing that was looked at fails." if verdict.holds else "Some of the lines below FAIL: release nothing with this."
     asked = (
         f"Each test would see an error of {100 * verdict.power.sees:g} % with a probability of {verdict.power.probability:g}; "
-        f"all together they reject a correct sampler with a probability of at most {verdict.power.false_alarm:g}."
+        f"all together they reject a correct sampler with a probability of {verdict.power.false_alarm:g}, by laws that many "
+        "draws follow approximately (normal, chi-square)."
     )
     sheet = Sheet("Findings", ("What", "how", "holds", "found"), rows)
     return (
@@ -109,17 +110,33 @@ def _held(holds: bool | None) -> str:
     return {True: "yes", False: "NO, it fails", None: "not looked at"}[holds]
 
 
+def _known_wheel() -> str:
+    """Which wheel is meant, and where it comes from."""
+    known = wheel_hash()
+    compared = (
+        "This page was made from a source tree: ask the publisher for the SHA-256 of the wheel, and compare it with the "
+        "first line."
+        if known is None
+        else f"This page was made by the wheel whose SHA-256 is {known}, which the first line must print."
+    )
+    return (
+        f"{compared} Install that file, and nothing by the name dp-designer from a package index: nobody owns the name there. "
+        "The wheel can be built again from the source, the same to the byte: docs/guides/installing.md says how."
+    )
+
+
 def by_oneself(evidence: Evidence) -> PageSection:
     """The commands that repeat what this page says."""
     spec, release = shlex.quote(evidence.spec_name), evidence.release
-    lines = [f"python -m pip install dp-designer=={VERSION}", f"dp-designer verify {spec}", f"dp-designer verify --deep {spec}"]
+    lines = [f"sha256sum {WHEEL}", f"python -m pip install ./{WHEEL}"]
+    lines += [f"dp-designer verify {spec}", f"dp-designer verify --deep {spec}"]
     lines += [f"dp-designer verify {spec} {shlex.quote(release.name)}"] if release else []
     lines += [f"dp-designer ledger check {shlex.quote(evidence.ledger.name)}"] if evidence.ledger else []
     return PageSection(
         "check",
         "How to check it oneself",
         (
-            Prose("With the files and nothing else, on any computer with Python:"),
+            Prose(f"With these files and the wheel {WHEEL}, on any computer with Python. {_known_wheel()}"),
             Typed(tuple(lines)),
             Prose("The fingerprint can be computed without this program:"),
             Typed((f"python3 -c {shlex.quote(FINGERPRINT)} {spec}",)),

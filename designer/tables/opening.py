@@ -12,6 +12,7 @@ from designer.errors import InvalidProblem
 from designer.tables.csv_rows import Marks, batches, header
 from designer.values.checks import shown
 from designer.values.confidential import withholding
+from designer.version import installing_with
 
 
 @withholding
@@ -71,7 +72,7 @@ def _modules() -> tuple[Any, Any]:
         import duckdb
         import ibis
     except ImportError:
-        raise InvalidProblem("path: tables of records need Ibis and DuckDB; install dp-designer[tables].") from None
+        raise InvalidProblem(f"path: tables of records need Ibis and DuckDB; {installing_with('tables')}.") from None
     return duckdb, ibis
 
 

@@ -72,7 +72,7 @@ def _cdd() -> tuple[Any, bool]:
         with suppress(ImportError):
             return import_module(name), name == "cdd.gmp"
     raise HullFailed(
-        "'cdd' needs pycddlib, which is not installed; install dp-designer[hull] (doubles), or pycddlib where libcdd and GMP "
+        "'cdd' needs pycddlib, which is not installed; install pycddlib-standalone (doubles), or pycddlib where libcdd and GMP "
         "are (rationals), or use 'qhull'"
     )
 

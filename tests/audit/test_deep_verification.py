@@ -44,6 +44,8 @@ def test_a_mechanism_of_every_format_holds(name: str) -> None:
     assert verdict.holds, verdict.to_text()
     assert {finding.subject for finding in verdict.of("proven")} >= {"certificate", "constructible", "injective"}
     assert all(finding.words for finding in verdict.findings)
+    shares = [f.numbers["false_alarm"] for f in verdict.of("tested") if f.subject != "noisy"]
+    assert sum(shares) <= FALSE_ALARM * (1 + 1e-9) and f"probability {FALSE_ALARM:g}, by laws" in verdict.to_text()
 
 
 @pytest.mark.parametrize("fault", [name for name in faults() if "tail" not in name])

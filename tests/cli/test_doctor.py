@@ -120,7 +120,7 @@ def test_a_missing_extra_and_another_version_are_told_with_their_remedy(monkeypa
     monkeypatch.setattr(installation, "OF_TRIALS", {})
     numpy, other, _ = installation.found_here()
     assert (numpy.state, numpy.remedy) == ("outside", 'pip install "numpy>=1,<2"') and ">=1,<2" in numpy.words
-    assert (other.state, other.remedy) == ("missing", 'pip install "dp-designer[new]"')
+    assert (other.state, other.remedy) == ("missing", 'pip install "./dp_designer-0.1.0-py3-none-any.whl[new]"')
 
 
 @pytest.mark.parametrize(

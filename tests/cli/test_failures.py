@@ -21,6 +21,7 @@ from designer.question.histogram import UNUSABLE
 from designer.tables import Count, Groups, TablePlan
 from designer.tables.condition import Condition
 from designer.tables.opening import open_table
+from designer.version import WHEEL
 
 ROOT = Path(__file__).parents[2]
 PROBLEM = '[workload]\nbuilder = "identity"\nsize = 3\n[relation]\nmetric = "uniform"\nepsilon = 1\n'
@@ -107,7 +108,7 @@ def test_missing_extras_are_named(
     Path("records.csv").write_text("state\nDE\n")
     monkeypatch.setitem(sys.modules, missing, None)
     code, err = told(capsys, "release", "plan.json", "--table", "records.csv")
-    assert code == 2 and "dp-designer[tables]" in err
+    assert code == 2 and "whl[tables]'" in err
 
 
 @pytest.mark.parametrize("settings", [{"memory": "x"}, {"threads": -1}, {"threads": "x"}, {"delimiter": "ab\0"}])
@@ -119,7 +120,11 @@ def test_settings_of_the_engine_are_checked(settings: dict[str, Any], folder: Pa
 
 @pytest.mark.parametrize(
     ("module", "package"),
-    [("cryptography.exceptions", '"dp-designer[signing]"'), ("narwhals", '"narwhals>=2,<3"'), ("cvxpy", '"cvxpy>=1.5,<2"')],
+    [
+        ("cryptography.exceptions", f'"./{WHEEL}[signing]"'),
+        ("narwhals", '"narwhals>=2,<3"'),
+        ("cvxpy", '"cvxpy>=1.5,<2"'),
+    ],
 )
 def test_what_brings_a_missing_module_is_named(
     module: str, package: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -137,7 +142,7 @@ def test_what_brings_a_missing_module_is_named(
 def test_missing_solvers_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("designer.problem_files.linear_request.design", lambda *_, **__: __import__("no_such_solver"))
     code, err = told(capsys, "design", "problem.toml")
-    assert code == 2 and "no_such_solver" in err and "dp-designer[all]" in err
+    assert code == 2 and "no_such_solver" in err and 'whl[all]"' in err
 
 
 @pytest.mark.parametrize("error", [ValueError(CANARY), TypeError(CANARY), RuntimeError(CANARY), ZeroDivisionError(CANARY)])

@@ -120,7 +120,9 @@ def test_a_deep_verification_that_fails_is_on_the_page_and_ends_with_its_code(
 ) -> None:
     from designer.audit import deep
 
-    monkeypatch.setattr(deep, "_from_numbers", lambda made, entropy: [proven("certificate", "is not what it says", False)])
+    monkeypatch.setattr(
+        deep, "_from_numbers", lambda made, entropy, shared: [proven("certificate", "is not what it says", False)]
+    )
     code, _, err = run(capsys, "report", "spec.json", "-o", "page.html", "--deep", "--seconds", "0.1")
     assert code == 4 and "fails its deep verification, as the page says" in err
     assert "NO: deep verification fails" in words("page.html") and "NO, it fails" in words("page.html")
@@ -177,5 +179,5 @@ def test_without_the_template_engine_the_page_says_what_to_install(
     form._template.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     code, _, err = run(capsys, "report", "spec.json", "-o", "page.html")
-    assert code == 2 and "dp-designer[report]" in err and not Path("page.html").exists()
+    assert code == 2 and "whl[report]'" in err and not Path("page.html").exists()
     form._template.cache_clear()

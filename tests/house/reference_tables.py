@@ -29,15 +29,12 @@ Lines = Iterator[str]
 
 
 def escaped(text: str) -> str:
-    """A text as a cell of a table in Markdown."""
-    return (
-        " ".join(text.split())
-        .replace("|", "\\|")
-        .replace("<", "&lt;")
-        .replace("*", "\\*")
-        .replace("_", "\\_")
-        .replace("||", "\\|\\|")
-    )
+    """A text as a cell of a table in Markdown: nothing is taken for a mark, and code stays as it is but for bars."""
+    parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    told = [
+        part if k % 2 else part.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_") for k, part in enumerate(parts)
+    ]
+    return "".join(told).replace("|", "\\|")
 
 
 def table(*heads: str) -> Lines:

@@ -13,6 +13,7 @@ import pytest
 
 from designer.errors import InvalidProblem
 from designer.pictures.drawing import Drawing, beside, chosen
+from designer.version import installing_with
 
 figures = pytest.importorskip("matplotlib.figure")
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
@@ -117,7 +118,7 @@ def test_without_matplotlib_everything_is_refused_clearly() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     lines = done.stdout.splitlines()
     assert len(lines) == 3, done.stderr
-    assert all(line.startswith("InvalidProblem plot: pictures need matplotlib; install dp-designer[plot]") for line in lines)
+    assert all(line.startswith(f"InvalidProblem plot: pictures need matplotlib; {installing_with('plot')}") for line in lines)
 
 
 def test_other_names_are_refused_with_those_that_there_are() -> None:
