@@ -15,6 +15,7 @@ from designer.ledger.balances import Balance, datasets
 from designer.ledger.chain import RESTORE, Entry, output_hash, require_canonical
 from designer.ledger.entries import require_known
 from designer.ledger.ledger import Ledger
+from designer.ledger.names import escaped, look_alike
 from designer.progress import step
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
@@ -127,11 +128,15 @@ def _require_signed(entry: Entry, trusted: Trusted) -> None:
 
 
 def _notes(entries: Sequence[Entry]) -> tuple[str, ...]:
-    return tuple(
+    dated = (
         f"Entry {after.number} is dated before entry {before.number}: a clock was set back."
         for before, after in pairwise(entries)
         if str(after.content["time"]) < str(before.content["time"])
     )
+    names = datasets(entries)
+    pairs = ((look_alike(name, names[:place]), name) for place, name in enumerate(names))
+    alike = (f"The names {escaped(one)} and {escaped(other)} look alike." for one, other in pairs if one is not None)
+    return (*dated, *alike)
 
 
 def plain_check(found: Checked) -> dict[str, Any]:

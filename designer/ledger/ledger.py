@@ -39,6 +39,7 @@ from designer.ledger.entries import (
     require_known,
     stated_text,
 )
+from designer.ledger.names import dataset_name, require_distinct
 from designer.ledger.place import place_of
 from designer.ledger.store import WAIT, Store
 from designer.ledger.totals import Total
@@ -112,25 +113,26 @@ class Ledger:
         return datasets(self.entries())
 
     def state(self, name: str, total: Total, *, publishes: Sequence[str] | None = (), content: str | None = None) -> DataSet:
-        """A data set with the total of all its releases.
+        """A data set with the total of all its releases; `InvalidProblem` for a name that looks like one that is there.
 
         publishes: the sentences on what releases may leave unprotected (`Guarantee.unprotected`), None for anything. content:
         the SHA-256 of its file, where that is to be compared before each release.
         """
-        name = stated_text(name, "dataset", 200)
+        name = dataset_name(name)
         allowance = DatasetTerms(total, None if publishes is None else tuple(publishes), content)
 
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
             if name in datasets(entries):
                 raise InvalidProblem(f"dataset: {shown(name)} is stated; raise its total with a reason, or take another name.")
+            require_distinct(name, datasets(entries))
             return [entry_stated(name, allowance)]
 
         self.append(build)
         return self.dataset(name)
 
     def dataset(self, name: str) -> DataSet:
-        """A data set that was stated."""
-        found = DataSet(self, name)
+        """A data set that was stated; its name is read as `designer.ledger.names.dataset_name` writes it."""
+        found = DataSet(self, name if name in self.datasets else dataset_name(name))
         found.balance()
         return found
 

@@ -11,7 +11,8 @@ from decimal import ROUND_FLOOR, Context
 INVISIBLE = (
     "\\x00-\\x1f\\x7f-\\xa0\\xad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f"
     "\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f"
-    "\\u2800\\u3000\\u3164\\ud800-\\udfff\\ufeff\\uffa0\\ufff0-\\ufffb\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
+    "\\u2800\\u3000\\u3164\\ud800-\\udfff\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb\\U00013430-\\U0001345f\\U00016fe4"
+    "\\U0001bca0-\\U0001bca3\\U0001d159\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
 )
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _SPACES = re.compile("(?<= ) +")

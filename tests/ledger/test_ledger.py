@@ -437,8 +437,10 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path, wrong: Any, field: str)
 
 def test_names_stay_within_their_line(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "l", who="Ada\nHead: 000")
-    people = ledger.state("people\x1b[2J", Total(epsilon=1))
-    assert people.ledger.entries()[-1].content["who"] == "Ada\\nHead: 000" and ledger.datasets == ["people\\x1b[2J"]
+    people = ledger.state("people", Total(epsilon=1))
+    assert people.ledger.entries()[-1].content["who"] == "Ada\\nHead: 000" and ledger.datasets == ["people"]
+    with pytest.raises(InvalidProblem, match=r"x1b\[2J' holds U\+001B"):
+        ledger.state("people\x1b[2J", Total(epsilon=1))
 
 
 def test_a_mechanism_that_was_saved_is_charged_as_the_one_that_was_designed(tmp_path: Path) -> None:
