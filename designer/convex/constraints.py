@@ -6,6 +6,7 @@ handed on as they are. Violations are relative to the size of the terms of the c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -79,13 +80,7 @@ class OwnConstraint:
         """How far the present values break it, relative to the size of its terms; infinite where it has no value."""
         if self.expr is None:
             return float(np.max(self.constraint.violation()))
-        value = self.expr.value
-        if value is None or np.isnan(value).any():
-            return np.inf
-        if self.kind == "semidefinite":
-            return max(0.0, -float(np.linalg.eigvalsh((value + value.T) / 2)[0] * self.weights()))
-        off = np.abs(value) if self.kind == "equal" else np.maximum(value, 0.0)
-        return float((off * self.weights()).max(initial=0.0))
+        return float(self.slack(self.weights()).max(initial=0.0))
 
     def for_solver(self, weights: Floats, margin: float = 0.0) -> Any:
         """The same constraint in units in which its terms are about 1, an inequality tightened by `margin`.
@@ -100,19 +95,39 @@ class OwnConstraint:
             return weights * self.expr >> margin * np.eye(self.expr.shape[0])
         return self.constraint
 
-    def relaxed(self, weights: Floats) -> tuple[Any, Any]:
-        """A constraint that gives way, and the nonnegative slack, of the shape of its entries, that says by how much.
+    def relaxed(self, weights: Floats) -> tuple[tuple[Any, ...], Any]:
+        """Constraints that give way, and the nonnegative slack, of the shape of its entries, that says by how much.
 
-        weights: those of `weights()`, (...,).
+        weights: those of `weights()`, (...,). An equality gives way on each side.
         """
         if self.kind == "cone":
-            return self.constraint, cp.Constant(0.0)
+            return (self.constraint,), cp.Constant(0.0)
         if self.kind == "semidefinite":
             slack = cp.Variable(nonneg=True)
-            return weights * self.expr + slack * np.eye(self.expr.shape[0]) >> 0, slack
+            return (weights * self.expr + slack * np.eye(self.expr.shape[0]) >> 0,), slack
         slack = cp.Variable(self.expr.shape, nonneg=True)
         scaled = cp.multiply(weights, self.expr)
-        return (cp.abs(scaled) if self.kind == "equal" else scaled) <= slack, slack
+        return (scaled <= slack, *((-scaled <= slack,) if self.kind == "equal" else ())), slack
+
+    def slack(self, weights: Floats) -> Floats:
+        """How far the present values are off, entry by entry as in `relaxed`; infinite where there are none, or of a cone that
+        does not hold."""
+        if self.expr is None:
+            return np.asarray(0.0 if self.violation() <= self.allowed else np.inf)
+        with np.errstate(all="ignore"):
+            value = self.expr.value
+        if value is None or np.isnan(value).any():
+            return np.full(() if self.kind == "semidefinite" else self.expr.shape, np.inf)
+        if self.kind == "semidefinite":
+            return np.asarray(max(0.0, -float(np.linalg.eigvalsh((value + value.T) / 2)[0] * weights)))
+        return np.asarray((np.abs(value) if self.kind == "equal" else np.maximum(value, 0.0)) * weights)
+
+    def priced(self, weights: Floats, multipliers: Sequence[Floats]) -> Floats:
+        """Multipliers of `expr`, which price no slack above its cost of 1, from those of `relaxed`, each of its shape."""
+        if self.kind == "semidefinite":
+            return np.asarray(-weights * multipliers[0] / max(1.0, float(np.trace(multipliers[0]))))
+        signed = multipliers[0] - multipliers[1] if self.kind == "equal" else multipliers[0]
+        return np.asarray(weights * np.clip(signed, -1.0, 1.0))
 
 
 def size_of(expression: Any) -> Floats:

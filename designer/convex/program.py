@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import cvxpy as cp
 
 from designer.convex.bounds import Slopes, lagrangian_bound
-from designer.convex.conflicts import NEGLIGIBLE, explain
+from designer.convex.conflicts import NEGLIGIBLE, SOLVERS, UNITS, explain, least_violation
 from designer.convex.constraints import OwnConstraint
 from designer.convex.rounds import Rounds, SolverAnswer, Statement
 from designer.convex.separation import Separated
@@ -33,6 +33,8 @@ class Program(ABC):
     """A convex program in CVXPY over named variables, with the user's own constraints and objective."""
 
     title: ClassVar[str]  # what messages call it
+    # Whether `least_linear` is over a set that contains every private point, and not only those that may be the best.
+    encloses_all: ClassVar[bool] = False
     # How constraints that contradict it, and others that contradict each other without it, are told.
     promise: tuple[str, str] = ("while every pair keeps its budget", "even without privacy")
 
@@ -73,6 +75,10 @@ class Program(ABC):
     def start(self) -> None:
         """Give the variables values of the right size, from which the units of constraints are read."""
 
+    def rescale(self) -> bool:
+        """Take the units of the variables from their present values, where that may help a solver; whether they changed."""
+        return False
+
     def settle(self) -> None:
         """Give auxiliary variables the values that the others imply; called when the solver is done."""
         return
@@ -102,8 +108,8 @@ class Program(ABC):
         return {name: (variable, ()) for name, variable in self.variables.items()}
 
     def least_linear(self, slopes: Slopes) -> float | None:
-        """The least `sum <slope, variable>` over a bounded set that contains every private point; None where none is stated,
-        and then no bound is proven.
+        """The least `sum <slope, variable>` over a bounded set that contains every private point that may be the best; None
+        where none is stated, and then no bound is proven.
 
         slopes: an array of the variable's shape for each name in `variables`.
         """
@@ -213,12 +219,7 @@ class Program(ABC):
 
     def _solved(self, solver: str, options: Mapping[str, Any], margins: Sequence[float]) -> Solved:
         start = time.perf_counter()
-        self.start()
-        answer = self._rounds(solver, options).run(Statement(self.objective, tuple(self._own), tuple(margins)))
-        if not answer.usable:
-            doubted = self._own and not answer.status.startswith("unbounded")
-            found = self._contradiction() if doubted else None
-            raise DesignFailed(f"{self.title}: {found or self._advice(answer, solver)}")
+        answer, used = self._answered(solver, options, Statement(self.objective, tuple(self._own), tuple(margins)))
         bound, words = self.proven(answer)
         self.settle()
         return Solved(
@@ -227,20 +228,60 @@ class Program(ABC):
             lower_bound=bound,
             bound_from=words,
             raw_violation=max(0.0, answer.worst - 1.0),
-            own_violation=max((own.violation() for own in self._own), default=0.0),
+            own_violation=self._off(),
             rounds=answer.rounds,
             pairs=self.pairs,
             seconds=time.perf_counter() - start,
-            solver=solver,
+            solver=used,
         )
+
+    def _answered(self, solver: str, options: Mapping[str, Any], statement: Statement) -> tuple[SolverAnswer, str]:
+        """An answer and whose it is: of the solver that was asked, or, where the default one has none, of the next one. What
+        contradicts what is asked before anything is said of a solver."""
+        self.start()
+        answer = self._in_units_of_the_answer(self._rounds(solver, options), statement)
+        if self._accepts(answer):
+            return answer, solver
+        unbounded = answer.status.startswith("unbounded")
+        if not unbounded and (found := self._contradiction()):
+            raise DesignFailed(f"{self.title}: {found}")
+        others = [name for name in SOLVERS if name != solver and solver == DEFAULT and not unbounded]
+        for name in (solver, *others):
+            # Now from a point at which the constraints hold, if one was found, and in its units.
+            least_violation(self, self._own)
+            self.rescale()
+            again = self._in_units_of_the_answer(self._rounds(name, options if name == solver else SOLVERS[name]), statement)
+            if self._accepts(again):
+                return again, name
+        self.start()
+        answer = self._in_units_of_the_answer(self._rounds(solver, options), statement)
+        if not answer.usable:
+            raise DesignFailed(f"{self.title}: {self._advice(unbounded, [solver, *others])}")
+        return answer, solver
+
+    def _in_units_of_the_answer(self, rounds: Rounds, statement: Statement) -> SolverAnswer:
+        """Solved again, as long as the user's constraints do not hold and other units may help."""
+        answer = rounds.run(statement)
+        for _ in range(UNITS):
+            if not answer.usable or self._accepts(answer) or not self.rescale():
+                break
+            answer = rounds.run(statement)
+        return answer
+
+    def _accepts(self, answer: SolverAnswer) -> bool:
+        return answer.usable and self._off() <= NEGLIGIBLE
+
+    def _off(self) -> float:
+        """How far the values of now break the user's constraints."""
+        return max((own.violation() for own in self._own), default=0.0)
 
     def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
         """How an answer is found: rounds of one solver, unless a program has a way of its own."""
         return Rounds(self, solver, options)
 
     def _contradiction(self) -> str | None:
-        """What contradicts what, found with the default solver, whichever failed: its multipliers must be accurate."""
-        return explain(Rounds(self, DEFAULT, {}), self._own, self.text) if self._own else None
+        """What contradicts what; the solvers that are asked for it do not depend on the one that failed."""
+        return explain(self, self._own, self.text) if self._own else None
 
     def proven(self, answer: SolverAnswer) -> tuple[float | None, str]:
         """The best of the bounds that the multipliers prove, and how it was found; None, and why, where they prove none."""
@@ -260,10 +301,14 @@ class Program(ABC):
         words = max(proven, key=lambda key: proven[key])
         return proven[words], words
 
-    def _advice(self, answer: SolverAnswer, solver: str) -> str:
-        if answer.status.startswith("unbounded"):
-            return "the objective has no least value; add a constraint that bounds it."
-        return f"{solver} ended with {answer.status!r}; try another solver, or other options of it."
+    def _advice(self, unbounded: bool, solvers: Sequence[str]) -> str:
+        if unbounded:
+            return "the objective seems to have no least value; add a constraint that bounds it."
+        whose = "the constraints" if self._own else "the objective"
+        return (
+            f"{' and '.join(solvers)} found no values, and nothing proves that there are none; relax {whose} a little, or try "
+            "another solver."
+        )
 
     def frozen_within(
         self, solver: str, options: Mapping[str, Any], build: Callable[[], Made], take: Callable[[Made], None]
@@ -309,7 +354,7 @@ class Program(ABC):
         for own in self._own:
             if any(id(variable) not in values for variable in own.constraint.variables()):
                 relaxed, slack = own.relaxed(own.weights())
-                fitted.append(relaxed.tree_copy(values))
+                fitted += [constraint.tree_copy(values) for constraint in relaxed]
                 slacks.append(cp.sum(slack))
         total = sum(slacks, start=cp.Constant(0.0))
         least = max(0.0, float(cp.Problem(cp.Minimize(total), fitted).solve(solver=DEFAULT)))

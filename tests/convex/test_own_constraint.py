@@ -50,8 +50,9 @@ def test_constraints_give_way_by_the_least_slack(state: Any, slack: Any) -> None
     w = variable(3.0, 1.0)
     stated = OwnConstraint(state(w), "")
     relaxed, by = stated.relaxed(stated.weights())
-    cp.Problem(cp.Minimize(cp.sum(by)), [relaxed, w == np.array([3.0, 1.0])]).solve(solver="CLARABEL")
+    cp.Problem(cp.Minimize(cp.sum(by)), [*relaxed, w == np.array([3.0, 1.0])]).solve(solver="CLARABEL")
     assert by.value == pytest.approx(np.array(slack), abs=1e-6)
+    assert stated.slack(stated.weights()) == pytest.approx(np.array(slack), abs=1e-12)
 
 
 def test_the_size_of_terms_adds_what_cancels() -> None:

@@ -180,9 +180,9 @@ def refused_or_loaded(folder: Path, mutant: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mutant_is_refused_or_keeps_the_promise_that_it_makes(name: str, tmp_path: Path) -> None:
     for path, mutant in mutants(name, MUTANTS if name in OTHER_THAN_ADDITIVE else 3):
-        start = time.perf_counter()
+        start = time.process_time()
         made = refused_or_loaded(tmp_path, mutant)
-        assert time.perf_counter() - start < 5, path
+        assert time.process_time() - start < 5, path
         if made is None:
             continue
         assert made.privacy.holds and getattr(made.privacy, "worst_ratio", 0) <= 1

@@ -48,6 +48,7 @@ class EllipsoidProgram(MechanismProgram):
     """
 
     title = "ellipsoid"
+    encloses_all = True
     notion: ClassVar[Literal["pure", "gaussian"]] = "pure"
     falloff: ClassVar[Falloff] = "exponential"
 

@@ -31,6 +31,8 @@ from solvers.programs.noise_costs import NoiseCost
 
 # Of the weight that a row could have alone: less is no weight, and noise without bound.
 VANISHED = 1e-12
+# Of the same, the least unit in which a weight is measured before a solver.
+SMALLEST_UNIT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,7 @@ class ScalesProgram(MechanismProgram):
     """
 
     notion: ClassVar[Literal["pure", "gaussian"]] = "pure"
+    encloses_all = True
 
     def __init__(self, problem: Problem, sensitivity: SensitivitySet, names: Sequence[str]) -> None:
         """sensitivity: the differences in the measured rows. names: of these rows."""
@@ -151,23 +154,38 @@ class ScalesProgram(MechanismProgram):
     def start(self) -> None:
         """The weights that equal multipliers for all pairs of the working set give, made private for these."""
         self._set(self._unit)
+        self._measure_in(self._unit)
+
+    def rescale(self) -> bool:
+        """The weights in units of those of now, where one of them is off its unit by a tenth."""
+        now = np.maximum(self._weights(), SMALLEST_UNIT * self.alone)
+        off = bool(np.abs(np.log(now / self._units)).max() > 0.1)
+        if off:
+            self._measure_in(now)
+        return off
+
+    def _measure_in(self, units: Floats) -> None:
+        self._units = units
+        self.__dict__.pop("in_units", None)
 
     @cached_property
     def in_units(self) -> Mapping[Any, Any]:
         """`w = x` times weights of the right order, in w itself and in the expressions of it."""
-        shares = cp.Variable(len(self._unit), name="x", pos=True)
+        units = self._units
+        shares = cp.Variable(len(units), name="x", pos=True)
         spread = np.eye(len(self.heard))[:, self.heard]
 
         def stands(power: int) -> Any:
-            term = cp.multiply(self._unit**power, cp.power(shares, power) if power < 0 else shares)
+            term = cp.multiply(units**power, cp.power(shares, power) if power < 0 else shares)
             return term if self.heard.all() else spread @ term
 
         return {self.w: stands(1) + (~self.heard).astype(float), self.scales: stands(-1), self.squares: stands(-2)}
 
     def least_linear(self, slopes: Slopes) -> float | None:
-        """Weights lie between 0 and what each row could have alone, shares between 0 and 1."""
+        """Weights lie between 0 and what each row could have alone, those without noise at 1, shares between 0 and 1."""
         parts = sum(min(0.0, float(slope)) for name, slope in slopes.items() if name != "w")
-        return float(np.minimum(slopes["w"][self.heard] * self.alone, 0.0).sum()) + parts
+        fixed = float(slopes["w"][~self.heard].sum())
+        return float(np.minimum(slopes["w"][self.heard] * self.alone, 0.0).sum()) + fixed + parts
 
     def least_separable(self, slopes: Slopes, costs: Floats, steps: Floats | None = None) -> float:
         """The least `sum_i V_i f_i(w_i) + <slope, x>`, row by row: in closed form, or at what the row could have alone.
@@ -181,7 +199,7 @@ class ScalesProgram(MechanismProgram):
         weights = np.where(a < 0, self.alone, 0.0)
         weights[kept] = np.minimum(best, self.alone[kept])
         linear = self.least_linear(
-            {name: slope for name, slope in slopes.items() if name != "w"} | {"w": np.zeros_like(slopes["w"])}
+            {name: slope for name, slope in slopes.items() if name != "w"} | {"w": np.where(self.heard, 0.0, slopes["w"])}
         )
         return float(cost.value(weights[kept]) + (a * weights).sum()) + float(linear or 0.0)
 
@@ -191,7 +209,13 @@ class ScalesProgram(MechanismProgram):
         return np.asarray(1 / self.working.rows.max(axis=0))
 
     @cached_property
+    def _units(self) -> Floats:
+        """The units of the weights before a solver, (s,)."""
+        return self._unit
+
+    @cached_property
     def _unit(self) -> Floats:
+        """Weights of the right order, (s,)."""
         rows = self.working.rows * self.alone
         shares = (self.row_costs * self.alone**-self.power / rows.mean(axis=0)) ** (1 / (self.power + 1))
         return np.asarray(self.alone * shares / (rows @ shares).max())

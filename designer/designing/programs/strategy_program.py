@@ -7,9 +7,9 @@ With w the reciprocal scales of the rows and G a reconstruction, `Q = G A` on al
 
 This is convex in w for a fixed G, and G has a closed form for fixed w: the weighted least squares, which give every query its
 least variance at once. It is NOT convex in w and G together, nor in the rows: `solve` alternates between the two, the loss
-never rises, every cap on a variance that holds goes on holding, and what it ends in need not be the best. Constraints may be
-called contradictory that another reconstruction could keep. No bound is claimed but the singular value bound of
-docs/theory/strategies.md, which holds for every strategy.
+never rises, every cap on a variance that holds goes on holding, and what it ends in need not be the best. Where constraints are
+called contradictory, another reconstruction may keep them: the message says so. No bound is claimed but the singular value
+bound of docs/theory/strategies.md, which holds for every strategy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.sensitivity import SensitivitySet
 from designer.convex.conflicts import NEGLIGIBLE, least_violation
-from designer.convex.rounds import Rounds, SolverAnswer
+from designer.convex.rounds import SolverAnswer
 from designer.convex.solving import Solved
 from designer.designing.families.strategy_laplace import frozen_strategy, searched, universe_of
 from designer.designing.problem import Problem
@@ -39,6 +39,8 @@ from solvers.programs.strategy_search import reweigh, singular_value_bound
 
 # The alternation ends when the objective falls by less than this part of it, or after so many solves.
 GAIN, TURNS = 1e-7, 20
+# While the user's constraints do not hold yet no row is given up: its weight counts as this part of the largest at least.
+QUIETEST = 1e-3
 
 
 class StrategyProgram(ScalesProgram):
@@ -50,6 +52,10 @@ class StrategyProgram(ScalesProgram):
     """
 
     title = "strategy"
+    promise = (
+        "while every pair keeps its budget, with the reconstruction that was found",
+        "with the reconstruction that was found, even without privacy",
+    )
 
     def __init__(self, problem: Problem, strategy: object = None, iterations: int = 100, keep: int = 2) -> None:
         """iterations, keep: of the search for a strategy, see the family; they mean nothing where one is given."""
@@ -119,7 +125,7 @@ class StrategyProgram(ScalesProgram):
 
     def _solved(self, solver: str, options: Mapping[str, Any], margins: Sequence[float]) -> Solved:
         """Scales and reconstruction in turn, until the objective falls no more."""
-        self._make_feasible(Rounds(self, solver, options))
+        self._make_feasible()
         best, rounds, seconds = np.inf, 0, 0.0
         for turn in range(TURNS):
             announce(f"strategy: scales for reconstruction {turn + 1}")
@@ -132,23 +138,22 @@ class StrategyProgram(ScalesProgram):
             best = reached
         return replace(solved, rounds=rounds, seconds=seconds, value=reached)
 
-    def _make_feasible(self, rounds: Rounds) -> None:
+    def _make_feasible(self) -> None:
         """Where the user's constraints cannot hold for the reconstruction of now: turns that lessen what they must give way,
         and where these end too early once more from equal weights."""
-        if self._own and not self._nearer(rounds):
+        if self._own and not self._nearer():
             self._reconstruct(np.ones(len(self.rows)))
-            self._nearer(rounds)
+            self._nearer()
 
-    def _nearer(self, rounds: Rounds) -> bool:
+    def _nearer(self) -> bool:
         """Turns until the constraints hold, or come no nearer to it; whether they hold."""
         least = np.inf
         for _ in range(TURNS):
-            self.start()
-            violation = least_violation(rounds, self._own)
+            violation = least_violation(self, self._own)
             if violation < NEGLIGIBLE or not violation < 0.999 * least:
                 return violation < NEGLIGIBLE
             least = violation
-            self._reconstruct(self.w.value)
+            self._reconstruct(np.maximum(self.w.value, QUIETEST * self.w.value.max()))
         return False
 
     def _reconstruct(self, weights: Floats) -> None:
@@ -159,6 +164,8 @@ class StrategyProgram(ScalesProgram):
             raise DesignFailed(f"strategy: {failed}") from None
         self._sizes.value = np.abs(unit * weights)
         self._squared.value = np.square(unit * weights)
+        for known in ("_unit", "_units", "in_units"):  # weights of the right order depend on what a row costs
+            self.__dict__.pop(known, None)
 
     def _weighted(self, weights: Floats) -> Strategy:
         return Strategy(self.rows * weights[:, None], "weighted rows")
