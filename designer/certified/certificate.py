@@ -17,7 +17,7 @@ from designer.certified.by_length import ByLength, Longest
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.certified.steep import RatioBounds
-from designer.errors import NotPrivate
+from designer.errors import DesignFailed, NotPrivate
 from designer.progress import step
 from designer.question.relation import Block
 from designer.values.arrays import Floats
@@ -209,7 +209,10 @@ def rounding_error(sensitivity: SensitivitySet, norm: Norm) -> float:
 def certify(
     sensitivity: SensitivitySet, norm: Norm, theorem: str = "", elements: Sequence[str] | None = None
 ) -> PrivacyCertificate:
-    """The certificate of `norm` over `sensitivity`; it never raises, `require` does."""
+    """The certificate of `norm` over `sensitivity`; what is not private is refused by `require`, not here.
+
+    `DesignFailed` where lengths leave the floats for more pairs than are looked at one by one.
+    """
     longest = sensitivity.longest(norm)
     if longest is not None:
         return _by_length(sensitivity, norm, longest, theorem, elements)
@@ -226,6 +229,9 @@ def certify(
 def _that_decide(search: _Search, bounds: RatioBounds) -> Iterator[tuple[Block, Floats]]:
     """All pairs with their float ratios; of very many, those that bounds on groups of elements do not settle."""
     sensitivity, norm = search.sensitivity, search.norm
+    if sensitivity.searches(norm) and norm.silent.all():  # no pair has a length
+        search.pairs = sensitivity.relation.pair_count()
+        return
     hunt = sensitivity.hunt(norm, EXACT_PAIRS, bounds, below=1.0) if sensitivity.searches(norm) else None
     if hunt is None:
         for block, ratios in sensitivity.ratios(norm):
@@ -301,6 +307,11 @@ def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> P
     witness = None
     if search.pair is not None:
         witness = describe_pair(search.sensitivity, *search.pair, elements)
+    if not search.infinite and np.inf in (search.covered, search.passed_over):
+        raise DesignFailed(
+            "mechanism: answers times noise weights, or their ratios to budgets, leave the floats for very many pairs, so no "
+            "worst ratio is proven; choose units of answers and budgets in which they lie between 1e-100 and 1e100."
+        )
     worst = None if search.infinite else max(search.best, Fraction(search.covered), Fraction(search.passed_over), Fraction(0))
     arithmetic = (
         f"exact rationals for the {search.exact} pairs that decide, floating-point upper bounds with a proven error for all "

@@ -214,7 +214,10 @@ class Gauge(Norm):
             raise InvalidProblem("norm: differences must be finite, budgets and scale positive and finite.")
         from solvers.polytopes.hull import convex_hull
 
-        body = convex_hull(_corners(differences[:, differences.any(axis=0)], budgets), MAX_SIMPLICES, backend)
+        try:
+            body = convex_hull(_corners(differences[:, differences.any(axis=0)], budgets), MAX_SIMPLICES, backend)
+        except ValueError as refusal:
+            raise InvalidProblem(f"norm.differences: {refusal}") from None
         self._set(frozen(differences), frozen(budgets), float(scale), body)
 
     def _set(self, differences: Floats, budgets: Floats, scale: float, body: Polytope) -> None:
@@ -265,7 +268,9 @@ class Gauge(Norm):
         heard = [c for c, quiet in zip(u, self.silent, strict=True) if not quiet]
         from solvers.exact.points import Points
 
-        return self.body.gauge_exact(Points.of([heard]))[0] / Fraction(self.scale)
+        largest = max(map(abs, heard), default=Fraction(0))
+        unit = Fraction(2) ** (largest.numerator.bit_length() - largest.denominator.bit_length())  # floats propose the facet
+        return self.body.gauge_exact(Points.of([[c / unit for c in heard]]))[0] * unit / Fraction(self.scale)
 
     @property
     def second_moment(self) -> Floats:

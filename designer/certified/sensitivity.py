@@ -178,6 +178,8 @@ class SensitivitySet:
     def _few(self, norm: Norm, limit: int, least: float) -> Iterator[tuple[Block, Floats]]:
         """The largest ratios among them, and many large ones; up to the tolerance of a search that would be long."""
         bounds = RatioBounds(norm.image_error(self.points), 2.0**-40)
+        if self.searches(norm) and norm.silent.all():  # no pair has a length
+            return iter(())
         hunt = self.hunt(norm, limit, bounds, partners=True, least=least) if self.searches(norm) else None
         if hunt is None:
             return self.ratios(norm)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import InvalidProblem
-from designer.certified.norms import Norm, weighted_l1
+from designer.certified.norms import Gauge, Norm, weighted_l1
 
 ORDERS = ["l1", "l2", "linf"]
 
@@ -128,3 +128,15 @@ def test_exact_norms_are_those_of_fractions(order: str) -> None:
             assert square <= found**2 <= square * (1 + Fraction(1, 2**77))
         else:
             assert found == (sum(images, Fraction(0)) if order == "l1" else max(images))
+
+
+@pytest.mark.parametrize("exponent", [-1000, -500, 0, 500, 900])
+def test_gauges_are_exact_whatever_the_size_of_a_difference(exponent: int) -> None:
+    body = Gauge(np.array([[1.0, 0.25], [0.5, 1.0], [-0.25, 1.0]]), np.ones(3))
+    u = [Fraction(3, 7), Fraction(-2, 5)]
+    assert body.exact([c * Fraction(2) ** exponent for c in u]) == body.exact(u) * Fraction(2) ** exponent  # type: ignore[operator]
+
+
+def test_corners_that_no_hull_can_hold_are_refused_as_a_problem() -> None:
+    with pytest.raises(InvalidProblem, match="points: an entry exceeds"):
+        Gauge(1e200 * np.eye(2), np.ones(2))

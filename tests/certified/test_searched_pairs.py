@@ -227,3 +227,25 @@ def test_every_norm_is_measured_by_its_own_length_in_a_search(tolerance: float |
             with searching() if tolerance is None else bounding(tolerance):
                 found = certify(told, norm).worst_ratio
             assert found is not None and truth <= found <= truth * (1 + Fraction(tolerance or 0) * 2)
+
+
+def test_what_leaves_the_floats_for_very_many_pairs_is_refused_by_name() -> None:
+    """Images of 1e166: what floats make of them is infinite, for more pairs than are evaluated exactly."""
+    rng = np.random.default_rng(0)
+    relation, norm = metrics.euclidean(rng.random((80, 2)), 1.0), Norm(np.full(2, 1e17), "l2")
+    told = SensitivitySet.of(1e149 * rng.random((2, 80)), relation)
+    with searching(), pytest.raises(DesignFailed, match="leave the floats"):
+        certify(told, norm)
+    found = certify(told, norm.divided(1e17))  # which floats can hold
+    assert found.worst_ratio is not None and found.worst_ratio > 10**148
+
+
+@pytest.mark.parametrize("matrix", [True, False])
+def test_answers_none_of_which_gets_noise_are_certified_in_a_search(matrix: bool) -> None:
+    """None may move: then the ratio is 0, and elsewhere infinite."""
+    norm = Norm(np.full((40, 2) if matrix else 2, np.inf), "linf")
+    for points, ratio in ((np.ones((30, 2)), 0), (np.eye(30)[:, :2], None)):
+        told = SensitivitySet(metrics.uniform(30, 1.0), points)
+        with searching():
+            assert certify(told, norm).worst_ratio == ratio == certify(SensitivitySet(told.relation, points), norm).worst_ratio
+            assert told.worst(norm)[0] == 0.0
