@@ -223,6 +223,7 @@ class Mechanism(TakesCounts):
         size, elements = self.relation.size, self.workload.shape[1]
         if size != elements:
             raise InvalidProblem(f"relation: speaks of {size} elements, the workload of {elements}.")
+        self.relation.require_rule(self.workload.unlisted)
 
 
 def simulation_entropy(seed: int | None) -> Entropy:

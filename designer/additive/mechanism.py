@@ -218,6 +218,14 @@ class AdditiveMechanism(Mechanism):
         rows = self.grid.values(self.integers) if answers is None else self.target
         return promise.budgets_spent(self.norm(moved(given, rows, self.norm.silent)), self.falloff, self.delta)
 
+    def entity_budget(self, rows: int) -> float:
+        """As of every mechanism; under a delta, whose budgets do not add up, the least b with (b, delta) for `rows` times the
+        length of a difference that the largest budget allows."""
+        alone = self.hidden.entity_budget(1)
+        if self.delta is None or rows == 1:
+            return super().entity_budget(rows)
+        return promise.budget_of_several(alone, rows, self.falloff, self.delta)
+
     def spent_delta(self) -> float | None:
         if self.delta is None or self.privacy.witness is None:
             return None

@@ -18,6 +18,7 @@ from designer.question.relation import BUDGETS_ADD, Relation
 from designer.relations.allowed import Allowed
 from designer.values.arrays import Floats
 from designer.values.schema import Schema, one_of
+from solvers.exact.rational import float_above
 
 PURE_SHIFT = (
     "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||) <= exp(b) "
@@ -121,6 +122,13 @@ def budgets_spent(lengths: Floats, falloff: Falloff, delta: float | None) -> Flo
     law = WITH_DELTA[falloff](Fraction(delta))
     told = [law.spent_budget(length) if math.isfinite(length) else math.inf for length in lengths.ravel().tolist()]
     return np.reshape(told, lengths.shape)
+
+
+def budget_of_several(budget: Fraction, changes: int, falloff: Falloff, delta: float) -> float:
+    """The least b with (b, delta) for so many changes of this budget together, rounded up: their difference is at most so many
+    times as long as one may be."""
+    law = WITH_DELTA[falloff](Fraction(delta))
+    return law.spent_budget(float_above(changes * law.most(budget)))
 
 
 def spent_delta(sensitivity: SensitivitySet, norm: Norm, pair: Witness) -> float:

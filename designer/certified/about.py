@@ -28,8 +28,9 @@ NOTES = {
     "period": "The time that the data speak of.",
     "publisher": "Who publishes.",
     "contact": "Where questions go.",
-    "record": "What one record of the data is.",
+    "record": "What one record of the data is said to be. Whether one has several is bounded by `--entity` alone.",
 }
+SAID_OF = {"record": "One row is said to be"}
 
 
 def _words(longest: int) -> Schema:
@@ -101,7 +102,7 @@ class About:
 
     def lines(self) -> list[str]:
         """What is said beside the title, fit to print: a line for each, with its name."""
-        said = [(name.capitalize(), getattr(self, name)) for name in LONGEST if name != "title"]
+        said = [(SAID_OF.get(name, name.capitalize()), getattr(self, name)) for name in LONGEST if name != "title"]
         return [f"{head}: {printed(words)}" for head, words in (*said, ("Units", self._unit_words())) if words]
 
     def heading(self) -> list[str]:

@@ -2,7 +2,8 @@
 
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 6 a release that the total of its data set does not cover;
-7 a ledger that is damaged, altered or an older copy; 8 something needed is broken (doctor); 130 interrupted.
+7 a ledger that is damaged, altered or an older copy; 8 something needed is broken (doctor); 9 something is wrong with the
+records (check); 130 interrupted.
 A release prints noisy answers and the guarantee; true values are never printed, logged or written.
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from designer import progress
+from designer.cli.check_command import add_check
 from designer.cli.design_commands import add_design_commands
 from designer.cli.doctor import add_doctor
 from designer.cli.export_commands import add_export_commands
@@ -163,6 +165,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"dp-designer {VERSION}")
     commands = Commands(top.add_subparsers(title="commands", required=True, metavar="COMMAND"))
     add_design_commands(commands)
+    add_check(commands)
     add_release_commands(commands)
     add_table_commands(commands)
     add_spec_commands(commands)

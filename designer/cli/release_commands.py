@@ -13,6 +13,7 @@ import numpy as np
 
 from designer.certified.specified import Released, Specified
 from designer.cli.averages_release import add_counting_option, releasing_averages
+from designer.cli.check_command import add_marks
 from designer.cli.ledger_commands import add_recording_options, recorded, recorded_lines
 from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
 from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
@@ -57,9 +58,7 @@ def _add_data_options(made: argparse.ArgumentParser) -> None:
     add_counting_option(made)
     made.add_argument("--entity", help="protect whole entities: the column of the records that tells whose they are")
     made.add_argument("--rows-per-entity", type=int, help="how many records of each entity count")
-    made.add_argument("--delimiter", default=",", help="what separates the fields of a CSV file (default ,)")
-    made.add_argument("--decimal", default=".", help="the decimal mark in the numbers of --table (default .)")
-    made.add_argument("--thousands", default="", help="the mark between groups of three digits there (default none)")
+    add_marks(made)
 
 
 def _release(options: argparse.Namespace) -> tuple[str, Any]:
@@ -109,8 +108,10 @@ def _releasing(mechanism: Specified, options: argparse.Namespace) -> Callable[[]
     if options.table and options.histogram:
         raise InvalidProblem("--table, --histogram: both are given; a release is from records or from counts, not from both.")
     Marks(options.delimiter, options.decimal, options.thousands)
-    if (from_counts or options.histogram) and (options.entity is not None or options.rows_per_entity is not None):
-        raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; this spec releases from counts.")
+    if options.histogram and (options.entity is not None or options.rows_per_entity is not None):
+        raise InvalidProblem(
+            "--entity, --rows-per-entity: bound the rows of an entity, and counts do not tell whose they are; give --table."
+        )
     if options.histogram:
         require_readable_histogram(options.histogram, options.column, options.delimiter)
         return lambda: mechanism.release_counts(read_histogram(options.histogram, options.column, options.delimiter))

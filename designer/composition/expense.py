@@ -49,6 +49,11 @@ UNITS: dict[str, str] = {
     "l1": "any records change, and what is published exactly does not; for each unit of l1 distance of the histograms",
     "l2": "any records change, and what is published exactly does not; for each unit of l2 distance of the histograms",
 }
+OF_ENTITIES: dict[str, str] = {
+    "appear": "one entity appears or disappears with its at most {rows} rows",
+    "replace": "one entity changes with its at most {rows} rows, and how many rows count is public",
+    "either": "one entity appears, disappears or changes with its at most {rows} rows",
+}
 DISTANCES = ("l1", "l2")
 _PRESENCE: tuple[Moves, int, bool] = ("appear", 1, False)
 NOTIONS_OF_EXPENSES = ("pure", "gaussian", "approximate", "approximate_gaussian")
@@ -147,9 +152,9 @@ def _require_types(data: Mapping[str, Any]) -> None:
 def expense_of(mechanism: Specified, *, rows_per_entity: int = 1) -> Expense:
     """What one release of a frozen object costs at most.
 
-    rows_per_entity: how many rows of an entity count, for objects that release from records and protect their presence: the
-    cost is that of the entity. Raises `InvalidProblem`, with the reason, for what cannot be added up: noise of a Markov chain,
-    relations that protect nothing, policies that are bounded in name only. mechanism: of any format.
+    rows_per_entity: how many rows of an entity count, for objects that release from records: the cost is that of the entity.
+    Raises `InvalidProblem`, with the reason, for what cannot be added up: noise of a Markov chain, relations that protect
+    nothing, policies that are bounded in name only. mechanism: of any format.
     """
     if not isinstance(mechanism, Specified):
         raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.")
@@ -241,13 +246,13 @@ def _notion(cost: Cost) -> str:
 
 
 def _of_entity(one: Expense, rows: int) -> Expense:
-    if one.moves != "appear":
+    if one.moves not in OF_ENTITIES:
         raise InvalidProblem(
-            f"rows_per_entity: {rows}, but the object protects other changes than the presence of a record, which says nothing "
-            "of entities; leave it out."
+            f"rows_per_entity: {rows}, but the object protects changes of records that keep published statistics, which says "
+            "nothing of entities; leave it out."
         )
     cost = one.cost.of_group(rows)
-    unit = f"one entity appears or disappears with its at most {rows} rows"
+    unit = OF_ENTITIES[one.moves].format(rows=rows)
     return replace(one, unit=unit, epsilon=cost.epsilon, rho=cost.rho, delta=cost.delta or None, mu_squared=cost.mu_squared)
 
 

@@ -71,6 +71,7 @@ class Problem(Displayed):
             raise InvalidProblem(
                 f"problem.relation: speaks of {self.relation.size} elements, the workload of {elements}; they must agree."
             )
+        self.relation.require_rule(self.workload.unlisted)
         _require_one_order(self.workload, self.relation)
         _require_matched(self.workload, self.relation)
         for name, value, known in (("notion", self.notion, NOTIONS), ("loss", self.loss, LOSSES)):

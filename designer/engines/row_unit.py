@@ -11,6 +11,8 @@ from designer.certified.guarantee import Guarantee
 from designer.engines.one_table import broken_by, filtered, sources
 from designer.engines.spark_tables import refuse_spark_frame
 from designer.errors import InvalidProblem
+from designer.question.unlisted import REFUSE, Unlisted
+from designer.question.unlisted import WORDS as UNLISTED_WORDS
 from designer.values.arrays import Immutable
 from designer.values.checks import count, shown
 from designer.values.frames import arrow_of, column_names
@@ -34,6 +36,9 @@ SEVERAL = "Whoever is behind several rows loses more than what is stated for one
 OTHER_ENGINES = (
     "On engines other than DuckDB and Spark the name of a view passes for that of a table: a record is then a row of the view."
 )
+APPEARS = "One entity may appear or disappear with all its rows, whatever the others are."
+CHANGES = "All rows of one entity may change their values together, whatever the others are; how many there are stays as it is."
+ROWS_PUBLIC = "How many rows count, of each entity and in all, is public."
 CHOSEN = (
     " Which rows of an entity count depends on its own rows alone: the first {k} by their content (SHA-256 of texts, the "
     "values of all else); rows without an entity count nowhere."
@@ -129,20 +134,17 @@ class RowUnit(Immutable):
         return ranked.filter(ranked[place] < self.rows_per_entity).drop(place)
 
     def require_fixed_rows(self, table: Any, attributes: Sequence[str]) -> None:
-        """What the protection of attribute values needs: the number of rows is public,
-        and each attribute has columns of its own."""
-        if self.entity is not None:
-            raise InvalidProblem(
-                "entity: which rows of an entity count depends on their values, so values with budgets of their own are not "
-                "protected by it; protect a Presence."
-            )
-        if self.name is not None:
+        """What the protection of attribute values needs: the number of rows is public, and each attribute has columns of its
+        own, unless all values of all rows of an entity are protected together."""
+        if self.name is not None or not hasattr(table, "op"):  # columns at hand are what they are
             return
         if filtered(table):
             raise InvalidProblem(
                 "records: whether a row passes the filter may depend on protected values, and the number of records is "
                 "public; filter nothing, protect a Presence, or say what one row of the filtered table is (unit)."
             )
+        if self.entity is not None:
+            return
         read = [column for attribute, given in sources(table).items() if attribute in attributes for column in given]
         if len(set(read)) < len(read):
             raise InvalidProblem(
@@ -150,22 +152,30 @@ class RowUnit(Immutable):
                 "budgets; use one of them, or say what one row is (unit)."
             )
 
-    def stated(self, guarantee: Guarantee) -> Guarantee:
-        """A guarantee about rows, with what a row is."""
-        row = ONE_ROW if self.name is None else DECLARED.format(name=self.name)
+    def stated(
+        self, guarantee: Guarantee, unlisted: Unlisted = REFUSE, *, budget: float | None = None, appears: bool = True
+    ) -> Guarantee:
+        """A guarantee about rows, with what a row is, and what happens to those whose values are not listed.
+
+        budget: of all rows of an entity together, where one number says it. appears: may an entity appear or disappear? Its
+        rows change their values otherwise, and how many count is public.
+        """
+        row = f"{ONE_ROW if self.name is None else DECLARED.format(name=self.name)} {UNLISTED_WORDS[unlisted]}"
         notes = ((OTHER_ENGINES,) if self.name is None else ()) + ((SEVERAL,) if self.entity is None else ())
         guarantee = replace(guarantee, unit=f"{guarantee.unit} {row}", unprotected=(*guarantee.unprotected, *notes))
         if self.entity is None:
             return guarantee
+        numbers = {"rows_per_entity": self.rows_per_entity, **({} if budget is None else {"budget_of_an_entity": budget})}
         return replace(
             guarantee,
             unit=(
                 f"One entity: all rows with one value in {self.entity!r}, of which at most {self.rows_per_entity} count. "
                 f"{guarantee.unit}"
             ),
-            relation="One entity may appear or disappear with all its rows, whatever the others are.",
+            relation=APPEARS if appears else CHANGES,
+            unprotected=(*guarantee.unprotected, *(() if appears else (ROWS_PUBLIC,))),
             mechanism=guarantee.mechanism + CHOSEN.format(k=self.rows_per_entity),
-            parameters={**guarantee.parameters, "rows_per_entity": self.rows_per_entity},
+            parameters={**guarantee.parameters, **numbers},
         )
 
 
@@ -193,8 +203,13 @@ def _order(column: Any, name: str) -> list[Any]:
 
 
 def _engine_table(table: Any, columns: Sequence[str]) -> Any:
-    """A data frame as a table of Ibis' embedded engine, of some columns; anything else as it is."""
-    held = arrow_of(table, columns)
+    """A data frame or a mapping of columns as a table of Ibis' embedded engine, of some columns; anything else as it is."""
+    if isinstance(table, Mapping):
+        import pyarrow
+
+        held = pyarrow.table({name: pyarrow.array(table[name]) for name in columns if name in table})
+    else:
+        held = arrow_of(table, columns)
     if held is None:
         return table
     import ibis

@@ -18,12 +18,16 @@ from designer.engines.spark_tables import refuse_spark_frame
 from designer.engines.texts import octets, text_of
 from designer.errors import InvalidProblem
 from designer.question.histogram import Universe, require_form
+from designer.question.relation import Relation
+from designer.question.unlisted import REFUSE
 from designer.values.confidential import withholding
 from designer.values.frames import Columns, column_names, columns_of
+from solvers.exact.rational import float_above
 
 OUTSIDE = (
     "records: hold a value that names no universe element, or lack one (an empty cell is a missing value: give it a word, and "
-    "list that word); clean the records or extend the universe. Nothing was released."
+    "list that word); correct the records, list what is missing, or state what happens to such records (`unlisted`). "
+    "dp-designer check, for the holder of the data, says which they are. Nothing was released."
 )
 NAMELESS = (
     "records: nothing says which columns name the elements of this mechanism; name them in [elements] or [domain], "
@@ -58,8 +62,9 @@ class TakesCounts(Specified):
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
         super().check_records(table)
-        _refuse_entities(entity, rows_per_entity)
-        require_tabulable(table, self.universe, RowUnit(unit))
+        row = RowUnit(unit, entity, rows_per_entity)
+        self.guarantee_for(row)
+        require_tabulable(table, self.universe, row, fixed=not self.hidden.absence)
 
     @withholding
     def release_records(
@@ -69,29 +74,36 @@ class TakesCounts(Specified):
         or a data frame or mapping of columns.
 
         The columns that name the elements (`[elements] names` or the attributes of `[domain]`) say which element a record is.
-        An Ibis table is a row-wise view of one table, unfiltered, so that a row is a record; anything else needs a `unit`, the
-        caller's word for what one row is. The guarantee of the release says which. entity, rows_per_entity: refused, because
-        counts do not tell whose the records are.
+        An Ibis table is a row-wise view of one table, so that a row is a record (unfiltered, where the number of records is
+        public); anything else needs a `unit`, the caller's word for what one row is. entity, rows_per_entity: a column, and how
+        many rows of each of its values count. The guarantee of the release states all of that, and what happens to records
+        that name no element.
         """
-        _refuse_entities(entity, rows_per_entity)
-        if not _is_expression(table):
-            return self.release(tabulated(table, self.universe))
-        row = RowUnit(unit)
-        released = self.release(tabulated(table, self.universe, row))
-        return replace(released, guarantee=self.guarantee_for(row), row=row)
+        row = RowUnit(unit, entity, rows_per_entity)
+        stated = self.guarantee_for(row)
+        released = self.release(tabulated(table, self.universe, row, fixed=not self.hidden.absence))
+        return replace(released, guarantee=stated, row=row)
+
+    @property
+    def hidden(self) -> Relation:
+        """What is protected."""
+        made: Relation = self.relation  # type: ignore[attr-defined]
+        return made
+
+    def entity_budget(self, rows: int) -> float:
+        """What at most `rows` rows of one entity cost together, rounded up; `InvalidProblem` where no bound is known."""
+        return float_above(self.hidden.entity_budget(rows))
 
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
         """The statement of a release from a table, for what one row is."""
-        return unit.stated(self.guarantee)
+        budget = None if unit.rows_per_entity is None else self.entity_budget(unit.rows_per_entity)
+        rule = REFUSE if self.universe.keys is None else self.universe.keys.unlisted
+        return unit.stated(self.guarantee, rule, budget=budget, appears=self.hidden.absence)
 
 
-def _refuse_entities(entity: str | None, rows_per_entity: int | None) -> None:
-    if entity is not None or rows_per_entity is not None:
-        raise InvalidProblem("entity, rows_per_entity: bound the records of an entity; this releases from counts.")
-
-
-def require_tabulable(table: Any, universe: Universe, row: RowUnit) -> None:
-    """Refuse what `tabulated` refuses for its form: what is no table, and columns that are missing. No entry is looked at."""
+def require_tabulable(table: Any, universe: Universe, row: RowUnit, *, fixed: bool) -> None:
+    """Refuse what `tabulated` refuses for its form: what is no table, and columns that are missing. No entry is looked at.
+    fixed: is the number of records public?"""
     if universe.keys is None and not universe.tables:
         raise InvalidProblem(NAMELESS)
     named = column_names(table) if not isinstance(table, Mapping) else [name for name, _ in _columns_of_mapping(table)]
@@ -100,27 +112,31 @@ def require_tabulable(table: Any, universe: Universe, row: RowUnit) -> None:
         raise InvalidProblem(NO_RECORDS.format(kind=type(table).__name__))
     for keys in universe.tables or (universe.keys,):
         columns = list(keys.columns) if keys is not None else []
-        _require(columns, present)
+        _require([*columns, *([row.entity] if row.entity else [])], present)
         if _is_expression(table):
             row.rows(table, columns)
-            row.require_fixed_rows(table, columns)
+            if fixed:
+                row.require_fixed_rows(table, columns)
 
 
-def tabulated(table: Any, universe: Universe, row: RowUnit | None = None) -> NDArray[np.int64]:
-    """How many records there are of each element; a record outside the universe is refused without being shown.
-    row: of an Ibis table. Of several tables each counts all records."""
+def tabulated(table: Any, universe: Universe, row: RowUnit | None = None, *, fixed: bool = True) -> NDArray[np.int64]:
+    """How many records there are of each element; one that names none is refused without being shown, or counts as the keys
+    say. row: of an Ibis table. fixed: is the number of records public? Of several tables each counts all records."""
     if universe.tables:
         parts = (Universe(keys.assignments, keys) for keys in universe.tables)
-        return np.concatenate([tabulated(table, part, row) for part in parts])
+        return np.concatenate([tabulated(table, part, row, fixed=fixed) for part in parts])
     if universe.keys is None:
         raise InvalidProblem(NAMELESS)
     columns = list(universe.keys.columns)
-    found, amounts = _grouped(table, columns, row or RowUnit()) if _is_expression(table) else _counted(_chosen(table, columns))
-    places = universe.places(found)
-    if None in places:
-        raise InvalidProblem(OUTSIDE)
+    own = row or RowUnit()
+    on_engine = _is_expression(table) or own.entity is not None
+    found, amounts = _grouped(table, columns, own, fixed) if on_engine else _counted(_chosen(table, columns))
     counts = np.zeros(len(universe.elements), dtype=np.int64)
-    np.add.at(counts, np.array(places, dtype=np.intp), np.array(amounts, dtype=np.int64))
+    for place, amount in zip(universe.counted_places(found), amounts, strict=True):
+        if place is not None:
+            counts[place] += amount
+        elif universe.keys.unlisted == REFUSE:
+            raise InvalidProblem(OUTSIDE)
     return counts
 
 
@@ -128,12 +144,13 @@ def _is_expression(table: Any) -> bool:
     return all(hasattr(table, name) for name in ("select", "group_by", "agg", "to_pyarrow"))
 
 
-def _grouped(table: Any, columns: list[str], row: RowUnit) -> tuple[list[Sequence[object]], Sequence[int]]:
+def _grouped(table: Any, columns: list[str], row: RowUnit, fixed: bool) -> tuple[list[Sequence[object]], Sequence[int]]:
     """Groups and their sizes: one aggregation, of which only counts travel.
     Texts are told apart by their bytes, whatever the collation."""
-    _require(columns, list(table.columns))
     rows = row.rows(table, columns)
-    row.require_fixed_rows(table, columns)
+    _require(columns, list(rows.columns))
+    if fixed:
+        row.require_fixed_rows(table, columns)
     named = {f"k{place}": rows[name] for place, name in enumerate(columns)}
     keys = rows.select(**{key: octets(column) if column.type().is_string() else column for key, column in named.items()})
     found = keys.group_by(list(named)).agg(amount=keys.count()).to_pyarrow().to_pydict()
@@ -143,9 +160,18 @@ def _grouped(table: Any, columns: list[str], row: RowUnit) -> tuple[list[Sequenc
 def _counted(columns: list[Sequence[object]]) -> tuple[list[Sequence[object]], Sequence[int]]:
     try:
         groups = Counter(zip(*columns, strict=True))
-    except TypeError:  # of a value that has no hash, and names nothing
-        raise InvalidProblem(OUTSIDE) from None
+    except TypeError:  # of values that have no hash, and name nothing
+        groups = Counter(zip(*(map(_hashed, column) for column in columns), strict=True))
     return [[group[k] for group in groups] for k in range(len(columns))], list(groups.values())
+
+
+def _hashed(value: object) -> object:
+    """A value that names an element if any does; None for one that cannot."""
+    try:
+        hash(value)
+    except TypeError:
+        return None
+    return value
 
 
 def _chosen(table: Any, columns: list[str]) -> list[Sequence[object]]:

@@ -160,6 +160,13 @@ class _Known:
     reserves: tuple[Reserve, ...]
     balance: Balance | None
 
+    @property
+    def rows_per_entity(self) -> int | None:
+        """How many rows of an entity the release counted at most; None where nothing bounds them."""
+        rows = None if self.release is None else self.release["rows"]
+        bound: int | None = None if rows is None else rows["rows_per_entity"]
+        return bound
+
     @cached_property
     def guarantee(self) -> Guarantee:
         """Sentences of what is promised."""
@@ -175,7 +182,9 @@ class _Known:
     def cost(self) -> Spent | str:
         """What the deployment costs: all its releases of the ledger, or one; or the reason why there is no such number."""
         try:
-            expenses: Sequence[Expense] = [r.expense for r in self.reserves] or [expense_of(self.mechanism)]
+            expenses: Sequence[Expense] = [r.expense for r in self.reserves] or [
+                expense_of(self.mechanism, rows_per_entity=self.rows_per_entity or 1)
+            ]
             return spent(expenses)
         except InvalidProblem as refusal:
             return str(refusal)
@@ -259,7 +268,11 @@ def _variant_name(known: _Known) -> str:
 
 def _loss(known: _Known) -> dict[str, Any]:
     cost, statement = known.cost, known.guarantee
-    unit = f"One record: {for_field(known.about.record)}" if known.about.record else "One record"
+    told = for_field(known.about.record)
+    if known.rows_per_entity is not None:
+        unit = f"All rows of one entity: {told}" if told else "All rows of one entity"
+    else:
+        unit = f"One row, said to be: {told}" if told else "One row"
     details = [statement.unit, statement.relation, statement.notion]
     if isinstance(cost, str):
         parameters: Any = Unknown(f"no single number holds for all changes ({cost})")

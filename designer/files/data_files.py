@@ -19,6 +19,7 @@ from designer.values.confidential import withholding
 from designer.values.frames import Columns
 from designer.version import installing_with
 
+SEPARATORS = ";\t|,"
 Table = dict[str, list[str]]
 Read = TypeVar("Read")
 
@@ -39,7 +40,7 @@ def read_matrix(path: Path) -> Floats:
 def column_names(path: Path) -> list[str]:
     """What the columns of a matrix that was read are called; nothing where they have no names."""
     if path.suffix == ".parquet":
-        return list(_parquet(path))
+        return list(parquet_columns(path))
     first = _csv_rows(path)[0] if path.suffix == ".csv" else []
     return [] if all(map(_is_number, first)) else first
 
@@ -49,10 +50,14 @@ def read_table(path: Path) -> Table:
     if not path.is_file():
         raise InvalidProblem(f"{path}: no such file; paths are relative to the file that names them.")
     if path.suffix == ".parquet":
-        return {name: [str(v) for v in column] for name, column in _parquet(path).items()}
+        return {name: [str(v) for v in column] for name, column in parquet_columns(path).items()}
     if path.suffix != ".csv":
         raise InvalidProblem(f"{path}: tables are read from .csv and .parquet files, not {path.suffix!r}.")
     header, *rows = _csv_rows(path)
+    if mark := other_separator(header, ","):
+        raise InvalidProblem(
+            f"{path}: its first line is separated by {mark!r}; the tables of a problem file have commas: save it with commas."
+        )
     if len(set(header)) != len(header):
         raise InvalidProblem(f"{path}: a column name appears twice in {header}.")
     return {name: [row[k] for row in rows] for k, name in enumerate(header)}
@@ -95,6 +100,8 @@ def read_records(path: Path, needed: Sequence[str], delimiter: str = ",") -> Cal
         raise InvalidProblem(f"{path}: is no .csv or .parquet file that is there; give the file that holds the records.")
     names = _table_names(path, delimiter)
     for name in needed:
+        if names.count(name) != 1 and (mark := other_separator(names, delimiter)):
+            raise InvalidProblem(f"{path}: its fields are separated by another mark: give --delimiter {mark!r}.")
         if names.count(name) != 1:
             raise InvalidProblem(f"{path}: has no column {name!r}, or two; each attribute needs one, under its own name.")
     return lambda: _confidential(lambda: _columns(path, needed, delimiter))
@@ -103,7 +110,7 @@ def read_records(path: Path, needed: Sequence[str], delimiter: str = ",") -> Cal
 def _columns(path: Path, needed: Sequence[str], delimiter: str) -> Table:
     """The needed columns as texts."""
     if path.suffix == ".parquet":
-        return {name: list(map(str, column)) for name, column in _parquet(path).items() if name in needed}
+        return {name: list(map(str, column)) for name, column in parquet_columns(path).items() if name in needed}
     header, *rows = _csv_rows(path, delimiter)
     return {name: [row[header.index(name)] for row in rows] for name in needed}
 
@@ -168,7 +175,7 @@ def _bare_counts(rows: list[list[str]]) -> Labelled | NDArray[Any]:
 def _labelled(path: Path, column: str, delimiter: str) -> Labelled:
     """A column of counts, and all others by name."""
     if path.suffix == ".parquet":
-        columns = _parquet(path)
+        columns = parquet_columns(path)
         return Labelled([(name, values) for name, values in columns.items() if name != column], columns[column])
     header, *rows = _csv_rows(path, delimiter)
     own = header.index(column)
@@ -176,10 +183,15 @@ def _labelled(path: Path, column: str, delimiter: str) -> Labelled:
     return Labelled(others, [whole_number(row[own]) for row in rows])
 
 
+def other_separator(names: Sequence[str], delimiter: str) -> str | None:
+    """The mark that separates the names of a file in the place of the one that was given; None where there is none."""
+    return next((mark for mark in SEPARATORS if mark != delimiter and len(names) == 1 and mark in names[0]), None)
+
+
 def _table_names(path: Path, delimiter: str) -> list[str]:
     """The column names of a table, its only public content."""
     if path.suffix == ".parquet":
-        return list(_parquet(path))
+        return list(parquet_columns(path))
     try:
         with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
             lines = (line.replace("\0", "") for line in file)
@@ -257,7 +269,8 @@ def _npy_array(path: Path) -> NDArray[Any]:
     return array
 
 
-def _parquet(path: Path) -> dict[str, list[object]]:
+def parquet_columns(path: Path) -> dict[str, list[object]]:
+    """The columns of a Parquet file by name, as values of Python."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -276,6 +289,6 @@ def _parquet(path: Path) -> dict[str, list[object]]:
 
 def _parquet_matrix(path: Path) -> Floats:
     try:
-        return real_array(list(_parquet(path).values()), str(path), 2, allow_inf=True).T
+        return real_array(list(parquet_columns(path).values()), str(path), 2, allow_inf=True).T
     except (ValueError, TypeError) as error:
         raise InvalidProblem(f"{path}: holds columns that are not numbers ({error}).") from None

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from designer.errors import InvalidProblem
-from designer.files.data_files import number_in_file
+from designer.files.data_files import number_in_file, other_separator
 from designer.version import installing_with
 
 LONGEST = 2**20  # bytes of a line of names
-SEPARATORS = ",;\t|"
 NUMBERS = ("int", "uint", "float", "double", "halffloat", "decimal")
 
 
@@ -64,8 +63,10 @@ def _require_names(path: Path, names: list[str], delimiter: str) -> None:
     """Refuse what may be a record; it is not quoted."""
     if not any(names):
         raise InvalidProblem(f"{path}: its first line is empty; write the names of the columns there.")
-    if len(names) == 1 and any(mark in names[0] for mark in SEPARATORS if mark != delimiter):
-        raise InvalidProblem(f"{path}: its first line holds another separator than {delimiter!r}; name it (--delimiter).")
+    if mark := other_separator(names, delimiter):
+        raise InvalidProblem(
+            f"{path}: its first line is separated by {mark!r}, not by {delimiter!r}: give --delimiter {mark!r}."
+        )
     if len(set(names)) < len(names) or not all(map(_is_name, names)):
         raise InvalidProblem(
             f"{path}: its first line is no line of names: one is empty, a number, or stands there twice. Rows are not read; "

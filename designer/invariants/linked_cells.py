@@ -15,6 +15,7 @@ from designer.invariants.invariant import margins, total
 from designer.invariants.statistics import Integers
 from designer.question.domain import Domain
 from designer.question.histogram import Keys
+from designer.question.unlisted import REFUSE
 from designer.question.workload import Workload
 from designer.values.arrays import Floats, Immutable, real_array
 from designer.values.checks import shown
@@ -34,6 +35,11 @@ class LinkedCells(Immutable):
             raise InvalidProblem(f"tables: {shown([name for name, _ in self.tables])}; give two or more, each by its own name.")
         for name, attributes in self.tables:
             self.require_attributes(name, attributes)
+        if self.domain.unlisted != REFUSE:
+            raise InvalidProblem(
+                f"unlisted: {self.domain.unlisted!r} does not go with linked tables, which count the same records; leave it "
+                "out, and give every record a listed value."
+            )
         if self.size > MOST_CELLS:
             raise InvalidProblem(f"tables: have {self.size} cells together, more than {MOST_CELLS}; merge levels.")
 

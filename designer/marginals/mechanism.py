@@ -49,6 +49,7 @@ from designer.marginals.tables import (
 from designer.marginals.workload import MarginalWorkload, positions
 from designer.pictures.drawing import Drawing
 from designer.question.domain import Domain
+from designer.question.unlisted import IN_SPECS, rule_entry, rule_from
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.reach import Margins
 from designer.values.answer_table import Limits, symmetric_limits
@@ -114,7 +115,7 @@ class MarginalMechanism(Specified):
                 "protection": PROTECTION,
                 "precisions": noted('"inf": published exactly, because no protected change moves it.', either(BUDGETS)),
             },
-            {"vacuous": VACUOUS},
+            {"vacuous": VACUOUS, **IN_SPECS},
             note="Tables over subsets of attributes; a precision, one over the variance, for every measured residual.",
         ),
     )
@@ -136,6 +137,7 @@ class MarginalMechanism(Specified):
             raise InvalidProblem(f"precisions: must be {len(self.workload.measured)} positive numbers, one for each residual.")
         if not isinstance(self.protection, Presence) and self.protection.domain != self.workload.domain:
             raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
+        self.protection.require_rule(self.workload.domain.unlisted)
         object.__setattr__(self, "precisions", frozen(precisions))
         object.__setattr__(self, "noise", ResidualNoise(self.workload, self.precisions))
         object.__setattr__(self, "privacy", self.verify().require())
@@ -240,15 +242,18 @@ class MarginalMechanism(Specified):
     ) -> None:
         super().check_records(table)
         row, columns = RowUnit(unit, entity, rows_per_entity), self.workload.columns
+        self.guarantee_for(row)
         present = row.present(table, columns)
         if not isinstance(self.protection, Presence):
-            row.require_fixed_rows(row.rows(table, columns), columns)
+            row.require_fixed_rows(table, columns)
         require_column_of_each(self.workload, present)
 
     def release(self, columns: Any) -> MarginalRelease:
         """Noisy marginals of confidential records, given as columns: a mapping or data frame
         from attribute names to equally long sequences."""
-        return self._released(lambda: tables_of_columns(self.workload, columns))
+        row = RowUnit()
+        released = self._released(lambda: tables_of_columns(self.workload, columns))
+        return replace(released, guarantee=self.guarantee_for(row), row=row)
 
     @withholding
     def release_database(
@@ -258,15 +263,15 @@ class MarginalMechanism(Specified):
         records stay where they are.
 
         The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the
-        caller's word for what one row is. entity, rows_per_entity (where presence is protected): a column, and how many rows of
-        each of its values count. The guarantee of the release states both.
+        caller's word for what one row is. entity, rows_per_entity: a column, and how many rows of each of
+        its values count. The guarantee of the release states both.
         """
         row, columns = RowUnit(unit, entity, rows_per_entity), self.workload.columns
-        rows = row.rows(table, columns)
+        stated, rows = self.guarantee_for(row), row.rows(table, columns)
         if not isinstance(self.protection, Presence):
             row.require_fixed_rows(table, columns)
         released = self._released(lambda: tables_of_database(self.workload, rows))
-        return replace(released, guarantee=self.guarantee_for(row), row=row)
+        return replace(released, guarantee=stated, row=row)
 
     def release_records(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
@@ -318,15 +323,17 @@ class MarginalMechanism(Specified):
             "weights": self.workload.weights,
             "protection": protection_to_spec(self.protection),
             "precisions": self.precisions,
+            **rule_entry(domain.unlisted),
             **self.flag,
         }
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> MarginalMechanism:
-        allowed = flagged_vacuous(core, keys(cls.schema))
+        allowed = flagged_vacuous(core, keys(cls.schema) | ({"unlisted"} & core.keys()))
         if not all(type(text) is str for names in (core["attributes"], *core["values"]) for text in names):
             raise InvalidSpec("attributes: names and values must be texts.")
-        domain = Domain(tuple(core["attributes"]), tuple(tuple(values) for values in core["values"]))
+        listed = tuple(core["attributes"]), tuple(tuple(values) for values in core["values"])
+        domain = Domain(*listed, rule_from(core))
         if not all(type(i) is int and 0 <= i < len(domain.attributes) for subset in core["subsets"] for i in subset):
             raise InvalidSpec(f"subsets: must hold positions from 0 to {len(domain.attributes) - 1}.")
         workload = MarginalWorkload(domain, Subsets.of(core["subsets"]), array(core["weights"], 1, "weights"))
@@ -355,13 +362,11 @@ class MarginalMechanism(Specified):
         )
 
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
-        """The same for what one row is. Noise that a record moves by a length is moved by an entity of k rows by k lengths at
-        most: k times the budget."""
-        stated = unit.stated(self.guarantee)
-        if unit.rows_per_entity is None or not isinstance(self.protection, Presence):
-            return stated
-        budget = float_above(unit.rows_per_entity * Fraction(self.protection.epsilon))
-        return replace(stated, parameters={**stated.parameters, "budget_of_an_entity": budget})
+        """The same for what one row is. What a row moves by a length, an entity of k rows moves by k lengths at most: k times
+        the largest budget."""
+        k, rule = unit.rows_per_entity, self.workload.domain.unlisted
+        budget = None if k is None else float_above(self.protection.entity_budget(k))
+        return unit.stated(self.guarantee, rule, budget=budget, appears=isinstance(self.protection, Presence))
 
     def _parameters(self) -> dict[str, float | int | None]:
         protection = self.protection

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from designer.errors import InvalidProblem
 from designer.marginals.subsets import Subsets
 from designer.metrics import Hamming, hamming
 from designer.question.domain import Domain
+from designer.question.unlisted import Unlisted
 from designer.values.arrays import Floats
 from designer.values.checks import positive
 from designer.values.json_text import array, require_keys
@@ -43,6 +44,7 @@ class Presence:
     """
 
     epsilon: float
+    absence: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
@@ -50,6 +52,13 @@ class Presence:
     def sentence(self) -> str:
         """One sentence: what may change, and what budget it has."""
         return f"One record may appear or disappear, with budget {self.epsilon!r}."
+
+    def entity_budget(self, rows: int) -> Fraction:
+        """What all rows of one entity cost together, at most `rows` of them."""
+        return rows * Fraction(self.epsilon)
+
+    def require_rule(self, unlisted: Unlisted) -> None:
+        """Every rule for records with unlisted values fits: a record that is left out is one that disappears."""
 
 
 Protection = Hamming | Presence

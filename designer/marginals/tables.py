@@ -17,11 +17,13 @@ from designer.marginals.workload import MarginalWorkload, positions
 from designer.progress import track
 from designer.question.domain import Domain
 from designer.question.histogram import UNUSABLE, Universe, carries_names, counts
+from designer.question.unlisted import OTHERS, REFUSE
 from designer.values.frames import column_names, columns_of
 
 UNKNOWN = (
     "records: hold a value outside the domain, or lack one (an empty cell is a missing value: give it a word, and list that "
-    "word); clean the records or extend the domain. Nothing was released."
+    "word); correct the records, list what is missing, or state what happens to such records (`unlisted`). dp-designer check, "
+    "for the holder of the data, says which they are. Nothing was released."
 )
 NO_COLUMNS = "records: must map attributes to columns, as a data frame does; nothing was released."
 UNLISTED = "records: a column is not a list of values, one for each record; nothing was released."
@@ -31,6 +33,11 @@ LABELLED = (
     "records. Nothing was released."
 )
 INCONSISTENT = "tables: two of them disagree about the same records; count them from one source. Nothing was released."
+
+MANY = (
+    'records: are more than can be looked at one by one, which unlisted = "drop" needs; take "count as others" or "refuse". '
+    "Nothing was released."
+)
 
 MOST_SCANS = 32  # tables that the engine counts one by one
 MOST_CODES = 2**31  # bytes of all codes of all records, where they are counted here
@@ -68,7 +75,8 @@ def _required(workload: MarginalWorkload, present: Container[Any]) -> list[str]:
 
 
 def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
-    """The largest requested marginals of records given as columns (a mapping or a data frame)."""
+    """The largest requested marginals of records given as columns (a mapping or a data frame); records with values that are
+    not listed as the domain says."""
     used = workload.used
     columns = columns if (framed := columns_of(columns, workload.names(used))) is None else dict(framed)
     if not hasattr(columns, "keys"):
@@ -78,17 +86,22 @@ def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
     codes = {axis: _codes(workload.domain, axis, columns[name]) for axis, name in zip(used, names, strict=True)}
     if len({len(column) for column in codes.values()}) > 1:
         raise InvalidProblem(UNEQUAL)
+    codes = dict(zip(used, _kept(workload.domain, list(codes.values())), strict=True))
     return {subset: _counted(workload, subset, [codes[axis] for axis in subset]) for subset in workload.maximal.tuples()}
 
 
 def tables_of_database(workload: MarginalWorkload, table: Any) -> Tables:
     """The largest requested marginals of an Ibis table, counted where it lives: one `GROUP BY` each, only counts travel.
 
-    Of more than `MOST_SCANS` tables the codes of the records come here in one scan, where they fit, and are counted here.
+    Of more than `MOST_SCANS` tables the codes of the records come here in one scan, where they fit, and are counted here; so
+    they do where records are left out, each of all tables or of none.
     """
     require_column_of_each(workload, table.columns)
     subsets = list(workload.maximal.tuples())
-    if len(subsets) > MOST_SCANS and _bytes_of_codes(workload, table) <= MOST_CODES:
+    fits = (len(subsets) > MOST_SCANS or workload.domain.unlisted == "drop") and _bytes_of_codes(workload, table) <= MOST_CODES
+    if workload.domain.unlisted == "drop" and workload.used and not fits:
+        raise InvalidProblem(MANY)
+    if fits and workload.used:
         codes = dict(zip(workload.used, _codes_of_rows(workload, table), strict=True))
         return {subset: _counted(workload, subset, [codes[k] for k in subset]) for subset in track(subsets, "counting tables")}
     return {subset: engine_counts(workload, subset, table) for subset in track(subsets, "counting tables")}
@@ -134,7 +147,15 @@ def _codes_of_rows(workload: MarginalWorkload, table: Any) -> list[NDArray[np.in
             encoded = column.dictionary_encode(null_encoding="encode")
             values = _codes(domain, axis, map(text_of, encoded.dictionary.to_pylist())).astype(kind)
             own.append(values[encoded.indices.to_numpy(zero_copy_only=False)])
-    return [np.concatenate([*own, np.zeros(0, dtype=kind)]) for own in found]
+    return _kept(domain, [np.concatenate([*own, np.zeros(0, dtype=kind)]) for own in found])
+
+
+def _kept(domain: Domain, codes: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The codes of the records that count: all, or those without a value that is not listed."""
+    if domain.unlisted != "drop":
+        return codes
+    listed = np.logical_and.reduce([own >= 0 for own in codes])
+    return [own[listed] for own in codes]
 
 
 def _told_apart(column: Any) -> Any:
@@ -201,14 +222,16 @@ def _marginals(subset: tuple[int, ...], table: NDArray[np.int64]) -> list[tuple[
 
 
 def _codes(domain: Domain, axis: int, column: Any) -> NDArray[np.int64]:
-    """Positions of values; a missing value is outside every domain."""
+    """Positions of values. A missing value is outside every domain; what is outside is refused, counts as all others, or is -1,
+    of a record that is left out."""
     lookup = {value: code for code, value in enumerate(domain.values[axis])}
     # Iterating over a pandas column of texts takes 1 s for 400,000 of them, over its list 0.1 s.
     values = column.tolist() if hasattr(column, "tolist") else column
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InvalidProblem(UNLISTED)
-    codes = np.array([-1 if value is None else lookup.get(str(value), -1) for value in values], dtype=np.int64)
-    if (codes < 0).any():
+    outside = lookup[OTHERS] if domain.unlisted == "count as others" else -1
+    codes = np.array([outside if value is None else lookup.get(str(value), outside) for value in values], dtype=np.int64)
+    if domain.unlisted == REFUSE and (codes < 0).any():
         raise InvalidProblem(UNKNOWN)
     return codes
 

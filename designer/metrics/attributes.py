@@ -65,6 +65,16 @@ class Hamming(Metric):
         changed = zip(self.budgets, self.domain.shape, strict=True)
         return float(sum(budget for budget, values in changed if values > 1 and np.isfinite(budget)))
 
+    def entity_budget(self, rows: int) -> Fraction:
+        """The sum of all budgets, so many times, exactly; for domains of any size."""
+        changed = [budget for budget, values in zip(self.budgets, self.domain.shape, strict=True) if values > 1]
+        if any(map(np.isinf, changed)):
+            raise InvalidProblem(
+                "entity: an attribute is not protected, hence the rows of an entity are not; give every attribute a finite "
+                "budget, or leave it out."
+            )
+        return rows * sum(map(Fraction, changed), Fraction(0))
+
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         codes = np.unravel_index([left, right], self.domain.shape)
         changed = [budget for code, budget in zip(codes, self.budgets, strict=True) if code[0] != code[1]]
@@ -153,6 +163,10 @@ class Product(Metric):
     @property
     def common_domain(self) -> Domain:
         return self.domain
+
+    def entity_budget(self, rows: int) -> Fraction:
+        """The sum over attributes; for domains of any size."""
+        return sum((part.entity_budget(rows) for part in self.parts if part.size > 1), Fraction(0))
 
     @cached_property
     def _tables(self) -> list[Floats]:

@@ -138,6 +138,9 @@ class Metric(Relation):
     def components(self) -> Indices:
         return np.zeros(self.size, dtype=np.intp)
 
+    def entity_budget(self, rows: int) -> Fraction:
+        return self._budget_of_rows(rows)
+
     def largest_budget(self) -> float:
         near = self.nearness
         searched = near is not None and near.many and near.apart and near.pairs == all_pairs_of(self.size)

@@ -38,6 +38,7 @@ class AddRemove(Relation):
 
     epsilons: Floats
     kind = "add_remove"
+    absence = True
     schema = of_kind("relation", kind, {"epsilons": BUDGETS})
 
     @property
@@ -60,6 +61,9 @@ class AddRemove(Relation):
 
     def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
         return f"a record of {elements[min(left, right)]} appears"
+
+    def entity_budget(self, rows: int) -> Fraction:
+        return self._budget_of_rows(rows)
 
     def sentence(self) -> str:
         low, high = float(self.epsilons.min()), float(self.epsilons.max())
@@ -89,6 +93,7 @@ class AppearOrChange(Relation):
     epsilons: Floats
     closure: bool = False
     kind = "appear_or_change"
+    absence = True
     schema = of_kind(
         "relation",
         kind,
@@ -238,6 +243,9 @@ class AppearOrChange(Relation):
         if self.size in (left, right):
             return f"a record of {elements[min(left, right)]} appears"
         return super().pair_words(left, right, elements)
+
+    def entity_budget(self, rows: int) -> Fraction:
+        return self._budget_of_rows(rows)
 
     def sentence(self) -> str:
         low, high = float(self.epsilons.min()), float(self.epsilons.max())

@@ -66,7 +66,7 @@ class AskingReader(Reader, ABC):
 
     def shared(self) -> dict[str, Any]:
         """The shared sections."""
-        return {name: self.data[name] for name in SHARED if name in self.data}
+        return {name: self.data[name] for name in (*SHARED, "unlisted") if name in self.data}
 
     def workload(self) -> Workload:
         """The queries, which a matrix holds."""

@@ -28,6 +28,7 @@ from designer.problem_files.asked import SHARED, AskingReader, naming
 from designer.problem_files.kind import Kind
 from designer.problem_files.linear_forms import DELTA_WITH_ITS_NOTION, DOMAIN, FILE, PROBLEM, design_forms, metric_forms
 from designer.problem_files.linear_notes import section
+from designer.problem_files.listing import Listing
 from designer.problem_files.request import Choices, Request
 from designer.statistical_queries.averages import separable
 from designer.statistical_queries.joint_averages import squared_averages
@@ -170,6 +171,10 @@ class AveragesFile(Request):
             raise InvalidProblem(f"records: {records:g} is no number of records; give one from 1 to 2^53.")
         return records
 
+    def listing(self) -> Listing:
+        groups = [group.domain for group in self.queries.groups]
+        return Listing(values={name: values for domain in groups for name, values in domain.listed})
+
     def description(self) -> Mapping[str, object]:
         statistics, images = self.queries.workload.shape
         return {
@@ -202,7 +207,7 @@ class AveragesReader(AskingReader):
 
     def shared(self) -> dict[str, Any]:
         """The metric speaks of all combinations of the domain, which nobody writes out."""
-        found = {name: self.data[name] for name in SHARED if name in self.data}
+        found = {name: self.data[name] for name in (*SHARED, "unlisted") if name in self.data}
         return {**found, "workload": {"tables": [[]]}}
 
     def read(self) -> AveragesFile:

@@ -20,11 +20,16 @@ from designer.problem_files.forms import require_form
 from designer.problem_files.request import Request
 from designer.problem_files.sections import Sections
 from designer.problem_files.unfilled import require_filled
+from designer.question.unlisted import IN_FILES
 from designer.values.schema import Fragment, Schema, exactly, noted, record, text
 
 DEFAULT = "linear_queries"
-# Keys that a file of any kind may have before its sections, or beside them; `kind` is the other.
-HEADING: Mapping[str, Fragment] = {"title": noted("What the file is about, in a few words.", text()), "about": ABOUT}
+# Keys that a file of any kind may have before its sections, or beside them; `kind` is another.
+HEADING: Mapping[str, Fragment] = {
+    "title": noted("What the file is about, in a few words.", text()),
+    "about": ABOUT,
+    **IN_FILES,
+}
 
 
 class Reader(Sections, ABC):

@@ -145,10 +145,14 @@ class LinearReader(StructuredReader, Reader):
         if isinstance(value, dict):
             return InvalidProblem(
                 f"{self.path}: section [{name}] is unknown; {meant(name, SECTIONS)}the sections are {list(SECTIONS)}, and "
-                "`title` before them."
+                "`title` and `unlisted` before them."
             )
         homes = [f"[{section}]" for section, known in KEYS.items() if name in known]
-        remedy = f"write it below {' or '.join(homes)}" if homes else f"{meant(name, ['title'])}only `title` stands there"
+        remedy = (
+            f"write it below {' or '.join(homes)}"
+            if homes
+            else f"{meant(name, HEADING)}only `title` and `unlisted` stand there"
+        )
         return InvalidProblem(f"{self.path}: the key {name} = {shown(value)} stands before the first section; {remedy}.")
 
     @cached_property

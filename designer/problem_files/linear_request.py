@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,9 +10,22 @@ from designer.certified.specified import Specified, to_spec
 from designer.designing.best import design
 from designer.designing.problem import Problem
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem
+from designer.errors import InvalidProblem
 from designer.printouts import design_summary, structured_summary
+from designer.problem_files.listing import Listing
 from designer.problem_files.request import Choices, Outcome, Request
+from designer.question.histogram import Keys
 from designer.question.targets import Targets
+
+
+def listing_of(keys: Sequence[Keys | None]) -> Listing:
+    """Of the columns that name elements; refused where none do."""
+    known = [own for own in keys if own is not None]
+    if not known:
+        raise InvalidProblem(
+            "check: nothing says which columns of records name the elements; name them in [elements] names or [domain]."
+        )
+    return Listing.of_keys(*known)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +69,11 @@ class ProblemFile(Request):
     @property
     def named_answers(self) -> tuple[str, ...] | None:
         return self.problem.workload.queries if isinstance(self.problem, Problem) else None
+
+    def listing(self) -> Listing:
+        if isinstance(self.problem, StructuredProblem):
+            return Listing.of_domain(self.problem.workload.domain, self.problem.workload.used)
+        return listing_of(self.problem.relation.counted_tables or (self.problem.workload.keys,))
 
     def description(self) -> Mapping[str, object]:
         queries, elements = self.problem.workload.shape

@@ -22,6 +22,7 @@ from designer.marginals.workload import MarginalWorkload
 from designer.printouts import cautions
 from designer.problem_files.kind import Kind, Reader
 from designer.problem_files.linear_forms import BY_ATTRIBUTE, FILE, SCALARS, SUBSETS, TARGETS
+from designer.problem_files.listing import Listing
 from designer.problem_files.request import Choices, Outcome, Request
 from designer.question.domain import Domain
 from designer.question.targets import Targets
@@ -122,6 +123,9 @@ class MarginalsRequest(Request):
             return marginals_meeting(*asked, self.targets, self.loss, tolerance=tolerance, allow_vacuous=vacuous)
         return design_marginals(*asked, self.loss, tolerance=tolerance, allow_vacuous=vacuous)
 
+    def listing(self) -> Listing:
+        return Listing.of_domain(self.workload.domain, self.workload.used)
+
     def description(self) -> Mapping[str, object]:
         return {
             "kind": self.kind,
@@ -188,7 +192,7 @@ class MarginalsReader(Reader):
     @cached_property
     def domain(self) -> Domain:
         """The attributes and their values, listed or read from public tables."""
-        return Domain.of({name: self._values(name, given) for name, given in self.data["domain"].items()})
+        return Domain.of({name: self._values(name, given) for name, given in self.data["domain"].items()}, self.unlisted)
 
     def _values(self, name: str, given: Any) -> Any:
         if not isinstance(given, dict):

@@ -116,6 +116,8 @@ class OddsRatioReader(Reader):
     """One file for a test of an odds ratio being read."""
 
     def read(self) -> OddsRatioFile:
+        if "unlisted" in self.data:
+            raise InvalidProblem(f"{self.path}: unlisted: this releases from four counts, not from records; leave it out.")
         with naming(self.path, "margins"):
             margins = Margins(self.data["margins"]["rows"], self.data["margins"]["columns"])
         return OddsRatioFile(

@@ -106,7 +106,13 @@ GROUPS = Named(
     "plan_groups",
     record(
         {"columns": noted("The key columns.", list_of(KEY, least=0))},
-        {**KEYS, "selection": SELECTION, "others": noted("One more group, of all records whose keys are not listed.", BOOLEAN)},
+        {
+            **KEYS,
+            "selection": SELECTION,
+            "others": noted(
+                "Groups of all records whose keys are not listed: one, and below each listed label one more.", BOOLEAN
+            ),
+        },
     ),
 )
 HIERARCHY = Named(

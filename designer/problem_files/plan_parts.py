@@ -14,8 +14,9 @@ from typing import Any
 from designer.errors import InvalidProblem
 from designer.files.data_files import Table, read_table
 from designer.problem_files.kind import Reader
+from designer.question.unlisted import OTHERS
 from designer.tables.condition import Condition
-from designer.tables.groups import OTHERS, Groups, hierarchy
+from designer.tables.groups import Groups, hierarchy
 from designer.tables.key import Key
 from designer.tables.measure import Measure
 from designer.tables.partition_selection import PartitionSelection
@@ -110,8 +111,8 @@ class PlanParts(Reader):
                     raise self.refuse(section, "others", given["others"], "goes with listed keys; a selection finds all groups")
                 return Groups(columns, selection=self._selection(f"{section}.selection", given["selection"]))
             keys = self._keys(section, given, columns) if ways else None
-            others = [[OTHERS] * len(columns)] if given.get("others", False) and keys else []
-            return Groups(columns, None if keys is None else [*keys, *others])
+            made = Groups(columns, keys)
+            return made.completed() if given.get("others", False) and keys else made
 
     def _selection(self, section: str, given: Mapping[str, Any]) -> PartitionSelection:
         split = self.splitting_of(section, given) if "thresholds" in given else None

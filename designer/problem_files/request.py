@@ -14,6 +14,7 @@ from designer.certified.about import NOTHING, About
 from designer.certified.specified import Specified, to_spec
 from designer.errors import InvalidProblem
 from designer.printouts import cautions, optimality_lines
+from designer.problem_files.listing import Listing
 from designer.values.checks import shown
 from designer.values.printing import printed
 
@@ -105,6 +106,10 @@ class Request(ABC):
     def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
         """The design at the least factor on all budgets that meets the accuracy that the file asks for."""
         raise self.without("budget", "the least budget is found for linear queries, marginals and table plans")
+
+    def listing(self) -> Listing:
+        """Which values, groups and numbers the records are expected to have."""
+        raise self.without("check", "it does not say which columns of records it reads")
 
     def without(self, command: str, remedy: str) -> InvalidProblem:
         """The refusal of a command that this kind of file does not have; for the caller to raise."""

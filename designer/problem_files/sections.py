@@ -20,6 +20,7 @@ from designer.files.data_files import Table, column_names, number_in_file, numer
 from designer.question.domain import Domain
 from designer.question.histogram import Keys
 from designer.question.targets import Targets
+from designer.question.unlisted import REFUSE, Unlisted, checked_rule
 from designer.values.arrays import Floats
 from designer.values.checks import meant, shown
 from designer.values.file_kinds import mistaken
@@ -111,7 +112,12 @@ class Sections:
             tabled = " Queries of [elements] are columns of its table: columns = [..], 1 where an element counts."
             hint = tabled if "elements" in self.data else ""
             raise InvalidProblem(f"{self.path}: section [domain] is missing; list the attributes and their values there.{hint}")
-        return Domain.of(self.data["domain"])
+        return Domain.of(self.data["domain"], self.unlisted)
+
+    @property
+    def unlisted(self) -> Unlisted:
+        """What happens to a record with a value that is not listed."""
+        return checked_rule(self.data.get("unlisted", REFUSE))
 
     @cached_property
     def table(self) -> Table:
@@ -134,6 +140,11 @@ class Sections:
         """The columns that name the elements, and what they hold for each."""
         columns = self.get("elements", "names", list, [])
         if not columns:
+            if "domain" not in self.data and "unlisted" in self.data:
+                raise InvalidProblem(
+                    f"{self.path}: unlisted = {shown(self.unlisted)}: speaks of the columns of records that name elements, and "
+                    "the file names none; name them in [elements] names or [domain], or leave it out."
+                )
             return self.domain.keys if "domain" in self.data else None
         for column in columns:
             if not isinstance(column, str) or column not in self.table:
@@ -148,7 +159,7 @@ class Sections:
                 "confidential data and no universe: list the values of their attributes in [domain], and give the records to "
                 "`release`",
             )  # fmt: skip
-        return Keys(tuple(columns), rows)
+        return Keys(tuple(columns), rows, self.unlisted)
 
     def require_one_order(self) -> None:
         """Where [elements] and [domain] both say what the elements are, they must say the same: queries follow one,

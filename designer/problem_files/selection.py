@@ -22,6 +22,8 @@ from designer.files.data_files import Table, number_in_file, read_table
 from designer.problem_files.asked import AskingReader, naming, over_a_relation
 from designer.problem_files.kind import Kind
 from designer.problem_files.linear_forms import FILE
+from designer.problem_files.linear_request import listing_of
+from designer.problem_files.listing import Listing
 from designer.problem_files.request import Choices, Request
 from designer.question.relation import Relation
 from designer.selection.mechanism import LAWS, LEAST_RATE, LawName, RateConstant, Selection
@@ -117,6 +119,9 @@ class SelectionFile(Request):
             if self.rate is not None:
                 return Selection(self.score, self.relation, self.rate, self.law)
             return Selection.design(self.score, self.relation, self.law, self.constant)
+
+    def listing(self) -> Listing:
+        return listing_of([self.score.workload.keys])
 
     def description(self) -> Mapping[str, object]:
         return {

@@ -23,13 +23,19 @@ HEAD = """\
 # may be chosen by looking at the rows. Whatever begins with "{mark}" is yours to say, from public knowledge such as a code
 # book; `dp-designer design` names the places that are left. Lines that begin with # are comments; delete what you do not need.
 {kind}title = {title}
-
+{unlisted}
 # What readers of a release are told beside it; nothing proves it.
 # [about]
 # data = "register of residents"
 # period = 2024
 # publisher = "Office of Statistics"
 # record = "one resident"
+"""
+UNLISTED = """
+# What happens to a record with a value that is not listed, or an empty cell: "refuse" releases nothing, and `dp-designer check`
+# tells the holder of the data which they are; "count as others" needs the value "(all others)" in every list; "drop" leaves the
+# record out, and needs a relation in which a record may appear or disappear.
+# unlisted = "refuse"
 """
 DOMAIN = """
 # What a record can be: the public values of each column, those of the code book and not those that the file happens to hold
@@ -306,5 +312,6 @@ def starting_file(
     kept = tuple(column for column in columns if not only or column.name in only)
     found = frozenset(column.name for column in kept if column.is_number or column.name in numbers)
     named = "" if kind == DEFAULT else f"kind = {json.dumps(kind)}\n"
-    head = HEAD.format(mark=MARK, kind=named, title=json.dumps(printed(title), ensure_ascii=False))
+    rule = "" if kind == "odds_ratio_test" else UNLISTED
+    head = HEAD.format(mark=MARK, kind=named, title=json.dumps(printed(title), ensure_ascii=False), unlisted=rule)
     return head + STARTS[kind](Start(title, kept, found))

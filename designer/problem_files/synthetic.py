@@ -10,6 +10,8 @@ from typing import Any
 
 from designer.designing.problem import Problem
 from designer.problem_files.asked import RECORDS, AskingReader, naming, over_a_metric
+from designer.problem_files.linear_request import listing_of
+from designer.problem_files.listing import Listing
 from designer.problem_files.preprocessing import PREPROCESSING, Preprocessing
 from designer.problem_files.request import Request
 from designer.synthetic.multiplicative import MWEM
@@ -35,6 +37,9 @@ class SyntheticFile(Request):
     @property
     def named_answers(self) -> tuple[str, ...]:
         return self.problem.workload.queries
+
+    def listing(self) -> Listing:
+        return listing_of([self.problem.workload.keys])
 
     def description(self) -> Mapping[str, object]:
         queries, elements = self.problem.workload.shape

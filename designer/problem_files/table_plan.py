@@ -12,15 +12,17 @@ import numpy as np
 from designer.errors import InvalidProblem
 from designer.files.data_files import numeric_column
 from designer.problem_files.kind import Kind
+from designer.problem_files.listing import Listing
 from designer.problem_files.plan_forms import plan_form
 from designer.problem_files.plan_parts import Levels, rows_of
 from designer.problem_files.plan_queries import QueryReader
 from designer.problem_files.request import Choices, Outcome, Request
 from designer.question.targets import Targets
+from designer.question.unlisted import OTHERS, REFUSE, Unlisted
 from designer.records.targets import COUNT, Accuracy, PriorRecords
 from designer.tables.condition import Condition
 from designer.tables.from_records import design_table_plan
-from designer.tables.groups import OTHERS, tree
+from designer.tables.groups import Groups, tree
 from designer.tables.least import least_plan
 from designer.tables.measure import Measure
 from designer.tables.plan import TablePlan
@@ -55,6 +57,7 @@ class TablePlanRequest(Request):
     rho: Fraction | None = None
     constant: Fraction | None = None
     targets: Targets | None = None
+    unlisted: Unlisted = REFUSE
 
     @property
     def named_answers(self) -> tuple[str, ...] | None:
@@ -67,7 +70,7 @@ class TablePlanRequest(Request):
         if self.targets is not None:
             beside = tuple(least_plan(beside, self.targets).queries)
         if self.wanted is None:
-            return self._stated(TablePlan(beside))
+            return self._stated(TablePlan(beside, unlisted=self.unlisted))
         wanted = self.wanted
         made = design_table_plan(
             wanted.levels,
@@ -77,6 +80,7 @@ class TablePlanRequest(Request):
             where=wanted.where,
             beside=beside,
             tolerance=wanted.tolerance,
+            unlisted=self.unlisted,
         )
         return self._stated(made)
 
@@ -84,8 +88,20 @@ class TablePlanRequest(Request):
         """The plan with the coarser policy that the file states."""
         if self.splitting is None:
             return plan
-        made = TablePlan(plan.queries, self.splitting, self.rho, self.constant)
+        made = TablePlan(plan.queries, self.splitting, self.rho, self.constant, self.unlisted)
         return made.annotated(plan.provenance, plan.optimality)
+
+    def listing(self) -> Listing:
+        queries: list[tuple[Groups, tuple[Condition, ...]]] = [(query.groups, query.where) for query in self.queries]
+        measures = [measure for query in self.queries if isinstance(measure := getattr(query, "measure", None), Measure)]
+        if self.wanted is not None:
+            queries += [(level, self.wanted.where) for level in self.wanted.levels.values()]
+            measures += self.wanted.measures
+        levels: dict[Groups, list[tuple[Condition, ...]]] = {}
+        for groups, where in queries:
+            levels.setdefault(groups, []).append(where)
+        numbers = {measure.column: (measure.lower, measure.upper) for measure in measures}
+        return Listing(rule=self.unlisted, groups=list(levels.items()), numbers=numbers)
 
     def description(self) -> Mapping[str, object]:
         names = [query.name for query in self.queries]
@@ -147,6 +163,7 @@ class TablePlanReader(QueryReader):
             wanted=self._wanted(),
             splitting=self.splitting,
             targets=self._targets(queries),
+            unlisted=self.unlisted,
             files=tuple(self.files),
             **stated,
         )

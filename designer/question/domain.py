@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem
 from designer.question.histogram import Keys, name_of
 from designer.question.relation import Indices
+from designer.question.unlisted import OTHERS, REFUSE, Unlisted, checked_rule, needs_others
 from designer.values.checks import near, shown
 from designer.values.frames import columns_of
 
@@ -23,6 +24,8 @@ VALUES_LIMIT = 10**7
 class Domain:
     """The universe `A_1 x ... x A_d`: element `i` is the i-th combination, the last attribute changing fastest.
 
+    unlisted: what happens to a record with a value that is not listed; see `designer.question.unlisted`.
+
     >>> domain = Domain.of({"sex": ["F", "M"], "age": 3})
     >>> domain.shape, domain.size, domain.elements[1]
     ((2, 3), 6, 'sex=F, age=1')
@@ -30,11 +33,12 @@ class Domain:
 
     attributes: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
+    unlisted: Unlisted = field(default=REFUSE, compare=False)
 
     @classmethod
-    def of(cls, attributes: Mapping[str, Sequence[object] | int]) -> Domain:
+    def of(cls, attributes: Mapping[str, Sequence[object] | int], unlisted: Unlisted = REFUSE) -> Domain:
         """From `{attribute: values}`; an integer n stands for the values 0, ..., n - 1."""
-        return cls(tuple(attributes), tuple(_values(name, vs) for name, vs in attributes.items()))
+        return cls(tuple(attributes), tuple(_values(name, vs) for name, vs in attributes.items()), unlisted)
 
     def __post_init__(self) -> None:
         if not self.attributes:
@@ -44,6 +48,13 @@ class Domain:
         for name, values in zip(self.attributes, self.values, strict=True):
             if not values or len(set(values)) != len(values):
                 raise InvalidProblem(f"domain: attribute {name!r} has values {list(values)[:6]}; give at least one, each once.")
+        if checked_rule(self.unlisted) == "count as others" and (bare := [n for n, vs in self.listed if OTHERS not in vs]):
+            raise needs_others(f"among the values of {shown(bare[0])}", f"list it there: {bare[0]} = [..., {OTHERS!r}]")
+
+    @property
+    def listed(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Each attribute with its values."""
+        return tuple(zip(self.attributes, self.values, strict=True))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -63,7 +74,7 @@ class Domain:
     @property
     def keys(self) -> Keys:
         """The attributes as the columns that name the combinations."""
-        return Keys(self.attributes, tuple(product(*self.values)))
+        return Keys(self.attributes, tuple(product(*self.values)), self.unlisted)
 
     def axis(self, attribute: str) -> int:
         """Position of an attribute."""
@@ -83,7 +94,8 @@ class Domain:
         return values.index(str(value))
 
     def histogram(self, records: object) -> NDArray[np.int64]:
-        """Counts of every combination among `records`, (N,); a record outside the domain is refused without being shown.
+        """Counts of every combination among `records`, (N,); a record outside the domain is refused without being shown, or
+        counts as `unlisted` says.
 
         records: mappings from attributes to values, one for each record; or a pandas, polars or Arrow table, a row for each,
         with a column for each attribute. What else a record or a table holds is not looked at.
@@ -92,12 +104,22 @@ class Domain:
         codes = [{value: i for i, value in enumerate(values)} for values in self.values]
         try:
             for cell in self._rows(records):
-                counts[tuple(_code(value, table) for value, table in zip(cell, codes, strict=True))] += 1
+                place = tuple(self._code(value, table) for value, table in zip(cell, codes, strict=True))
+                if None not in place:
+                    counts[place] += 1
         except (KeyError, TypeError):
             raise InvalidProblem(
                 "records: a record lacks an attribute or has a value outside the domain; clean the records first."
             ) from None
         return counts.ravel()
+
+    def _code(self, value: object, codes: Mapping[str, int]) -> int | None:
+        """The position of what a record holds among the values of an attribute. Where it is none of them: that of all others,
+        None for one that is left out, or a `KeyError`."""
+        name = name_of(value, codes.keys())
+        if name is None and self.unlisted == "drop":
+            return None
+        return codes[OTHERS if name is None and self.unlisted != REFUSE else name]  # type: ignore[index]
 
     def _rows(self, records: object) -> Iterable[tuple[object, ...]]:
         """What each record holds for the attributes; which columns a table has is public."""
@@ -113,14 +135,6 @@ class Domain:
         if wrong := [name for name, found in zip(self.attributes, held, strict=True) if len(found) != 1]:
             raise InvalidProblem(f"records: the table must have each of the columns {wrong} once; rename its columns.")
         return zip(*(found[0] for found in held), strict=True)
-
-
-def _code(value: object, codes: Mapping[str, int]) -> int:
-    """The position of what a record holds among the values of an attribute; `KeyError` where it is none of them."""
-    name = name_of(value, codes.keys())
-    if name is None:
-        raise KeyError
-    return codes[name]
 
 
 def _values(name: str, given: Sequence[object] | int) -> tuple[str, ...]:

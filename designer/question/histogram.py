@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
+from designer.question.unlisted import IN_SPECS, OTHERS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry
 from designer.values.arrays import Immutable
 from designer.values.checks import shown
 from designer.values.frames import Columns, column_names, columns_of, index_of, is_frame, is_missing, series_of
@@ -42,14 +43,19 @@ PLAIN = (np.ndarray, np.memmap, list, tuple, range, array)
 
 @dataclass(frozen=True)
 class Keys(Immutable):
-    """The columns of a table that name universe elements, and what they hold for each element, as texts."""
+    """The columns of a table that name universe elements, and what they hold for each element, as texts.
+
+    unlisted: what happens to a record that names none of them; see `designer.question.unlisted`.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    unlisted: Unlisted = REFUSE
     schema = Named(
         "keys",
         record(
             {"columns": NAMES, "rows": list_of(list_of(text()))},
+            IN_SPECS,
             note=(
                 "The columns of a table that name the elements, and what they hold for each element; counts are joined by them."
             ),
@@ -62,6 +68,13 @@ class Keys(Immutable):
         texts = (text for row in (self.columns, *self.rows) for text in row)
         if not all(len(row) == len(self.columns) for row in self.rows) or not all(isinstance(text, str) for text in texts):
             raise InvalidProblem(f"keys.rows: must hold {len(self.columns)} texts for each element, one of each column.")
+        if checked_rule(self.unlisted) == "count as others" and self.others not in self.rows:
+            raise needs_others(f"among the values of each of {shown(list(self.columns))}", "add it")
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The element of all records that name no other, where the rule counts them."""
+        return (OTHERS,) * len(self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,7 +106,7 @@ class Keys(Immutable):
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data."""
-        return {"columns": list(self.columns), "rows": [list(row) for row in self.rows]}
+        return {"columns": list(self.columns), "rows": [list(row) for row in self.rows], **rule_entry(self.unlisted)}
 
 
 @dataclass(frozen=True)
@@ -141,6 +154,20 @@ class Universe:
         missing = "" if self.tables else None  # of an attribute that a table does not have
         texts = [_texts(column, known, missing) for column, known in zip(columns, self._known, strict=True)]
         return [self.position.get(row) for row in zip(*texts, strict=True)]  # None is in no row
+
+    def counted_places(self, columns: Sequence[Sequence[object]]) -> list[int | None]:
+        """The element that each record counts for, by the rule of the keys; None for one that is refused, or left out.
+
+        Where others are counted, a value that its column does not list counts as `OTHERS`, and a combination that no element
+        has as that of `OTHERS` alone.
+        """
+        if self.keys is None or self.keys.unlisted != "count as others":
+            return self.places(columns)
+        texts = [
+            [name_of(value, known) or OTHERS for value in column] for column, known in zip(columns, self._known, strict=True)
+        ]
+        others = self.position[self.keys.others]
+        return [self.position.get(row, others) for row in zip(*texts, strict=True)]
 
     def chosen(self, columns: Columns) -> list[Sequence[object]]:
         """Of named columns those that name elements, in the order of the keys; what a column is called is public."""

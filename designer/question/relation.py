@@ -18,6 +18,7 @@ from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.graph_view import networkx_graph, point_names
 from designer.question.histogram import Keys
 from designer.question.nearness import Nearness
+from designer.question.unlisted import Unlisted
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.schema import Named
 
@@ -66,6 +67,7 @@ class Relation(Immutable, ABC):
     kind: ClassVar[str]
     schema: ClassVar[Named]  # of `to_spec()`
     single_records: ClassVar[bool] = True  # the points are the images of the elements, and the origin
+    absence: ClassVar[bool] = False  # may a record appear or disappear at its budget, whatever the others are?
     budget_error: float = 0.0
 
     def __post_init__(self) -> None:
@@ -77,6 +79,37 @@ class Relation(Immutable, ABC):
     @abstractmethod
     def size(self) -> int:
         """N, the number of universe elements."""
+
+    def require_rule(self, unlisted: Unlisted) -> None:
+        """Refuse to leave records out where the number of those that count is public: one that comes to be left out would
+        change it, which no budget covers."""
+        if unlisted == "drop" and not self.absence:
+            raise InvalidProblem(
+                f'unlisted: "drop" leaves records out, and the relation, {self.kind!r}, does not protect whether a record is '
+                'there; take "refuse" or "count as others", or a relation in which a record may appear or disappear '
+                "(add_remove, appear_or_change)."
+            )
+
+    def entity_budget(self, rows: int) -> Fraction:
+        """What all rows of one entity cost together, at most `rows` of them: so many times the largest budget of one, because
+        budgets add up along changes of single rows, in pure privacy and in the roots of zCDP (docs/theory/entities.md).
+
+        `InvalidProblem` where that is no bound: a change of one row has no budget, or is none that the relation speaks of.
+        """
+        raise InvalidProblem(
+            f"entity: the relation, {self.kind!r}, speaks of records that change together so that published statistics stay as "
+            "they are, which says nothing of the rows of one entity; leave it out, or protect the rows by a metric or their "
+            "presence."
+        )
+
+    def _budget_of_rows(self, rows: int) -> Fraction:
+        """`rows` times the largest budget of a change of one row, rounded up."""
+        if self.components().any():
+            raise InvalidProblem(
+                "entity: some change of a single row is not protected, hence the rows of an entity are not; give every change "
+                "a finite budget, or leave it out."
+            )
+        return rows * Fraction(self.largest_budget()) * (1 + 2 * Fraction(self.budget_error))
 
     @property
     def impossible(self) -> tuple[int, ...]:

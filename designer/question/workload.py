@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.domain import Domain
 from designer.question.histogram import Keys, Universe, in_order
+from designer.question.unlisted import REFUSE, Unlisted, rule_from
 from designer.values.arrays import Floats, Immutable, frozen, real_array, refuse_lossy_integers
 from designer.values.checks import count, names, shown
 from designer.values.display import SHOWN_ROWS, Displayed, Preview
@@ -82,6 +83,11 @@ class Workload(Immutable, Displayed):
     def universe(self) -> Universe:
         """What counts are joined by."""
         return Universe(self.elements, self.keys)
+
+    @property
+    def unlisted(self) -> Unlisted:
+        """What happens to a record that names no element; see `designer.question.unlisted`."""
+        return REFUSE if self.keys is None else self.keys.unlisted
 
     @property
     def is_sparse(self) -> bool:
@@ -337,8 +343,8 @@ def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
 
 
 def _keys_from_spec(spec: Any) -> Keys:
-    require_keys(spec, keys(Keys.schema), "workload.keys")
-    return Keys(tuple(spec["columns"]), tuple(map(tuple, spec["rows"])))
+    require_keys(spec, keys(Keys.schema) | ({"unlisted"} & spec.keys()), "workload.keys")
+    return Keys(tuple(spec["columns"]), tuple(map(tuple, spec["rows"])), rule_from(spec))
 
 
 def _indices(value: Any, field: str) -> NDArray[np.int64]:

@@ -34,7 +34,7 @@ def headlines(
     return (
         Headline("What is published?", published.answer, published.details, "published"),
         _maker(evidence),
-        Headline("About whom?", _whom(made, contributor), made.guarantee.unit, "hidden"),
+        Headline("About whom?", *_whom(evidence, contributor), "hidden"),
         *_gain(made, contributor),
         _unprotected(made, contributor),
         Headline("How accurate is it?", accuracy.answer, accuracy.details, "accuracy"),
@@ -44,9 +44,17 @@ def headlines(
     )
 
 
-def _whom(made: Specified, contributor: Contributor[Any]) -> str:
-    about = made.about
-    return named(about.record, 200) if about.record else contributor.about_whom(made)
+def _whom(evidence: Evidence, contributor: Contributor[Any]) -> tuple[str, str]:
+    """Who is protected. The maker's word for one record is used alone only where the release bounded the rows of each."""
+    made = evidence.made
+    word, seen = named(made.about.record, 200), evidence.release
+    row = None if seen is None else getattr(seen.released, "row", None)
+    if seen is not None and row is not None and row.entity is not None:
+        return word or f"Entities: all rows with one value of {named(row.entity)}", seen.released.guarantee.unit
+    whom = contributor.about_whom(made)
+    if word:
+        whom = f'One row of the data, said to be "{word}"; nothing bounds how many rows one has'
+    return whom, made.guarantee.unit
 
 
 def _maker(evidence: Evidence) -> Headline:

@@ -343,3 +343,4 @@ def _require_parts(score: object, relation: object) -> None:
 def _require_equal_sizes(score: Score, relation: Relation) -> None:
     if relation.size != score.size:
         raise InvalidProblem(f"relation: speaks of {relation.size} elements, the score of {score.size}; make them equal.")
+    relation.require_rule(score.workload.unlisted)

@@ -25,6 +25,7 @@ from designer.errors import InvalidProblem
 from designer.metrics.metric import Metric
 from designer.question.domain import Domain
 from designer.question.relation import Relation
+from designer.question.unlisted import REFUSE
 from designer.question.workload import Workload
 from designer.relations.row_groups import RowGroups
 from designer.statistical_queries.image_universe import Image, image_of
@@ -154,6 +155,11 @@ class StatisticalQueries(Immutable):
         if not self.statistics:
             raise InvalidProblem("statistics: asks nothing; give at least one function, with its attributes.")
         labels = [statistic.name for statistic in self.statistics]
+        if self.domain.unlisted != REFUSE:
+            raise InvalidProblem(
+                f"unlisted: {self.domain.unlisted!r} does not go with averages, which are over all records; leave it out, and "
+                "give every record a listed value."
+            )
         _require_budgets(self.domain, self.budgets)
         groups = tuple(self._group(attributes) for attributes in self._joined())
         columns = np.concatenate([group.columns for group in groups], axis=1)

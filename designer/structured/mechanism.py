@@ -112,6 +112,7 @@ class StructuredMechanism(DrawnTerms):
         domain = self.workload.domain
         if not isinstance(self.protection, Presence) and self.protection.domain != domain:
             raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
+        self.protection.require_rule(domain.unlisted)
         for axis, listed in self.matrices.items():
             if any(matrix.rows.shape[1] != domain.shape[axis] for matrix in listed):
                 raise InvalidProblem(f"matrices: one for {domain.attributes[axis]!r} has not {domain.shape[axis]} columns.")
@@ -253,15 +254,18 @@ class StructuredMechanism(DrawnTerms):
     ) -> None:
         super().check_records(table)
         row, columns = RowUnit(unit, entity, rows_per_entity), self.counted.columns
+        self.guarantee_for(row)
         present = row.present(table, columns)
         if not isinstance(self.protection, Presence):
-            row.require_fixed_rows(row.rows(table, columns), columns)
+            row.require_fixed_rows(table, columns)
         require_column_of_each(self.counted, present)
 
     def release(self, columns: Any) -> StructuredRelease:
         """Noisy products of confidential records, given as columns: a mapping or data frame from attribute names to equally
         long sequences."""
-        return self._released(lambda: tables_of_columns(self.counted, columns))
+        row = RowUnit()
+        released = self._released(lambda: tables_of_columns(self.counted, columns))
+        return replace(released, guarantee=self.guarantee_for(row), row=row)
 
     @withholding
     def release_database(
@@ -269,11 +273,11 @@ class StructuredMechanism(DrawnTerms):
     ) -> StructuredRelease:
         """The same of an Ibis table, counted where it lives: see `MarginalMechanism.release_database`."""
         row, columns = RowUnit(unit, entity, rows_per_entity), self.counted.columns
-        rows = row.rows(table, columns)
+        stated, rows = self.guarantee_for(row), row.rows(table, columns)
         if not isinstance(self.protection, Presence):
             row.require_fixed_rows(table, columns)
         released = self._released(lambda: tables_of_database(self.counted, rows))
-        return replace(released, guarantee=self.guarantee_for(row), row=row)
+        return replace(released, guarantee=stated, row=row)
 
     def release_records(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
@@ -391,12 +395,10 @@ class StructuredMechanism(DrawnTerms):
         )
 
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
-        """The same for what one row is: an entity of k rows has k times the budget."""
-        stated = unit.stated(self.guarantee)
-        if unit.rows_per_entity is None or not isinstance(self.protection, Presence):
-            return stated
-        budget = float_above(unit.rows_per_entity * Fraction(self.protection.epsilon))
-        return replace(stated, parameters={**stated.parameters, "budget_of_an_entity": budget})
+        """The same for what one row is; see `MarginalMechanism.guarantee_for`."""
+        k, rule = unit.rows_per_entity, self.workload.domain.unlisted
+        budget = None if k is None else float_above(self.protection.entity_budget(k))
+        return unit.stated(self.guarantee, rule, budget=budget, appears=isinstance(self.protection, Presence))
 
     def _parameters(self) -> dict[str, float | int | None]:
         protection = self.protection

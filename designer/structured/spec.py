@@ -13,6 +13,7 @@ from designer.marginals.protection import PRESENCE, protection_from_spec, protec
 from designer.metrics import Hamming, Product
 from designer.metrics.metric import METRIC
 from designer.question.domain import Domain
+from designer.question.unlisted import IN_SPECS, rule_entry, rule_from
 from designer.relations.kinds import relation_from_spec
 from designer.structured.attribute_queries import QUERIES, queries_from_spec
 from designer.structured.blocks import MeasuredProduct, Protection, StrategyMatrix
@@ -57,7 +58,7 @@ CORE = Named(
             "blocks": list_of(BLOCK),
             "serves": noted("The block that answers each term; null for residuals.", or_null(list_of(PLACE))),
         },
-        {"vacuous": VACUOUS},
+        {"vacuous": VACUOUS, **IN_SPECS},
         note="Kronecker products of integer matrices of single attributes, each measured with one noise.",
     ),
 )
@@ -82,15 +83,17 @@ def core_of(made: Described) -> dict[str, Any]:
             for block in made.blocks
         ],
         "serves": None if made.serves is None else list(made.serves),
+        **rule_entry(workload.domain.unlisted),
     }
 
 
 def parts_of_core(core: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of the mechanism, checked as far as its constructor does not."""
-    allowed = flagged_vacuous(core, keys(CORE))
+    allowed = flagged_vacuous(core, keys(CORE) | ({"unlisted"} & core.keys()))
     if not all(type(text) is str for names in (core["attributes"], *core["values"]) for text in names):
         raise InvalidSpec("attributes: names and values must be texts.")
-    domain = Domain(tuple(core["attributes"]), tuple(tuple(values) for values in core["values"]))
+    listed = tuple(core["attributes"]), tuple(tuple(values) for values in core["values"])
+    domain = Domain(*listed, rule_from(core))
     terms = tuple(
         {axis: queries_from_spec(q, domain.shape[axis]) for axis, q in _placed(term, TERM, "axes", "queries", domain)}
         for term in core["terms"]

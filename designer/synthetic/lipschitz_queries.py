@@ -70,6 +70,7 @@ class LipschitzQueries(Immutable):
             raise InvalidProblem(
                 f"relation: speaks of {self.relation.size} elements, the workload of {elements}; they must agree."
             )
+        self.relation.require_rule(self.workload.unlisted)
         if self.integers.shape != (queries, elements) or self.weights.shape != (queries,):
             raise InvalidProblem(
                 f"queries: integers {self.integers.shape} and weights {self.weights.shape} do not fit a workload "

@@ -19,6 +19,7 @@ from designer.designing.problem import Problem
 from designer.engines.tabulation import TakesCounts
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.question.histogram import Universe, exact_answers
+from designer.question.relation import Relation
 from designer.relations.kinds import require_listed
 from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
@@ -148,6 +149,10 @@ class MWEM(TakesCounts):
             + f". Largest Lipschitz constant c = {q.constant!r}."
         )
         return statement(q, self.privacy, words, self.fingerprint)
+
+    @property
+    def hidden(self) -> Relation:
+        return self.queries.relation
 
     @property
     def universe(self) -> Universe:

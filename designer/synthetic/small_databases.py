@@ -20,6 +20,7 @@ from designer.designing.problem import Problem
 from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.question.histogram import Universe, exact_answers
+from designer.question.relation import Relation
 from designer.relations.kinds import require_listed
 from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
@@ -105,6 +106,10 @@ class SmallDB(TakesCounts):
             f"= {self.queries.constant!r}."
         )
         return statement(self.queries, self.privacy, words, self.fingerprint)
+
+    @property
+    def hidden(self) -> Relation:
+        return self.queries.relation
 
     @property
     def universe(self) -> Universe:

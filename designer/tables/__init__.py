@@ -1,10 +1,11 @@
 """Per-record private releases of tables of any size: plans of queries, with their policies, run where the records live."""
 
+from designer.question.unlisted import OTHERS
 from designer.records.slow_policies import StudentNoise, TransformedNoise
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.condition import Condition
 from designer.tables.from_records import consistent_levels, design_table_plan
-from designer.tables.groups import OTHERS, Groups, hierarchy, nested_codes, tree
+from designer.tables.groups import Groups, hierarchy, nested_codes, tree
 from designer.tables.key import Key
 from designer.tables.least import least_plan, variance_meeting
 from designer.tables.margins import consistent_margins

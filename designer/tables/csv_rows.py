@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from designer.errors import InvalidProblem
-from designer.files.data_files import number_in_file
+from designer.files.data_files import number_in_file, other_separator
 from designer.values.checks import shown
 
 LONGEST_FIELD = 2**31 - 1
@@ -71,6 +71,8 @@ class Marks:
 def header(path: Path, delimiter: str) -> list[str]:
     """The columns that the first line names, each once; engines do not tell upper from lower case."""
     names = next(_records(path, delimiter), [])
+    if mark := other_separator(names, delimiter):
+        raise InvalidProblem(f"path: the first line of {path} holds {mark!r} and no {delimiter!r}: give --delimiter {mark!r}.")
     if any(len(name) > MOST_NAME or NO_TEXT.search(name) for name in names):
         raise InvalidProblem(
             f"path: the first line of {path} is no line of names: one is longer than {MOST_NAME} characters, or holds "

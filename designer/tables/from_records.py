@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from designer.errors import DesignFailed, InvalidProblem, NotPrivate
 from designer.progress import announce
+from designer.question.unlisted import OTHERS, REFUSE, Unlisted
 from designer.records.design import RecordDesign, design_records
 from designer.records.targets import COUNT, Accuracy, PriorRecords
 from designer.tables.answers import Answer
 from designer.tables.condition import Condition
-from designer.tables.groups import OTHERS, Groups, Labels, tree
+from designer.tables.groups import Groups, Labels, tree
 from designer.tables.measure import Measure
 from designer.tables.plan import TablePlan
 from designer.tables.queries import Count, Query, Sum
@@ -41,6 +42,7 @@ def design_table_plan(
     splitting: UnitSplitting | None = None,
     families: NDArray[np.int64] | None = None,
     tolerance: float = 1e-6,
+    unlisted: Unlisted = REFUSE,
 ) -> TablePlan:
     """The plan of noisy sums and counts whose consistent answers meet all targets at the least functional of the exact policy.
 
@@ -48,7 +50,7 @@ def design_table_plan(
     summed. accuracies: as in `design_records`, by the column of a measure, or `COUNT` for the number of records; deviations
     (n,) of the consistent answers, in the order of the groups of `tree(levels)`. prior: public records whose losses count.
     where: conditions of all queries. beside: further queries of the plan, whose noise is stated. splitting: a coarser policy,
-    too. families, tolerance: as in `design_records`.
+    too. families, tolerance: as in `design_records`. unlisted: as in `TablePlan`.
 
     A query is named "MEASURE by LEVEL"; a level that a measure need not be asked in has none. The policy of these queries is
     that of the design, exactly; how good it is, is noted (`plan.optimality`). `consistent_levels` makes the answers of a
@@ -72,7 +74,7 @@ def design_table_plan(
     design = design_records(tree(list(levels.values())), accuracies, prior, families=families, tolerance=tolerance)
     queries = _queries_of(design, levels, by_column, tuple(where))
     require_equal_policies(TablePlan(queries), design, list(levels.values())[-1])
-    plan = TablePlan((*queries, *beside), splitting)
+    plan = TablePlan((*queries, *beside), splitting, unlisted=unlisted)
     return plan.annotated(_notes(design, time.perf_counter() - start), design.optimality)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from designer.engines.texts import octets_of
 from designer.errors import InvalidProblem
+from designer.question.unlisted import OTHERS
 from designer.records.hierarchies import Hierarchy
 from designer.records.values import label
 from designer.tables.key import Key
@@ -27,16 +28,15 @@ from designer.values.schema import Named, list_of, or_null, record, text
 from designer.values.schema import keys as required
 
 Labels = tuple[str, ...]
-OTHERS = "(all others)"  # as the last labels of a key: what no key lists there, missing values among it
 
 
 @dataclass(frozen=True)
 class Groups(Immutable):
     """Which groups are answered: `keys`, a public list (rows of labels), or those that a private `selection` finds.
 
-    Listed groups without records are answered like all others, noise around 0. Records of unlisted groups count nowhere,
-    records with a missing key neither, unless a key ends in `OTHERS`: `["DE", OTHERS]` is all of DE that no key lists,
-    `[OTHERS, OTHERS]` all that is in no listed state. Without columns there is one group, everybody.
+    Listed groups without records are answered like all others, noise around 0. Records of unlisted groups, or with a missing
+    key, count where a key ends in `OTHERS`: `["DE", OTHERS]` is all of DE that no key lists, `[OTHERS, OTHERS]` all that is in
+    no listed state. What happens to those that are in no group says the plan. Without columns there is one group, everybody.
 
     >>> Groups(["state", Key("naics", 2)], keys=[["DE", 11], ["DE", 23]]).keys
     (('DE', '11'), ('DE', '23'))
@@ -116,6 +116,20 @@ class Groups(Immutable):
     def has_others(self) -> bool:
         """Is there a listed group of all others?"""
         return any(OTHERS in key for key in self.keys or ())
+
+    @property
+    def is_complete(self) -> bool:
+        """Is every record in a listed group? Then there is one of all others below every beginning of a listed key."""
+        if not self.columns or self.keys is None:
+            return not self.columns
+        return self.keys == self.completed().keys
+
+    def completed(self) -> Groups:
+        """The same with groups of all others, last: one below each beginning of a listed key that has none."""
+        width = len(self.columns)
+        stems = sorted((stem for stem in self.stems if len(stem) < width), key=lambda stem: (-len(stem), stem))
+        others = [(*stem, *(OTHERS,) * (width - len(stem))) for stem in (*stems, ())]
+        return Groups(self.columns, [*(self.keys or ()), *(key for key in others if key not in self.place)], None)
 
     def expressions(self, table: Any) -> dict[str, Any]:
         """Key columns `k0, k1, ...` of an Ibis table."""

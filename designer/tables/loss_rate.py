@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from designer.errors import InvalidProblem
+from designer.question.unlisted import OTHERS
 from designer.records import policies
 from designer.records.policy import Policy
-from designer.tables.groups import OTHERS, Groups, Labels
+from designer.tables.groups import Groups, Labels
 from designer.tables.other_noise import OtherNoise
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.quantile import Quantile

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from designer.engines.texts import octets_of
-from designer.tables.groups import OTHERS, Groups
+from designer.question.unlisted import OTHERS
+from designer.tables.groups import Groups
 
 
 def with_others(level: Groups, rows: Any, joined: bool) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 from designer.certified.guarantee import TIMING, Guarantee
 from designer.engines.row_unit import RowUnit, require_there
 from designer.errors import InvalidProblem, InvalidSpec
+from designer.question.unlisted import REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
 from designer.records import policies
 from designer.records.policy import Policy
 from designer.records.values import entry
@@ -27,6 +28,7 @@ from designer.tables.policy_certificate import PolicyCertificate
 from designer.tables.promise import (
     FOUND,
     GAUSSIANS,
+    NO_NUMBER,
     NOTION,
     OF_ENTITIES,
     OF_OTHER_NOISE,
@@ -37,7 +39,7 @@ from designer.tables.promise import (
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Aggregated, Average, CountDistinct, Query
 from designer.tables.query_file import query_from_spec, query_to_spec
-from designer.tables.run import noisy_answers
+from designer.tables.run import noisy_answers, require_listed_records
 from designer.tables.schema import MOST_QUERIES, PARAMETERS, PLAN, RHO_IS_STATED
 from designer.tables.unit_splitting import UnitSplitting
 from designer.values.answer_table import Limits
@@ -55,7 +57,8 @@ class TablePlan(DrawnPlan):
     splitting, rho, constant: a coarser policy to publish beside the exact one, `constant + rho m(r)^2`, m(r) the rows of r
     after `splitting` (Algorithm 1 of Seeman et al.); without rho, the least that holds. The constant part, 0 unless stated, is
     for what costs every record the same (`flat_loss`: counts, quantiles; Lemma 5.6). Construction proves that the policy is
-    above P for every record, and raises `NotPrivate` otherwise.
+    above P for every record, and raises `NotPrivate` otherwise. unlisted: what happens to a record that a query asks about and
+    that is in none of its listed groups, or lacks a label; see `designer.question.unlisted`.
 
     >>> from designer.tables import Count, Groups, Measure, Sum, variance_for
     >>> emp, industry = Measure("emp"), Groups(["industry"], keys=[["Retail"], ["Mining"]])
@@ -76,6 +79,7 @@ class TablePlan(DrawnPlan):
     splitting: UnitSplitting | None = None
     rho: Fraction | None = None
     constant: Fraction | None = None
+    unlisted: Unlisted = REFUSE
     privacy: PolicyCertificate = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -87,6 +91,7 @@ class TablePlan(DrawnPlan):
         if len(set(names)) != len(names):
             raise InvalidProblem(f"queries: two are named {max(names, key=names.count)!r}; rename one.")
         self._require_one_rule()
+        self._require_others()
         if (self.rho is not None or self.constant is not None) and self.splitting is None:
             raise InvalidProblem("rho, constant: say what a record costs by its split rows; give the splitting, too.")
         if self.constant is not None:
@@ -100,6 +105,16 @@ class TablePlan(DrawnPlan):
         for column in {measure.column for measure in self.measures}:
             if len({measure for measure in self.measures if measure.column == column}) > 1:
                 raise InvalidProblem(f"measures: {column!r} is clipped or rounded in two ways; use one Measure for both.")
+
+    def _require_others(self) -> None:
+        """Where records of no listed group are counted, every level has groups for them."""
+        if checked_rule(self.unlisted) != "count as others":
+            return
+        for level in self.levels:
+            if not level.is_complete:
+                by = " x ".join(key.name for key in level.columns)
+                remedy = "a selection lists no groups" if level.keys is None else "give them with `others` (others = true)"
+                raise needs_others(f"in groups by {by}, below every listed label", remedy)
 
     @cached_property
     def noisy(self) -> tuple[Aggregated, ...]:
@@ -290,9 +305,11 @@ class TablePlan(DrawnPlan):
         """
         self.check_records(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
         row = RowUnit(unit, entity, rows_per_entity)
-        rows = row.rows(table, self.columns)
+        stated, rows = self.guarantee_for(row), row.rows(table, self.columns)
+        if self.unlisted == REFUSE:
+            require_listed_records(self.queries, rows)
         answers = noisy_answers(self.queries, self.noisy, rows, self.release_entropy())
-        return TableRelease(answers, self.guarantee_for(row), self.fingerprint, row=row, law=self)
+        return TableRelease(answers, stated, self.fingerprint, row=row, law=self)
 
     def release_records(
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
@@ -327,19 +344,19 @@ class TablePlan(DrawnPlan):
             "splitting": None if self.splitting is None else self.splitting.to_spec(),
             "rho": None if self.rho is None else str(self.rho),
             **({} if self.constant is None else {"constant": str(self.constant)}),
+            **rule_entry(self.unlisted),
         }
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> TablePlan:
-        stated = {"constant"} & set(core)
+        stated = {"constant", "unlisted"} & set(core)
         require_keys(core, keys(cls.schema) | stated, "mechanism")
         if not all(isinstance(core[key], list) for key in ("levels", "queries")):
             raise InvalidSpec("levels, queries: must be lists.")
         levels = [Groups.from_spec(level) for level in core["levels"]]
         splitting = None if core["splitting"] is None else UnitSplitting.from_spec(core["splitting"])
-        return cls(
-            tuple(query_from_spec(query, levels) for query in core["queries"]), splitting, core["rho"], core.get("constant")
-        )
+        queries = tuple(query_from_spec(query, levels) for query in core["queries"])
+        return cls(queries, splitting, core["rho"], core.get("constant"), rule_from(core))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -374,7 +391,9 @@ class TablePlan(DrawnPlan):
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
         """The same statement for what one row is: a record, what the caller declares it to be,
         or one of the few rows of an entity."""
-        stated = unit.stated(self.guarantee)
+        stated = unit.stated(self.guarantee, self.unlisted)
+        if self.measures:
+            stated = replace(stated, unit=f"{stated.unit} {NO_NUMBER}")
         if unit.rows_per_entity is None:
             return stated
         name, selections = self._delta_name, self._selections

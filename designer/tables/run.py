@@ -8,17 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from designer.errors import InvalidProblem
 from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.tables.aggregates import Cells, Numbers, cell_counts, no_counts
 from designer.tables.answers import Answer
+from designer.tables.condition import Condition
 from designer.tables.exact_sums import amounts
 from designer.tables.groups import Groups, Labels
 from designer.tables.other_noise import OtherNoise
 from designer.tables.quantile import Quantile
-from designer.tables.queries import Additive, Aggregated, Average, Query
+from designer.tables.queries import Additive, Aggregated, Average, Count, Query
 from designer.tables.scans import level_numbers
 from designer.values.arrays import frozen
+
+UNLISTED_RECORD = (
+    "records: one that a query asks about is in none of its listed groups, or lacks a label; correct the records, list what is "
+    'missing, or state what happens to such records: unlisted = "count as others" or "drop". dp-designer check, for the holder '
+    "of the data, says which they are. Nothing was released."
+)
 
 
 def noisy_answers(queries: Sequence[Query], noisy: Sequence[Aggregated], table: Any, entropy: Entropy) -> dict[str, Answer]:
@@ -42,6 +50,30 @@ def noisy_answers(queries: Sequence[Query], noisy: Sequence[Aggregated], table: 
         if isinstance(query, Average):
             made[query.name] = ratio_of(query, *(made[part.name] for part in query.parts))
     return made
+
+
+def require_listed_records(queries: Sequence[Query], table: Any) -> None:
+    """Refuse a table in which a query asks about a record that is in none of its listed groups, or lacks a label: of the rows
+    that meet its conditions as many must be in its groups as there are."""
+    levels = list(dict.fromkeys(query.groups for query in queries if query.groups.columns))
+    if not levels:
+        return
+    wheres = {level: list(dict.fromkeys(query.where for query in queries if query.groups == level)) for level in levels}
+    everybody = Groups()
+    asked = {level: [_rows_that(where, level) for where in wheres[level]] for level in levels}
+    every = list(dict.fromkeys(where for level in levels for where in wheres[level]))
+    found = level_numbers({**asked, everybody: [_rows_that(where, everybody) for where in every]}, table)
+    there = dict(zip(every, found[everybody].get((), [0] * len(every)), strict=True))
+    for level in levels:
+        listed = found[level] if level.keys is None else {key: found[level][key] for key in level.keys if key in found[level]}
+        for place, where in enumerate(wheres[level]):
+            if sum(numbers[place] for numbers in listed.values()) != there[where]:
+                raise InvalidProblem(UNLISTED_RECORD)
+
+
+def _rows_that(where: tuple[Condition, ...], groups: Groups) -> Count:
+    """The number of rows that meet some conditions; its noise is never drawn."""
+    return Count("rows", groups, where, 1)
 
 
 def _selected(level: Groups, exact: Numbers, entropy: Entropy) -> tuple[Labels, ...]:

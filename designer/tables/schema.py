@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from designer.question.unlisted import IN_SPECS
 from designer.tables.groups import Groups
 from designer.tables.query_file import QUERY
 from designer.tables.unit_splitting import UnitSplitting
@@ -17,7 +18,7 @@ PLAN = Named(
             "splitting": or_null(UnitSplitting.schema),
             "rho": noted("The loss of a split row.", or_null(RATIONAL)),
         },
-        {"constant": RATIONAL},
+        {"constant": RATIONAL, **IN_SPECS},
         note="Queries of one table, each with its noise; `groups` of a query is its place among `levels`. `constant` "
         "is the loss of every record beside that of its split rows.",
     ),

@@ -105,8 +105,10 @@ def test_an_entity_of_several_rows_costs_their_budgets() -> None:
     noisy = design_marginals(MarginalWorkload.of(domain, {("age",): 1.0}), Presence(0.5))
     assert expense_of(noisy, rows_per_entity=3).rho == 9 * expense_of(noisy).rho
     assert "one entity" in expense_of(noisy, rows_per_entity=3).unit
-    with pytest.raises(InvalidProblem, match="rows_per_entity"):
-        expense_of(made(metrics.uniform(3, 0.5)), rows_per_entity=2)
+    changed = expense_of(made(metrics.uniform(3, 0.5)), rows_per_entity=2)
+    assert changed.epsilon == 1 and "one entity changes" in changed.unit
+    with pytest.raises(InvalidProblem, match="keep published statistics"):
+        expense_of(made(TABLE.protect(1.0, 2)), rows_per_entity=2)
 
 
 def test_expenses_add_up_on_the_change_that_all_protect() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
 from designer.additive.mechanism import AdditiveMechanism
+from designer.engines.tabulation import tabulated
 from designer.values.confidential import WITHHELD
 
 CASES = Domain.of({"code": ["a", "A"], "place": ["x", "y"]})
@@ -42,9 +43,12 @@ def test_elements_are_told_apart_by_bytes(collation: str) -> None:
 def test_records_are_rows_of_one_table_unless_the_caller_says_what_they_are() -> None:
     table = stored()
     twice = table.cross_join(table.view().select(other="place"))
-    for expression in (twice, table.limit(2), table.filter(table.place == "x"), table.union(table)):
+    for expression in (twice, table.limit(2), table.union(table)):
         with pytest.raises(InvalidProblem, match="unit"):
             quiet().release_records(expression)
+    with pytest.raises(InvalidProblem, match="filter nothing"):  # where the number of records is public
+        tabulated(table.filter(table.place == "x"), quiet().universe)
+    assert quiet().release_records(table.filter(table.place == "x")).answers.round().tolist() == [1, 0, 1, 0]
     released = quiet().release_records(table.filter(table.place == "x"), unit="record of place x")
     assert released.answers.round().tolist() == [1, 0, 1, 0]
     assert "declared to be one record of place x" in released.guarantee.to_text()

@@ -191,7 +191,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/tables/plan.py",
-        "        return TableRelease(answers, self.guarantee_for(row), self.fingerprint, row=row, law=self)",
+        "        return TableRelease(answers, stated, self.fingerprint, row=row, law=self)",
         "        return TableRelease(answers, self.guarantee, self.fingerprint, row=row, law=self)",
         "the unit of rows is ignored in the guarantee",
         ("tests/engines/test_row_unit.py::test_row_wise_views_of_one_table_are_released",),

@@ -21,6 +21,7 @@ from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.question.domain import Domain
+from designer.question.unlisted import OTHERS
 from designer.relations.row_groups import RowGroups
 from designer.sampling.lattices.lattice_chain import ChainPlan
 from designer.selection import Selection
@@ -87,9 +88,14 @@ def marginals() -> dict[str, Specified]:
     """Marginals with a budget per attribute, one of them unprotected, and with a budget for the presence of a record."""
     domain = Domain.of({"sex": ["F", "M"], "age": 3, "place": ["here", "there"]})
     asked = MarginalWorkload.of(domain, {("sex", "age"): 1.0, ("place",): 2.0})
+    others = MarginalWorkload.of(Domain.of({"sex": ["F", "M", OTHERS]}, "count as others"), [["sex"]])
     return {
         "marginals attributes": design_marginals(asked, metrics.hamming(domain, [0.5, 1.0, math.inf])),
         "marginals presence": design_marginals(asked, Presence(0.5), "max"),
+        "marginals others": design_marginals(others, Presence(0.5)),
+        "marginals drop": design_marginals(
+            MarginalWorkload.of(Domain.of({"sex": ["F", "M"]}, "drop"), [["sex"]]), Presence(0.5)
+        ),
     }
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from designer import Problem, Workload, design, metrics
+import pytest
+
+from designer import About, Domain, Problem, Workload, design, metrics, verify_release
 from designer.audit.verdict import DeepVerdict, Finding, TestPower
 from designer.certified.specified import Specified
+from designer.files.releases import release_document
 from designer.reports.content import Sheet
-from designer.reports.evidence import Evidence
+from designer.reports.evidence import Evidence, SeenRelease
 from designer.reports.formats import contributor_of
 from designer.reports.standing import deep_section, open_points
 from designer.reports.summary import headlines
@@ -44,3 +48,29 @@ def test_a_deep_verification_that_fails_says_so_in_its_line() -> None:
     (section,) = deep_section(Evidence(made=made, deep=DeepVerdict(made.format, made.fingerprint, TestPower(), findings, 1.0)))
     (sheet,) = (piece for piece in section.pieces if isinstance(piece, Sheet))
     assert [row[2] for row in sheet.rows] == ["NO, it fails", "yes"]
+
+
+def test_the_word_for_a_person_stands_alone_only_where_the_rows_of_each_are_bounded() -> None:
+    """A row is said to be a patient, and a patient may have several, unless the release counted few rows of each."""
+    asked = Problem(Workload.identity(Domain.of({"sex": ["F", "M"]})), metrics.add_remove(2, 1.0))
+    made = design(asked, "laplace").mechanism.described(About(record="one patient"))
+    frame = pytest.importorskip("pandas").DataFrame({"sex": ["F", "M"], "who": ["a", "b"]})
+    pytest.importorskip("ibis")
+
+    def whom(**entity: Any) -> str:
+        released = made.release_records(frame, **entity)
+        document = release_document(made, released)
+        seen = SeenRelease("r.json", released, document, verify_release(made, document))
+        evidence, contributor = Evidence(made=made, release=seen), contributor_of(made)
+        lines = headlines(evidence, contributor, contributor.published(made), contributor.accuracy(made), "now")
+        (line,) = (line for line in lines if line.question == "About whom?")
+        return line.answer
+
+    assert whom() == 'One row of the data, said to be "one patient"; nothing bounds how many rows one has'
+    assert first_screen(made)["About whom?"][0] == whom()
+    assert whom(entity="who", rows_per_entity=2) == "one patient"
+    assert about_lines(made) == ["One row is said to be: one patient"]
+
+
+def about_lines(made: Specified) -> list[str]:
+    return made.about.lines()

@@ -7,6 +7,7 @@ import json
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tests.oracles.table_plans import EMP, FOUND, PAY, STATES, full_plan
 
 
 def test_a_plan_is_saved_loaded_and_the_same(tmp_path: Path) -> None:
-    plan = full_plan()
+    plan = replace(full_plan(), unlisted="drop")
     loaded = spec.load(plan.save(tmp_path / "plan.json"))
     assert loaded == plan and hash(loaded) == hash(plan)
     assert loaded.core() == plan.core() and loaded.privacy == plan.privacy

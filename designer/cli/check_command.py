@@ -1,0 +1,38 @@
+"""What is wrong with confidential records, for those who hold them: check."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from designer.cli.options import TOML, Commands
+from designer.problem_files.checking import check_records
+
+FOUND = 9  # the exit code where something was found
+
+
+def add_check(commands: Commands) -> None:
+    """check."""
+    about = "CONFIDENTIAL: say what is wrong with records, to those who hold them; quotes them, releases and spends nothing"
+    made = commands.add("check", _check, about, "records (CSV, Parquet)")
+    made.add_argument("problem", type=Path, help=TOML)
+    made.add_argument("--entity", help="the column that tells whose the records are: how many have more rows than count?")
+    made.add_argument("--rows-per-entity", type=int, help="how many rows of each entity count (default 1)")
+    add_marks(made)
+    made.set_defaults(confidential=True, exit_code=lambda data: FOUND if data["findings"] else 0)
+
+
+def add_marks(made: argparse.ArgumentParser) -> None:
+    """How a CSV file of records is written."""
+    made.add_argument("--delimiter", default=",", help="what separates the fields of a CSV file (default ,)")
+    made.add_argument("--decimal", default=".", help="the decimal mark in its numbers (default .)")
+    made.add_argument("--thousands", default="", help="the mark between groups of three digits there (default none)")
+
+
+def _check(options: argparse.Namespace) -> tuple[str, Any]:
+    marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
+    found = check_records(
+        options.problem, options.file, entity=options.entity, rows_per_entity=options.rows_per_entity, **marks
+    )
+    return found.to_text(), found.to_dict()
