@@ -107,7 +107,7 @@ class RowUnit(Immutable):
 
     def present(self, table: Any, columns: Sequence[str]) -> list[Any]:
         """How the columns of a table are called; what `rows` refuses for its form is refused. Nothing is executed."""
-        names = column_names(table)
+        names = list(table) if isinstance(table, Mapping) else column_names(table)
         if names is None:
             self.rows(table, columns)
             return list(table.columns)

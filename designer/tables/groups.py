@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -97,11 +98,11 @@ class Groups(Immutable):
         return frozenset(key[:d] for key in self.keys or () for d in range(1, len(key) + 1) if key[d - 1] != OTHERS)
 
     @property
-    def place(self) -> dict[Labels, int]:
+    def place(self) -> Mapping[Labels, int]:
         """The position of every listed key."""
-        cached: dict[Labels, int] | None = self.__dict__.get("_place")
+        cached: Mapping[Labels, int] | None = self.__dict__.get("_place")
         if cached is None:
-            cached = {labels: i for i, labels in enumerate(self.keys or ())}
+            cached = MappingProxyType({labels: i for i, labels in enumerate(self.keys or ())})
             object.__setattr__(self, "_place", cached)
         return cached
 
