@@ -209,7 +209,7 @@ def test_a_mechanism_that_was_designed_under_constraints_is_saved_and_loaded(tmp
     made = programs.laplace(ring()).variance_at_most("north", 5.0, name="cap").design()
     loaded = load(made.mechanism.save(tmp_path / "spec.json"))
     assert loaded.fingerprint == made.mechanism.fingerprint
-    assert loaded.provenance["constraints"] == ["cap: variances['north'] <= 5.0"]
+    assert list(loaded.provenance["constraints"]) == ["cap: variances['north'] <= 5.0"]
 
 
 # Conflicts ------------------------------------------------------------------------------------------------------------
