@@ -17,6 +17,8 @@ from designer.certified.norms import Norm
 from designer.certified.specified import Specified
 from designer.composition import composed, expense_of, spent
 from designer.composition.common import CommonChanges, CommonPairs
+from designer.composition.costs import Cost
+from designer.composition.worst import _join
 from designer.marginals import MarginalWorkload, Presence, design_marginals
 from designer.promises.accounting import gdp_delta, pure_rho, zcdp_epsilon
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
@@ -327,3 +329,16 @@ def test_what_cannot_be_composed_is_refused_with_the_reason(name: str) -> None:
     call, text = REFUSED[name]
     with pytest.raises(InvalidProblem, match=text):
         call()
+
+
+def test_a_cost_bounds_another_only_where_every_number_that_it_promises_does() -> None:
+    """All pairs of a small grid of costs, with and without each number: their join promises nothing that either breaks."""
+    numbers = (None, Fraction(1, 2), Fraction(1))
+    costs = [Cost(e, r, d, None) for e in numbers for r in numbers for d in (Fraction(0), Fraction(1, 10**6)) if e or r]
+    for one in costs:
+        for other in costs:
+            joined = _join(one, other)
+            for part in (one, other):
+                assert joined.delta >= part.delta
+                for most, own in ((joined.epsilon, part.epsilon), (joined.rho, part.rho)):
+                    assert most is None or (own is not None and most >= own)

@@ -214,3 +214,8 @@ def test_what_any_of_several_releases_publishes_exactly_is_said_of_the_whole() -
     assert any("those two" in line for line in exact.guarantee.unprotected)
     for order in ((noisy, exact), (exact, noisy)):
         assert set(exact.guarantee.unprotected) <= set(composed(*order).guarantee.unprotected)
+
+
+def test_records_that_only_appear_do_not_compose_with_changes_under_one_delta() -> None:
+    with pytest.raises(InvalidProblem, match="says nothing of the second"):
+        composition([metrics.add_remove(3, 1.0), metrics.uniform(3, 1.0)], "approximate")

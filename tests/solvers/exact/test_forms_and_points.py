@@ -1,0 +1,95 @@
+"""Normal forms, spans, exact positions and masses, against elimination, enumeration and sums in rationals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import gcd
+
+import numpy as np
+import pytest
+
+from solvers.exact.hermite import hermite_form, is_combination, smith_form
+from solvers.exact.masses import Masses
+from solvers.exact.points import Points, against_one, outside
+from solvers.exact.span import span_coordinates
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_hermite_forms_are_echelons_of_the_same_lattice(seed: int) -> None:
+    matrix = np.random.default_rng(seed).integers(-3, 4, (3, 3))
+    form, transform = hermite_form(matrix)
+    assert (transform @ matrix.astype(object) == form).all()
+    assert abs(round(np.linalg.det(transform.astype(float)))) == 1
+    reached = {tuple(np.array(c) @ matrix) for c in product(range(-6, 7), repeat=3)}
+    for vector in product(range(-2, 3), repeat=3):
+        if vector in reached:
+            assert is_combination(vector, matrix)
+    for row in form.tolist():
+        assert is_combination(row, matrix)
+    minors = [abs(int(m)) for m in matrix.ravel()]
+    assert not any(minors) or smith_form(matrix)[0] == gcd(*minors)
+    if abs(determinant := round(np.linalg.det(matrix.astype(float)))):
+        assert int(np.prod(smith_form(matrix))) == abs(determinant)
+        inverse = np.linalg.inv(matrix.astype(float))
+        for vector in product(range(-2, 3), repeat=3):
+            whole = np.array(vector) @ inverse
+            assert is_combination(vector, matrix) == bool((np.abs(whole - whole.round()) < 1e-9).all())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_coordinates_in_a_basis_give_the_points_back(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(-4, 5, (6, 2)) @ rng.integers(-4, 5, (2, 4))
+    given = Points.of([[Fraction(int(x), 1 + seed) for x in row] for row in rows])
+    basis, coordinates = span_coordinates(given)
+    back = [
+        [sum(c * b[j] for c, b in zip(row, basis.fractions(), strict=True)) for j in range(4)]
+        for row in coordinates.fractions()
+    ]
+    assert [tuple(row) for row in back] == given.fractions()
+    assert len(basis) == np.linalg.matrix_rank(rows)
+    with pytest.raises(ValueError, match="every row is zero"):
+        span_coordinates(Points.of([[0, 0]]))
+
+
+def test_positions_of_products_are_those_of_rationals_also_next_to_one() -> None:
+    hair = Fraction(1, 10**30)
+    facets = Points.of([[1, 0], [Fraction(1, 3), Fraction(2, 7)]]).join(Points.of([[Fraction(-1, 3), 5]]))
+    near = [
+        (1, 1),
+        (1 + hair, 0),
+        (1 - hair, 3),
+        (-1, 0),
+        (-1 - hair, 2),
+        (3, 0),
+        (-3 + hair, 0),
+        (Fraction(1, 9), Fraction(1, 5)),
+    ]
+    points = Points.of(near)
+    expected = []
+    for facet in facets.fractions():
+        values = [sum(a * p for a, p in zip(facet, point, strict=True)) for point in points.fractions()]
+        expected.append([(1 if v > 0 else -1) * (2 if abs(v) > 1 else 1 if abs(v) == 1 else 0) for v in values])
+    assert against_one(facets, points).tolist() == expected
+    beyond = [k for k in range(len(near)) if any(abs(row[k]) == 2 for row in expected)]
+    assert outside(facets, points).tolist() == beyond
+    with pytest.raises(ValueError, match="points"):
+        Points.of([[1, 2], [3]])
+
+
+@pytest.mark.parametrize("upward", [True, False])
+def test_masses_of_sums_are_on_their_side_of_the_convolution(upward: bool) -> None:
+    bits = 80
+    one, other = [3, 5, 0, 7], [1, 9, 2]
+    scale = (1 << bits) // 64
+    law = Masses.of(-1, [x * scale for x in one], scale, bits, upward=upward) * Masses.of(
+        2, [x * scale for x in other], 0, bits, upward=upward
+    )
+    exact = np.convolve(np.array(one, dtype=object), np.array(other, dtype=object))
+    found = [Fraction(int(c), 1 << bits) for c in law.units.coeffs()]
+    assert law.first == 1 and len(found) == len(exact)
+    for mass, share in zip(found, exact, strict=True):
+        truth = Fraction(int(share), 64 * 64)
+        assert truth <= mass <= truth + Fraction(1, 1 << bits) if upward else truth - Fraction(1, 1 << bits) <= mass <= truth
+    assert Fraction(law.beyond, 1 << bits) == Fraction(sum(other), 64 * 64)
