@@ -74,7 +74,7 @@ def test_positions_of_products_are_those_of_rationals_also_next_to_one() -> None
     assert against_one(facets, points).tolist() == expected
     beyond = [k for k in range(len(near)) if any(abs(row[k]) == 2 for row in expected)]
     assert outside(facets, points).tolist() == beyond
-    with pytest.raises(ValueError, match="points"):
+    with pytest.raises(ValueError, match="of the same length"):
         Points.of([[1, 2], [3]])
 
 
