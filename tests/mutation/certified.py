@@ -178,8 +178,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/certified/norms.py",
-        "return 2 * terms * _UNIT_ROUNDOFF * largest + (terms",
-        "return 0 * terms * _UNIT_ROUNDOFF * largest + (terms",
+        "return 2 * terms * _UNIT_ROUNDOFF * largest + lost",
+        "return 0 * terms * _UNIT_ROUNDOFF * largest + lost",
         "the rounding of float lengths is not allowed for",
         ("tests/certified/test_norms.py::test_scans_stay_within_their_stated_error",),
     ),
