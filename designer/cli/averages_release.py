@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from designer.certified.specified import Released, Specified
+from designer.certified.guarantee import Guarantee
+from designer.certified.specified import Released
+from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
 from designer.files.data_files import read_records
 from designer.problem_files.averages import AveragesFile
 from designer.problem_files.kinds import read_request
 from designer.statistical_queries.queries import StatisticalQueries
+from designer.tables.opening import open_table, require_openable
 from designer.values.confidential import withholding
 
 FLAG = "--counted-by"
@@ -24,7 +30,7 @@ def add_counting_option(made: argparse.ArgumentParser) -> None:
     )
 
 
-def releasing_averages(mechanism: Specified, options: argparse.Namespace) -> Callable[[], Released]:
+def releasing_averages(mechanism: Any, options: argparse.Namespace) -> Callable[[], Released]:
     """How a spec of averages releases from records; refused here where spec, problem file and options do not fit."""
     request = read_request(options.counted_by)
     if not isinstance(request, AveragesFile):
@@ -33,18 +39,30 @@ def releasing_averages(mechanism: Specified, options: argparse.Namespace) -> Cal
         )
     if options.table is None or options.histogram is not None:
         raise InvalidProblem(f"{FLAG}: says how records are counted; give them as --table, and no --histogram.")
-    if options.entity is not None or options.rows_per_entity is not None:
-        raise InvalidProblem("--entity, --rows-per-entity: bound the records of an entity; averages are over records.")
     if getattr(mechanism, "workload", None) != request.queries.workload:
         raise InvalidProblem(
             f"{FLAG}: {options.counted_by} asks for other averages than the spec; give the file of its design."
         )
     attributes = [name for group in request.queries.groups for name in group.domain.attributes]
-    records = read_records(options.table, attributes, options.delimiter)
-    return lambda: _released(mechanism, request.queries, records)
+    row = RowUnit(entity=options.entity, rows_per_entity=options.rows_per_entity)
+    stated, records = mechanism.guarantee_for(row), read_records(options.table, attributes, options.delimiter)
+    if row.entity is not None:
+        require_openable(options.table, delimiter=options.delimiter)
+        records = partial(_bounded, options, row, attributes)
+    return lambda: _released(mechanism, request.queries, records, row, stated)
 
 
 @withholding
-def _released(mechanism: Specified, queries: StatisticalQueries, records: Callable[[], dict[str, list[str]]]) -> Released:
+def _released(
+    mechanism: Any, queries: StatisticalQueries, records: Callable[[], Any], row: RowUnit, stated: Guarantee
+) -> Released:
     """Counts of what the functions tell apart, and the release from them."""
-    return mechanism.release_counts(queries.histogram(records()))
+    released: Released = replace(mechanism.release_counts(queries.histogram(records())), guarantee=stated, row=row)
+    return released
+
+
+def _bounded(options: argparse.Namespace, row: RowUnit, attributes: list[str]) -> dict[str, list[Any]]:
+    """The rows of each entity that count, as columns."""
+    rows = row.rows(open_table(options.table, delimiter=options.delimiter), attributes)
+    held: dict[str, list[Any]] = rows.select(*attributes).to_pyarrow().to_pydict()
+    return held

@@ -90,6 +90,10 @@ class RowGroups(Relation):
         before = np.cumsum([0, *(label.max() + 1 for label in labels)])
         return np.concatenate([label + first for label, first in zip(labels, before, strict=False)])
 
+    def entity_budget(self, rows: int) -> Fraction:
+        """The sum over the groups."""
+        return sum((part.entity_budget(rows) for part in self.parts if part.size > 1), Fraction(0))
+
     def largest_budget(self) -> float:
         return math.fsum(part.largest_budget() for part in self.parts)
 

@@ -25,7 +25,7 @@ from designer.errors import InvalidProblem
 from designer.metrics.metric import Metric
 from designer.question.domain import Domain
 from designer.question.relation import Relation
-from designer.question.unlisted import REFUSE
+from designer.question.unlisted import REFUSE, WORDS
 from designer.question.workload import Workload
 from designer.relations.row_groups import RowGroups
 from designer.statistical_queries.image_universe import Image, image_of
@@ -219,7 +219,8 @@ class StatisticalQueries(Immutable):
             raise InvalidProblem("mechanism: was designed for other queries or budgets; design it for `problem()`.")
         histogram = self.histogram(records)
         noisy = mechanism.release(histogram)
-        guarantee = replace(noisy.guarantee, relation=f"{self.sentence()} {noisy.guarantee.relation}")
+        own = noisy.guarantee
+        guarantee = replace(own, unit=f"{own.unit} {WORDS[REFUSE]}", relation=f"{self.sentence()} {own.relation}")
         law = AveragesLaw(self, mechanism, self._count(histogram))
         return Release(frozen(noisy.answers / law.records), noisy.queries, guarantee, noisy.fingerprint, law=law)
 

@@ -14,6 +14,7 @@ from designer.cli import main
 from designer.files.data_files import read_table
 from designer.problem_files.averages import AveragesFile
 from designer.problem_files.kinds import read_request
+from designer.question.unlisted import WORDS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DATA = datasets.adult().path.parent
@@ -96,9 +97,9 @@ def averages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--table", "people.csv", "--counted-by", "others.toml"], "asks for other averages than the spec"),
         (["--counted-by", "ages.toml"], "give them as --table"),
         (["--table", "people.csv", "--histogram", "people.csv", "--counted-by", "ages.toml"], "no --histogram"),
-        (["--table", "people.csv", "--entity", "more", "--rows-per-entity", "2", "--counted-by", "ages.toml"], "--entity"),
+        (["--table", "people.csv", "--entity", "more", "--counted-by", "ages.toml"], "entity, rows_per_entity"),
         (["--table", "none.csv", "--counted-by", "ages.toml"], "give the file that holds the records"),
-        (["--table", "people.csv", "--delimiter", ";", "--counted-by", "ages.toml"], "has no column 'age'"),
+        (["--table", "people.csv", "--delimiter", ";", "--counted-by", "ages.toml"], "give --delimiter ','"),
         (["--table", "people.csv", "--counted-by", "none.toml"], "none.toml: cannot be read"),
     ],
 )
@@ -173,3 +174,23 @@ def test_choices_that_a_kind_does_not_take_are_refused(
     capsys.readouterr()
     assert main(arguments) == 2
     assert told in capsys.readouterr().err
+
+
+def test_averages_bound_the_rows_of_an_entity_and_say_what_is_refused(
+    averages: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a and her five rows two count; a change of both in all attributes costs twice the sum of their budgets."""
+    text = Path("ages.toml").read_text().replace("age = 1", "age = 200")
+    Path("ages.toml").write_text(text)
+    assert main(["design", "ages.toml", "-o", "spec.json", "--force"]) == 0
+    Path("people.csv").write_text("age,more\n" + "20,a\n" * 5 + "30,b\n")
+    capsys.readouterr()
+    given = ["--table", "people.csv", "--counted-by", "ages.toml", "--json"]
+    for options, total, budget in (([], 130, None), (["--entity", "more", "--rows-per-entity", "2"], 70, 400)):
+        assert main(["release", "spec.json", *given, *options]) == 0
+        released = json.loads(capsys.readouterr().out)
+        assert round(released["answers"]["mean age"]) == total
+        assert released["guarantee"]["parameters"].get("budget_of_an_entity") == budget
+        assert WORDS["refuse"] in released["guarantee"]["unit"]
+    Path("people.csv").write_text("age,more\n20 ,a\n")
+    assert main(["release", "spec.json", *given]) == 2
