@@ -132,9 +132,10 @@ def test_exact_norms_are_those_of_fractions(order: str) -> None:
 
 @pytest.mark.parametrize("exponent", [-1000, -500, 0, 500, 900])
 def test_gauges_are_exact_whatever_the_size_of_a_difference(exponent: int) -> None:
-    body = Gauge(np.array([[1.0, 0.25], [0.5, 1.0], [-0.25, 1.0]]), np.ones(3))
-    u = [Fraction(3, 7), Fraction(-2, 5)]
-    assert body.exact([c * Fraction(2) ** exponent for c in u]) == body.exact(u) * Fraction(2) ** exponent  # type: ignore[operator]
+    """By the facets of the hull of +-(2, 0) and +-(0, 1), which are known, twice as large."""
+    body = Gauge(np.array([[2.0, 0.0], [0.0, 1.0]]), np.ones(2), 2.0)
+    u = [Fraction(3, 7) * Fraction(2) ** exponent, Fraction(-2, 5) * Fraction(2) ** exponent]
+    assert body.exact(u) == (abs(u[0]) / 2 + abs(u[1])) / 2
 
 
 def test_corners_that_no_hull_can_hold_are_refused_as_a_problem() -> None:

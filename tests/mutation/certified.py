@@ -185,10 +185,10 @@ MUTANTS = (
     ),
     Mutant(
         "designer/certified/norms.py",
-        "return self.body.gauge_exact(Points.of([heard]))[0] / Fraction(self.scale)",
-        "return self.body.gauge_exact(Points.of([heard]))[0]",
+        "[0] * unit / Fraction(self.scale)",
+        "[0] * unit",
         "the exact gauge forgets the scale of its body",
-        ("tests/files/test_spec.py::test_weaker_noise_of_any_shape_is_not_private",),
+        ("tests/certified/test_norms.py::test_gauges_are_exact_whatever_the_size_of_a_difference",),
     ),
     Mutant(
         "designer/certified/scale_up.py",
