@@ -28,6 +28,14 @@ class DesignFailed(Refusal):
     """
 
 
+class NoAttribute(InvalidProblem, AttributeError):
+    """This object has no such attribute, and the message says why; `hasattr` is False. Exit code 2."""
+
+
+class NoFeasibleAttribute(DesignFailed, AttributeError):
+    """The attribute cannot be computed within the stated limits; `hasattr` is False. Exit code 3."""
+
+
 class NotPrivate(Refusal):
     """The mechanism breaks the promise: the message names the protected pair and the excess.
 

@@ -27,7 +27,7 @@ from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
 from designer.certified.norms import Norm
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
-from designer.errors import InvalidProblem, InvalidSpec
+from designer.errors import InvalidProblem, InvalidSpec, NoAttribute
 from designer.progress import step
 from designer.question.differences import changes_given, moved
 from designer.question.histogram import counts, exact_answers
@@ -186,7 +186,7 @@ class AdditiveMechanism(Mechanism):
     def scales(self) -> Floats:
         """Laplace scales (l1 norms only) of answers of one measured coordinate each, (K,), else of these, (R,); 0: no noise."""
         if self.norm.map.ndim != 1:
-            raise InvalidProblem(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
+            raise NoAttribute(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
         own = self.noise.own_rows(self.reconstruction)
         return 1.0 / self.norm.map if own is None else own @ (1.0 / self.norm.map[self.noise.heard])
 

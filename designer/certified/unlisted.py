@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designer.certified.by_length import UNLISTED, ByLength, Longest
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import Pairs, SensitivitySet
-from designer.errors import DesignFailed
+from designer.errors import DesignFailed, NoFeasibleAttribute
 from designer.values.arrays import Floats, frozen
 from solvers.exact.rational import float_above
 
@@ -36,7 +36,7 @@ class UnlistedSet(SensitivitySet):
     def points(self) -> Floats:
         """The points of exchanges; `DesignFailed` for other changes."""
         if not self.relation.exchanges:
-            raise DesignFailed(UNLISTED)
+            raise NoFeasibleAttribute(UNLISTED)
         return frozen(self.relation.points(self.matrix.T))
 
     @property

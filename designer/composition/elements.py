@@ -32,7 +32,7 @@ from designer.composition.statement import statement_of
 from designer.composition.terms import cost_of_budget, require_proven
 from designer.composition.universes import invariants_of, on_one_universe, require_one_unit
 from designer.composition.worst import bound_of, undominated
-from designer.errors import InvalidProblem
+from designer.errors import InvalidProblem, NoAttribute
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.invariants.impossible import proven_adjacency
 from designer.invariants.linked_tables import LinkedChanges
@@ -235,7 +235,7 @@ class ComposedElements(Composed):
     @cached_property
     def worst(self) -> tuple[TotalCost, ...]:
         if self._all(InvariantDistance):
-            raise InvalidProblem(
+            raise NoAttribute(
                 "mechanisms: their budgets grow with the distance without end, so no change is the worst; ask for the one that "
                 "you mean (change=...)."
             )

@@ -19,7 +19,7 @@ from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.made import Design
 from designer.designing.problem import Problem
 from designer.designing.relation_picture import MOST_DRAWN, relation_drawing
-from designer.errors import DesignFailed, InvalidProblem
+from designer.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
 from designer.pictures.drawing import Drawing, beside
 from designer.pictures.figures import check_picture
 from designer.pictures.registered import kind_among, registered_figure, save_figure
@@ -53,7 +53,7 @@ class Comparison(Displayed):
     def best(self) -> Design[Mechanism]:
         """The design of least loss for the problem's own loss."""
         if not self.designs:
-            raise DesignFailed("compare: no family has a mechanism for this problem; the rows say why.")
+            raise NoFeasibleAttribute("compare: no family has a mechanism for this problem; the rows say why.")
         best: str = min((row for row in self.rows if row["loss"] is not None), key=lambda row: row["loss"])["family"]
         return self.designs[best]
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import DesignFailed, InvalidProblem
+from designer.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
 from designer.invariants.statistics import Distance, Integers, Statistics
 from designer.question.relation import Block, Indices, Read, Relation
 from designer.values.arrays import Floats
@@ -94,7 +94,7 @@ class ChangeRelation(Relation):
         most = most_changes(self.size)
         found = short_vectors(self.invariant.constraints, self._radius, limit=most) if self._exchanges <= most else None
         if found is None or not found.status.usable:
-            raise DesignFailed(
+            raise NoFeasibleAttribute(
                 f"relation: the invariant leaves more than {most} changes of {self.adjacency} records of {self.size} "
                 "elements; lower the adjacency, merge elements, or protect every distance at a budget for each unit "
                 "(per_distance); a few tables of the same records are asked for as linked tables, whose changes are not listed."

@@ -16,7 +16,7 @@ from typing import overload
 
 import numpy as np
 
-from designer.errors import InvalidProblem
+from designer.errors import InvalidProblem, NoAttribute
 from designer.invariants.changes import InvariantDistance
 from designer.invariants.impossible import proven_adjacency
 from designer.invariants.one_budget import InvariantChanges
@@ -52,7 +52,7 @@ class Invariant(Statistics):
         """
         bound = proven_adjacency(self)
         if bound is None:
-            raise InvalidProblem(
+            raise NoAttribute(
                 "adjacency: no bound of the semi-adjacency is known for this invariant; state how many records may change, "
                 "or compute it for your data with designer.invariants.adjacency."
             )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from designer.certified.by_length import ByLength, Longest
 from designer.certified.norms import NormOrder as Order
 from designer.certified.unlisted import UnlistedSet
-from designer.errors import InvalidProblem
+from designer.errors import InvalidProblem, NoAttribute
 from designer.invariants.changes import ChangeRelation, change_words, most_changes
 from designer.invariants.known import Booleans, known_changes, measured
 from designer.invariants.lengths import Change
@@ -99,7 +99,8 @@ class InvariantMetric(ChangeRelation, ByLength):
 
     @property
     def _within(self) -> Levels:
-        assert self.levels is not None
+        if self.levels is None:
+            raise NoAttribute("relation: its changes are listed one by one, and not implied by exchanges of two elements.")
         return self.levels
 
     @property

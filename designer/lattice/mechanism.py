@@ -27,7 +27,7 @@ from designer.certified.norm_specs import norm_from_spec, norm_to_spec
 from designer.certified.norms import Gauge, Norm
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
-from designer.errors import DesignFailed, InvalidProblem
+from designer.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.answer_bounds import error_bounds_of_answers, facts_of_lattice, margin_bounds_of_answers
 from designer.lattice.drawn import DrawnOnCells
@@ -174,7 +174,7 @@ class LatticeMechanism(DrawnOnCells):
     def lattice(self) -> Lattice:
         """The integer kernel of the constraints with a reduced basis: time grows with the rank cubed, 60 s at 1,000."""
         if self.dimension > LARGEST_BASIS:
-            raise DesignFailed(
+            raise NoFeasibleAttribute(
                 f"{self.family}: the lattice has rank {self.dimension}, and a basis is reduced up to {LARGEST_BASIS}; use "
                 "lattice_gaussian, the shape l1 for classes or lattice_rows for margins, which need none, or merge elements."
             )
@@ -234,7 +234,7 @@ class LatticeMechanism(DrawnOnCells):
     def sampler(self) -> LatticeSampler:
         """The exact sampler; `DesignFailed` where none is feasible."""
         if self.choice.sampler is None:
-            raise DesignFailed(
+            raise NoFeasibleAttribute(
                 f"{self.family}: no exact sampler is feasible here: {' '.join(self.choice.considered)} Use an l2 norm or a "
                 "Gaussian, or ask for chain=True."
             )

@@ -21,7 +21,7 @@ from designer.certified.certificate import PrivacyCertificate
 from designer.certified.family_names import ROW_FAMILIES
 from designer.certified.guarantee import Guarantee
 from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
-from designer.errors import DesignFailed, InvalidProblem
+from designer.errors import InvalidProblem, NoAttribute, NoFeasibleAttribute
 from designer.invariants.structure import Structure
 from designer.lattice.answer_bounds import error_bounds_of_rows, margin_bounds_of_rows
 from designer.lattice.mechanism import LatticeMechanism
@@ -87,12 +87,12 @@ class RowMechanism(LatticeMechanism):
         """The classes of the published margins."""
         found = self.relation.invariant.structure
         if found is None or found.kind != "margins":
-            raise DesignFailed(
+            raise NoFeasibleAttribute(
                 f"{self.family}: serves margins of a table that share no feature; for classes without a second margin use "
                 "lattice_laplace with shape='l1', for other statistics lattice_laplace or lattice_gaussian."
             )
         if not 0 <= count(self.axis, "axis", least=0) < len(found.levels):
-            raise InvalidProblem(f"axis: {self.axis} of {len(found.levels)} published margins; give one of them, from 0 on.")
+            raise NoAttribute(f"axis: {self.axis} of {len(found.levels)} published margins; give one of them, from 0 on.")
         return found
 
     @cached_property

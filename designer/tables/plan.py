@@ -10,7 +10,7 @@ from typing import Any
 
 from designer.certified.guarantee import TIMING, Guarantee
 from designer.engines.row_unit import RowUnit, require_there
-from designer.errors import InvalidProblem, InvalidSpec
+from designer.errors import InvalidProblem, InvalidSpec, NoAttribute
 from designer.question.unlisted import REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
 from designer.records import policies
 from designer.records.policy import Policy
@@ -236,7 +236,7 @@ class TablePlan(DrawnPlan):
     def flat_loss(self) -> Fraction:
         """What the queries that cost every record the same cost together: with this constant, rho is that of the sums."""
         if self.splitting is None:
-            raise InvalidProblem("splitting: missing; without one there is no loss of split rows to tell it from.")
+            raise NoAttribute("splitting: missing; without one there is no loss of split rows to tell it from.")
         return self._row_cost.constant
 
     @property
@@ -252,7 +252,7 @@ class TablePlan(DrawnPlan):
         [1.9, 0.9, 0.3]
         """
         if self.splitting is None or self.rho is None:
-            raise InvalidProblem("splitting: missing; state one to have a policy by split rows.")
+            raise NoAttribute("splitting: missing; state one to have a policy by split rows.")
         rows = splitting_policy(self.splitting, self.rho)
         return policies.SumOfPolicies((policies.ConstantPolicy(self.constant), rows)) if self.constant else rows
 

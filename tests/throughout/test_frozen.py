@@ -194,3 +194,21 @@ def test_what_is_read_only_is_left_as_it_is() -> None:
     objects = read_only(np.array([[1, 2], [3, 4]], dtype=object))
     with pytest.raises(ValueError, match="WRITEABLE"):
         objects.setflags(write=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hasattr_answers_for_every_public_name_of_what_is_reachable(name: str) -> None:
+    for way, value in reachable(specimens()[name]):
+        if type(value).__module__.startswith("designer."):
+            for attribute in dir(type(value)):
+                try:
+                    hasattr(value, attribute)
+                except Exception as error:
+                    raise AssertionError(f"{way}.{attribute}: {error!r}") from error
+
+
+def test_an_attribute_that_is_not_there_says_why() -> None:
+    made = specimens()["bundles sum"]
+    assert not hasattr(made, "scales") and getattr(made, "scales", None) is None
+    with pytest.raises(InvalidProblem, match="has no scale for each query"):
+        _ = made.scales  # type: ignore[attr-defined]
