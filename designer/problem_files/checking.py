@@ -101,7 +101,8 @@ def check_records(
 
     problem: the path of a problem file, or what `read_request` made of it. data: the path of a CSV or Parquet file, a data
     frame, a mapping of columns, or an Ibis table. entity, rows_per_entity: as for a release; 1 row where no number is given.
-    delimiter, decimal, thousands: of a CSV file. The report is confidential. Nothing is spent. Raises `InvalidProblem` for
+    delimiter, decimal, thousands: of a CSV file. What a release makes of such records: docs/theory/entities.md. The report is
+    confidential. Nothing is spent. Raises `InvalidProblem` for
     files and columns that are not there.
     """
     request = problem if isinstance(problem, Request) else read_request(problem)

@@ -71,6 +71,7 @@ DEEPER = {
     "designer.exchange.portable": "portable_noise portable_text release_vectors",
     "designer.exchange.registry": "RegistryEntry registry_entry",
     "designer.exchange.spending": "Spending spending_of",
+    "designer.problem_files.checking": "Finding RecordsReport check_records",
     "designer.promises.laplace": "LaplaceTradeoff discrete_laplace",
     "designer.promises.subsampled": "poisson_subsampled sampled_epsilon",
 }
