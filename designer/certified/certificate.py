@@ -23,7 +23,7 @@ from designer.question.relation import Block
 from designer.values.arrays import Floats
 from designer.values.printing import printed
 from designer.values.schema import PLACE, Named, exactly, list_of, noted, number, or_null, record, text, whole
-from solvers.exact.rational import float_above
+from solvers.exact.rational import float_above, max_float
 
 # Pairs whose float bound already proves <= 1 are evaluated exactly only up to this many, fewer where a norm takes many
 # products; the others are covered by their bound. Where all pairs tie (identity queries, N = 64, one budget)
@@ -286,7 +286,8 @@ def describe_pair(sensitivity: SensitivitySet, left: int, right: int, elements: 
     assert budget is not None
     named = elements or [str(i) for i in range(sensitivity.relation.size)]
     words = sensitivity.relation.pair_words(left, right, named)
-    return Witness(left, right, words, tuple(float_above(c) for c in u), float(budget))
+    told = float(min(budget, Fraction(max_float))) or float_above(budget)  # within the floats, and above 0 where it is
+    return Witness(left, right, words, tuple(float_above(c) for c in u), told)
 
 
 def attains(sensitivity: SensitivitySet, norm: Norm, witness: Witness, ratio: Fraction, elements: Sequence[str] | None) -> bool:

@@ -341,3 +341,10 @@ def test_what_underflows_under_a_small_cap_is_in_the_ratio(cap: float) -> None:
         truth = max(norm.exact(u) / b for u, b in pairs)  # type: ignore[operator]
         found = certify(sensitivity, norm)
         assert found.worst_ratio is not None and found.worst_ratio >= truth
+
+
+def test_a_budget_beyond_the_floats_is_told_as_the_last_of_them() -> None:
+    relation = metrics.uniform(3, 1e308) + metrics.uniform(3, 1e308)
+    found = certify(SensitivitySet(relation, np.eye(3)), Norm(np.ones(3), "l1"))
+    assert found.worst_ratio == 1 / Fraction(1e308)
+    assert found.witness is not None and found.witness.budget == np.finfo(float).max
