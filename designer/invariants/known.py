@@ -23,6 +23,7 @@ from designer.invariants.structure import Classes, Structure
 from designer.values.arrays import Floats
 from solvers.exact.rational import root_above
 
+COUNTED = 1000  # records whose changes are counted, class by class
 FLOATS = Fraction(1, 2**45)  # more than sums of six floats and their squares are off, relatively
 AT_ONCE = 256  # rows that are looked at together: what is made of them stays small beside all rows
 Booleans = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -127,13 +128,16 @@ class Exchanges(KnownChanges):
         return kept
 
     def count_at_least(self) -> int:
-        """All of them, class by class: k records leave s elements and go to others."""
-        ways = [1] + [0] * self.adjacency
+        """All of them, class by class: k records leave s elements and go to others; of very many records those of `COUNTED`,
+        or the exchanges of two elements alone."""
+        most = min(self.adjacency, COUNTED)
+        ways = [1] + [0] * most
         for size, classes in zip(*np.unique([len(here) for here in self.blocks], return_counts=True), strict=True):
-            one = [_exchanged(int(size), k) for k in range(self.adjacency + 1)]
+            one = [_exchanged(int(size), k) for k in range(most + 1)]
             for _ in range(int(classes)):
-                ways = [sum(ways[j] * one[k - j] for j in range(k + 1)) for k in range(self.adjacency + 1)]
-        return (sum(ways) - 1) // 2
+                ways = [sum(ways[j] * one[k - j] for j in range(k + 1)) for k in range(most + 1)]
+        pairs = sum(math.comb(len(here), 2) for here in self.blocks)
+        return max((sum(ways) - 1) // 2, pairs * self.adjacency)
 
 
 def _exchanged(size: int, records: int) -> int:

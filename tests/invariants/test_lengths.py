@@ -349,3 +349,10 @@ def test_laplace_scales_by_row_generation_without_a_list_are_those_of_the_list()
         if side == 4:
             by_list = design(Problem(Workload.identity(16), relations[1], weights=weights), "laplace")
             assert made.loss == pytest.approx(by_list.loss, rel=1e-6)
+
+
+@pytest.mark.parametrize("records", [1001, 10**6, 10**30])
+def test_changes_of_very_many_records_are_counted_without_a_list(records: int) -> None:
+    """Two elements exchange 1, 2, ... records; a third adds two more pairs of them."""
+    pair, three = (invariants.total(size).protect(1.0, records).known for size in (2, 3))
+    assert pair.count_at_least() == records and three.count_at_least() >= 3 * records
