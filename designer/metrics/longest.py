@@ -42,7 +42,8 @@ def csr_edges(left: Indices, right: Indices, lengths: Floats, nodes: int) -> Any
     """
     from scipy.sparse import csr_array
 
-    return csr_array((lengths, (left, right)), shape=(nodes, nodes))
+    ends = left.astype(np.intc), right.astype(np.intc)  # the only indices that older versions of scipy take
+    return csr_array((lengths, ends), shape=(nodes, nodes))
 
 
 def longest_path(matrix: Any, label: Indices) -> LongestPath:

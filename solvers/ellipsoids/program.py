@@ -205,7 +205,8 @@ def _solve(
     """Reduce, cover, and go back; the value and the worst ratio are taken again from the caller's own numbers."""
     if not np.any(apply(family.spanning().vectors, roots.root)):
         zero = np.zeros((family.dimension, family.dimension))
-        return Solution(Status.OPTIMAL, Ellipsoid(zero, zero.copy(), np.zeros(0)), 0.0, 0.0, 0, "nothing to cover")
+        even = np.full(len(queries.vectors), 1 / max(1, len(queries.vectors)))
+        return Solution(Status.OPTIMAL, Ellipsoid(zero, zero.copy(), even), 0.0, 0.0, 0, "nothing to cover")
     reduction = Reduction.of(family, roots)
     scan = None if separate is None else _Outside(reduction, separate)
     found = cover(
