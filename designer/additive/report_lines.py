@@ -51,10 +51,16 @@ def _noise_lines(mechanism: Mechanism) -> list[str]:
     shown = [
         f"  {name:{width}} noise of standard deviation {at_most(s)}{unit and f' {unit}'}"
         if s
-        else f"  {name:{width}} published exactly: no protected change moves it"
+        else f"  {name:{width}} published exactly: {_why_exact(mechanism, name)}"
         for name, s, unit in zip(names, deviations, units, strict=False)
     ]
     return shown + ([f"  ... and {len(deviations) - ROWS_SHOWN} more"] if len(deviations) > ROWS_SHOWN else [])
+
+
+def _why_exact(mechanism: Mechanism, name: str) -> str:
+    """Why an answer has no noise: no protected change moves it, or its noise is too small for a float to tell."""
+    exact = mechanism.exact
+    return "no protected change moves it" if name in exact else "its noise is smaller than floats tell, so it hides nothing"
 
 
 def page_lines(mechanism: Mechanism) -> list[str]:

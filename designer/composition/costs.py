@@ -19,11 +19,12 @@ from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
 from designer.values.arrays import Immutable
 from designer.values.checks import rational_from
-from solvers.exact.balls import exp_ball, float_above_real, rational_ball
+from solvers.exact.balls import exp_ball, float_above_real, float_below_real, rational_ball
 from solvers.exact.rational import float_above
 
 NOTHING = Fraction(0)
 MOST_IN_SHAPE = 20  # changes in a group whose tradeoff function is computed; for more, its bound by the sum of the budgets
+SHARES = tuple(Fraction(1, 2**k) for k in range(1, 9))  # of a chance, given to delta
 LARGEST_EPSILON = Fraction(2) ** 500  # beyond what conversions take
 
 
@@ -239,6 +240,33 @@ class TotalCost(Immutable):
         if precise and least > 0:
             least = min(least, Fraction(self._account.delta_at(allowed)) + self._set_aside)
         return float_above(least) + 0.0  # no -0.0
+
+    def loss_at(self, chance: object) -> float | None:
+        """A number that the privacy loss exceeds, up or down, with at most this chance, rounded up; None where none is proven.
+
+        The loss is the log of the ratio of the probabilities that the release has before and after the change. chance: above 0,
+        below 1. epsilon at delta = chance is no such number: the loss may exceed it far more often than with probability delta.
+        Derivation: docs/theory/composition.md, section 7.
+        """
+        allowed = rational_from(chance, "chance", 0, 1)
+        if self.epsilon is not None:
+            return float_above(self.epsilon)
+        if not 0 < allowed < 1 or (once := self._loss_above(allowed)) is None:
+            return None
+        less = float_below_real(lambda: rational_ball(allowed) / (1 + exp_ball(-Fraction(once))))
+        return self._loss_above(Fraction(less)) if less > 0 else None
+
+    def _loss_above(self, chance: Fraction) -> float | None:
+        """The same for a loss that is larger, and not for its opposite."""
+        found = []
+        for share in SHARES:
+            if (epsilon := self.epsilon_at(chance * share, precise=False)) is not None:
+                more = Fraction(float_above_real(lambda share=share: -(1 - rational_ball(share)).log()))  # type: ignore[misc]
+                found.append(float_above(Fraction(epsilon) + more))
+        if (rho := self.rho) is not None and rho < LARGEST_EPSILON:
+            tail = lambda: rational_ball(rho) + 2 * (rational_ball(rho) * -rational_ball(chance).log()).sqrt()  # noqa: E731
+            found.append(float_above_real(tail))
+        return min(found, default=None)
 
     @cached_property
     def _account(self) -> Account:

@@ -28,7 +28,7 @@ NOTES: Mapping[str, str] = {
     "asked": "Attributes that are asked about otherwise than value by value, in all tables.",
     "widths": "All intervals of so many values.",
     # [relation]
-    "epsilon": "The budget of a change, in nats: it shifts the odds by a factor of e^epsilon at most.",
+    "epsilon": "The budget of a change, in nats: under pure, outputs are at most e^epsilon times as likely after it.",
     "closure": "Accept what the budgets imply where they break the triangle inequality.",
     "points": "Columns of the table of elements that hold coordinates; for a threshold, also a metric.",
     "per_unit": "Budget for each unit of distance.",
@@ -57,7 +57,7 @@ NOTES: Mapping[str, str] = {
     "published": "Lists of attributes whose margin is published in every table that has them.",
     # [problem]
     "loss": "What is to be least: the sum of squared errors, of absolute errors, or the largest squared error.",
-    "notion": "pure: odds within e^b; gaussian: b-GDP, that is b^2/2 of zCDP; approximate: (b, delta), each change by itself.",
+    "notion": "pure: ratios within e^b; gaussian: b-GDP, or b^2/2 of zCDP; approximate: (b, delta), each change by itself.",
     "records": "The number of records, where it is public; biased designs need it.",
     "weights": "How much each counts in the loss, one number each.",
     "allow_vacuous": "Accept a mechanism that hides nothing; its spec says so.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -168,28 +169,35 @@ def _note(but_for: str) -> str:
 
 
 def epsilon_delta(cost: TotalCost | None) -> tuple[Piece, ...]:
-    """The promise at the worst change as (epsilon, delta), a row for each delta; nothing of a pure promise, which has none."""
+    """The promise at the worst change as (epsilon, delta), a row for each delta, and beside it what odds exceed with no more
+    than that chance, which is another number; nothing of a pure promise, which has none."""
     if cost is None or cost.epsilon is not None:
         return ()
     found = [(delta, cost.epsilon_at(delta)) for delta in DELTAS]
     if all(epsilon is None or epsilon > LARGEST for _, epsilon in found):
-        return (Prose("For the worst change no limit that helps is proven, whichever rare outputs are left out.", "warning"),)
+        return (Prose("For the worst change no limit that helps is proven, whatever the chance that is left out.", "warning"),)
     rows = tuple(
-        (one_in(delta), above(epsilon), *_odds_of(Fraction(epsilon))) for delta, epsilon in found if epsilon is not None
+        (one_in(delta), above(epsilon), *_odds_of(cost.loss_at(delta))) for delta, epsilon in found if epsilon is not None
     )
     return (
         Sheet(
-            "The promise for the worst change, but for rare outputs",
-            ("Outputs left out (delta)", "epsilon", "odds shift by at most", "a chance of 1 in 20 (5 %) becomes at most"),
+            "The promise for the worst change, as (epsilon, delta) and as odds",
+            (
+                "delta",
+                "epsilon",
+                "odds shift by more with a chance of at most delta",
+                "1 in 20 (5 %) becomes at most, but for that",
+            ),
             rows,
             frozenset({1, 2, 3}),
-            "One promise, read in several ways: the rarer the outputs that are left out, the larger the factor. Rounded up.",
+            "One promise, read in several ways: the smaller the chance, the larger the factor. The factor is more than "
+            "exp(epsilon), which odds exceed more often than with a chance of delta. Rounded up.",
         ),
     )
 
 
-def _odds_of(epsilon: Fraction) -> tuple[str, str]:
-    cells = Risk(epsilon, Fraction(0), 1.0).cells()
+def _odds_of(loss: float | None) -> tuple[str, str]:
+    cells = Risk(math.inf if loss is None else Fraction(loss), Fraction(0), 1.0).cells()
     return cells[0], cells[1]
 
 

@@ -48,12 +48,14 @@ MEANINGS: Mapping[str, str] = {
         "How near released numbers are to the true ones. Noise is random, so it is told as what holds 95 % of the time."
     ),
     "approximate privacy": (
-        "A promise on odds that may fail for outputs that come up with a probability of at most delta; written (epsilon, "
-        "delta)."
+        "A promise written (epsilon, delta): before and after the change, no set of outputs has a probability P above "
+        "exp(epsilon) times the other one plus delta. Odds may shift by more than exp(epsilon) with a chance that is larger "
+        "than delta."
     ),
     "budget": (
-        "What a change of the data may cost: a number b. Before and after the change no output's odds differ by more than a "
-        "factor of exp(b), which is nearly 1 + b where b is small. A small budget protects well, an infinite one not at all."
+        "What a change of the data may cost: a number b. Of a pure promise, no output is more than exp(b) times as likely "
+        "before the change as after it, which is nearly 1 + b where b is small. A small budget protects well, an infinite "
+        "one not at all."
     ),
     "candidate": "One of the things that may be chosen and released; all candidates are public beforehand.",
     "certificate": (
@@ -64,14 +66,15 @@ MEANINGS: Mapping[str, str] = {
         "Checks beyond the certificate: small cases written out in full, and the random numbers tested as drawn."
     ),
     "delta": (
-        "The probability of the outputs for which a promise on odds may fail. It should be far below 1 over the number of "
-        "people."
+        "What probabilities may differ by beyond a factor of exp(epsilon). It bounds the chance that nothing is hidden at "
+        "all, and not the chance that odds shift by more than exp(epsilon), which is larger. It should be far below 1 over "
+        "the number of people."
     ),
     "differential privacy": (
-        "The promise that what is released comes out nearly as likely whether or not one person's record is changed, so that "
-        "nobody learns much about the person from it, whatever else they know."
+        "The promise that what is released comes out nearly as likely whether or not one record is changed and the others are "
+        "not, so that it tells little about the record to somebody who knows all others."
     ),
-    "epsilon": "One budget for all changes; odds shift by a factor of at most exp(epsilon).",
+    "epsilon": "One budget for all changes; without a delta, odds shift by a factor of at most exp(epsilon).",
     "family": "A way of making noise. Several may serve the same questions; a design is the best that one of them gives.",
     "fingerprint": (
         "64 characters computed from everything that decides what a release does. Equal fingerprints: the same mechanism."
@@ -83,8 +86,8 @@ MEANINGS: Mapping[str, str] = {
     "noise": "Random numbers that are added to true answers, so that nobody can tell from an answer whose record is behind it.",
     "norm": "A way to measure lengths. Noise falls off with its length; a norm ball is the set of all noise up to a length.",
     "odds": (
-        "How likely one thing is against another: odds of 1 to 19 are a chance of 1 in 20. What somebody believes after seeing "
-        "a release, against before, shifts by at most the stated factor, up or down."
+        "How likely one thing is against another: odds of 1 to 19 are a chance of 1 in 20. The odds of one value of a record "
+        "against another, the other records given, shift by at most the stated factor, up or down, when a release is seen."
     ),
     "policy": "A public function of a record that says how much the record may lose.",
     "pure privacy": "A promise on odds that holds for every output without exception.",
@@ -111,10 +114,17 @@ MEANINGS: Mapping[str, str] = {
     ),
 }
 _TERM_OF = {form.lower(): term for term, forms in FORMS.items() for form in forms}
+LETTERS = ("delta", "deltas", "epsilon", "epsilons", "rho")
 _ANY = re.compile(
     r"(?<![\w-])(" + "|".join(re.escape(form) for form in sorted(_TERM_OF, key=len, reverse=True)) + r")(?![\w-])",
     re.IGNORECASE,
 )
+
+
+def _is_name(text: str, found: re.Match[str]) -> bool:
+    """Is it a part of a name, such as Delta County or Seal Beach, rather than a word that begins a sentence?"""
+    word = found.group()
+    return word.istitle() and (word.lower() in LETTERS or re.match(r" [A-Z]", text[found.end() :]) is not None)
 
 
 def anchor_of(term: str) -> str:
@@ -130,6 +140,8 @@ def with_terms(text: str) -> Iterator[tuple[str, str | None]]:
     """A text in pieces: each with the word of the glossary that it is a form of, or None."""
     end = 0
     for found in _ANY.finditer(text):
+        if _is_name(text, found):
+            continue
         if found.start() > end:
             yield text[end : found.start()], None
         yield found.group(), _TERM_OF[found.group().lower()]

@@ -14,7 +14,7 @@ from designer.composition.costs import Cost, TotalCost
 from designer.values.rounding import closest, number_text, rounded
 from solvers.exact.balls import exp_ball, float_above_real, rational_ball
 
-RARE = Fraction(1, 10**6)  # the share of outputs that a promise with a delta leaves out where people read one number
+RARE = Fraction(1, 10**6)  # the chance with which odds may shift by more, where people read one number
 PRIOR = Fraction(1, 20)
 LARGEST = Fraction(20)  # beyond, odds shift by more than 10^8: no number helps to judge that
 NO_LIMIT = "no limit that helps"
@@ -117,8 +117,8 @@ def percent(chance: float | Fraction) -> str:
 class Risk:
     """What the strongest attacker gains at one change, all numbers rounded up.
 
-    epsilon: the logarithm of the factor on the odds; infinite where none is proven. delta: outputs of this probability are left
-    out of it; 0 of a pure promise. guess: the share of right guesses between two cases that were equally likely.
+    epsilon: the logarithm of the factor on the odds; infinite where none is proven. delta: the chance with which the odds shift
+    by more, at most; 0 of a pure promise. guess: the share of right guesses between two cases that were equally likely.
     """
 
     epsilon: Fraction | float
@@ -127,18 +127,18 @@ class Risk:
 
     @classmethod
     def of(cls, cost: Cost | TotalCost, rare: Fraction = RARE) -> Risk:
-        """Of what a change costs; under a promise with a delta at `rare`, or at the least delta that it has."""
+        """Of what a change costs; under a promise with a delta what odds exceed with chance `rare` (`TotalCost.loss_at`), or
+        twice the least delta that it has."""
         total = cost if isinstance(cost, TotalCost) else TotalCost((cost,))
         if (pure := total.epsilon) is not None:
             return cls(pure, Fraction(0), 1.0 if pure > LARGEST else chance_after(pure, Fraction(1, 2)))
         advantage = min(Fraction(total.delta_at(0, precise=False)), Fraction(1))
         guess = float_above_real(lambda: rational_ball((1 + advantage) / 2))
-        own = total.plain
-        delta = max(rare, own[1]) if own is not None else rare
-        if (epsilon := total.epsilon_at(delta, precise=False)) is None and (loose := total.approximate_rho) is not None:
-            delta = min(Fraction(1, 2), 2 * loose[1])
-            epsilon = total.epsilon_at(delta, precise=False)
-        return cls(math.inf if epsilon is None else Fraction(epsilon), delta, guess)
+        own = [bound[1] for bound in (total.plain, total.approximate_rho) if bound is not None]
+        for chance in (rare, *(min(Fraction(1, 2), 4 * delta) for delta in own)):
+            if (loss := total.loss_at(chance)) is not None:
+                return cls(Fraction(loss), chance, guess)
+        return cls(math.inf, rare, guess)
 
     @property
     def exponent(self) -> Fraction:
@@ -149,7 +149,7 @@ class Risk:
     def but_for(self) -> str:
         """What is left out, in words; empty where nothing is."""
         return (
-            f", but for outputs that come up with a chance of {one_in(self.delta)}"
+            f", but for releases that come up with a chance of at most {one_in(self.delta)}"
             if self.delta and self.exponent <= LARGEST
             else ""
         )

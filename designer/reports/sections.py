@@ -67,9 +67,9 @@ def hidden(made: Specified, contributor: Contributor[Any]) -> PageSection:
 def budgets(made: Specified, contributor: Contributor[Any]) -> PageSection:
     """What budgets mean, as odds."""
     lead = Prose(
-        "A budget limits how far the odds of anything can shift by looking at the release: whatever somebody held likely "
-        "before, and whatever the release says, the odds afterwards are at most so many times those before, and at least that "
-        "part of them."
+        "A budget limits how far a release can shift the odds of one record's value against another, the other records given: "
+        "the odds afterwards are at most so many times those before, and at least that part of them. Where records depend on "
+        "each other, such as two that are known to be equal, a release tells of one through the other, and their budgets add."
     )
     return PageSection("budgets", "Budgets, and what they mean", (lead, *contributor.budgets(made)))
 

@@ -255,8 +255,8 @@ def test_what_holds_but_for_rare_outputs_says_so_where_the_worst_has_no_limit(un
     page = board_page(Evidence(made=made.mechanism, time=NOON))
     (gain,) = [line for line in page.headlines if "attacker" in line.question]
     assert "at worst odds may shift without a limit that helps" in gain.answer
-    assert "but for outputs that come up with a chance of 1 in 1,000,000; at worst" in gain.answer
-    assert "whichever rare outputs are left out" in html_of(page) and "Outputs left out" not in html_of(page)
+    assert "but for releases that come up with a chance of at most 1 in 1,000,000; at worst" in gain.answer
+    assert "whatever the chance that is left out" in html_of(page) and "with a chance of at most delta" not in html_of(page)
 
 
 def test_what_is_not_protected_is_told_in_whole_sentences(undrawn: None) -> None:

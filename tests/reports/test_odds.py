@@ -6,14 +6,18 @@ import math
 import re
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import logsumexp
+from scipy.stats import norm
 
 from designer import Problem, Workload, design, metrics
-from designer.composition.costs import Cost
+from designer.composition.costs import Cost, TotalCost
+from designer.composition.terms import cost_of_budget
 from designer.reports.odds import NO_LIMIT, PRIOR, RARE, Risk, above, below, chance_after, one_in, percent, shift, times
 from designer.values.rounding import closest
 
@@ -105,6 +109,60 @@ def test_an_attacker_on_discrete_laplace_noise_gains_no_more_than_is_told(budget
     assert guessed <= right + 1e-12 and right <= told.guess <= right * (1 + 1e-9)
 
 
+def chance_beyond(before: np.ndarray, after: np.ndarray, loss: float) -> float:
+    """The chance, before the change, of an output whose likelihoods before and after are further apart than `exp(loss)`."""
+    return float(before[np.abs(np.log(before) - np.log(after)) > loss * (1 + 1e-12)].sum())
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_odds_that_are_exceeded_with_a_chance_are_not_those_of_a_delta(epsilon: float, delta: float) -> None:
+    """Rounded normal noise of a frozen (epsilon, delta) mechanism, its law written out: losses above epsilon are several times
+    as frequent as delta says, and those above what is told are not."""
+    made = design(Problem(Workload([[1.0]]), metrics.add_remove(1, epsilon), notion="approximate", delta=delta), "gaussian")
+    (cost,) = (cost_of_budget(made.mechanism, Fraction(epsilon)),)
+    mu = float(cost.mu_squared or 0) ** 0.5
+    deviation, step = 1 / mu, 2.0 ** min(0, math.floor(math.log2(1 / (50 * mu))))  # any grid keeps the promise
+    places = np.arange(-int(9 * deviation / step), int(9 * deviation / step) + 1)
+    spread = norm(scale=deviation)
+    before = interval(spread, places * step, step)
+    after = interval(spread, places * step - 1, step)
+    seen = (before > 0) & (after > 0)
+    total = TotalCost((cost,))
+    told = total.loss_at(Fraction(delta))
+    assert told is not None and told > epsilon
+    assert chance_beyond(before[seen], after[seen], told) <= delta * (1 + 1e-6)
+    assert chance_beyond(before[seen], after[seen], epsilon) > 2 * delta
+    # Near the best: that of continuous normal noise, whose loss is normal with mean mu^2 / 2 and deviation mu.
+    assert told <= (mu * mu / 2 + mu * norm.isf(delta)) * 1.25
+
+
+def interval(law: Any, places: np.ndarray, step: float) -> np.ndarray:
+    """The probabilities of the cells around places, in the tail that is short, so that no digits cancel."""
+    far = np.abs(places)
+    return np.asarray(law.sf(far - step / 2) - law.sf(far + step / 2))
+
+
+@given(st.lists(st.integers(min_value=1, max_value=60), min_size=3, max_size=9), st.data())
+def test_the_loss_is_bounded_for_laws_of_few_outputs(weights: list[int], data: st.DataObject) -> None:
+    """`P(|L| > c) <= p` for pairs of laws that keep rho, by enumeration: a law and itself with
+    two weights exchanged."""
+    i, j = data.draw(st.integers(0, len(weights) - 1)), data.draw(st.integers(0, len(weights) - 1))
+    other = list(weights)
+    other[i], other[j] = other[j], other[i]
+    p, q = (np.array(w, dtype=np.float64) / sum(weights) for w in (weights, other))
+    orders = np.concatenate([np.linspace(1.0001, 4, 40), np.geomspace(4, 4000, 40)])
+    log_ratio = np.log(p) - np.log(q)
+    sides = ((np.log(q), log_ratio), (np.log(p), -log_ratio))
+    powers = orders[:, None]
+    rho = max(float((logsumexp(base + powers * side, axis=1) / (orders - 1) / orders).max()) for base, side in sides)
+    rho = max(rho * 1.02, 1e-9)  # between the orders that were tried
+    total = TotalCost((Cost.concentrated(Fraction(rho)),))
+    for chance in (Fraction(1, 100), Fraction(1, 10), Fraction(1, 3)):
+        told = total.loss_at(chance)
+        assert told is not None and chance_beyond(p, q, told) <= chance
+
+
 @pytest.mark.parametrize("budget", [0.1, 0.5, 1.0, 2.0])
 def test_an_attacker_on_normal_noise_gains_no_more_than_is_told(budget: float) -> None:
     """Against discrete normal noise written out: the delta at the epsilon that is told, and the best guess."""
@@ -113,7 +171,8 @@ def test_an_attacker_on_normal_noise_gains_no_more_than_is_told(budget: float) -
     weights = np.exp(-((places * budget) ** 2) / 2)
     before = weights / weights.sum()
     after = np.roll(before, 1)
-    assert np.maximum(before - math.exp(told.exponent) * after, 0)[1:-1].sum() <= float(told.delta) == 1e-6
+    beyond = chance_beyond(before[1:-1], after[1:-1], float(told.exponent))
+    assert beyond <= float(told.delta) == 1e-6
     assert 0.5 + np.abs(before - after)[1:-1].sum() / 4 <= told.guess
     assert "1 in 1,000,000" in told.but_for
 
