@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from designer.additive.interface import Mechanism
 from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
@@ -13,11 +15,14 @@ from designer.designing.made import Design
 from designer.designing.reasons import said_once
 from designer.designing.structured_problem import StructuredDesign
 from designer.progress import time_words
+from designer.question.relation import Relation
 from designer.values.on_terminal import WIDTH
 from designer.values.printing import in_markdown, printed
 from designer.values.rounding import at_least, at_most, share_at_least, share_at_most
 
 ROWS_SHOWN = 12
+HALF_UNIT = 0.5  # of a standard deviation
+MOST_PAIRS = 2**20  # whose budgets are looked at one by one
 LARGE_BUDGET = 20  # odds of exp(20) to 1: 500 million
 
 
@@ -32,11 +37,52 @@ def cautions(made: Specified) -> list[str]:
 
 
 def _weak(made: Specified) -> list[str]:
-    """A line where even the smallest budget is so large that what is protected can be told with near certainty."""
+    """Lines where budgets are so large that what is protected can be told with near certainty: how they are distributed, and
+    which answers they leave nearly without noise."""
     least = made.guarantee.parameters.get("smallest_budget")
-    if not isinstance(least, (int, float)) or not LARGE_BUDGET <= least < math.inf:
+    if isinstance(least, (int, float)) and LARGE_BUDGET <= least < math.inf:
+        budgets = (
+            f"WEAK: the smallest budget is {at_most(least)}; budgets above {LARGE_BUDGET} hide next to nothing, give about 1."
+        )
+        return [budgets, *_bare(made)]
+    return _spread(made)
+
+
+def _spread(made: Specified) -> list[str]:
+    """How many protected pairs have a budget that hides next to nothing, where some have one and the smallest has not."""
+    relation = getattr(made, "relation", None)
+    most = made.guarantee.parameters.get("largest_finite_budget")
+    if not isinstance(relation, Relation) or not isinstance(most, (int, float)) or most <= LARGE_BUDGET:
         return []
-    return [f"WEAK: the smallest budget is {at_most(least)}; budgets above {LARGE_BUDGET} hide next to nothing, give about 1."]
+    if relation.pair_count() > MOST_PAIRS:
+        return [
+            f"WEAK in part: budgets go up to {at_most(most)}; those above {LARGE_BUDGET} hide next to nothing.",
+            *_bare(made),
+        ]
+    found = np.concatenate([block.budgets[np.isfinite(block.budgets)].ravel() for block in relation.blocks()])
+    positive = found[found > 0]
+    large = int((positive > LARGE_BUDGET).sum())
+    if not large:
+        return []
+    return [
+        f"WEAK in part: {large:,} of {len(positive):,} pairs that decide have a budget above {LARGE_BUDGET}, which hides "
+        f"next to nothing; smallest {at_most(float(positive.min()))}, median {at_most(float(np.median(positive)))}.",
+        *_bare(made),
+    ]
+
+
+def _bare(made: Specified) -> list[str]:
+    """Answers in whole numbers whose noise is below half a unit: rounding gives the truth most of the time."""
+    if not isinstance(made, Mechanism):
+        return []
+    deviations = np.sqrt(made.query_variances())
+    named = [
+        printed(name)
+        for name, s in zip(made.workload.queries, deviations, strict=True)
+        if s < HALF_UNIT and name not in made.exact
+    ]
+    more = f" and {len(named) - ROWS_SHOWN} more" if len(named) > ROWS_SHOWN else ""
+    return [f"NEARLY EXACT: the noise is below half a unit in {', '.join(named[:ROWS_SHOWN])}{more}."] if named else []
 
 
 def summary(made: Specified) -> str:

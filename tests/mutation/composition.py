@@ -134,6 +134,13 @@ MUTANTS = (
         ("tests/composition/test_fixed_before.py::test_a_ledger_refuses_a_scope_that_was_not_fixed_before_the_first_answer",),
     ),
     Mutant(
+        "designer/composition/costs.py",
+        "found.append(float_above(Fraction(epsilon) + more))",
+        "found.append(float_above(Fraction(epsilon)))",
+        "the epsilon of a delta is told as what the loss exceeds with that chance",
+        ("tests/reports/test_odds.py::test_odds_that_are_exceeded_with_a_chance_are_not_those_of_a_delta",),
+    ),
+    Mutant(
         "designer/composition/terms.py",
         "sum((a + b for a, b in mechanism.shares), Fraction(0))))",
         "max(a + b for a, b in mechanism.shares)))",
