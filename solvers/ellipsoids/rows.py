@@ -141,7 +141,7 @@ class Differences:
         size = len(self.points)
         ends = tuple(
             end.astype(np.intc) for end in np.divmod(self.pairs, size)
-        )  # the only indices older versions of scipy take
+        )  # all that older versions of scipy take
         tree = minimum_spanning_tree(coo_array((np.arange(1.0, self.count + 1.0), ends), shape=(size, size)).tocsr())
         return self.select(tree.data.astype(np.intp) - 1)
 

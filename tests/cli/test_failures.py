@@ -123,7 +123,7 @@ def test_settings_of_the_engine_are_checked(settings: dict[str, Any], folder: Pa
     [
         ("cryptography.exceptions", f'"./{WHEEL}[signing]"'),
         ("narwhals", '"narwhals>=2,<3"'),
-        ("cvxpy", '"cvxpy>=1.5,<2"'),
+        ("cvxpy", '"cvxpy>=1.6,<2"'),
     ],
 )
 def test_what_brings_a_missing_module_is_named(
