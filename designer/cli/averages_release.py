@@ -13,7 +13,7 @@ from designer.certified.guarantee import Guarantee
 from designer.certified.specified import Released
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
-from designer.files.data_files import read_records
+from designer.files.data_files import read_records, require_records_file
 from designer.problem_files.averages import AveragesFile
 from designer.problem_files.kinds import read_request
 from designer.statistical_queries.queries import StatisticalQueries
@@ -30,8 +30,9 @@ def add_counting_option(made: argparse.ArgumentParser) -> None:
     )
 
 
-def releasing_averages(mechanism: Any, options: argparse.Namespace) -> Callable[[], Released]:
-    """How a spec of averages releases from records; refused here where spec, problem file and options do not fit."""
+def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Callable[[], object], Callable[[], Released]]:
+    """A look at the names of columns of records, and the release of a spec of averages from them; refused here where spec,
+    problem file and options do not fit. The records are not opened here."""
     request = read_request(options.counted_by)
     if not isinstance(request, AveragesFile):
         raise InvalidProblem(
@@ -44,12 +45,20 @@ def releasing_averages(mechanism: Any, options: argparse.Namespace) -> Callable[
             f"{FLAG}: {options.counted_by} asks for other averages than the spec; give the file of its design."
         )
     attributes = [name for group in request.queries.groups for name in group.domain.attributes]
+    require_records_file(options.table)
     row = RowUnit(entity=options.entity, rows_per_entity=options.rows_per_entity)
-    stated, records = mechanism.guarantee_for(row), read_records(options.table, attributes, options.delimiter)
-    if row.entity is not None:
-        require_openable(options.table, delimiter=options.delimiter)
-        records = partial(_bounded, options, row, attributes)
-    return lambda: _released(mechanism, request.queries, records, row, stated)
+    stated, given = mechanism.guarantee_for(row), (options.table, attributes, options.delimiter)
+
+    def ready() -> None:
+        read_records(*given)
+        if row.entity is not None:
+            require_openable(options.table, delimiter=options.delimiter)
+
+    def release() -> Released:
+        records = read_records(*given) if row.entity is None else partial(_bounded, options, row, attributes)
+        return _released(mechanism, request.queries, records, row, stated)
+
+    return ready, release
 
 
 @withholding

@@ -153,21 +153,24 @@ def recorded(
     options: argparse.Namespace,
     mechanism: Specified,
     files: Sequence[Path],
+    ready: Callable[[], object],
     release: Callable[[], AnyRelease],
     key: SigningKey | None,
 ) -> tuple[AnyRelease, dict[str, Any]]:
     """A release of confidential data and its document; where a ledger is given, once the expense is reserved in it, and with
     where it is recorded.
 
-    files: the data, whose content is compared where the ledger knows it. key: signs the entries, too.
+    files: the data, whose content is compared where the ledger knows it. ready: looks at their names of columns, once the
+    ledger has agreed. key: signs the entries, too.
     """
     if options.ledger is None:
         if options.dataset is not None or options.who is not None:
             raise InvalidProblem("--dataset, --who: belong to a ledger, and none is given; add --ledger FILE.")
+        ready()
         released = release()
         return released, release_document(mechanism, released)
     row = RowUnit(entity=options.entity, rows_per_entity=options.rows_per_entity)
-    with _dataset(options, key).reserve(mechanism, row, files) as reservation:
+    with _dataset(options, key).reserve(mechanism, row, files, ready) as reservation:
         released = release()
         return released, reservation.record(release_document(mechanism, released))
 

@@ -20,10 +20,10 @@ from designer.cli.signing_commands import add_sign_options, given_key, signed_li
 from designer.cli.table_commands import add_table_output, asked_tables, save_tables
 from designer.errors import InvalidProblem
 from designer.files.agreeing import negative_words
-from designer.files.data_files import read_histogram, require_readable_histogram
+from designer.files.data_files import read_histogram, require_histogram_file, require_readable_histogram
 from designer.printouts import cautions
 from designer.tables.csv_rows import Marks
-from designer.tables.opening import open_table, require_openable
+from designer.tables.opening import open_table, require_openable, require_table_file
 from designer.values.answers_for_people import ROWS
 from designer.values.json_text import readable_text
 from designer.values.output import write_whole
@@ -69,8 +69,8 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         check_output(options, inputs)
     mechanism = loaded(options)
     asked, key = asked_tables(options, mechanism, inputs), given_key(options) if options.folder else signing_key(options)
-    release = _releasing(mechanism, options)
-    released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, release, key)
+    ready, release = _releasing(mechanism, options)
+    released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, ready, release, key)
     if asked is not None:
         written = save_tables(options, mechanism, released, data, asked, key, inputs)
         lines = [
@@ -96,8 +96,9 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *signed_line(options, key)]), data
 
 
-def _releasing(mechanism: Specified, options: argparse.Namespace) -> Callable[[], Released]:
-    """How the spec releases from the file that it needs, records or counts; refused here where the options do not fit."""
+def _releasing(mechanism: Specified, options: argparse.Namespace) -> tuple[Callable[[], object], Callable[[], Released]]:
+    """A look at the names of columns of the file that the spec needs, records or counts, and the release from it; refused here
+    where the options do not fit. No file of data is opened here."""
     if options.counted_by is not None:
         return releasing_averages(mechanism, options)
     needed, from_counts = mechanism.takes[0], mechanism.takes[0] == "histogram"
@@ -113,10 +114,15 @@ def _releasing(mechanism: Specified, options: argparse.Namespace) -> Callable[[]
             "--entity, --rows-per-entity: bound the rows of an entity, and counts do not tell whose they are; give --table."
         )
     if options.histogram:
-        require_readable_histogram(options.histogram, options.column, options.delimiter)
-        return lambda: mechanism.release_counts(read_histogram(options.histogram, options.column, options.delimiter))
-    require_openable(options.table, mechanism.numbers, whole=mechanism.counted_keys, delimiter=options.delimiter)
-    return lambda: _released_from_records(mechanism, options)
+        require_histogram_file(options.histogram)
+        given = options.histogram, options.column, options.delimiter
+        return lambda: require_readable_histogram(*given), lambda: mechanism.release_counts(read_histogram(*given))
+    require_table_file(options.table)
+    named = {"whole": mechanism.counted_keys, "delimiter": options.delimiter}
+    return (
+        lambda: require_openable(options.table, mechanism.numbers, **named),
+        lambda: _released_from_records(mechanism, options),
+    )
 
 
 def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Released:

@@ -87,17 +87,32 @@ def read_histogram(path: Path, column: str | None, delimiter: str = ",") -> Labe
     return _confidential(_reader(path, column, delimiter))
 
 
+def require_histogram_file(path: Path) -> None:
+    """Refuse a path whose name, or absence, `read_histogram` refuses; nothing is opened."""
+    if path.suffix not in (".csv", ".npy", ".parquet"):
+        raise InvalidProblem(
+            f"{path}: is not a .csv, .npy or .parquet file; give the file that holds the counts; save a spreadsheet as CSV."
+        )
+    if not path.is_file():
+        raise InvalidProblem(f"{path}: no such file; give the file that holds the counts.")
+
+
 @withholding
 def require_readable_histogram(path: Path, column: str | None, delimiter: str = ",") -> None:
     """Refuse a file that `read_histogram` refuses for its name or those of its columns, which are public; no count is read."""
     _reader(path, column, delimiter)
 
 
+def require_records_file(path: Path) -> None:
+    """Refuse a path whose name, or absence, `read_records` refuses; nothing is opened."""
+    if path.suffix not in (".csv", ".parquet") or not path.is_file():
+        raise InvalidProblem(f"{path}: is no .csv or .parquet file that is there; give the file that holds the records.")
+
+
 def read_records(path: Path, needed: Sequence[str], delimiter: str = ",") -> Callable[[], Table]:
     """How columns of confidential records are read from a CSV or Parquet file. Refused here for what is public, the names of
     file and columns; what is wrong inside is not said."""
-    if path.suffix not in (".csv", ".parquet") or not path.is_file():
-        raise InvalidProblem(f"{path}: is no .csv or .parquet file that is there; give the file that holds the records.")
+    require_records_file(path)
     names = _table_names(path, delimiter)
     for name in needed:
         if names.count(name) != 1 and (mark := other_separator(names, delimiter)):
@@ -117,12 +132,7 @@ def _columns(path: Path, needed: Sequence[str], delimiter: str) -> Table:
 
 def _reader(path: Path, column: str | None, delimiter: str) -> Callable[[], Labelled | NDArray[Any]]:
     """How the counts of a file are read, by what is public of it."""
-    if path.suffix not in (".csv", ".npy", ".parquet"):
-        raise InvalidProblem(
-            f"{path}: is not a .csv, .npy or .parquet file; give the file that holds the counts; save a spreadsheet as CSV."
-        )
-    if not path.is_file():
-        raise InvalidProblem(f"{path}: no such file; give the file that holds the counts.")
+    require_histogram_file(path)
     if path.suffix == ".npy":
         return lambda: _flat(_npy_array(path))
     names = _table_names(path, delimiter)
@@ -191,7 +201,7 @@ def other_separator(names: Sequence[str], delimiter: str) -> str | None:
 def _table_names(path: Path, delimiter: str) -> list[str]:
     """The column names of a table, its only public content."""
     if path.suffix == ".parquet":
-        return list(parquet_columns(path))
+        return _of_parquet(path, lambda parquet: list(parquet.read_schema(path).names))
     try:
         with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
             lines = (line.replace("\0", "") for line in file)
@@ -269,8 +279,8 @@ def _npy_array(path: Path) -> NDArray[Any]:
     return array
 
 
-def parquet_columns(path: Path) -> dict[str, list[object]]:
-    """The columns of a Parquet file by name, as values of Python."""
+def _of_parquet(path: Path, read: Callable[[Any], Read]) -> Read:
+    """What pyarrow reads of a Parquet file, its own words left out."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
@@ -278,9 +288,14 @@ def parquet_columns(path: Path) -> dict[str, list[object]]:
             f"{path}: Parquet files need pyarrow; {installing_with('parquet')}, or convert the file to CSV."
         ) from None
     try:
-        table = parquet.read_table(path)
+        return read(parquet)
     except (ArrowException, OSError):
         raise InvalidProblem(f"{path}: is not a Parquet file that can be read.") from None
+
+
+def parquet_columns(path: Path) -> dict[str, list[object]]:
+    """The columns of a Parquet file by name, as values of Python."""
+    table = _of_parquet(path, lambda parquet: parquet.read_table(path, partitioning=None))
     if len(set(table.column_names)) != len(table.column_names):
         raise InvalidProblem(f"{path}: a column name appears twice in {table.column_names}.")
     columns: dict[str, list[object]] = table.to_pydict()

@@ -242,18 +242,26 @@ class DataSet:
 
         return self._recorded(mechanism, row, release, check)
 
-    def reserve(self, mechanism: Specified, row: RowUnit | None = None, files: Sequence[Path] = ()) -> Reservation:
+    def reserve(
+        self,
+        mechanism: Specified,
+        row: RowUnit | None = None,
+        files: Sequence[Path] = (),
+        ready: Callable[[], object] = lambda: None,
+    ) -> Reservation:
         """For releases that are made by hand: `with people.reserve(mechanism) as reservation`, and within it
         `reservation.record(document)`, whose result alone may be shown.
 
-        row: what one row is, for records. files: those of the data, which are compared where their content was stated.
+        row: what one row is, for records. files: those of the data, which are compared where their content was stated. ready:
+        looks at what is public of the data, such as the names of columns, and raises where they do not fit; called when the
+        ledger has agreed and before it records anything, while other processes wait. No file is opened earlier.
         """
-        return Reservation(self, mechanism, row or RowUnit(), files)
+        return Reservation(self, mechanism, row or RowUnit(), files, ready)
 
     def _recorded(
         self, mechanism: Any, row: RowUnit, release: Callable[[], AnyRelease], check: Callable[[], None]
     ) -> Recorded[AnyRelease]:
-        with Reservation(self, mechanism, row, (), check) as reservation:
+        with Reservation(self, mechanism, row, (), check=check) as reservation:
             made = release()
             document = reservation.record(release_document(mechanism, made))
         return Recorded(made, document)
@@ -272,9 +280,10 @@ class Reservation:
         mechanism: Specified,
         row: RowUnit,
         files: Sequence[Path],
+        ready: Callable[[], object] = lambda: None,
         check: Callable[[], None] | None = None,
     ) -> None:
-        self.dataset, self.row, self.files = dataset, row, files
+        self.dataset, self.row, self.files, self.ready = dataset, row, files, ready
         self.check = mechanism.require_unchanged if check is None else check
         self.expense = _expense(mechanism, row)
         self.guarantee = mechanism.guarantee
@@ -286,13 +295,14 @@ class Reservation:
             raise InvalidProblem("reservation: was entered before; reserve again for another release.")
         known = self.dataset.balance()
         known.require_room(self.expense, self.row)  # without a lock, since adding up takes a moment
-        require_content(known.allowance.content, self.files, self.dataset.ledger.id)
         self.check()
 
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
             balance = Balance.of(entries, self.dataset.name)
             if (balance.history, balance.expenses) != (known.history, known.expenses):
                 balance.require_room(self.expense, self.row)
+            require_content(balance.allowance.content, self.files, self.dataset.ledger.id)
+            self.ready()
             return [entry_reserved(self.dataset.name, self.expense, self.guarantee, self.row)]
 
         (self.entry,) = self.dataset.ledger.append(build)

@@ -50,16 +50,26 @@ def open_table(
 def require_openable(path: str | Path, numbers: Sequence[str] = (), *, whole: Sequence[str] = (), delimiter: str = ",") -> None:
     """Refuse what `open_table` refuses for the names of files and of columns, which are public; no record is read."""
     _column_names(path, numbers, whole, delimiter)
+
+
+def require_table_file(path: str | Path) -> None:
+    """Refuse a path whose name, or absence, `open_table` refuses, and a machine without DuckDB; nothing is opened."""
+    _require_files(path)
     _modules()
 
 
-def _column_names(path: str | Path, numbers: Sequence[str], whole: Sequence[str], delimiter: str) -> list[str]:
-    """The columns of a CSV file; none of files that know their types."""
+def _require_files(path: str | Path) -> None:
     files, suffix = glob(str(path)) or [str(path)], Path(path).suffix
     if suffix not in (".parquet", ".csv"):
         raise InvalidProblem(f"path: {path} is neither a .parquet nor a .csv file; convert it, or open it with Ibis.")
     if not all(map(os.path.isfile, files)):
         raise InvalidProblem(f"path: {path}: no such file; give a .parquet or .csv file, or 'folder/*.parquet'.")
+
+
+def _column_names(path: str | Path, numbers: Sequence[str], whole: Sequence[str], delimiter: str) -> list[str]:
+    """The columns of a CSV file; none of files that know their types."""
+    _require_files(path)
+    suffix = Path(path).suffix
     names = [] if suffix == ".parquet" else header(Path(path), delimiter)
     if suffix == ".csv" and (missing := [name for name in (*numbers, *whole) if name not in names]):
         raise InvalidProblem(f"numbers: {path} has no columns {shown(missing)}.")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from designer.cli import main
-from designer.ledger import Ledger
+from designer.errors import OverTotal
+from designer.ledger import DataSet, Ledger, Total
 from designer.ledger.chain import output_hash
 from designer.tables import Count, Groups, TablePlan
 from tests.oracles.ledgers import PUBLIC, pure
@@ -114,6 +118,62 @@ def test_data_are_looked_at_only_after_the_total(folder: Path, capsys: pytest.Ca
     assert code == 2 and CANARY not in err and [e.kind for e in Ledger("l").entries()][2:] == ["reserved", "abandoned"]
     code, _, err = run(capsys, *RELEASE)
     assert code == 6 and len(Ledger("l").entries()) == 4
+
+
+OPENED: list[list[str]] = []  # a hook of the interpreter stays for good: it notes only while somebody listens
+
+
+def _noted(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and OPENED and isinstance(arguments[0], (str, bytes)):
+        OPENED[-1].append(Path(str(arguments[0])).name)
+
+
+@contextmanager
+def listening() -> Iterator[list[str]]:
+    """The names of the files that Python opens."""
+    OPENED.append([])
+    try:
+        yield OPENED[-1]
+    finally:
+        OPENED.pop()
+
+
+sys.addaudithook(_noted)
+
+
+@pytest.mark.parametrize("name", ["counts.csv", "counts.parquet", "counts.npy", "rows.csv", "rows.parquet"])
+def test_no_file_of_data_is_opened_before_the_ledger_agrees(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python tells what it opens; what other readers open would end with another refusal, because it cannot be read."""
+    created(capsys, "--epsilon", "0.1", "--publishes", PUBLIC)
+    Path(name).write_text("\0 nothing that a reader takes \0")
+    given = (*RELEASE[:2], "--histogram" if name.startswith("counts") else "--table", name, *RELEASE[4:])
+    with listening() as opened:
+        assert run(capsys, *given)[0] == 6
+    assert "spec.json" in opened and name not in opened
+    with listening() as opened:
+        assert run(capsys, *given[:4])[0] == 2
+    assert name in opened or name.endswith(".parquet")
+
+
+def test_who_loses_a_race_for_the_last_of_a_total_opens_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    people = Ledger.create(tmp_path / "l").state("people", Total(epsilon="0.25"), publishes=[PUBLIC])
+    before, looked = people.balance(), []
+    people.release(pure(), [5, 6, 7])
+    entries = len(people.ledger.entries())
+    monkeypatch.setattr(DataSet, "balance", lambda self: before)
+    reservation = people.reserve(pure(), ready=lambda: looked.append("looked"))
+    with pytest.raises(OverTotal), reservation:
+        pass
+    assert not looked and len(people.ledger.entries()) == entries
+
+
+def test_names_of_columns_that_do_not_fit_cost_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    created(capsys)
+    Path("counts.csv").write_text("a,b\n1,2\n")
+    code, _, err = run(capsys, *RELEASE)
+    assert code == 2 and "has 2 columns" in err and len(Ledger("l").entries()) == 2
 
 
 @pytest.mark.parametrize(
