@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from designer.certified.agreement import Moved
 from designer.certified.guarantee import Guarantee
 from designer.errors import DesignFailed, InvalidProblem
 from designer.invariants.statistics import Integers, Statistics
@@ -35,6 +36,8 @@ class ReleasedAnswers(Protocol):
     @property
     def fingerprint(self) -> str: ...
     @property
+    def standard_errors(self) -> Floats | None: ...
+    @property
     def kept(self) -> Floats | None: ...
 
 
@@ -43,7 +46,8 @@ class NearestTable:
     """A table `answers`, (N,), with the published statistics, computed from the release of `fingerprint`,
     whose guarantee it keeps.
 
-    distance: how far it is from the released counts, in the norm `closeness`. post_processing: what was done, a sentence.
+    distance: how far it is from the released counts, in the norm `closeness`. post_processing: what was done, and how far it
+    moved the counts in standard errors, in sentences.
     """
 
     answers: Floats
@@ -112,12 +116,13 @@ def nearest_table(
     if found.point is None:
         kind = " ".join(word for word, said in (("nonnegative", nonnegative), ("integer", integer)) if said)
         raise InvalidProblem(f"totals: no {kind or 'real'} table with these statistics was found; give the published ones.")
+    moved = Moved.of(counts, found.point, release.standard_errors, release.queries)
     return NearestTable(
         found.point,
         release.queries,
         found.distance,
         closeness,
-        _words(nonnegative, integer, closeness),
+        f"{_words(nonnegative, integer, closeness)} {moved.sentence()}",
         release.guarantee,
         release.fingerprint,
     )

@@ -7,17 +7,21 @@ those of the raw answers, do not speak of them. docs/guides/tables_out.md.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from designer.errors import DesignFailed, InvalidProblem
 from designer.progress import announce
+from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats, frozen
+from designer.values.printing import printed
 from designer.values.published import PublishedSums
+from designer.values.rounding import at_most
 from solvers.lattices.agreeing_counts import AskedSums, nearest_counts
 from solvers.status import Status
 
@@ -26,20 +30,79 @@ R = TypeVar("R")
 
 MOST_CELLS = 20_000
 SAME = 1e-6  # of a number without noise and the whole number that it is
-SMALLEST = 1e-9  # of the largest standard deviation: what is below it carries no noise
+FAR = 20.0  # standard errors that noise alone does not move an answer by: with Laplace noise once in 10^12 answers
+SMALLEST = 1e-12  # of the largest standard deviation: what is below it carries no noise
 
 
 @dataclass(frozen=True, eq=False)
 class AgreeingTables:
     """For each answer table of a release, in order, numbers that agree, (G,); None where there are none, and why.
 
-    words: what was done, in sentences. whole: are they whole numbers (of the step of their query)?
+    words: what was done, in sentences. whole: are they whole numbers (of the step of their query)? farthest: how many standard
+    errors the farthest of them lies from what was released, which `compared` finds.
     """
 
     tables: tuple[Floats | None, ...]
     reasons: tuple[str, ...]
     words: str
     whole: bool
+    farthest: float = math.nan
+
+    def compared(self, released: Sequence[AnswerTable]) -> AgreeingTables:
+        """The same, with how far they lie from the released answers, and with words for it. `DesignFailed` for numbers that are
+        below 0, not finite, or too few: no solver is believed."""
+        moves = []
+        for table, numbers in zip(released, self.tables, strict=True):
+            if numbers is None:
+                continue
+            if numbers.shape != table.answers.shape or not (np.isfinite(numbers) & (numbers >= 0)).all():
+                raise DesignFailed("--consistent: the solver made numbers below 0, or none; leave the option out.")
+            moves.append(Moved.of(table.answers, numbers, table.standard_errors, table.names()))
+        farthest = max(moves, key=lambda moved: moved.errors, default=None)
+        if farthest is None:
+            return self
+        return replace(self, words=f"{self.words} {farthest.sentence()}", farthest=farthest.errors)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The number of a post-processed table that lies farthest from its released answer: at `errors` standard errors, infinite
+    where an answer without noise was moved; not a number where no standard errors are known."""
+
+    errors: float
+    name: str
+    released: float
+    made: float
+
+    @classmethod
+    def of(cls, answers: Floats, made: Floats, errors: Floats | None, names: Sequence[str]) -> Moved:
+        """Of answers, (G,), and what was made of them. names: (G,)."""
+        off = np.abs(made - answers)
+        if errors is None:
+            farthest = np.full(len(off), math.nan)
+        else:
+            moved = off > SAME + 1e-12 * np.abs(answers)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                farthest = np.where(moved | (errors > 0), off / errors, 0.0)
+        if not len(off):
+            return cls(0.0, "", 0.0, 0.0)
+        k = int(np.argmax(off if errors is None else farthest))
+        return cls(float(farthest[k]), names[k], float(answers[k]), float(made[k]))
+
+    def sentence(self) -> str:
+        """How far, in words, and where it is farther than noise explains, why."""
+        place = f"{printed(self.name)}: {self.made:,.15g} for {self.released:,.15g}"
+        if math.isnan(self.errors):
+            return f"No standard errors are known; the farthest number from its released answer is {place}."
+        if math.isinf(self.errors):
+            return f"An answer that no noise enters was moved ({place}), because it does not agree with the others."
+        said = f"Every number is within {at_most(self.errors, 3)} standard errors of its released answer"
+        if self.errors <= FAR:
+            return f"{said}."
+        return (
+            f"{said}, which is more than its own noise explains (farthest: {place}): the numbers had to agree with one another "
+            "and with what was published. Read the released answer there."
+        )
 
 
 class Agreement(ABC, Generic[M, R]):
@@ -84,9 +147,7 @@ def agreed(
     joined = vstack([csr_array((0, sums.shape[1])), *rows]).tocsr()
     weights = 1 / spread[noisy] ** 2
     announce("tables: finding the nearest that agree")
-    asked = AskedSums(
-        sums[noisy], answers[noisy], weights / weights.max(initial=1e-300), joined, np.concatenate([np.zeros(0), *totals])
-    )
+    asked = AskedSums(sums[noisy], answers[noisy], weights, joined, np.concatenate([np.zeros(0), *totals]))
     found = nearest_counts(asked, whole=whole)
     if found.status is Status.INFEASIBLE:
         kind = "whole nonnegative" if whole else "nonnegative"
@@ -95,7 +156,10 @@ def agreed(
             "give the published ones."
         )
     if found.counts is None:
-        raise DesignFailed("--consistent: the solver gave up, which says nothing about the margins; leave the option out.")
+        raise DesignFailed(
+            "--consistent: the solver gave up, which says nothing about the margins; leave the option out"
+            + (", or ask for --consistent nonnegative." if whole else ".")
+        )
     return frozen(np.asarray(sums @ found.counts, dtype=np.float64)), agreement_words(whole, found.proven, len(joined.data) > 0)
 
 
@@ -109,7 +173,7 @@ def agreement_words(whole: bool, proven: bool, published: bool) -> str:
     """What agreeing tables are."""
     kind = "whole nonnegative" if whole else "nonnegative"
     margins = " and have the published margins" if published else ""
-    near = "no nearer ones exist" if proven else "the nearest that were found, not proven to be the nearest there are"
+    near = "no nearer ones exist, but for rounding" if proven else "the nearest that were found, not proven to be the nearest there are"
     return (
         f"Post-processing: {kind} numbers that are sums of one array of counts, so that they agree with one another{margins}; "
         f"nearest in squares over variances of the noise to the released answers ({near}). Computed from the release and from "

@@ -77,5 +77,5 @@ def agreeing_tables(
     margins, `DesignFailed` where the solver gives up.
     """
     require_agreement(mechanism, published)
-    made = _agreement(mechanism.format).made(mechanism, released, published, whole)
+    made = _agreement(mechanism.format).made(mechanism, released, published, whole).compared(released.answer_tables())
     return made if published is None else replace(made, words=f"{made.words} {GIVEN}")

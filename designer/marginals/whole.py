@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.certified.agreement import Moved
 from designer.certified.guarantee import Guarantee
-from designer.errors import InvalidProblem
+from designer.errors import DesignFailed, InvalidProblem
 from designer.marginals.release import MarginalRelease
 from designer.progress import announce, step
 from designer.values.checks import shown
@@ -80,10 +81,19 @@ def whole_tables(release: MarginalRelease) -> WholeTables:
         variances[names] = mechanism.variances(names)
         weight = 1 / max(float(variances[names].mean()), 1e-6)
         asked.append(AskedTable(tuple(place[axis] for axis in subset), release.table(names), weight))
-    counts = fitted_counts(shape, asked, round(float(asked[0].values.sum())) if mechanism.is_exact(()) else None)
+    try:
+        counts = fitted_counts(shape, asked, round(float(asked[0].values.sum())) if mechanism.is_exact(()) else None)
+    except RuntimeError:
+        raise DesignFailed("whole tables: the solver gave up; ask for tables over fewer attributes in one plan.") from None
     tables = {names: table_of(counts, table.axes) for names, table in zip(variances, asked, strict=True)}
     square = [(tables[n] - t.values) ** 2 / np.maximum(variances[n], 1e-6) for n, t in zip(variances, asked, strict=True)]
     distance = math.sqrt(sum(float(part.sum()) for part in square) / sum(part.size for part in square))
     records = int(counts.sum())
-    words = WORDS.format(records=records)
+    moved = Moved.of(
+        np.concatenate([table.values.ravel() for table in asked]),
+        np.concatenate([tables[names].ravel() for names in variances]),
+        np.sqrt(np.concatenate([part.ravel() for part in variances.values()])),
+        [name for table in release.answer_tables() for name in table.names()],
+    )
+    words = f"{WORDS.format(records=records)} {moved.sentence()}"
     return WholeTables(tables, records, distance, words, release.guarantee, release.fingerprint)

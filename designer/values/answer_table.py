@@ -83,6 +83,11 @@ class AnswerTable:
     limits: Limiting = field(default=_unknown, repr=False, kw_only=True)  # of all answers of the release
     first: int = field(default=0, repr=False, kw_only=True)
 
+    def names(self) -> list[str]:
+        """A name for each answer: the table and its categories, or the query."""
+        before = () if self.columns == ("query",) else (self.name,)
+        return [" / ".join(map(str, (*before, *key))) for key in self.keys]
+
     def intervals(self, level: float = LEVEL, simultaneous: bool = False) -> Intervals:
         """Intervals of the answers of this table, from the law of the noise as it reaches them.
 

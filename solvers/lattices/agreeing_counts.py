@@ -2,13 +2,15 @@
 
     min sum_k w_k ((S x)_k - a_k)^2
 
-Tables that are sums of one x agree wherever they share cells. The real problem is a convex quadratic program. The whole one is
-stated in steps of one: y_k = (S x)_k climbs from its lowest value in steps whose prices `w_k (2 (y - a_k) + 1)` grow, so that a
-minimum takes them in order. Only a window of steps around the real solution is written down; that it misses nothing is proven
-where it is wide enough: with p the real minimum, `f(x) - f(p) >= sum_k w_k ((S (x - p))_k)^2` for every x that is allowed, so
-nothing better than x lies farther from p, in any sum, than `sqrt((f(x) - f(p)) / w_k)`. Or by the relaxation: with straight
+Tables that are sums of one x agree wherever they share cells. The real problem is a convex quadratic program
+(`solvers.programs.nearest_sums`). The whole one is stated as steps away from the rounded real solution p, so that large numbers
+lose no digits: with g the slope at p, `f(x) - f(p) = sum_k w_k ((S (x - p))_k)^2 + g (x - p)`, and (S x)_k climbs from its lowest
+value in steps of one whose prices `w_k (2 (y - (S p)_k) + 1)` grow, so that a minimum takes them in order. Only a window of steps
+around p is written down; that it misses nothing is proven where it is wide enough: g is at least 0, and 0 where p is above 0,
+so nothing better than x lies farther from p, in any sum, than `sqrt((f(x) - f(p)) / w_k)`. Or by the relaxation: with straight
 lines between whole sums f becomes a convex F, which is f where the sums are whole. Where the least F in the window is that of
-x, and x is inside the window, F is least at x nearby, hence everywhere: so it is among nested groups and two margins.
+x, and x is inside the window, F is least at x nearby, hence everywhere: so it is among nested groups and two margins. Or because
+x is as good as p, for all that anybody could see.
 """
 
 from __future__ import annotations
@@ -19,21 +21,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.programs.conic import ConicBlock, solve_conic
+from solvers.programs.nearest_sums import NearestSums, left_over, nearest_sums, none_at_all
 from solvers.status import Status
 
 Array = NDArray[np.float64]
 
 WINDOW = 2.0  # half-width, in units of the sums, that is tried first
+REACH = 2.0**20  # how far single counts may move from the rounded real ones
 MOST_STEPS = 200_000
 SECONDS = 60.0  # of one integer program
 SAME = 1e-9  # of a program and its relaxation, relative
-ROOM = 1e-6  # of the least value of the real program, relative: what its solver may be off
+CLOSE = 1e-3  # standard errors in the root of the sum of squares: nobody sees what is nearer by less
+LARGEST = 2.0**53  # up to which floats tell whole numbers apart
 
 
 @dataclass(frozen=True, eq=False)
 class AskedSums:
-    """What is near and what is exact: S (K, N) sparse with whole entries, a (K,), w (K,) positive; A (p, N) sparse, t (p,)."""
+    """What is near and what is exact: S (K, N) sparse with whole entries, a (K,), w (K,) positive: one over the variances;
+    A (p, N) sparse, t (p,)."""
 
     sums: Any
     near: Array
@@ -43,18 +48,13 @@ class AskedSums:
 
     def squares(self, counts: Array) -> float:
         """`sum_k w_k ((S x)_k - a_k)^2`."""
-        return float(self.weights @ (self.sums @ counts - self.near) ** 2)
-
-    def kept(self, counts: Array) -> bool:
-        """Does x keep the exact totals, as floats tell it?"""
-        size = 1 + abs(self.exact) @ np.abs(counts) + np.abs(self.totals)
-        return bool((np.abs(self.exact @ counts - self.totals) <= 1e-6 * size).all())
+        return float(self.weights @ left_over(self.sums, counts, self.near) ** 2)
 
 
 @dataclass(frozen=True, eq=False)
 class AgreeingCounts:
-    """The counts x, (N,), or None with the status that says why; value: the sum of squares; proven: is no other x nearer,
-    as far as the real minimum is known?"""
+    """The counts x, (N,), or None with the status that says why; value: the sum of squares; proven: is no other x nearer, but
+    for `CLOSE` and the rounding of floats?"""
 
     status: Status
     counts: Array | None
@@ -74,28 +74,15 @@ def nearest_counts(asked: AskedSums, *, whole: bool = True) -> AgreeingCounts:
     """
     if whole and any((np.rint(part) != part).any() for part in (asked.sums.data, asked.exact.data, asked.totals)):
         raise ValueError("sums, exact and totals must be whole numbers for whole counts.")
-    real = _real(asked)
-    if real is None or not asked.kept(real):
-        status = Status.FAILED if _feasible(asked) else Status.INFEASIBLE
+    real = nearest_sums(asked.sums, asked.near, asked.weights**-0.5, asked.exact, asked.totals)
+    if real is None:
+        status = Status.INFEASIBLE if none_at_all(asked.exact, asked.totals) else Status.FAILED
         return AgreeingCounts(status, None, np.inf, False)
     if not whole:
-        return AgreeingCounts(Status.OPTIMAL, real, asked.squares(real), True)
-    return _whole(asked, real)
-
-
-def _real(asked: AskedSums) -> Array | None:
-    """The real minimum, by `min sum w (y - a)^2` with `y = S x`; weights are scaled to at most 1."""
-    from scipy.sparse import eye_array, hstack
-
-    kinds, cells = asked.sums.shape
-    weights = asked.weights / asked.weights.max(initial=1e-300)
-    near = np.concatenate([np.zeros(cells), weights])
-    exact = ConicBlock(hstack([asked.exact, _empty(len(asked.totals), kinds)]), asked.totals, [("zero", len(asked.totals))])
-    linked = ConicBlock(hstack([asked.sums, -eye_array(kinds)]), np.zeros(kinds), [("zero", kinds)])
-    signs = ConicBlock(hstack([-eye_array(cells), _empty(cells, kinds)]), np.zeros(cells), [("nonnegative", cells)])
-    linear = np.concatenate([np.zeros(cells), -2 * weights * asked.near])
-    found = solve_conic(2 * near, linear, [exact, linked, signs])
-    return None if found is None else np.maximum(found[0][:cells], 0.0)
+        return AgreeingCounts(Status.OPTIMAL, real.cells, asked.squares(real.cells), True)
+    if (abs(asked.sums) @ real.cells).max(initial=0.0) >= LARGEST:
+        return AgreeingCounts(Status.FAILED, None, np.inf, False)
+    return _Rounding.of(asked, real).best()
 
 
 def _empty(rows: int, columns: int) -> Any:
@@ -104,68 +91,105 @@ def _empty(rows: int, columns: int) -> Any:
     return csr_array((rows, columns))
 
 
-def _feasible(asked: AskedSums) -> bool:
-    """Is there any x at all? A linear program without a cost."""
-    from scipy.optimize import linprog
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What the best of a window is: moves, (N,); has the program come to its end; does its relaxation prove that nothing
+    outside is nearer; which sums, (K,), are at the edge of the window."""
 
-    equal = {} if not len(asked.totals) else {"A_eq": asked.exact, "b_eq": asked.totals}
-    return bool(linprog(np.zeros(asked.sums.shape[1]), bounds=(0, None), method="highs", **equal).status != 2)
-
-
-def _whole(asked: AskedSums, real: Array) -> AgreeingCounts:
-    """Windows that widen until the best x that they hold is proven, or no more steps can be written down."""
-    middle, least = asked.sums @ real, asked.squares(real)
-    widths, best = np.full(len(middle), WINDOW), None
-    while True:
-        found, ended, tight, edge = _in_window(asked, middle, widths)
-        if found is not None:
-            best = found
-            gap = max(0.0, asked.squares(best) - least) + ROOM * (1 + least)
-            needed = np.sqrt(gap / asked.weights) + 1e-6
-            if ended and (tight or (needed <= widths).all()):
-                return AgreeingCounts(Status.OPTIMAL, best, asked.squares(best), True)
-            wider = np.where(edge, 2 * widths, widths) if edge.any() else np.maximum(widths, np.ceil(needed))
-            wider = wider if ended else widths
-        else:
-            wider = 8 * widths
-        if (wider == widths).all() or 2 * wider.sum() > MOST_STEPS:
-            break
-        widths = wider
-    if best is None:
-        return AgreeingCounts(Status.FAILED, None, np.inf, False)
-    return AgreeingCounts(Status.STALLED, best, asked.squares(best), False)
+    moves: Array | None
+    ended: bool
+    tight: bool
+    edge: NDArray[np.bool_]
 
 
-def _in_window(asked: AskedSums, middle: Array, widths: Array) -> tuple[Array | None, bool, bool, NDArray[np.bool_]]:
-    """The least sum of squares among whole x whose sums are within the widths, whether the program came to its end, whether
-    its relaxation proves that nothing outside is nearer, and which sums, (K,), are at the edge of the window."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array, hstack, vstack
+@dataclass(frozen=True, eq=False)
+class _Rounding:
+    """Whole counts near a real minimum p: start, p rounded; middle, `S (p - start)`; left, `t - A start`; slopes g at p."""
 
-    kinds, cells = asked.sums.shape
-    low = np.ceil(middle - widths)
-    low = np.where(low == 0, -1.0, low)  # so that counts of 0 are within
-    steps = (np.floor(middle + widths) - low).astype(int)
-    owner = np.repeat(np.arange(kinds), steps)
-    level = np.arange(len(owner)) - np.repeat(np.cumsum(steps) - steps, steps)
-    prices = asked.weights[owner] * (2 * (low[owner] + level - asked.near[owner]) + 1)
-    climb = csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(kinds, len(owner)))
-    rows = vstack([hstack([asked.sums, -climb]), hstack([asked.exact, _empty(len(asked.totals), len(owner))])])
-    sides = np.concatenate([low, asked.totals])
-    cost = np.concatenate([np.zeros(cells), prices / max(1.0, float(np.abs(prices).max(initial=1.0)))])
-    stated: dict[str, Any] = {
-        "bounds": Bounds(0, np.concatenate([np.full(cells, np.inf), np.ones(len(owner))])),
-        "constraints": LinearConstraint(csr_array(rows), sides, sides),
-        "options": {"mip_rel_gap": 0.0, "time_limit": SECONDS},
-    }
-    found = milp(cost, integrality=np.concatenate([np.ones(cells), np.zeros(len(owner))]), **stated)
-    if found.x is None:
-        return None, found.status == 2, False, np.zeros(kinds, dtype=bool)
-    counts = np.rint(found.x[:cells])
-    if not ((counts >= 0).all() and (asked.exact @ counts == asked.totals).all()):
-        return None, found.status == 0, False, np.zeros(kinds, dtype=bool)
-    sums = asked.sums @ counts
-    edge = (sums <= low) | (low + steps <= sums)
-    relaxed = milp(cost, **stated) if not edge.any() and found.status == 0 else None
-    tight = relaxed is not None and relaxed.status == 0 and found.fun - relaxed.fun <= SAME * (1 + abs(found.fun))
-    return counts, found.status == 0, bool(tight), edge
+    asked: AskedSums
+    start: Array
+    middle: Array
+    left: Array
+    slopes: Array
+    offset: Array  # p - start
+
+    @classmethod
+    def of(cls, asked: AskedSums, real: NearestSums) -> _Rounding:
+        start = np.rint(real.cells)
+        offset = real.cells - start
+        left = left_over(asked.exact, start, asked.totals)
+        return cls(asked, start, asked.sums @ offset, left, real.slopes, offset)
+
+    def excess(self, moves: Array) -> float:
+        """`f(x) - f(p)` at `x = start + moves`, without the rounding of either."""
+        away = moves - self.offset
+        return float(self.asked.weights @ (self.asked.sums @ away) ** 2 + self.slopes @ away)
+
+    @property
+    def sharp(self) -> bool:
+        """Does p tell the sums to a part of `CLOSE`, or are its floats too large for that?"""
+        spacing = abs(self.asked.sums) @ np.spacing(self.start)
+        return bool((spacing * np.sqrt(self.asked.weights)).max(initial=0.0) <= CLOSE / 10)
+
+    def best(self) -> AgreeingCounts:
+        """Windows that widen until the best x that they hold is proven, or no more steps can be written down."""
+        widths, best = np.full(len(self.middle), WINDOW), None
+        while True:
+            found = self.in_window(widths)
+            if found.moves is not None:
+                best, excess = found.moves, max(0.0, self.excess(found.moves))
+                needed = np.sqrt(excess / self.asked.weights) + 1e-6
+                if (excess <= CLOSE**2 and self.sharp) or (found.ended and (found.tight or (needed <= widths).all())):
+                    return self._made(best, Status.OPTIMAL)
+                wider = np.where(found.edge, 2 * widths, widths) if found.edge.any() else np.maximum(widths, np.ceil(needed))
+                wider = wider if found.ended else widths
+            else:
+                wider = 8 * widths
+            if (wider == widths).all() or 2 * wider.sum() > MOST_STEPS:
+                break
+            widths = wider
+        return self._made(best, Status.STALLED)
+
+    def _made(self, moves: Array | None, status: Status) -> AgreeingCounts:
+        if moves is None:
+            return AgreeingCounts(Status.FAILED, None, np.inf, False)
+        counts = self.start + moves
+        return AgreeingCounts(status, counts, self.asked.squares(counts), status is Status.OPTIMAL)
+
+    def in_window(self, widths: Array) -> _Found:
+        """The least sum of squares among whole x whose sums are within the widths of those of p."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import csr_array, hstack, vstack
+
+        asked, (kinds, cells) = self.asked, self.asked.sums.shape
+        low = np.ceil(self.middle - widths)
+        zero = -(asked.sums @ self.start)  # where a sum is 0, which is within where -1 is
+        low = np.where(low == zero, low - 1, low)
+        steps = (np.floor(self.middle + widths) - low).astype(int)
+        owner = np.repeat(np.arange(kinds), steps)
+        level = np.arange(len(owner)) - np.repeat(np.cumsum(steps) - steps, steps)
+        prices = asked.weights[owner] * (2 * (low[owner] + level - self.middle[owner]) + 1)
+        climb = csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(kinds, len(owner)))
+        rows = vstack([hstack([asked.sums, -climb]), hstack([asked.exact, _empty(len(asked.totals), len(owner))])])
+        sides = np.concatenate([low, self.left])
+        cost = np.concatenate([self.slopes, prices])
+        cost /= max(1e-300, float(np.abs(prices).max(initial=1.0)))
+        least, most = -np.minimum(self.start, REACH), np.full(cells, REACH)
+        stated: dict[str, Any] = {
+            "bounds": Bounds(np.concatenate([least, np.zeros(len(owner))]), np.concatenate([most, np.ones(len(owner))])),
+            "constraints": LinearConstraint(csr_array(rows), sides, sides),
+            "options": {"mip_rel_gap": 0.0, "time_limit": SECONDS},
+        }
+        inside = np.zeros(kinds, dtype=bool)
+        found = milp(cost, integrality=np.concatenate([np.ones(cells), np.zeros(len(owner))]), **stated)
+        if found.x is None:
+            return _Found(None, found.status == 2, False, inside)
+        moves = np.rint(found.x[:cells])
+        kept = (moves >= -self.start).all() and (asked.exact @ moves == self.left).all()
+        if not kept or np.abs(moves).max(initial=0.0) >= REACH:
+            return _Found(None, found.status == 0, False, inside)
+        sums = asked.sums @ moves
+        edge = (sums <= low) | (low + steps <= sums)
+        relaxed = milp(cost, **stated) if not edge.any() and found.status == 0 else None
+        tight = relaxed is not None and relaxed.status == 0 and found.fun - relaxed.fun <= SAME * (1 + abs(found.fun))
+        return _Found(moves, found.status == 0, bool(tight), edge)

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solvers.lattices.conforming_tables import integer_minimum
+from solvers.programs.nearest_sums import nearest_sums, none_at_all
 from solvers.status import Status
-from solvers.table_projection import keeps, nonnegative_projection, projected
+from solvers.table_projection import projected
 
 Array = NDArray[np.float64]
 TransportLength = Literal["l1", "l2"]
@@ -48,18 +49,17 @@ def nearest_real(matrix: ArrayLike, totals: ArrayLike, target: ArrayLike, nonneg
     >>> nearest_real([[1, 1, 1]], [3], [2.0, 2.0, -4.0]).point.round(9).tolist()
     [1.5, 1.5, 0.0]
     """
+    from scipy.sparse import csr_array, eye_array
+
     rows, sums, y = _checked(matrix, totals, target)
-    flat = projected(rows, sums, y)
-    if flat is None:
-        return Nearest(Status.INFEASIBLE, None, math.inf)
-    try:
-        point = flat if not nonnegative or (flat >= 0).all() else nonnegative_projection(rows, sums, flat)
-    except RuntimeError:
-        return Nearest(Status.FAILED, None, math.inf)
+    point = projected(rows, sums, y)
     if point is None:
         return Nearest(Status.INFEASIBLE, None, math.inf)
-    if not keeps(rows, sums, point):
-        return Nearest(Status.FAILED, None, math.inf)
+    if nonnegative and (point < 0).any():
+        found = nearest_sums(eye_array(len(y)), y, np.ones(len(y)), csr_array(rows), sums)
+        if found is None:
+            return Nearest(Status.INFEASIBLE if none_at_all(rows, sums) else Status.FAILED, None, math.inf)
+        point = found.cells
     return _nearest(point, y, "l2")
 
 
@@ -131,14 +131,19 @@ def _nearest_l2(rows: Array, sums: Array, y: Array, nonnegative: bool, start: Ar
     best, width = start, WINDOW
     while True:
         found = _in_window(rows, sums, flat, real, width, nonnegative)
-        if found is not None and ((found - flat) ** 2).sum() < ((best - flat) ** 2).sum():
+        if found is not None and _farther(best, found, flat) > 0:
             best = found
-        needed = math.sqrt(max(0.0, float(((best - flat) ** 2).sum() - ((real - flat) ** 2).sum()))) + 1e-6
+        needed = math.sqrt(max(0.0, _farther(best, real, flat))) + 1e-6
         if needed <= width:
             return best
         width = math.ceil(needed)
         if width * len(y) > MAX_STEPS:
             raise RuntimeError("the window of the integer program is too wide")
+
+
+def _farther(one: Array, other: Array, flat: Array) -> float:
+    """`|one - flat|^2 - |other - flat|^2`, without the rounding of large squares that cancel."""
+    return float((one - other) @ ((one - flat) + (other - flat)))
 
 
 def _in_window(rows: Array, sums: Array, flat: Array, real: Array, width: int, nonnegative: bool) -> Array | None:

@@ -1,0 +1,158 @@
+"""Nonnegative x with `A x = t` whose sums `S x` are nearest to given numbers, in units of their standard errors:
+
+    min sum_k ((S x - a)_k / s_k)^2
+
+for numbers of any size, and of very different sizes together. Interior-point methods lose what is smaller than 1e-8 of the
+largest number, so each round is a program for what the last one left, in units of that, and what comes out is checked against
+the conditions of a minimum (Karush, Kuhn and Tucker) in place of the word of a solver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.programs.conic import ConicBlock, solve_conic
+
+Array = NDArray[np.float64]
+
+SPLIT = 2.0**26  # whole numbers up to 2^79 are sums of two parts whose sums floats hold exactly
+ROUNDS = 40
+FAR = 1e3  # units: how far a step may lead, and what a multiplier that holds a cell at 0 is cut to
+TINY = 1e-4  # units: what is below it is at 0
+SAME = 1e-7  # standard errors: what the conditions of a minimum may be missed by
+EPS = 2.0**-52  # what floats round by, twice
+KEPT = 1e-9  # of a total and of the numbers that are added up to it
+
+
+@dataclass(frozen=True, eq=False)
+class NearestSums:
+    """x, (N,), and the slope of the sum of squares there, (N,): 0 where x is above 0, at least 0 elsewhere."""
+
+    cells: Array
+    slopes: Array
+
+
+def left_over(rows: Any, cells: Array, values: Array) -> Array:
+    """`values - rows cells`, (m,), without the rounding of large numbers that cancel; entries of rows are small and whole.
+
+    >>> from scipy.sparse import csr_array
+    >>> left_over(csr_array([[1, 1, 1]]), np.array([1e16, 1.0, -1e16]), np.array([0.0])).tolist()
+    [-1.0]
+    """
+    large = np.rint(cells / SPLIT) * SPLIT
+    return np.asarray((values - rows @ large) - rows @ (cells - large), dtype=np.float64)
+
+
+def nearest_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array) -> NearestSums | None:
+    """The nearest x, or None where none was found that meets the conditions of a minimum: then there may be none at all.
+
+    sums S (K, N), exact A (p, N): sparse. near (K,), errors (K,) positive, totals (p,).
+
+    >>> from scipy.sparse import csr_array
+    >>> one, none = csr_array([[1, 0], [0, 1], [1, 1]]), csr_array((0, 2))
+    >>> near, errors = np.array([1e15, -3.0, 1e15 + 3.0]), np.ones(3)
+    >>> nearest_sums(one, near, errors, none, np.zeros(0)).cells.tolist()
+    [1000000000000001.5, 0.0]
+    """
+    from scipy.sparse import csr_array, diags_array
+
+    sums, exact = csr_array(sums), csr_array(exact)
+    scale = _cell_units(sums, errors)
+    program = _Program(
+        csr_array(diags_array(1 / errors) @ sums @ diags_array(scale)), *_scaled_rows(csr_array(exact @ diags_array(scale)))
+    )
+    cells, multipliers = np.zeros(sums.shape[1]), np.zeros(len(totals))
+    best, least, wider = None, np.inf, 1.0
+    for _ in range(ROUNDS):
+        slope = -2 * (program.sums.T @ (left_over(sums, cells, near) / errors)) + program.exact.T @ multipliers
+        cells = np.where((cells <= SAME * scale) & (slope >= SAME), 0.0, cells)
+        left = program.heights * left_over(exact, cells, totals)
+        rounding = abs(program.sums).T @ (abs(program.sums) @ (EPS * cells / scale))
+        missed = float((np.abs(np.minimum(cells / scale, slope)) - 2 * rounding).max(initial=0.0))
+        if kept(exact, cells, totals) and missed < least:
+            best, least = NearestSums(cells, slope / scale), missed
+        if least <= SAME / 10:
+            break
+        unit = wider * max(missed, float(np.abs(left).max(initial=0.0)))
+        held = cells / scale <= TINY * unit
+        steep = max(unit, float(np.abs(slope[~held]).max(initial=0.0)), float(-slope.min(initial=0.0)))
+        found = program.step(cells / scale, slope, left, unit, steep, ~held | (slope <= FAR * steep))
+        if found is None or max(float(np.abs(part).max(initial=0.0)) for part in found) > FAR**2:
+            wider *= FAR  # the solver lost its way, and has more room in coarser units
+            continue
+        wider = max(1.0, wider / FAR)
+        cells = np.maximum(cells + scale * unit * found[0], 0.0)
+        multipliers = multipliers + steep * found[1]
+    return best if least <= SAME else None
+
+
+def kept(exact: Any, cells: Array, totals: Array) -> bool:
+    """Is `A x = t`, as floats tell it, row by row?"""
+    size = 1 + abs(exact) @ np.abs(cells) + np.abs(totals)
+    return bool((np.abs(left_over(exact, cells, totals)) <= KEPT * size).all())
+
+
+def none_at_all(exact: Any, totals: Array) -> bool:
+    """Has no `x >= 0` the totals `A x = t`? A linear program without a cost (HiGHS), in units of the largest total."""
+    from scipy.optimize import linprog
+
+    if not len(totals):
+        return False
+    unit = max(1.0, float(np.abs(totals).max()))
+    found = linprog(np.zeros(exact.shape[1]), A_eq=exact, b_eq=totals / unit, bounds=(0, None), method="highs")
+    return bool(found.status == 2)
+
+
+def _cell_units(sums: Any, errors: Array) -> Array:
+    """For each cell the least standard error of the sums that it enters; the largest of all where it enters none."""
+    units = np.full(sums.shape[1], np.inf)
+    spread = np.repeat(errors, np.diff(sums.indptr))
+    np.minimum.at(units, sums.indices, spread)
+    return np.where(np.isfinite(units), units, errors.max(initial=1.0))
+
+
+def _scaled_rows(rows: Any) -> tuple[Any, Array]:
+    """Rows whose largest entry is 1, and what they were multiplied by."""
+    from scipy.sparse import csr_array, diags_array
+
+    largest = np.asarray(abs(rows).max(axis=1).todense()).ravel() if rows.shape[0] else np.zeros(0)
+    heights = 1 / np.where(largest > 0, largest, 1.0)
+    return csr_array(diags_array(heights) @ rows) if len(heights) else rows, heights
+
+
+@dataclass(frozen=True, eq=False)
+class _Program:
+    """S and A in units of standard errors, and the factors of the rows of A."""
+
+    sums: Any
+    exact: Any
+    heights: Array
+
+    def step(
+        self, cells: Array, slope: Array, left: Array, unit: float, steep: float, free: NDArray[np.bool_]
+    ) -> tuple[Array, Array] | None:
+        """The v of least `unit |S v|^2 / steep + slope v / steep`, with `A v = left / unit` and `v >= -cells / unit`, 0 where not
+        free, and the multipliers of A. Bounds that are far away are left at `FAR`."""
+        from scipy.sparse import csr_array, eye_array, hstack
+
+        kinds, size = self.sums.shape[0], int(free.sum())
+        rows = abs(self.exact[:, free]).sum(axis=1) > 0
+        exact, held = self.exact[rows][:, free], int(rows.sum())
+        blocks = [
+            ConicBlock(hstack([exact, csr_array((held, kinds))]), left[rows] / unit, [("zero", held)]),
+            ConicBlock(hstack([self.sums[:, free], -eye_array(kinds)]), np.zeros(kinds), [("zero", kinds)]),
+            ConicBlock(
+                hstack([-eye_array(size), csr_array((size, kinds))]), np.minimum(cells[free] / unit, FAR), [("nonnegative", size)]
+            ),
+        ]
+        curvature = np.concatenate([np.zeros(size), np.full(kinds, 2.0 * unit / steep)])
+        found = solve_conic(curvature, np.concatenate([slope[free] / steep, np.zeros(kinds)]), blocks)
+        if found is None:
+            return None
+        step, moved = np.zeros(len(cells)), np.zeros(len(left))
+        step[free], moved[rows] = found[0][:size], found[1][0]
+        return step, moved
