@@ -173,7 +173,11 @@ def agreement_words(whole: bool, proven: bool, published: bool) -> str:
     """What agreeing tables are."""
     kind = "whole nonnegative" if whole else "nonnegative"
     margins = " and have the published margins" if published else ""
-    near = "no nearer ones exist, but for rounding" if proven else "the nearest that were found, not proven to be the nearest there are"
+    near = (
+        "no nearer ones exist, but for rounding"
+        if proven
+        else "the nearest that were found, not proven to be the nearest there are"
+    )
     return (
         f"Post-processing: {kind} numbers that are sums of one array of counts, so that they agree with one another{margins}; "
         f"nearest in squares over variances of the noise to the released answers ({near}). Computed from the release and from "

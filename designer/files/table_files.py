@@ -36,9 +36,10 @@ FileKind = Literal["csv", "parquet"]
 KINDS = ("csv", "parquet")
 LONGEST_FILE = 80
 CSV_WORDS = (
-    "UTF-8, a header line, fields separated by commas, texts quoted, quotes in them doubled, lines ended by a line feed. A "
-    "text that a spreadsheet would run as a formula has an apostrophe before it, which is no part of the name: take one away "
-    "where a text begins with apostrophes and then = + - @, a tab or a carriage return."
+    "UTF-8, a header line, fields separated by commas, texts quoted, quotes in them doubled, lines ended by a line feed. "
+    "Control characters and those that turn text around are written as \\xHH or \\uHHHH; a text that holds one, or what looks "
+    "like one, has every backslash doubled. A text that a spreadsheet would run as a formula has an apostrophe before it, "
+    "which is no part of the name: take one away where a text begins with apostrophes and then = + - or @."
 )
 
 

@@ -41,7 +41,9 @@ class MarginAgreement(Agreement[MarginalMechanism, MarginalRelease]):
         if cells > MOST_CELLS or (free and whole and cells > PROVEN_CELLS):
             found = whole_tables(released)
             counts = tuple(table.ravel().astype(np.float64) for table in found.tables.values())
-            return AgreeingTables(counts, ("",) * len(counts), f"Post-processing: {WORDS.format(records=found.records)}{DETOUR}", True)
+            return AgreeingTables(
+                counts, ("",) * len(counts), f"Post-processing: {WORDS.format(records=found.records)}{DETOUR}", True
+            )
         errors = np.concatenate([np.asarray(table.standard_errors) for table in tables])
         exact = [*_exact(mechanism, released), *([] if published is None else [_published(mechanism.workload, published)])]
         answers = np.concatenate([table.answers for table in tables])

@@ -1,9 +1,10 @@
-"""Tables as CSV text that machines read back exactly, and that no spreadsheet runs.
+r"""Tables as CSV text that machines read back exactly, and that no spreadsheet runs.
 
 UTF-8, a header line, one comma between fields, lines end in a line feed. Texts are quoted, always; quotes in them are doubled,
-and all other characters, line breaks and control characters among them, stand as they are. Numbers are not quoted; they are
-the shortest that read back as the same float. A text that a spreadsheet would take for a formula (it begins with = + - @, a tab
-or a carriage return, and is no plain number) gets an apostrophe before it, which `unguarded` takes away again.
+control characters, line breaks among them, and characters that turn text around are written as escapes (\x1b, \u202e), so that
+a terminal that shows the file obeys none of them; in a text that holds one, or what looks like one, every backslash is doubled.
+Numbers are not quoted; they are the shortest that read back as the same float. A text that a spreadsheet would take for a
+formula (it begins with = + - @ and is no plain number) gets an apostrophe before it. `unguarded` takes all of this back.
 """
 
 from __future__ import annotations
@@ -17,15 +18,22 @@ import numpy as np
 # The wide forms are those that some spreadsheets take for the narrow ones.
 _RUN = re.compile("'*[=+\\-@\t\r＝＋－＠]")
 _GUARDED = re.compile("'+[=+\\-@\t\r＝＋－＠]")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_ESCAPED = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4})")
+_PAIR = re.compile(r"\\(\\|x[0-9a-f]{2}|u[0-9a-f]{4})")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def guarded(text: str) -> str:
-    """A text that no spreadsheet runs; different texts stay different.
+    r"""A text that no spreadsheet runs and no terminal obeys; different texts stay different.
 
     >>> guarded("=1+1"), guarded("-5"), guarded("-5+cmd"), guarded("'t Zandt"), guarded("'=1")
     ("'=1+1", '-5', "'-5+cmd", "'t Zandt", "''=1")
+    >>> print(guarded("a\x1b[31m\\b"), guarded("C:\\new"), guarded("\\x1b"))
+    a\x1b[31m\\b C:\new \\x1b
     """
+    if _CONTROL.search(text) or _ESCAPED.search(text):
+        text = _CONTROL.sub(lambda found: _escape(found.group()), text.replace("\\", "\\\\"))
     return f"'{text}" if _RUN.match(text) and not _NUMBER.fullmatch(text) else text
 
 
@@ -35,7 +43,15 @@ def unguarded(text: str) -> str:
     >>> unguarded("'=1+1"), unguarded("-5"), unguarded("'t Zandt")
     ('=1+1', '-5', "'t Zandt")
     """
-    return text[1:] if _GUARDED.match(text) else text
+    text = text[1:] if _GUARDED.match(text) else text
+    if not _ESCAPED.search(text):
+        return text
+    return _PAIR.sub(lambda found: "\\" if found[1] == "\\" else chr(int(found[1][1:], 16)), text)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
 def as_csv(columns: Mapping[str, Any]) -> str:

@@ -3,14 +3,14 @@
     min sum_k w_k ((S x)_k - a_k)^2
 
 Tables that are sums of one x agree wherever they share cells. The real problem is a convex quadratic program
-(`solvers.programs.nearest_sums`). The whole one is stated as steps away from the rounded real solution p, so that large numbers
-lose no digits: with g the slope at p, `f(x) - f(p) = sum_k w_k ((S (x - p))_k)^2 + g (x - p)`, and (S x)_k climbs from its lowest
-value in steps of one whose prices `w_k (2 (y - (S p)_k) + 1)` grow, so that a minimum takes them in order. Only a window of steps
-around p is written down; that it misses nothing is proven where it is wide enough: g is at least 0, and 0 where p is above 0,
-so nothing better than x lies farther from p, in any sum, than `sqrt((f(x) - f(p)) / w_k)`. Or by the relaxation: with straight
-lines between whole sums f becomes a convex F, which is f where the sums are whole. Where the least F in the window is that of
-x, and x is inside the window, F is least at x nearby, hence everywhere: so it is among nested groups and two margins. Or because
-x is as good as p, for all that anybody could see.
+(`solvers.programs.nearest_sums`). The whole one is stated as steps away from the rounded real solution p, so that large
+numbers lose no digits: with g the slope at p, `f(x) - f(p) = sum_k w_k ((S (x - p))_k)^2 + g (x - p)`, and (S x)_k climbs
+from its lowest value in steps of one whose prices `w_k (2 (y - (S p)_k) + 1)` grow, so that a minimum takes them in order.
+Only a window of steps around p is written down; that it misses nothing is proven where it is wide enough: g is at least 0,
+and 0 where p is above 0, so nothing better than x lies farther from p, in any sum, than `sqrt((f(x) - f(p)) / w_k)`. Or by
+the relaxation: with straight lines between whole sums f becomes a convex F, which is f where the sums are whole. Where the
+least F in the window is that of x, and x is inside the window, F is least at x nearby, hence everywhere: so it is among
+nested groups and two margins. Or because x is as good as p, for all that anybody could see.
 """
 
 from __future__ import annotations

@@ -72,19 +72,31 @@ def nearest_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Arra
         cells = np.where((cells <= SAME * scale) & (slope >= SAME), 0.0, cells)
         left = program.heights * left_over(exact, cells, totals)
         rounding = abs(program.sums).T @ (abs(program.sums) @ (EPS * cells / scale))
-        missed = float((np.abs(np.minimum(cells / scale, slope)) - 2 * rounding).max(initial=0.0))
+        real = np.sign(slope) * np.maximum(np.abs(slope) - 2 * rounding, 0.0)
+        missed = float(np.abs(np.minimum(cells / scale, real)).max(initial=0.0))
         if kept(exact, cells, totals) and missed < least:
             best, least = NearestSums(cells, slope / scale), missed
         if least <= SAME / 10:
             break
         unit = wider * max(missed, float(np.abs(left).max(initial=0.0)))
-        held = cells / scale <= TINY * unit
-        steep = max(unit, float(np.abs(slope[~held]).max(initial=0.0)), float(-slope.min(initial=0.0)))
-        found = program.step(cells / scale, slope, left, unit, steep, ~held | (slope <= FAR * steep))
+        small = cells / scale <= TINY * unit
+        steep = max(unit, float(np.abs(slope[~small]).max(initial=0.0)), float(-slope.min(initial=0.0)))
+        free = ~small | (slope <= FAR * steep)
+        cells = np.where(free, cells, 0.0)
+        left = program.heights * left_over(exact, cells, totals)
+        for row in np.flatnonzero((left > 0) & ~(abs(program.exact[:, free]).sum(axis=1) > 0)):
+            # A total that is small beside the others, all of whose cells were put to 0: the multiplier that lets the best rise.
+            entries = program.exact[[row]].toarray().ravel()
+            there = entries > 0
+            if there.any():
+                multipliers[row] -= (slope[there] / entries[there]).min()
+                slope = slope - entries * (slope[there] / entries[there]).min()
+                free = free | (there & (slope <= FAR * steep))
+        found = program.step(cells / scale, slope, left, unit, steep, free)
         if found is None or max(float(np.abs(part).max(initial=0.0)) for part in found) > FAR**2:
             wider *= FAR  # the solver lost its way, and has more room in coarser units
             continue
-        wider = max(1.0, wider / FAR)
+        wider = wider * FAR if float(np.abs(found[0]).max(initial=0.0)) > FAR / 2 else max(1.0, wider / FAR)
         cells = np.maximum(cells + scale * unit * found[0], 0.0)
         multipliers = multipliers + steep * found[1]
     return best if least <= SAME else None
@@ -135,8 +147,8 @@ class _Program:
     def step(
         self, cells: Array, slope: Array, left: Array, unit: float, steep: float, free: NDArray[np.bool_]
     ) -> tuple[Array, Array] | None:
-        """The v of least `unit |S v|^2 / steep + slope v / steep`, with `A v = left / unit` and `v >= -cells / unit`, 0 where not
-        free, and the multipliers of A. Bounds that are far away are left at `FAR`."""
+        """The v of least `unit |S v|^2 / steep + slope v / steep`, `A v = left / unit` and `v >= -cells / unit`, 0 where it is
+        not free, and the multipliers of A. Bounds that are far away are left at `FAR`."""
         from scipy.sparse import csr_array, eye_array, hstack
 
         kinds, size = self.sums.shape[0], int(free.sum())
@@ -146,7 +158,9 @@ class _Program:
             ConicBlock(hstack([exact, csr_array((held, kinds))]), left[rows] / unit, [("zero", held)]),
             ConicBlock(hstack([self.sums[:, free], -eye_array(kinds)]), np.zeros(kinds), [("zero", kinds)]),
             ConicBlock(
-                hstack([-eye_array(size), csr_array((size, kinds))]), np.minimum(cells[free] / unit, FAR), [("nonnegative", size)]
+                hstack([-eye_array(size), csr_array((size, kinds))]),
+                np.minimum(cells[free] / unit, FAR),
+                [("nonnegative", size)],
             ),
         ]
         curvature = np.concatenate([np.zeros(size), np.full(kinds, 2.0 * unit / steep)])

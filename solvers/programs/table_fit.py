@@ -95,7 +95,8 @@ def _nearest(shape: tuple[int, ...], asked: Sequence[AskedTable], records: int |
     found = nearest_sums(vstack(parts), near, errors, csr_array(np.ones((len(known), cells))), known)
     if found is None:
         raise RuntimeError("the nearest real tables were not found")
-    return found.cells.reshape(shape)
+    point: Array = found.cells.reshape(shape)
+    return point
 
 
 def _descended(shape: tuple[int, ...], asked: Sequence[AskedTable]) -> Array:

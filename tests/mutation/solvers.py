@@ -182,14 +182,14 @@ MUTANTS = (
     ),
     Mutant(
         FIT,
-        "if real.sum() > 0 else np.full(real.size, records / real.size)",
+        "if real.sum() > 0 else np.full(shape, records / real.size)",
         "if real.sum() > 0 else real",
         "where the fit is empty, a public number of records goes to the last cell",
         OF_SHARES,
     ),
     Mutant(
         FIT,
-        "        totals[-1] = records\n",
+        "        totals[-1] = max(rest, 0)\n",
         "        pass\n",
         "a large public number of records is missed by the rounding of sums",
         ("tests/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept_beyond_the_digits_of_sums",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from designer.values.csv_text import as_csv, guarded, unguarded
 
 NAMES = [
     *("plain", "a,b", 'say "x"', "two\nlines", "\r", "a\r\nb", "\t", "", " ", "=1+1", "+1", "-1", "@x", "-5+cmd|'/C calc'!A0"),
+    *("\x07bell", "\\\x1b", "\\x1b", "\\\\u202e", "C:\\new", "\x85", "\u2066x", "=\x1b"),
     *("'", "''=", "'t Zandt", "\x00\x1b[31m", "\u202eabc", "é", "😀", "NA", "1e5", "＝1"),
 ]
 
@@ -36,6 +38,7 @@ def test_names_read_back() -> None:
 def test_every_text_reads_back_and_none_begins_like_a_formula(names: list[str]) -> None:
     rows = read(as_csv({"name": names}))
     assert [unguarded(row[0]) for row in rows[1:]] == names
+    assert not any(unicodedata.category(c) == "Cc" or c in "\u202e\u2066\u2028" for row in rows for c in row[0])
     assert all(row[0][:1] not in tuple("=+-@\t\r＝＋－＠") or _is_number(row[0]) for row in rows[1:])
 
 
