@@ -73,7 +73,7 @@ RELATION = either(
     record(
         {
             "metric": noted("One record appears or disappears.", exactly("add_remove")),
-            "epsilon": noted("The budget of its presence.", POSITIVE),
+            "epsilon": noted("The budget b of its presence: b^2 / 2 of zCDP, and no epsilon of pure privacy.", POSITIVE),
         }
     ),
 )
