@@ -24,11 +24,13 @@ import numpy as np
 
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
 from designer.tables.answers import Answer, Answers
+from designer.tables.measure import Measure
 from designer.tables.other_noise import PureSum, SlowlyScaledSum
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Aggregated, Average, Query
 from designer.values.answer_table import ULP, Limits
 from designer.values.arrays import Floats
+from designer.values.printing import printed
 
 LAW = "quantiles of the discrete laws of independent noise; Fieller's set for averages; none for quantiles"
 OF_QUANTILES = (
@@ -60,7 +62,23 @@ def limits_of_answers(
             unknown = np.full(len(released[query.name].keys), np.nan)
             found[query.name] = Ends(unknown, unknown)
     both = [found[name] for name in released.answers]
-    return Limits(np.concatenate([own.lower for own in both]), np.concatenate([own.upper for own in both]), LAW, OF_QUANTILES)
+    return Limits(
+        np.concatenate([own.lower for own in both]), np.concatenate([own.upper for own in both]), law_of(queries), OF_QUANTILES
+    )
+
+
+def law_of(queries: Sequence[Query]) -> str:
+    """By which law, and of what: a sum or an average is of amounts that were clipped to the bounds of its measure."""
+    summed = (query for query in queries if isinstance(query, (Aggregated, Average)))
+    given = (getattr(query, "measure", None) for query in summed)
+    measures = dict.fromkeys(measure for measure in given if isinstance(measure, Measure))
+    clipped = (
+        f"each interval of {printed(m.column)} is for the sum or the average of amounts clipped to [{m.lower}, {m.upper}], and "
+        f"says nothing of what clipping took away: to know how many records lie outside, ask for a count where the column is "
+        f"below {m.lower} or above {m.upper}"
+        for m in measures
+    )
+    return "; ".join([LAW, *clipped])
 
 
 def ends_of_numbers(query: Aggregated, answer: Answer, share: float) -> Ends:

@@ -110,7 +110,7 @@ def _descended(shape: tuple[int, ...], asked: Sequence[AskedTable]) -> Array:
     for _ in range(STEPS if asked else 1):
         slope = _slope(ahead, asked) if asked else ahead
         if np.abs(np.minimum(ahead / error, slope * error)).max() <= MISSED:
-            return np.maximum(ahead, 0.0)
+            return np.asarray(np.maximum(ahead, 0.0))
         moved = np.maximum(ahead - slope / steepness, 0.0)
         if np.vdot(ahead - moved, moved - place) > 0:
             momentum = 1.0

@@ -11,9 +11,11 @@ from scipy.stats import binom, norm
 
 from benchmarks.interval_coverage import Plan, plan
 from designer.sampling.entropy import SeededEntropy
-from designer.tables import Average, Count, Groups, Measure, Quantile, Sum, TablePlan
+from designer.tables import Average, Condition, Count, Groups, Measure, Quantile, Sum, TablePlan
 from designer.tables.answers import Answer, Answers
 from designer.tables.intervals import limits_of_answers
+from designer.values.answers_for_people import answer_lines
+from designer.values.tabular import numbers_of
 
 # Each of the statistical tests fails with a probability below 1e-9 where coverage is the level.
 FAILURE = 1e-9
@@ -120,3 +122,22 @@ def test_a_quantile_has_no_interval_and_says_why() -> None:
         True,
     )
     assert np.isnan(found.lower[2:]).all() and np.isfinite(found.lower[:2]).all() and "rank" in found.missing
+
+
+def test_intervals_of_sums_say_that_amounts_were_clipped() -> None:
+    """15 of 5,000 firms above the bound: the interval of the clipped sum is not one of the true sum, and says so wherever it is
+    printed; how many lie outside is a count like any other."""
+    import ibis
+
+    pay = Measure("pay", upper=50)
+    everybody = Groups([], keys=[[]])
+    outside = Count("above", everybody, [Condition("pay", ">", 50)], variance=1)
+    plan = TablePlan([Sum("pay", everybody, variance=4, measure=pay), outside])
+    released = plan.release(ibis.memtable({"pay": [10.0] * 40 + [400.0] * 15}))
+    said = "each interval of pay is for the sum or the average of amounts clipped to [0, 50]"
+    assert said in released.answer_tables()[0].intervals().law
+    assert abs(released.answer_tables()[0].answers[0] - (400 + 15 * 50)) < 40 and abs(released["above"].values[0] - 15) < 12
+    assert said in " ".join(" ".join(answer_lines(released.answer_tables())).split())
+    assert all(said in meaning for name, meaning in numbers_of(released.answer_tables()[0]).meanings.items() if "lower" in name)
+    counts = TablePlan([Count("all", everybody, variance=1)]).release(ibis.memtable({"pay": [1.0]}))
+    assert "clipped" not in counts.answer_tables()[0].intervals().law
