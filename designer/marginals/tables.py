@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.engines.spark_tables import refuse_spark_frame
 from designer.engines.tabulation import require_one_index
 from designer.engines.texts import octets, text_of
 from designer.errors import InvalidProblem
@@ -25,7 +26,10 @@ UNKNOWN = (
     "word); correct the records, list what is missing, or state what happens to such records (`unlisted`). dp-designer check, "
     "for the holder of the data, says which they are. Nothing was released."
 )
-NO_COLUMNS = "records: must map attributes to columns, as a data frame does; nothing was released."
+NO_COLUMNS = (
+    "records: must map attributes to columns, as a data frame does; pass a table of Ibis to `release_database`. Nothing was "
+    "released."
+)
 UNLISTED = "records: a column is not a list of values, one for each record; nothing was released."
 UNEQUAL = "records: columns differ in length; nothing was released."
 LABELLED = (
@@ -48,6 +52,7 @@ Tables = dict[tuple[int, ...], NDArray[np.int64]]
 def require_columns(workload: MarginalWorkload, columns: Any) -> None:
     """Refuse what `tables_of_columns` refuses for its form: what has no columns, lacks one, or has some of different lengths.
     No entry is looked at."""
+    refuse_spark_frame(columns)
     present = columns if isinstance(columns, Mapping) else column_names(columns)
     if present is None:
         raise InvalidProblem(NO_COLUMNS)
@@ -78,6 +83,7 @@ def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
     """The largest requested marginals of records given as columns (a mapping or a data frame); records with values that are
     not listed as the domain says."""
     used = workload.used
+    refuse_spark_frame(columns)
     columns = columns if (framed := columns_of(columns, workload.names(used))) is None else dict(framed)
     if not hasattr(columns, "keys"):
         raise InvalidProblem(NO_COLUMNS)

@@ -355,6 +355,22 @@ def test_columns_of_python_objects_are_texts_value_by_value() -> None:
         RowUnit().rows(numbers_of_objects, ["k"])
 
 
+def test_data_frames_of_spark_and_tables_of_ibis_are_told_their_way() -> None:
+    """Without Spark: a type of a module of that name stands for its data frames."""
+    from designer import Domain
+    from designer.marginals.plan import design_marginals
+    from designer.marginals.protection import Presence
+    from designer.marginals.workload import MarginalWorkload
+
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql.classic.dataframe"})()
+    made = design_marginals(MarginalWorkload.of(Domain.of({"k": ["a", "b"]}), [["k"]]), Presence(0.5))
+    for send in (lambda: RowUnit().rows(frame, ["k"]), lambda: made.release(frame), lambda: made.release_database(frame)):
+        with pytest.raises(InvalidProblem, match=r"is a data frame of Spark; pass a table of Ibis.*saveAsTable"):
+            send()
+    with pytest.raises(InvalidProblem, match="release_database"):
+        made.release(ibis.memtable({"k": ["a"]}))
+
+
 def test_the_records_that_are_inserted_hold_what_separates_fields() -> None:
     choice = random.Random(0)
     held = {value for _ in range(400) for value in any_record(choice).values()}

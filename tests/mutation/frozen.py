@@ -82,8 +82,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/ledger/ledger.py",
-        "        require_content(known.allowance.content, self.files, self.dataset.ledger.id)\n        self.check()\n",
-        "        require_content(known.allowance.content, self.files, self.dataset.ledger.id)\n",
+        "        self.check()\n\n        def build",
+        "        def build",
         "a malformed request spends its budget",
         (CHECKED + "test_a_malformed_request_is_refused_by_the_words_of_release_and_costs_nothing",),
     ),

@@ -24,8 +24,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/ledger/ledger.py",
-        "        with Reservation(self, mechanism, row, (), check) as reservation:\n            made = release()\n",
-        "        made = release()\n        with Reservation(self, mechanism, row, (), check) as reservation:\n",
+        "        with Reservation(self, mechanism, row, (), check=check) as reservation:\n            made = release()\n",
+        "        made = release()\n        with Reservation(self, mechanism, row, (), check=check) as reservation:\n",
         "data are touched before anything is reserved",
         ("tests/ledger/test_ledger.py::test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out",),
     ),
