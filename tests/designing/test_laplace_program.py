@@ -139,7 +139,7 @@ def test_the_record_says_what_the_solver_answered_and_what_became_of_it() -> Non
     program = programs.laplace(problem).subject_to([], name="none")
     made = program.design(solver="SCS", eps=1e-3)
     said = made.mechanism.provenance
-    assert said["solver"] == "SCS" and said["options"] == {"eps": 1e-3} and said["constraints"] == []
+    assert said["solver"] == "SCS" and said["options"] == {"eps": 1e-3} and list(said["constraints"]) == []
     assert said["raw_violation"] >= 0 and said["repaired_loss"] == made.loss and made.privacy.holds
     rough = programs.laplace(problem).solve(solver="SCS", eps=1e-3)
     assert rough.raw_violation > 1e-9 and rough.solver == "SCS"
