@@ -71,14 +71,14 @@ class Marks:
 def header(path: Path, delimiter: str) -> list[str]:
     """The columns that the first line names, each once; engines do not tell upper from lower case."""
     names = next(_records(path, delimiter), [])
-    if mark := other_separator(names, delimiter):
-        raise InvalidProblem(f"path: the first line of {path} holds {mark!r} and no {delimiter!r}: give --delimiter {mark!r}.")
     if any(len(name) > MOST_NAME or NO_TEXT.search(name) for name in names):
         raise InvalidProblem(
             f"path: the first line of {path} is no line of names: one is longer than {MOST_NAME} characters, or holds "
             "control characters or bytes that are not UTF-8. Save the file as text in UTF-8 that begins with the names of "
             "its columns."
         )
+    if mark := other_separator(names, delimiter):
+        raise InvalidProblem(f"path: the first line of {path} holds {mark!r} and no {delimiter!r}: give --delimiter {mark!r}.")
     if not all(names) or len({name.casefold() for name in names}) != len(names) or not names:
         raise InvalidProblem(f"path: the first line of {path} must name every column once, whatever the case of letters.")
     return names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -136,7 +137,7 @@ def test_what_is_drawn_is_the_exact_sum_with_the_stated_noise() -> None:
     slow, total = np.array([one["slow"][()] for one in made]), exact(PAY, None)
     assert made[0]["slow"].variances is None and made[0]["slow"].step is None
     assert abs(slow.mean() - total) < 4.5 * LOG.standard_deviation(total) / 20
-    assert plan.release(table)["pure"].values.tolist() != made[0]["pure"].values.tolist()
+    assert replace(plan, unlisted="drop").release(table)["pure"].values.tolist() != made[0]["pure"].values.tolist()
 
 
 def test_found_groups_have_other_noise_too() -> None:
