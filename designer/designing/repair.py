@@ -23,6 +23,8 @@ from designer.errors import DesignFailed
 from designer.question.relation import Relation
 from designer.values.arrays import Floats
 
+CONTINUOUS = "of continuous noise of this kind"
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -75,10 +77,12 @@ def freeze(
 
 
 def claimed(problem: Problem, made: AdditiveMechanism, bound: Bound) -> AdditiveMechanism:
-    """The mechanism with the note of how near its loss is to a bound; a bound above it by more than rounding is an error."""
+    """The mechanism with the note of how near its loss is to a bound; a bound above it by more than rounding is an error. The
+    note says where the bound is one of continuous noise: whole-number noise of another family may lose less."""
     value = _loss(problem, made)
+    objective = bound.objective if bound.on_grid or bound.lower == 0 else f"{bound.objective}, {CONTINUOUS}"
     rounding = rounding_of(problem, made, on_grid=bound.on_grid) if bound.lower > value else 0.0
-    claim = bounded(bound.objective, value, bound.lower, bound.method, rounding)
+    claim = bounded(objective, value, bound.lower, bound.method, rounding)
     return made.annotated(made.provenance, claim)
 
 

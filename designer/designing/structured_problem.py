@@ -108,7 +108,7 @@ def designed_structured(
 ) -> StructuredDesign | Design[Mechanism]:
     """The design of a structured problem: by the family "structured", by another one with the queries written out, or ("auto")
     the best of both where the domain is small and the structured design is not proven to be within 0.1 % of
-    all linear Gaussian mechanisms.
+    all additive noise (pure), or of all independent Gaussian noise on whole numbers.
 
     dense: designs a problem that was written out, by a family within some seconds.
     """
@@ -120,8 +120,7 @@ def designed_structured(
     start = time.perf_counter()
     mechanism = design_structured(problem.workload, problem.relation, "laplace" if problem.notion == "pure" else "gaussian")
     tried = {FAMILY: f"loss {mechanism.error():.6g} in {time.perf_counter() - start:.2f} s"}
-    # The bound for pure noise is that of Laplace noise alone, which others may undercut.
-    room = problem.notion == "pure" or mechanism.optimality is None or mechanism.optimality.gap > ROOM
+    room = mechanism.optimality is None or mechanism.optimality.gap > ROOM
     if family == "auto" and room and problem.is_small:
         try:
             other = dense(problem.written_out(), "auto", limit)

@@ -45,8 +45,7 @@ class LeastMarginals:
 
     `mechanism`, certified, meets them at `factor`; at `missed_at`, smaller by the relative step, the same plan misses that of
     `missed`. reached: by table, the standard error of its least accurate cell (the margin, for a margin; relative to the
-    reference, for a relative error). lower_bound: no Gaussian mechanism, of any plan, meets the targets below it; None where
-    noise is so narrow that the integers show, and it may do with less than continuous noise.
+    reference, for a relative error). lower_bound: no plan of residuals meets the targets below it.
     """
 
     factor: float
@@ -55,7 +54,7 @@ class LeastMarginals:
     missed_at: float
     missed: str
     step: float
-    lower_bound: float | None
+    lower_bound: float
 
     @property
     def rho_factor(self) -> float:
@@ -110,7 +109,7 @@ def least_marginal_budget(
     missed = asked[int(np.argmax(found[bracket.missed][1] / [target.most for target in asked]))]
     units = [value / abs(t.reference or 1.0) for t, value in zip(asked, values.tolist(), strict=True)]
     reached = MappingProxyType(dict(zip((target.query for target in asked), units, strict=True)))
-    bound = _lower_bound(workload, protection, asked, allow_vacuous) if made.noise.wide else None
+    bound = _lower_bound(workload, protection, asked, allow_vacuous, bracket.met)
     return LeastMarginals(bracket.met, made, reached, bracket.missed, missed.query, relative, bound)
 
 
@@ -126,7 +125,7 @@ def marginals_meeting(
     """The mechanism of least loss at these budgets among those whose tables meet their targets.
 
     targets: as in `least_marginal_budget`. Where the design without targets misses some, the tables with targets are weighted
-    until they meet them: by multipliers, which bound the loss from below (of "squared", in wide noise), and by as much as is
+    until they meet them: by multipliers, which bound the loss from below (of "squared"), and by as much as is
     needed of the plan that is nearest to the targets. Raises `DesignFailed` where no plan meets them at these budgets.
 
     >>> from designer import Targets
@@ -147,7 +146,7 @@ def marginals_meeting(
     weighted, bound = _weighted(own, asked) if loss == "squared" else (own, None)
     made = _mixed(own, weighted.precisions, nearest.precisions, asked)
     reached = None
-    if bound is not None and made.noise.wide:
+    if bound is not None:
         value = made.error()
         reached = bounded(AIMED, value, bound, "multipliers of the targets", value * 1e-9)
     return made.annotated({**own.provenance, **notes}, reached)
@@ -287,10 +286,13 @@ def _stretched(base: MarginalMechanism, workload: MarginalWorkload, protection: 
     return made.annotated({**base.provenance, "loss": "max", "budgets_times": factor})
 
 
-def _lower_bound(workload: MarginalWorkload, protection: Protection, asked: tuple[Target, ...], allow_vacuous: bool) -> float:
-    """From the bound B of the plan for the tables with targets alone: the root of B, as variances of continuous noise fall with
-    the square of the factor."""
+def _lower_bound(
+    workload: MarginalWorkload, protection: Protection, asked: tuple[Target, ...], allow_vacuous: bool, met: float
+) -> float:
+    """From the bound B at the factor f that is met, of the plan for the tables with targets alone: f times the root of B.
+    Variances of whole-number noise fall with the square of the factor or faster, so that at a smaller one g no plan has less
+    than `B (f / g)^2` (docs/theory/marginals.md, 3)."""
     rows = workload.subsets.tuples()
     alone = MarginalWorkload(workload.domain, Subsets.of([rows[target.place] for target in asked]), _weights_of(asked))
-    claim = design_marginals(alone, protection, "max", allow_vacuous=allow_vacuous).optimality
-    return 0.0 if claim is None else math.sqrt(claim.lower_bound) * CONTINUOUS
+    claim = design_marginals(alone, _times(protection, met), "max", allow_vacuous=allow_vacuous).optimality
+    return 0.0 if claim is None else met * math.sqrt(claim.lower_bound) * CONTINUOUS

@@ -222,13 +222,11 @@ class MarginalMechanism(Specified):
         "max" takes the largest."""
         if loss not in ("squared", "max"):
             raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared" or "max".')
-        if self.noise.wide:
-            moved = np.where(np.isinf(self.precisions), 0.0, 1 / self.precisions)
-            variances = self.workload.weights * (self.workload.cell_variances @ moved)
-            return float(variances @ self.workload.cells if loss == "squared" else variances.max())
-        tables = zip(self.workload.weights, self.workload.subsets.tuples(), strict=True)
-        weighted = [weight * self.variances(self.workload.names(subset)) for weight, subset in tables]
-        return float(sum(table.sum() for table in weighted) if loss == "squared" else max(table.max() for table in weighted))
+        if loss == "max" and not self.noise.wide:
+            tables = zip(self.workload.weights, self.workload.subsets.tuples(), strict=True)
+            return max(float(weight * self.variances(self.workload.names(subset)).max()) for weight, subset in tables)
+        means = self.workload.weights * (self.workload.cell_variances @ self.noise.mean_variances)
+        return float(means @ self.workload.cells if loss == "squared" else means.max())
 
     @withholding
     def check(self, data: Any, /) -> None:

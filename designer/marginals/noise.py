@@ -19,7 +19,7 @@ from designer.marginals.residuals import squared_norms
 from designer.marginals.workload import MarginalWorkload
 from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
-from designer.values.arrays import Floats
+from designer.values.arrays import Floats, frozen
 
 # From here on a discrete variance is the continuous one: they differ by a factor 1 - 8 pi^2 v exp(-2 pi^2 v), here 1 - 2^-105.
 WIDE = 4.0
@@ -66,8 +66,12 @@ class ResidualNoise:
     @cached_property
     def wide(self) -> bool:
         """Is every coordinate's noise so wide that its discrete variance is the continuous one?"""
-        least = np.ldexp(1.0, self.workload.measured.orders)
-        return bool((np.isinf(self.precisions) | (least / WIDE >= self.precisions)).all())
+        return not _narrow(self.workload, self.precisions).any()
+
+    @cached_property
+    def mean_variances(self) -> Floats:
+        """For every residual the mean variance of its orthonormal coordinates under the discrete law, see `mean_variances`."""
+        return frozen(mean_variances(self.workload, self.precisions))
 
     def draw(self, entropy: Entropy) -> Iterator[NDArray[np.int64]]:
         """One draw of every residual's noise, in order; zeros where there is none."""
@@ -106,6 +110,34 @@ class ResidualNoise:
             values = DiscreteGaussian(variances).draw(size * int(times), entropy)
             drawn[:, places] = values.reshape(size, int(times), len(chosen))
         return drawn
+
+
+def mean_variances(workload: MarginalWorkload, precisions: Floats) -> Floats:
+    """The mean, over the orthonormal coordinates of each residual A, of their variances under the discrete law, (A,): 1 / s_A
+    where noise is wide, less where it is narrow, 0 where there is none. A table's mean variance is linear in these
+    (docs/theory/marginals.md, 2).
+
+    precisions: s, (A,), positive or infinite.
+    """
+    found = np.where(np.isinf(precisions), 0.0, 1 / precisions)
+    subsets, known = workload.measured.tuples(), dict[tuple[tuple[int, ...], float], float]()
+    for k in np.flatnonzero(_narrow(workload, precisions)).tolist():
+        shape, precision = tuple(sorted(workload.shape(subsets[k]))), float(precisions[k])
+        if (shape, precision) not in known:
+            norms, counts = np.unique(squared_norms(shape), return_counts=True)
+            narrow = norms < WIDE * precision
+            variances = np.full(len(norms), 1 / precision)
+            laws = DiscreteGaussian([_variance(int(norm), precision) for norm in norms[narrow]])
+            variances[narrow] = laws.variance() / norms[narrow]
+            known[shape, precision] = float(variances @ counts / counts.sum())
+        found[k] = known[shape, precision]
+    return found
+
+
+def _narrow(workload: MarginalWorkload, precisions: Floats) -> NDArray[np.bool_]:
+    """Which residuals have a coordinate whose discrete variance is not the continuous one, (A,)."""
+    least = np.ldexp(1.0, workload.measured.orders)
+    return np.asarray(np.isfinite(precisions) & (least / WIDE < precisions))
 
 
 def _variance(norm: int, precision: float) -> Fraction:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.optimality import Optimality, bounded
+from designer.certified.optimality import bounded
 from designer.errors import DesignFailed, InvalidProblem
 from designer.marginals.mechanism import MarginalMechanism
-from designer.marginals.protection import Protection, changes, load_matrix
+from designer.marginals.noise import mean_variances
+from designer.marginals.protection import Change, Protection, changes, load_matrix
 from designer.marginals.workload import MarginalWorkload
 from designer.progress import step
 from designer.values.arrays import Floats
@@ -31,6 +32,10 @@ OBJECTIVES = {
 }
 # Widened beyond the exact load, so that a machine that rounds otherwise reaches the same verdict.
 MARGIN = 1 - 2.0**-40
+CONTINUOUS = 1 - 1e-9  # a part of the variance of continuous noise that is all of it, in a bound
+FAINTEST = 1e-30  # parts below are 0 in a bound
+ROUNDED = 1 - 1e-12  # for the floats that variances are added up in
+WHOLE = "at the variances that whole-number noise has at least"
 
 
 @step("designing marginals")
@@ -67,23 +72,25 @@ def design_marginals(
         raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared" or "max".')
     start = time.perf_counter()
     reached = (1e-9 if loss == "squared" else 1e-6) if tolerance is None else probability(tolerance, "tolerance")
-    precisions, optimality = _planned(workload, protection, loss, reached)
+    precisions, bound, method = _planned(workload, protection, loss, reached)
     made = MarginalMechanism(workload, protection, precisions, allow_vacuous=allow_vacuous)
+    value = made.error(loss)
+    claim = bounded(OBJECTIVES[loss], value, bound, method, value * (len(precisions) + 16) * 2.0**-50)
     provenance = {
         "software": f"dp-designer {VERSION}",
         "family": "residual",
         "loss": loss,
         "seconds": time.perf_counter() - start,
     }
-    return made.annotated(provenance, optimality)
+    return made.annotated(provenance, claim)
 
 
-def _planned(workload: MarginalWorkload, protection: Protection, loss: Loss, tolerance: float) -> tuple[Floats, Optimality]:
-    """Precisions that keep every promise exactly, and how good they are."""
+def _planned(workload: MarginalWorkload, protection: Protection, loss: Loss, tolerance: float) -> tuple[Floats, float, str]:
+    """Precisions that keep every promise exactly; a loss that no plan of residuals goes below, and how it is proven."""
     found = changes(protection, workload.domain, workload.measured)
     precisions = np.full(len(workload.measured), np.inf)
     if not found:
-        return precisions, Optimality(OBJECTIVES[loss], 0.0, 0.0, "no protected change moves these marginals")
+        return precisions, 0.0, "no protected change moves these marginals"
     loads = load_matrix(found, len(precisions))
     moved = np.unique(np.concatenate([change.members for change in found]))
     scaled = workload.weights * (workload.cells if loss == "squared" else 1.0)
@@ -97,10 +104,33 @@ def _planned(workload: MarginalWorkload, protection: Protection, loss: Loss, tol
     precisions[moved] = solution.point
     worst = max(change.load(precisions) for change in found)
     precisions[moved] *= float(1 / max(worst, Fraction(1, 2))) * MARGIN
-    value = float((costs @ (1 / precisions[moved])).max())
-    return precisions, bounded(
-        OBJECTIVES[loss], value, solution.lower_bound, solution.method, value * (len(moved) + 16) * 2.0**-50
-    )
+    kept = _kept(workload, found, moved)
+    if kept.min() >= CONTINUOUS:
+        return precisions, solution.lower_bound * float(kept.min()), solution.method
+    return precisions, _bound_on_whole_numbers(loads[:, moved], costs, kept, tolerance), f"{solution.method}; {WHOLE}"
+
+
+def _bound_on_whole_numbers(loads: csr_array | Floats, costs: csr_array | Floats, kept: Floats, tolerance: float) -> float:
+    """The bound of the program whose costs are multiplied by what is kept; where that is next to nothing, a residual costs
+    nothing. loads: (changes, residuals), costs: (errors, residuals), kept: (residuals,)."""
+    from scipy.sparse import csr_array, diags_array
+
+    chosen = np.flatnonzero(kept > FAINTEST)
+    spent = csr_array(csr_array(loads)[:, chosen])
+    lost = csr_array(csr_array(costs)[:, chosen] @ diags_array(kept[chosen]))
+    spent, lost = (matrix[np.diff(matrix.indptr) > 0] for matrix in (spent, lost))
+    if not len(chosen):
+        return 0.0
+    return float(minimise_cost(spent, lost, tolerance=tolerance).lower_bound) * ROUNDED
+
+
+def _kept(workload: MarginalWorkload, found: list[Change], moved: NDArray[np.intp]) -> Floats:
+    """What part of the variance of continuous noise whole-number noise has at least, in every residual that some change moves,
+    on the mean of its coordinates: that at the largest precision that the budgets allow it (docs/theory/marginals.md, 3)."""
+    most = np.full(len(workload.measured), np.inf)
+    for change in found:
+        most[change.members] = np.minimum(most[change.members], (change.budget / change.lengths) * change.budget)
+    return np.asarray(np.minimum(1.0, mean_variances(workload, most)[moved] * most[moved]))
 
 
 def _columns(matrix: csr_array | Floats, kept: NDArray[np.intp]) -> csr_array | Floats:

@@ -28,6 +28,7 @@ from designer.question.domain import Domain
 from designer.question.targets import Targets
 from designer.values.checks import meant, shown
 from designer.values.printing import printed
+from designer.values.rounding import at_least
 from designer.values.schema import (
     BOOLEAN,
     COUNT,
@@ -160,13 +161,12 @@ class MarginalsRequest(Request):
         given = {} if step is None else {"step": step}
         found = least_marginal_budget(self.workload, self.protection, self.targets, allow_vacuous=self.allow_vacuous, **given)
         mechanism = found.mechanism.described(self.about)
-        bound = "none is proven" if found.lower_bound is None else f"{found.lower_bound:.6g}, for every Gaussian mechanism"
         title = printed(self.title)
         lines = (
             *(title, "=" * len(title), *cautions(mechanism)),
             f"Least factor: {found.factor:.6g} times all budgets, which is {found.rho_factor:.6g} times rho",
             f"Missed at:    {found.missed_at:.6g}, smaller by {found.step:g}: {printed(found.missed)}",
-            f"Lower bound:  {bound}",
+            f"Lower bound:  {at_least(found.lower_bound, 6)}, for every plan of residuals",
             *(f"Reached:      {printed(name)}: {value:.6g}" for name, value in found.reached.items()),
             *self.accuracy_lines(mechanism),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from designer.errors import DesignFailed, InvalidProblem
 from designer.marginals import Presence
 from designer.metrics import Hamming, Product
 from designer.progress import step
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.structured.attribute_queries import AttributeQueries
 from designer.structured.blocks import MeasuredProduct, Noise, Protection, StrategyMatrix, kinds_of_changes, share_spent
 from designer.structured.mechanism import StructuredMechanism
@@ -33,6 +35,9 @@ SWEEPS, SWEEP_ATTRIBUTES, SWEEP_TERMS = 4, 12, 3000
 SHORTENED = (0.5, 0.25, 0.125)  # shares of the longest column that are tried for all: where others change, it is what counts
 STARTS, STEPS, SHARE = 1, 200, 16  # of searches for p-identities, beside the starts for ordered attributes
 DENSE_CELLS = 256  # domains whose bound is that of the optimum over all Gaussian mechanisms
+OF_ALL = {"laplace": "all additive noise", "gaussian": "all independent Gaussian noise on whole numbers"}
+LOUD = 1400.0  # a budget whose hyperbolic sine is no float
+ROUNDED = 1 - 1e-12
 
 
 @step("designing factor by factor")
@@ -100,12 +105,13 @@ def within_budget(
 
 
 def integers(matrix: Floats, together: int) -> StrategyMatrix:
-    """A matrix (p, n) in units of its largest entry over a power of two, for products of `together` attributes at most."""
+    """A matrix (p, n) in units of its largest entry over a power of two, for products of `together` attributes at most, over
+    its greatest common divisor: noise on coarser whole numbers has less variance."""
     largest = float(np.abs(matrix).max(initial=0.0))
     if not (0 < largest < math.inf):
         raise DesignFailed("structured: a strategy is 0 or not finite.")
     rows = np.rint(matrix / largest * 2.0 ** min(BITS, BITS_TOGETHER // together)).astype(np.int64)
-    return StrategyMatrix(rows[np.abs(rows).any(axis=1)])
+    return StrategyMatrix(rows[np.abs(rows).any(axis=1)] // np.gcd.reduce(rows, axis=None))
 
 
 def _brought(
@@ -140,8 +146,7 @@ def _gaussian(workload: StructuredWorkload, protection: Protection) -> list[Stru
     """Designs to choose from: residuals around the mean, best for presence or for changes of their own attribute, and residuals
     (or one product) around the best product."""
     found = []
-    few = len(workload.used) <= SWEEP_ATTRIBUTES and len(workload.terms) <= SWEEP_TERMS
-    swept = _swept(workload, "gaussian") if few else None
+    swept = _swept(workload, "gaussian") if _few(workload) else None
     if swept is not None and isinstance(protection, Presence):
         found.append(
             _product(workload, protection, "gaussian", {a: (integers(_root(w), len(swept)),) for a, w in swept.items()})
@@ -165,6 +170,11 @@ def _gaussian(workload: StructuredWorkload, protection: Protection) -> list[Stru
     return found
 
 
+def _few(workload: StructuredWorkload) -> bool:
+    """Whether the factors of one product are swept: few of them, or one term, whose factors do not meet."""
+    return workload.product is not None or (len(workload.used) <= SWEEP_ATTRIBUTES and len(workload.terms) <= SWEEP_TERMS)
+
+
 def _protected(workload: StructuredWorkload, protection: Protection, longest: float = math.inf) -> dict[int, Floats]:
     """For attributes with a budget the residuals that are best where they change, with columns of bounded length."""
     changes = kinds_of_changes(protection, workload.domain, workload.used)
@@ -176,7 +186,7 @@ def _protected(workload: StructuredWorkload, protection: Protection, longest: fl
 def _laplace(workload: StructuredWorkload, protection: Protection) -> list[StructuredMechanism]:
     """Designs to choose from: one product for all terms, and a product of its own for every term."""
     found = []
-    if len(workload.used) <= SWEEP_ATTRIBUTES and len(workload.terms) <= SWEEP_TERMS:
+    if _few(workload):
         swept = _swept(workload, "laplace")
         found.append(_product(workload, protection, "laplace", {a: (integers(b, len(swept)),) for a, b in swept.items()}))
     if len(workload.terms) > 1 or not found:
@@ -278,18 +288,18 @@ def _summed_gram(workload: StructuredWorkload, axis: int) -> Floats:
 
 
 def _claim(made: StructuredMechanism) -> Optimality | None:
-    """A bound for all Gaussian (or Laplace) linear mechanisms under presence: of the dense program where the domain is small,
-    of each term alone elsewhere (a term alone costs the product of what its factors cost)."""
+    """A bound under presence, for all additive noise (pure) or all independent Gaussian noise on whole numbers: of the dense
+    program where the domain is small, of each term alone elsewhere (a term alone costs the product of what its factors cost),
+    in units of what one count needs (docs/theory/structured.md, 4)."""
     if not isinstance(made.protection, Presence):
         return None
     workload, value = made.workload, made.error()
-    unit = (2.0 if made.noise == "laplace" else 1.0) / made.protection.epsilon**2
+    unit = _variance_of_a_count(made.noise, made.protection.epsilon)
     known: dict[int, float] = {}
-    near = 1e-6 if made.noise == "gaussian" else 1e-3  # what all Laplace noise costs is not known that closely
 
     def alone(queries: AttributeQueries) -> float:
         if id(queries) not in known:
-            known[id(queries)] = minimise_trace(np.eye(queries.size), queries.gram, tolerance=near).lower_bound
+            known[id(queries)] = minimise_trace(np.eye(queries.size), queries.gram, tolerance=1e-6).lower_bound
         return known[id(queries)]
 
     each = [math.prod(map(alone, term.values())) for term in workload.terms]
@@ -297,7 +307,18 @@ def _claim(made: StructuredMechanism) -> Optimality | None:
     cells = math.prod(workload.domain.shape[axis] for axis in workload.used)
     if len(workload.terms) > 1 and cells <= DENSE_CELLS:
         lower, method = minimise_trace(np.eye(cells), _dense_gram(workload)).lower_bound * unit, "the dense ellipsoid program"
-    return bounded("sum over all answers of weight times variance", value, lower, method, value * 1e-9)
+    return bounded(
+        "sum over all answers of weight times variance", value, lower, f"{method}; for {OF_ALL[made.noise]}", value * 1e-9
+    )
+
+
+def _variance_of_a_count(noise: Noise, epsilon: float) -> float:
+    """The least variance of one count under presence: `1 / (2 sinh^2(epsilon / 2))`, or that of the discrete Gaussian at
+    `1 / epsilon^2`, rounded down."""
+    if noise == "laplace":
+        return 0.5 / math.sinh(epsilon / 2) ** 2 * ROUNDED if epsilon < LOUD else 0.0
+    variance = 1 / Fraction(epsilon) ** 2
+    return float(variance if variance >= 4 else DiscreteGaussian([variance]).variance()[0]) * ROUNDED
 
 
 def _dense_gram(workload: StructuredWorkload) -> Floats:

@@ -279,7 +279,7 @@ def test_discrete_variances_by_simulation_where_the_integers_show() -> None:
     assert (expected <= made.variances(pairs[0], planned=True) * (1 + 1e-12)).all() and np.ptp(expected) > 1e-3
     error = np.sqrt(((draws**4).mean(axis=0) - expected**2) / len(draws))
     assert len(draws) == 3000 and (np.abs((draws**2).mean(axis=0) - expected) <= 6 * error).all()
-    assert made.optimality is not None and made.error() < made.optimality.value
+    assert made.optimality is not None and made.optimality.lower_bound < made.error() == made.optimality.value
 
 
 # ---- releases
@@ -498,8 +498,9 @@ def test_any_workload_is_certified_within_its_gap(seed: int) -> None:
     for loss in ("squared", "max"):
         asked = MarginalWorkload.of(domain, weights)
         made = design_marginals(asked, metrics.hamming(domain, budgets), loss, allow_vacuous=True)  # type: ignore[arg-type]
-        assert made.optimality is not None and made.optimality.gap < 2e-6 and made.privacy.holds
-        assert made.error(loss) <= made.optimality.value * (1 + 1e-9)
+        assert made.optimality is not None and made.privacy.holds
+        assert made.optimality.gap < 2e-6 or not made.noise.wide
+        assert made.error(loss) == made.optimality.value >= made.optimality.lower_bound
 
 
 def test_tables_that_no_noise_enters_hold_the_counts_themselves() -> None:

@@ -64,8 +64,8 @@ MUTANTS = (
     Mutant(LEAST, "base.precisions * factor**2 *", "base.precisions * factor *", "variances fall with the factor", OF_LEAST),
     Mutant(
         LEAST,
-        "0.0 if claim is None else math.sqrt(claim.lower_bound) * CONTINUOUS",
-        "0.0 if claim is None else claim.lower_bound * CONTINUOUS",
+        "0.0 if claim is None else met * math.sqrt(claim.lower_bound) * CONTINUOUS",
+        "0.0 if claim is None else met * claim.lower_bound * CONTINUOUS",
         "the bound of the factor is that of its square",
         OF_LEAST,
     ),

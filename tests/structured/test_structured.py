@@ -69,7 +69,7 @@ def test_errors_and_ratios_are_those_of_the_matrices_written_out(noise: str, pro
     assert worst == pytest.approx(float(made.privacy.worst_ratio or 0), rel=1e-6)
     assert worst <= 1
     # Answers of a term are put together from its blocks: least squares from all rows can only be better.
-    weights = strengths if noise == "gaussian" else strengths**2 / 2
+    weights = strengths if noise == "gaussian" else 2 * np.sinh(strengths / 2) ** 2
     normal = np.linalg.pinv((rows.T * weights) @ rows, rcond=1e-15)
     for matrix, total, k in zip(written_out(TABLES), made.term_errors, range(len(TABLES.terms)), strict=True):
         assert np.trace(matrix @ normal @ matrix.T) <= total * (1 + 1e-6) + 1e-5  # the inverse is a float one
@@ -105,9 +105,9 @@ def test_one_product_is_the_gaussian_optimum() -> None:
     """Certified against the optimum over all Gaussian mechanisms of the domain written out."""
     domain = Domain.of({"a": 6, "b": 5})
     asked = StructuredWorkload.of(domain, [{"a": "prefix", "b": "ranges"}])
-    made = design_structured(asked, Presence(2.0))
+    made = design_structured(asked, Presence(0.5))
     matrix = written_out(asked)[0]
-    optimum = minimise_trace(2.0**-1 * np.eye(30), matrix.T @ matrix)
+    optimum = minimise_trace(2.0 * np.eye(30), matrix.T @ matrix)
     assert made.error() == pytest.approx(optimum.value, rel=1e-4)
     assert made.optimality is not None
     assert made.optimality.lower_bound <= optimum.value * (1 + 1e-9)
@@ -120,7 +120,7 @@ def test_residuals_around_the_product_come_near_the_dense_optimum() -> None:
     dense = minimise_trace(np.eye(40), sum(m.T @ m for m in written_out(TABLES)))
     assert dense.lower_bound <= made.error() <= 1.01 * dense.value
     assert made.optimality is not None
-    assert made.optimality.method == "the dense ellipsoid program"
+    assert made.optimality.method.startswith("the dense ellipsoid program")
     assert made.optimality.lower_bound <= dense.value * (1 + 1e-9)
 
 

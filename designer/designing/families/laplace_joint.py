@@ -23,7 +23,7 @@ from designer.designing.families.strategy_laplace import PAIRS
 from designer.designing.family import Family
 from designer.designing.measured import Coordinates, measurable
 from designer.designing.problem import Problem
-from designer.designing.repair import freeze, rounding_of
+from designer.designing.repair import CONTINUOUS, freeze, rounding_of
 from designer.designing.sizes import Sizes
 from designer.errors import DesignFailed, InvalidProblem
 from designer.progress import announce
@@ -128,7 +128,8 @@ def joint_goal(problem: Problem, objective: str, delta: float) -> JointGoal:
     if not problem.relation.single_records:
         raise DesignFailed("laplace_joint: designs bias for changes of single records only; use another family.")
     if objective == "loss":
-        return JointGoal(*LOSSES[problem.loss], own=True)
+        words, program, rows = LOSSES[problem.loss]
+        return JointGoal(f"{words}, {CONTINUOUS}", program, rows, own=True)
     words, program = _objective(objective, delta)
     if problem.workload.shape[0] > 1 and objective != "squared":
         raise DesignFailed(
