@@ -140,7 +140,7 @@ def compare(problem: Problem, families: str | Sequence[str] | None = None, *, se
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
     query; IF(Q) of section 4.2 the geometric mean over the queries that get noise; not defined, as the note says, where one of
     them gets none from the uniform budget. Efficiency is the limit of `designer.designing.least_noise`, which no additive noise
-    beats at any number of records, over the loss; for whom else it is proven, the comparison's `limit` says. It is not defined
+    beats, over the loss; for whom, and at which numbers of records, the comparison's `limit` says. It is not defined
     for biased designs. A family that fails, in whatever way, keeps its row with the reason as its note; a limit or a baseline
     that fails leaves its column empty, with the reason in every note. seconds: for all families together; one whose estimate of
     work is beyond what is left of it is not started, and its row says so. Named ones are always run to their end. Raises

@@ -49,17 +49,19 @@ PROGRAM_ROWS = 150_000
 
 @dataclass(frozen=True)
 class Limit:
-    """`value <=` the loss of all additive noise that keeps the promise, at any number of records.
+    """`value <=` the loss of all additive noise that keeps the promise, at any number of records from `least_records` on.
 
-    gap: how far the proven value is from the program's own optimum, relative to it. records: from this number of records on
-    there are databases from which every protected change is possible. theorem: a key of `THEOREMS`. every_mechanism: whether
-    no mechanism at all, biased or not, beats the value at its worst database, which holds where the number of records has no
-    bound. unbiased: a loss that no unbiased mechanism beats at databases from which every protected change is possible; None
-    where fewer records are public, and for absolute loss.
+    gap: how far the proven value is from the program's own optimum, relative to it. least_records: from this number on every
+    protected change is possible, each from some database; with fewer, noise that hides those that are may lose less. records:
+    from this number of records on there are databases from which every protected change is possible. theorem: a key of
+    `THEOREMS`. every_mechanism: whether no mechanism at all, biased or not, beats the value at its worst database, which holds
+    where the number of records has no bound. unbiased: a loss that no unbiased mechanism beats at databases from which every
+    protected change is possible; None where fewer records are public, and for absolute loss.
     """
 
     value: float
     gap: float
+    least_records: int
     records: int
     theorem: str
     every_mechanism: bool
@@ -73,7 +75,9 @@ class Limit:
     @property
     def scope(self) -> tuple[str, ...]:
         """For whom the value, and the loss of unbiased mechanisms, are proven: one sentence each."""
-        return ("No additive noise that keeps the promise loses less, at any number of records.", self._others(), *self._fair())
+        few = f" from {self.least_records} on" if self.least_records > 1 else ""
+        additive = f"No additive noise that keeps the promise loses less, at any number of records{few}."
+        return (additive, self._others(), *self._fair())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for readers of JSON."""
@@ -98,8 +102,8 @@ class Limit:
 @step("the least loss of any noise")
 def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -> Limit | None:
     """The limit of a problem; None for the notion "approximate", for absolute loss under a Gaussian promise, for budgets of 0
-    that would need infinite noise, for budgets per distance of which many changes of few records bear one, and in many
-    dimensions for sets too large to write out.
+    that would need infinite noise, for budgets per distance of which many changes of few records bear one, in many
+    dimensions for sets too large to write out, and where so few records are public that some protected change is impossible.
 
     Of budgets per distance the limit sees the changes of few records, and it does not speak of unbiased mechanisms. Of sets of
     more than `WRITTEN_OUT` numbers it sees the worst partner of every point only: true, and less sharp.
@@ -139,8 +143,9 @@ def _limit_of(
 ) -> Limit | None:
     everyone = problem.records is None
     if not coordinates.heard.any():
-        return Limit(0.0, 0.0, 0, "T2", everyone, 0.0)
-    if pairs is None or not (pairs.budgets > 0).all():
+        return Limit(0.0, 0.0, 0, 0, "T2", everyone, 0.0)
+    each = records_for_each_change(problem.relation)
+    if pairs is None or not (pairs.budgets > 0).all() or (not everyone and problem.records < each):  # type: ignore[operator]
         return None
     least = records_for_every_change(problem.relation)
     if problem.notion == "pure" and (problem.loss == "absolute" or pairs.move_one_answer_each):
@@ -150,7 +155,7 @@ def _limit_of(
     found = _sharpened(problem, pairs, first, rows) if first.theorem in ("T2", "T3") else first
     part = 2.0 if problem.notion == "pure" else 1.0
     unknown = problem.loss == "absolute" or (not everyone and problem.records < least)  # type: ignore[operator]
-    return Limit(found.value, found.gap, least, found.theorem, everyone, None if unknown else first.value / part)
+    return Limit(found.value, found.gap, each, least, found.theorem, everyone, None if unknown else first.value / part)
 
 
 @dataclass(frozen=True)
@@ -253,6 +258,16 @@ def _farthest(rows: Floats, directions: Floats) -> Indices:
         size = products[here, np.arange(len(directions))]
         found, best = np.where(size > best, start + here, found), np.maximum(size, best)
     return found
+
+
+def records_for_each_change(relation: Relation) -> int:
+    """The least number n such that every protected change, or its opposite, is possible from some histogram of n records: for a
+    change v of several cells the sum of v-, or of v+; a record that changes is one."""
+    if not isinstance(relation, ChangeRelation):
+        return 1
+    protected = relation.changes[np.isfinite(relation.budgets)]
+    sums = [np.maximum(sign * protected, 0).sum(axis=1) for sign in (1, -1)]
+    return int(np.minimum(*sums).max(initial=0))
 
 
 def records_for_every_change(relation: Relation) -> int:

@@ -84,7 +84,7 @@ class Design(Made[Problem, M]):
 
     @cached_property
     def efficiency(self) -> float | None:
-        """The least loss that any additive noise can have over the loss of this design, at most 1; `limit.theorem` names the
+        """A loss that no additive noise is below, proven, over the loss of this design, at most 1; `limit.theorem` names the
         proof, and `limit.scope` says which other mechanisms it speaks of.
 
         None where no limit is known, and for biased designs.

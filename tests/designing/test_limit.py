@@ -15,7 +15,7 @@ import pytest
 from designer import Problem, Workload, compare, design, invariants, metrics
 from designer.certified.optimality import bounded
 from designer.designing import repair as freezing
-from designer.designing.least_noise import limit, part_of_loss, records_for_every_change
+from designer.designing.least_noise import limit, part_of_loss, records_for_each_change, records_for_every_change
 from designer.errors import UntrueBound
 from designer.printouts import design_summary
 from designer.question.relation import Relation
@@ -142,6 +142,50 @@ def test_the_number_of_records_suffices_for_every_change(name: str) -> None:
     least = least_by_brute_force(relation, stated)
     assert records_for_every_change(relation) == stated >= least
     assert stated == least or name in ("total", "two moved")  # sufficient, not always least, where changes move several cells
+
+
+def test_noise_for_two_records_is_below_the_limit_of_six_which_is_withheld() -> None:
+    """2 x 2 margins, changes of up to six records: two records can only swap, which whole-number noise of 7.37 hides."""
+    published = invariants.margins((2, 2))
+    asked = Workload.identity(4)
+    swaps = design(Problem(asked, published.protect(1.0, 2)), "lattice_laplace")
+    assert swaps.loss == pytest.approx(4 / (2 * math.sinh(0.5) ** 2))
+    tables = [np.array(t).reshape(2, 2) for t in product(range(3), repeat=4) if sum(t) == 2]
+    moved = {
+        tuple((one - other).ravel().tolist())
+        for one, other in product(tables, repeat=2)
+        if all((one.sum(axis=axis) == other.sum(axis=axis)).all() for axis in (0, 1))
+    }
+    assert moved == {(0, 0, 0, 0), (1, -1, -1, 1), (-1, 1, 1, -1)}
+    wide = published.protect(1.0, 6)
+    for records, told in ((None, True), (2, False), (5, False), (6, True)):
+        problem = Problem(asked, wide, records=records)
+        found, made = limit(problem), design(problem, "lattice_laplace")
+        assert (found is not None) == told == (made.efficiency is not None)
+        assert (
+            ("loses less" in design_summary("t", made)) == told == ("loses less" in compare(problem, ["laplace"]).to_markdown())
+        )
+        if found is not None:
+            assert found.value > 9 * swaps.loss and found.scope[0].endswith("at any number of records from 6 on.")
+
+
+@pytest.mark.parametrize("name", RELATIONS)
+def test_each_change_is_possible_from_the_stated_number_of_records_on_and_not_before(name: str) -> None:
+    """By brute force: every table of n records, every change."""
+    relation = RELATIONS[name][0]
+    points = relation.points(np.eye(relation.size))
+    changes = [
+        points[left] - points[right]
+        for block in relation.blocks()
+        for left, right in (block.pair(flat) for flat in np.flatnonzero(np.isfinite(block.budgets)))
+    ]
+    stated = records_for_each_change(relation)
+
+    def possible(records: int) -> bool:
+        tables = [np.array(t) for t in product(range(records + 1), repeat=relation.size) if sum(t) == records]
+        return all(any((x + v >= 0).all() or (x - v >= 0).all() for x in tables) for v in changes)
+
+    assert possible(stated) and (stated <= 1 or not possible(stated - 1))
 
 
 def test_an_ordered_metric_needs_no_more_than_all_but_one() -> None:
