@@ -17,7 +17,7 @@ from designer.pictures.charts import bars_by_name, remark, size_for
 from designer.pictures.drawing import Drawing
 from designer.pictures.labels import as_text, legend, shortened, with_unit
 from designer.pictures.maps import map_drawing, neighbourhood_drawing
-from designer.pictures.numerals import for_people, ticks_for_people
+from designer.pictures.numerals import for_people, no_less, ticks_for_people
 from designer.pictures.style import colour, ink
 from designer.question.relation import Relation
 from designer.question.workload import Workload
@@ -102,10 +102,10 @@ def errors_drawing(mechanism: Drawable) -> Drawing:
     """Bars: the standard error of every answer, the largest thirty of many."""
     names, errors, label = errors_of(mechanism)
     low, high = int(errors.argmin()), int(errors.argmax())
-    alt = (
-        f"Bars for the standard errors of {len(errors)} answers, from {for_people(errors[low])} ({names[low]}) to "
-        f"{for_people(errors[high])} ({names[high]})."
-    )
+    ends = f"from {no_less(errors[low])} ({names[low]}) to {no_less(errors[high])} ({names[high]})"
+    if len({mechanism.about.unit(name) for name in mechanism.workload.queries}) > 1:
+        ends = "each in its own unit"
+    alt = f"Bars for the standard errors of {len(errors)} answers, {ends}."
 
     def draw(axes: Any) -> None:
         bars_by_name(axes, names, errors, label)

@@ -100,21 +100,21 @@ class Mechanism(TakesCounts):
         """`size` draws of the noise in the K answers, (size, K)."""
 
     def standard_errors(self) -> Floats:
-        """Standard deviation of the noise in each of the K answers, or a bound above it where no closed form is known."""
+        """Standard deviation of the noise in each of the K answers: the roots of `query_variances`."""
         return np.sqrt(self.query_variances())
 
     def margins(self, confidence: float = CONFIDENCE) -> Floats:
-        """Numbers t, (K,), with `P(|noise in answer k| <= t_k) >= confidence`: quantiles where the law of the noise gives them,
-        and Chebyshev's bound, on the safe side, where a mechanism knows no better."""
-        return np.asarray(self.standard_errors() / math.sqrt(1 - probability(confidence, "confidence")))
+        """Numbers t, (K,), with `P(|noise in answer k| <= t_k) >= confidence`, those of `reach_of_answers`: quantiles where the
+        law of the noise gives them, elsewhere the less of a proven bound and what draws show."""
+        return self.reach_of_answers(confidence, False)[0]
 
     def joint_margins(self, confidence: float = CONFIDENCE) -> Floats:
         """Numbers t, (K,), with `P(|noise in answer k| <= t_k for all k) >= confidence`."""
         return self.reach_of_answers(confidence, True)[0]
 
     def reach_of_answers(self, level: float, simultaneous: bool) -> tuple[Floats, str]:
-        """Margins of each answer, or of all at once, (K,), and by which law, in a sentence: those of `margins`, and what draws
-        of the noise show besides. See `designer.sampling.reach`."""
+        """Margins of each answer, or of all at once, (K,), and by which law, in a sentence: the one function behind every
+        margin of a design, a release, a report, and a search for budgets. See `designer.sampling.reach`."""
         return self._reach(probability(level, "confidence"), simultaneous)
 
     @cached_property
@@ -124,10 +124,9 @@ class Mechanism(TakesCounts):
         return cache(NoiseReach(self._proven_margins, draw, silent, self.noise_facts, seed, self.family).margins)
 
     def _proven_margins(self, level: float) -> Floats | None:
-        try:
-            return self.margins(level)
-        except DesignFailed:
-            return None
+        """Margins of each answer that are proven without draws, (K,), or None: Chebyshev's bound, where nothing better is
+        known."""
+        return np.asarray(self.standard_errors() / math.sqrt(1 - level))
 
     @property
     def noise_facts(self) -> NoiseFacts:
@@ -160,6 +159,11 @@ class Mechanism(TakesCounts):
     def simulated_draws(self) -> int:
         """By how many draws variances are simulated; 0 where they are computed."""
         return 0
+
+    @property
+    def accuracy_words(self) -> str:
+        """What standard errors are where they are not computed: simulated, to which error, or bounds; empty where they are."""
+        return ""
 
     @property
     def universe(self) -> Universe:

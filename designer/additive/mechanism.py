@@ -14,7 +14,7 @@ from designer.additive import promise, report_lines
 from designer.additive.accuracies import AccuracyBound, ErrorNorm, accuracy
 from designer.additive.bounds import ErrorBounds, error_bounds
 from designer.additive.grid import Grid
-from designer.additive.interface import CONFIDENCE, Falloff, Mechanism
+from designer.additive.interface import Falloff, Mechanism
 from designer.additive.margins import answer_margins, facts_of
 from designer.additive.noise import Noise, noise_for, require_sampler, require_weights
 from designer.additive.projection import IMPLIED, PROJECTED, asks_for_projection, projected_counts
@@ -37,7 +37,7 @@ from designer.relations.kinds import RELATION, relation_from_spec, require_liste
 from designer.sampling.entropy import Entropy
 from designer.sampling.reach import NoiseFacts
 from designer.values.arrays import Floats, frozen, real_array
-from designer.values.checks import positive, probability
+from designer.values.checks import positive
 from designer.values.confidential import withholding
 from designer.values.json_text import array, flagged_vacuous
 from designer.values.schema import DELTA, MATRIX, VACUOUS, Named, keys, needs_one_of, one_of, or_null, record
@@ -239,9 +239,9 @@ class AdditiveMechanism(Mechanism):
         """Expected absolute noise of each of the K answers; simulated to about 0.3 % where no closed form is known."""
         return self.noise.mean_absolutes(self.reconstruction)
 
-    def margins(self, confidence: float = CONFIDENCE) -> Floats:
-        """Numbers t, (K,), with `P(|noise in answer k| <= t_k) >= confidence`; see the table of `designer.additive.margins`."""
-        return answer_margins(self, probability(confidence, "confidence"))
+    def _proven_margins(self, level: float) -> Floats:
+        """See the table of `designer.additive.margins`."""
+        return answer_margins(self, level)
 
     def covariance(self) -> Floats:
         """Covariance matrix of the noise in the K answers."""

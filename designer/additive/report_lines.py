@@ -31,7 +31,7 @@ def summary_lines(mechanism: Mechanism) -> list[str]:
     return [
         f"Workload:    {queries} queries over {elements} universe elements",
         f"Relation:    {printed(mechanism.relation.sentence())}",
-        f"Mechanism:   {mechanism.family}; expected total squared error {at_most(mechanism.error())}",
+        f"Mechanism:   {mechanism.family}; expected total squared error {at_most(mechanism.error(), 6)}",
         *_noise_lines(mechanism),
         *([f"Norm ball:   {mechanism.ball_words}"] if mechanism.ball_words else []),
         f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget "

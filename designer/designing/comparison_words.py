@@ -43,7 +43,7 @@ CELLS: dict[str, Cell] = {
 }
 LEGEND = {
     "typical": "typical, worst: standard error of an answer, root mean square and largest",
-    "efficiency": "efficiency: the least loss that any additive noise has, over the loss",
+    "efficiency": "efficiency: a loss that no additive noise is below, proven, over the loss",
     "gain": "gain: how many times wider noise with one budget for all is, geometric mean over the answers, IF(Q)",
     "gap": "gap: how far the loss may be above the least of its own kind, proven; empty where nothing is",
 }
@@ -90,13 +90,14 @@ def comparison_text(rows: Sequence[Row], problem: Problem, limit: Limit | None, 
 
 
 def _table(done: Sequence[Row], problem: Problem, notes: Sequence[str], width: int) -> list[str]:
-    """A line for each mechanism, the columns that matter most first."""
-    count = problem.workload.shape[0]
+    """A line for each mechanism, the columns that matter most first; errors of a typical answer where all answers count
+    records, as others may be in different units."""
+    count, alike = problem.workload.shape[0], problem.workload.counts_records
     named = [printed(row["family"]) + (f" [{notes.index(row['note']) + 1}]" if row["note"] else "") for row in done]
     figures: dict[str, list[str]] = {
         "loss": [at_most(row["loss"]) for row in done],
-        "typical": [at_most(math.sqrt(row["squared"] / count)) for row in done],
-        "worst": [at_most(math.sqrt(row["max"])) for row in done],
+        "typical": [at_most(math.sqrt(row["squared"] / count)) if alike else "" for row in done],
+        "worst": [at_most(math.sqrt(row["max"])) if alike else "" for row in done],
         "efficiency": [_or_nothing(share_at_least, row["efficiency"]) for row in done],
         "gain": [_or_nothing(lambda value: at_least(value, 3), row["improvement"]) for row in done],
         "time": [time_words(row["seconds"]) for row in done],

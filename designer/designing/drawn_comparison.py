@@ -13,7 +13,7 @@ from designer.designing.problem import Problem
 from designer.pictures.charts import MOST, bars_by_name, height_for, logarithmic, name_rows, rest_words
 from designer.pictures.drawing import Drawing
 from designer.pictures.labels import legend, said
-from designer.pictures.numerals import for_people, ticks_for_people
+from designer.pictures.numerals import for_people, no_less, ticks_for_people
 from designer.pictures.style import ink, series_style
 
 
@@ -25,8 +25,8 @@ def comparison_drawings(problem: Problem, rows: Sequence[Row], limit: Limit | No
     label = loss_words(problem)
     least = "" if limit is None else f"; no additive noise loses less than {for_people(limit.value)}"
     families = (
-        f"Bars for the {label} of {len(made)} families, from {for_people(made[0]['loss'])} ({made[0]['family']}) to "
-        f"{for_people(made[-1]['loss'])} ({made[-1]['family']}){least}."
+        f"Bars for the {label} of {len(made)} families, from {no_less(made[0]['loss'])} ({made[0]['family']}) to "
+        f"{no_less(made[-1]['loss'])} ({made[-1]['family']}){least}."
     )
     queries = problem.workload.queries
     deviations = (

@@ -5,7 +5,7 @@
 | on a lattice of rank 1 | that of the discrete law | its quantile |
 | Gaussian | that of the continuous counterpart, from above | `2 e^(-t^2 / (2 v))`, v its variance |
 | exponential in an l2 norm or an ellipsoid | the same | Gaussians with the continuous law of their scale |
-| exponential in l1 | that of independent Laplace noise; Chernoff's bound of the norm, times the query's dual norm | the same |
+| exponential in l1 | that of independent Laplace noise | the same; Chernoff's bound of the norm, times the query's dual norm |
 
 For other norms, and for chains, nothing is proven, and the bounds are refused.
 """
@@ -77,7 +77,7 @@ def error_bounds_of_answers(mechanism: LatticeNoise) -> Floats:
     if mechanism.norm.order == "l2" and mechanism.chain is None:
         spread = mechanism.dimension + 1 if mechanism.falloff == "exponential" else 1
         return np.sqrt(spread * _along(mechanism)) * ROOMY
-    return np.minimum(_by_norm(mechanism, math.sqrt(_mean_square_of_norm(mechanism.dimension))), _by_cells(mechanism))
+    return _by_cells(mechanism)
 
 
 def margin_bounds_of_answers(mechanism: LatticeNoise, beyond: float) -> Floats:
@@ -241,12 +241,3 @@ def _tail_of_norm(dimension: int, beyond: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if m * math.log(middle / m) + m - middle <= math.log(beyond) else (middle, high)
     return high * ROOMY
-
-
-def _mean_square_of_norm(dimension: int) -> float:
-    """`E ||z||^2 <= m^2 + integral from m on of 2 s (s/m)^m e^(m - s) ds`, the tail bound added up."""
-    from scipy.special import gammaincc, gammaln
-
-    m = dimension
-    beyond = math.exp(m - m * math.log(m) + float(gammaln(m + 2))) * float(gammaincc(m + 2, m))
-    return (m * m + 2 * beyond) * ROOMY

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.additive.interface import CONFIDENCE, Falloff, simulation_entropy
+from designer.additive.interface import Falloff, simulation_entropy
 from designer.additive.noise import SMALLEST_WEIGHT
 from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
 from designer.certified.claims import settled_claim
@@ -32,7 +32,7 @@ from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.answer_bounds import error_bounds_of_answers, facts_of_lattice, margin_bounds_of_answers
 from designer.lattice.drawn import DrawnOnCells
 from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
-from designer.lattice.moments import Moments, simulated_moments, summed_moments
+from designer.lattice.moments import SUMMED, Moments, SummedTails, simulated_moments, summed_moments, summed_tails
 from designer.lattice.promise import NOTIONS, THEOREMS, WHOLE
 from designer.lattice.release import LatticeRelease
 from designer.lattice.schema import LATTICE_MECHANISM, LATTICE_PARAMETERS
@@ -47,7 +47,7 @@ from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, Latt
 from designer.sampling.lattices.lattice_choice import LatticeChoice, LatticeSampler
 from designer.sampling.reach import NoiseFacts
 from designer.values.arrays import Floats, frozen
-from designer.values.checks import count, probability, shown
+from designer.values.checks import count, shown
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
 from designer.values.schema import keys
@@ -305,11 +305,23 @@ class LatticeMechanism(DrawnOnCells):
         if self._summed is not None:
             return self._summed
         accepted = 0.0 if self.chain is not None else self.choice.acceptance
-        return simulated_moments(accepted, self.relation.size, lambda draws: np.asarray(self.sample_noise(draws, seed=0)))
+        size, bounds = self.relation.size, self._error_bounds()
+        return simulated_moments(accepted, size, lambda draws: np.asarray(self.sample_noise(draws, seed=0)), bounds)
+
+    def _error_bounds(self) -> Floats:
+        """Upper bounds of the standard errors, (K,); infinite where none is proven."""
+        try:
+            return error_bounds_of_answers(self)
+        except DesignFailed:
+            return np.full(len(self.workload.queries), np.inf)
 
     @property
     def simulated_draws(self) -> int:
         return self._moments.draws
+
+    @property
+    def accuracy_words(self) -> str:
+        return self._moments.words
 
     def covariance(self) -> Floats:
         """Covariance of the noise in the K answers: see `designer.lattice.moments`; 20,000 draws give it to about 1 %."""
@@ -320,19 +332,31 @@ class LatticeMechanism(DrawnOnCells):
         return self.norm.proof_words
 
     def query_variances(self) -> Floats:
-        """Variance of each answer; Gaussian noise has at most that of its continuous counterpart."""
+        """Variance of each answer: summed over the lattice, elsewhere simulated, or a bound that draws cannot tell from it."""
         return np.asarray(self._moments.second.diagonal())
 
     def standard_errors(self) -> Floats:
-        """Not simulated: summed over the lattice, or bounds from above (see the table of `designer.lattice.answer_bounds`)."""
-        return self._summed.errors if self._summed else error_bounds_of_answers(self)
+        """The roots of `query_variances`; `accuracy_words` says what they rest on."""
+        return self._moments.errors
 
-    def margins(self, confidence: float = CONFIDENCE) -> Floats:
-        return margin_bounds_of_answers(self, 1 - probability(confidence, "confidence"))
+    @cached_property
+    def _tails(self) -> SummedTails | None:
+        known = None if self.chain or isinstance(self.norm, Gauge) else self._summed
+        return None if known is None else summed_tails(self.law, self.falloff, self.workload.dense())
+
+    def _proven_margins(self, level: float) -> Floats | None:
+        found = None if self._tails is None else self._tails.margins(1 - level)
+        if found is not None:
+            return found
+        try:
+            return margin_bounds_of_answers(self, 1 - level)
+        except DesignFailed:
+            return None
 
     @property
     def noise_facts(self) -> NoiseFacts:
-        return facts_of_lattice(self)
+        facts = facts_of_lattice(self)
+        return facts if self._tails is None else facts._replace(law=SUMMED, tight=True)
 
     def query_mean_absolutes(self) -> Floats:
         """Expected absolute noise of each answer, found as `covariance` is."""

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from designer.additive.interface import CONFIDENCE
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.family_names import ROW_FAMILIES
 from designer.certified.guarantee import Guarantee
@@ -31,7 +30,7 @@ from designer.sampling.lattices.balanced_rows import BalancedRows
 from designer.sampling.lattices.lattice_choice import LatticeChoice
 from designer.sampling.reach import NoiseFacts
 from designer.values.arrays import Floats
-from designer.values.checks import count, probability, shown
+from designer.values.checks import count, shown
 from designer.values.json_text import require_keys
 from designer.values.schema import PLACE, Named, keys, one_of, record
 from solvers.lattices.zero_sum_moments import ZeroSumMoments
@@ -116,12 +115,22 @@ class RowMechanism(LatticeMechanism):
         """The law is that of the norm on rows alone, so that no sum over the lattice has its moments."""
 
     def standard_errors(self) -> Floats:
-        """Bounds from above: independent Laplace noise, and the most that rounding adds."""
+        return np.sqrt(self.query_variances())
+
+    @property
+    def accuracy_words(self) -> str:
+        return super().accuracy_words if self._mean_square is None else ""
+
+    @cached_property
+    def _mean_square(self) -> float | None:
+        return row_mean_square(self.crossed, self.axis, float(self.norm.map[0]))
+
+    def _error_bounds(self) -> Floats:
+        """Independent Laplace noise, and the most that rounding adds."""
         return error_bounds_of_rows(self, self._rounding)
 
-    def margins(self, confidence: float = CONFIDENCE) -> Floats:
-        others = len(self.crossed.levels) - 1
-        return margin_bounds_of_rows(self, self._rounding, others, 1 - probability(confidence, "confidence"))
+    def _proven_margins(self, level: float) -> Floats:
+        return margin_bounds_of_rows(self, self._rounding, len(self.crossed.levels) - 1, 1 - level)
 
     @property
     def noise_facts(self) -> NoiseFacts:
@@ -129,7 +138,7 @@ class RowMechanism(LatticeMechanism):
 
     def covariance(self) -> Floats:
         """Covariance of the noise in the K answers: computed for a table of two margins, simulated for others."""
-        mean = row_mean_square(self.crossed, self.axis, float(self.norm.map[0]))
+        mean = self._mean_square
         if mean is None:
             return super().covariance()
         rest = self.crossed.projected(self.workload.dense())
@@ -137,7 +146,7 @@ class RowMechanism(LatticeMechanism):
 
     def query_variances(self) -> Floats:
         """Variance of each answer, computed or simulated as `covariance` is."""
-        mean = row_mean_square(self.crossed, self.axis, float(self.norm.map[0]))
+        mean = self._mean_square
         if mean is None:
             return super().query_variances()
         return np.asarray(np.square(self.crossed.projected(self.workload.dense())).sum(axis=1) * (mean / self.dimension))

@@ -10,7 +10,7 @@ import numpy as np
 from designer.marginals.workload import MarginalWorkload
 from designer.pictures.charts import bars_by_name, size_for
 from designer.pictures.drawing import Drawing
-from designer.pictures.numerals import for_people
+from designer.pictures.numerals import no_less
 from designer.values.arrays import Floats
 
 
@@ -26,7 +26,7 @@ class Tabulates(Protocol):
 def marginal_drawings(mechanism: Tabulates) -> tuple[Drawing, ...]:
     """Bars: the largest standard error of a cell of each table, the largest thirty of many."""
     names, errors = table_errors(mechanism)
-    low, high = for_people(float(errors.min())), for_people(float(errors.max()))
+    low, high = no_less(float(errors.min())), no_less(float(errors.max()))
     alt = f"Bars for the largest standard error of a cell of each of {len(names)} tables, from {low} to {high}."
 
     def draw(axes: Any) -> None:

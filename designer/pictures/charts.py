@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.pictures.labels import as_text, name_ticks, said, shortened
-from designer.pictures.numerals import for_people, ticks_for_people
+from designer.pictures.numerals import for_people, no_less, ticks_for_people
 from designer.pictures.style import colour, ink
 from designer.values.arrays import Floats
 
@@ -35,7 +35,7 @@ def rest_words(values: Floats, shown_places: Sequence[int] | NDArray[np.intp], w
     rest = np.delete(values, np.asarray(shown_places, dtype=np.intp))
     if not len(rest):
         return ""
-    low, high = for_people(float(rest.min())), for_people(float(rest.max()))
+    low, high = no_less(float(rest.min())), no_less(float(rest.max()))
     between = low if low == high else f"{low} to {high}"
     return f"the {len(values) - len(rest)} largest of {len(values)}{what and ' ' + what}; the others: {between}"
 
@@ -62,7 +62,7 @@ def bars_by_name(axes: Any, names: Sequence[object], values: Floats, label: str,
     shades = [colour(0) if best is None or place == best else "0.6" for place in places.tolist()]
     logarithmic(axes.xaxis, finite)
     bars = axes.barh(rows, finite, color=shades, height=0.7)
-    for text in axes.bar_label(bars, [for_people(value) for value in kept.tolist()], padding=3, fontsize=8):
+    for text in axes.bar_label(bars, [no_less(value) for value in kept.tolist()], padding=3, fontsize=8):
         as_text(text)
     name_rows(axes, [names[place] for place in places.tolist()])
     axes.set_xlabel(label, parse_math=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_HALF_EVEN
+from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from designer.values.rounding import number_text, rounded
+from designer.values.rounding import number_text, rounded, settled
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MINUS = "\u2212"
@@ -20,13 +20,27 @@ def for_people(value: float, digits: int = 3) -> str:
     ...     "1.23×10⁶", "12,300", "\u22120.5", "1.23×10⁻⁵", "3"]
     True
     """
-    if math.isnan(value):
-        return "unknown"
-    if math.isinf(value):
-        return "∞" if value > 0 else f"{MINUS}∞"
+    if not math.isfinite(value):
+        return _beyond(value)
     number = rounded(abs(float(value)), digits, ROUND_HALF_EVEN)
-    sign = MINUS if value < 0 else ""
-    return sign + number_text(number, PLAIN, lambda exponent: f"×10{str(exponent).translate(_RAISED)}")
+    return (MINUS if value < 0 else "") + _text(number)
+
+
+def no_less(value: float, digits: int = 3) -> str:
+    """A size, rounded up, as pages and tables write it: for losses and errors.
+
+    >>> no_less(1310.96), no_less(4.000000000000001)
+    ('1,320', '4')
+    """
+    return _text(settled(float(value), digits)) if math.isfinite(value) else _beyond(value)
+
+
+def _text(number: Decimal) -> str:
+    return number_text(number, PLAIN, lambda exponent: f"×10{str(exponent).translate(_RAISED)}")
+
+
+def _beyond(value: float) -> str:
+    return "unknown" if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
 
 
 def ticks_for_people(axis: Any) -> None:

@@ -124,6 +124,12 @@ class Workload(Immutable, Displayed):
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
         return np.asarray(np.bincount(rows[broken], minlength=self.shape[0]) == 0)
 
+    @cached_property
+    def counts_records(self) -> bool:
+        """Whether every answer is a number of records, because all entries are 0 or 1: then all are in one unit."""
+        entries = self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.data
+        return bool(((entries == 0) | (entries == 1)).all())
+
     def answer(self, histogram: object) -> Floats:
         """`Q x` in floating point, for public or synthetic data, joined by name like counts.
         A private answer comes from `Mechanism.release`."""

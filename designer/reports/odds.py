@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
 from designer.composition.costs import Cost, TotalCost
-from designer.values.rounding import closest, number_text, rounded
+from designer.values.rounding import closest, number_text, rounded, settled
 from solvers.exact.balls import exp_ball, float_above_real, rational_ball
 
 RARE = Fraction(1, 10**6)  # the chance with which odds may shift by more, where people read one number
@@ -28,6 +28,15 @@ def above(value: float | Fraction, digits: int = 3) -> str:
     ('5.2', '1,240,000', '0.000124', 'infinite')
     """
     return _on_its_side(value, digits, ROUND_CEILING)
+
+
+def off_by(value: float, digits: int = 3) -> str:
+    """An error of an answer with so many digits, rounded up, as its picture has it: what floats alone add is left out.
+
+    >>> off_by(4.000000000000001), off_by(184.2)
+    ('4', '185')
+    """
+    return number_text(settled(value, digits), PLAIN, " times 10^{}".format) if math.isfinite(value) else closest(value)
 
 
 def below(value: float | Fraction, digits: int = 3) -> str:

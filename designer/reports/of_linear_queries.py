@@ -11,13 +11,15 @@ from designer.additive.interface import Mechanism
 from designer.additive.report_lines import delta_words
 from designer.errors import DesignFailed, InvalidProblem
 from designer.lattice.mechanism import LatticeMechanism
+from designer.question.relation import Indices
 from designer.reports.content import Entries, Piece, Prose, Sheet
 from designer.reports.contributor import Contributor, Told, listed, shown_rows
 from designer.reports.names import named, verbatim_of
-from designer.reports.odds import above
+from designer.reports.odds import off_by
 from designer.values.arrays import Floats
 from designer.values.printing import counted
 
+MOST_UNITS = 3  # of the first screen
 REST = "All of them stand on the page in Markdown: dp-designer report SPEC."
 
 
@@ -44,22 +46,24 @@ class LinearQueries(Contributor[Mechanism]):
         if not len(noisy):
             return Told("Exact: no answer gets any noise", "", (sheet,))
         if margins is None:
+            details = f"How far off an answer is 95 % of the time is not proven: {named(reason, 300)}"
+            return Told(f"standard error {_of_each_unit(made, errors, noisy)}", details, (Prose(details), sheet))
+        unit, worst = _common_unit(made, noisy), int(noisy[np.argmax(margins[noisy])])
+        if unit is None and len(noisy) > 1:
             details = (
-                f"Standard errors are up to {above(errors.max())}. How far off an answer is 95 % of the time is not proven: "
-                f"{named(reason, 300)}"
+                "95 % of the time an answer is at most so far off as its row says; answers of different units have no typical "
+                "error."
             )
-            return Told(
-                f"standard error {above(np.median(errors[noisy]))} of a typical answer", details, (Prose(details), sheet)
-            )
-        typical, worst = np.median(margins[noisy]), int(noisy[np.argmax(margins[noisy])])
-        if above(typical) == above(margins[worst]):
-            details = f"95 % of the time an answer is at most {above(typical)} off, whichever it is."
-            return Told(f"±{above(typical)}{_unit(made)} for each answer", details, (Prose(details), sheet))
+            return Told(f"±{_of_each_unit(made, margins, noisy)}", details, (Prose(details), sheet))
+        typical, unit = off_by(np.median(margins[noisy])), _unit(made, made.workload.queries[worst])
+        if typical == off_by(margins[worst]):
+            details = f"95 % of the time an answer is at most {typical} off, whichever it is."
+            return Told(f"±{typical}{unit} for each answer", details, (Prose(details), sheet))
         details = (
-            f"95 % of the time an answer is at most {above(typical)} off (the median of all answers); for the least accurate, "
-            f"{named(made.workload.queries[worst])}, {above(margins[worst])}."
+            f"95 % of the time an answer is at most {typical} off (the median of all answers); for the least accurate, "
+            f"{named(made.workload.queries[worst])}, {off_by(margins[worst])}."
         )
-        return Told(f"±{above(typical)}{_unit(made)} for a typical answer", details, (Prose(details), sheet))
+        return Told(f"±{typical}{unit} for a typical answer", details, (Prose(details), sheet))
 
     def certificate(self, made: Mechanism) -> tuple[Piece, ...]:
         (pairs,) = super().certificate(made)
@@ -75,6 +79,27 @@ class LinearQueries(Contributor[Mechanism]):
                 "from statistics of that walk, and no proof.",
             )
         return ()
+
+
+def _common_unit(made: Mechanism, noisy: Indices) -> str | None:
+    """What all answers with noise are counted in, as is stated, empty for records; None where units differ or are unknown."""
+    stated = {made.about.unit(made.workload.queries[k]) for k in noisy.tolist()}
+    if len(stated) > 1:
+        return None
+    (unit,) = stated
+    return unit if unit or made.workload.counts_records else None
+
+
+def _of_each_unit(made: Mechanism, sizes: Floats, noisy: Indices) -> str:
+    """The largest of some sizes, (K,), in each unit that is stated; between the least and the largest where some is not."""
+    largest: dict[str, float] = {}
+    for k in noisy.tolist():
+        unit = _unit(made, made.workload.queries[k])
+        largest[unit] = max(largest.get(unit, 0.0), float(sizes[k]))
+    if "" not in largest and len(largest) <= MOST_UNITS:
+        return f"{', '.join(off_by(size) + unit for unit, size in largest.items())} at most"
+    low, high = off_by(sizes[noisy].min()), off_by(sizes[noisy].max())
+    return f"{low} to {high}, each answer in its own unit" if low != high else f"{low} for each answer, in its own unit"
 
 
 def _unit(made: Mechanism, query: str = "") -> str:
@@ -103,13 +128,11 @@ def _accuracy_sheet(made: Mechanism, errors: Floats, margins: Floats | None) -> 
     """A row for each query. errors, margins: (K,)."""
     within = [math.nan] * len(errors) if margins is None else margins.tolist()
     rows = [
-        (named(name), above(error), "not proven" if math.isnan(margin) else f"±{above(margin)}{_unit(made, name)}")
+        (named(name), off_by(error), "not proven" if math.isnan(margin) else f"±{off_by(margin)}{_unit(made, name)}")
         if error > 0
         else (named(name), "0", "exact, no noise")
         for name, error, margin in zip(made.workload.queries, errors.tolist(), within, strict=True)
     ]
     shown, left_out = shown_rows(rows, REST)
     columns = ("Answer", "standard error", "off by at most, 95 % of the time")
-    drawn = made.simulated_draws
-    source = f" Standard errors are simulated with {drawn:,} draws." if drawn else ""
-    return Sheet("Accuracy of each answer", columns, shown, frozenset({1, 2}), f"{left_out}{source}".strip())
+    return Sheet("Accuracy of each answer", columns, shown, frozenset({1, 2}), f"{left_out} {made.accuracy_words}".strip())

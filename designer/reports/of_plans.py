@@ -15,7 +15,7 @@ from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
 from designer.reports.contributor import ROWS, Contributor, Told, Worst, epsilon_delta
 from designer.reports.meanings import Meaning
 from designer.reports.names import named, some, verbatim_of
-from designer.reports.odds import Risk, above
+from designer.reports.odds import Risk, above, off_by
 from designer.tables.measure import MOST_UNITS
 from designer.tables.plan import TablePlan
 from designer.tables.queries import Additive, Average, Query
@@ -77,7 +77,8 @@ class QueriesOfTables(Contributor[TablePlan]):
         )
 
     def accuracy(self, made: TablePlan) -> Told:
-        rows = tuple(row for query in made.queries[:ROWS] for row in _accuracy_rows(query))
+        owned = [(query, row) for query in made.queries[:ROWS] for row in _accuracy_rows(query)]
+        rows = tuple(row for _, row in owned)
         left_out = f" The first {ROWS:,} of {len(made.queries):,} queries." if len(made.queries) > ROWS else ""
         columns = ("Query", "groups", "standard error of one number")
         sheet = Sheet("Accuracy of each query", columns, rows, frozenset({2}), f"In the unit of the query.{left_out}")
@@ -85,7 +86,9 @@ class QueriesOfTables(Contributor[TablePlan]):
             "Noise does not grow with the number of records, so that large groups are told accurately and small ones are not. "
             "About 95 % of the time a number is within two standard errors."
         )
-        return Told(f"{counted(len(rows), 'query', 'queries')}, each with its standard error", details, (Prose(details), sheet))
+        first = "; ".join(f"{name} {told}{_unit(made, query)}" for query, (name, _, told) in owned[:MOST_NAMED])
+        more = f"; and {counted(len(rows) - MOST_NAMED, 'more number')}" if len(rows) > MOST_NAMED else ""
+        return Told(f"standard error of {first}{more}", details, (Prose(details), sheet))
 
     def certificate(self, made: TablePlan) -> tuple[Piece, ...]:
         proof = made.privacy
@@ -111,6 +114,13 @@ class QueriesOfTables(Contributor[TablePlan]):
         return (*groups, "Whether a row of the table is what is to be protected, one record.")
 
 
+def _unit(made: TablePlan, query: Query) -> str:
+    """What an answer is counted in, behind a number; nothing where that is not said."""
+    unit = "" if isinstance(query, Average) else made.about.unit(query.name)
+    return f" {named(unit)}" if unit else ""
+
+
+MOST_NAMED = 3  # numbers of the first screen
 OF_POLICIES = (
     "Not all records lose the same: what a record may lose is a public function of the record itself, larger for records with "
     "larger amounts. The function may be published; its value for a record of the data is as confidential as that record."
@@ -169,8 +179,8 @@ def _accuracy_rows(query: Query) -> Iterator[tuple[str, str, str]]:
     for part in parts:
         groups = named(query.groups.sentence(), 200)
         if isinstance(part, Additive):
-            least, most = (math.sqrt(v) for v in (min(part.variances), max(part.variances)))
-            told = above(most) if least == most else f"{above(least)} to {above(most)} by group"
+            least, most = (off_by(math.sqrt(v)) for v in (min(part.variances), max(part.variances)))
+            told = most if least == most else f"{least} to {most} by group"
         else:
             told = "depends on the data: see the query"
         yield named(part.name), groups, told

@@ -8,7 +8,7 @@ from designer.marginals.mechanism import MarginalMechanism
 from designer.reports.content import Prose, Sheet
 from designer.reports.contributor import ROWS, Contributor, Told
 from designer.reports.names import named, verbatim_of
-from designer.reports.odds import above
+from designer.reports.odds import off_by
 from designer.structured.mechanism import StructuredMechanism
 from designer.values.printing import counted
 
@@ -33,7 +33,7 @@ class MarginalTables(Contributor[MarginalMechanism]):
         errors = [math.sqrt(float(made.variances(names).max())) for names in subsets]
         cells = [math.prod(made.workload.shape(made.axes(names))) for names in subsets]
         rows = tuple(
-            (title(names), f"{size:,}", above(error) if error else "0, exact")
+            (title(names), f"{size:,}", off_by(error) if error else "0, exact")
             for names, size, error in zip(subsets, cells, errors, strict=True)
         )
         return _told(rows, errors, len(made.workload.subsets), "table")
@@ -58,7 +58,7 @@ class ProductQueries(Contributor[StructuredMechanism]):
         names, workload = made.workload.domain.attributes, made.workload
         errors = [math.sqrt(float(e) / n) for e, n in zip(made.term_errors, workload.counts, strict=True)]
         rows = tuple(
-            (title(tuple(names[axis] for axis in term)), f"{count:,}", above(error) if error else "0, exact")
+            (title(tuple(names[axis] for axis in term)), f"{count:,}", off_by(error) if error else "0, exact")
             for term, count, error in list(zip(workload.terms, workload.counts, errors, strict=True))[:ROWS]
         )
         return _told(rows, errors, len(workload.terms), "group")
@@ -81,7 +81,7 @@ def _told(rows: tuple[tuple[str, ...], ...], errors: list[float], tables: int, k
     sheet = Sheet(f"Accuracy of each {kind}", columns, rows, frozenset({1, 2}), f"Standard error: {of_all}.{left_out}")
     least, most = min(errors), max(errors)
     details = (
-        f"The noise of a number has a standard error of {above(least)} to {above(most)}. About 95 % of the time a number is "
+        f"The noise of a number has a standard error of {off_by(least)} to {off_by(most)}. About 95 % of the time a number is "
         "within two standard errors of the truth."
     )
-    return Told(f"standard error {above(most)} at most", details, (Prose(details), sheet))
+    return Told(f"standard error {off_by(most)} at most", details, (Prose(details), sheet))

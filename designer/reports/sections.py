@@ -212,7 +212,7 @@ def _raises(seen: SeenLedger) -> list[Piece]:
         for reason in [named(entry.content.get("reason") or "stated at first", 300)]
     ]
     shown, left_out = shown_rows(told, "dp-designer ledger show --entries has all.")
-    return [Sheet("Totals of these data, and why they were raised", ("Time", "total", "by", "reason"), shown, note=left_out)]
+    return [Sheet("Totals of these data, and why they were stated", ("Time", "total", "by", "reason"), shown, note=left_out)]
 
 
 def _cost(cost: Any, total: Total) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import pairwise
+from operator import ge
 from typing import Any
 
 from designer.certified.specified import Specified
 from designer.composition.costs import Cost
 from designer.files.signatures import SignedBy
+from designer.ledger.entries import DatasetTerms
 from designer.ledger.totals import Total
 from designer.ledger.words import cost_text, left_text
 from designer.question.relation import RECORDS_PUBLIC
@@ -155,13 +158,30 @@ def _spent(evidence: Evidence) -> Headline:
     refused = seen.forecast is not None and seen.forecast.refusal is not None
     answer = f"{cost_text(balance.spent, balance.total)} of {balance.total.to_text()}"
     left = f"Left: {left_text(balance.total, balance.spent.total)}."
-    number = len(balance.history) - 1
-    left += f" The total was raised {'once' if number == 1 else f'{number} times'}." if number else ""
+    left += _restated([allowance for _, allowance in balance.history])
     if large := _limits_nothing(balance.total):
         left += " A total as large as this limits nothing that helps."
     if refused:
         left += " One more release of this mechanism would be refused."
     return Headline(question, answer, left, "ledger", alarm=refused or large)
+
+
+def _restated(stated: Sequence[DatasetTerms]) -> str:
+    """How often the terms of a data set were stated anew: with a larger total, or otherwise."""
+    raised = sum(_larger(after.total, before.total) for before, after in pairwise(stated))
+    others = len(stated) - 1 - raised
+    told = f" The total was raised {_times(raised)}." if raised else ""
+    return told + (f" The terms were stated anew {_times(others)}, not with a larger total." if others else "")
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _larger(after: Total, before: Total) -> bool:
+    """Whether a total of the same notion allows more, and nothing less."""
+    new, old = ((Fraction(t.epsilon or 0), Fraction(t.delta or 0), Fraction(t.rho or 0)) for t in (after, before))
+    return after.notion == before.notion and new != old and all(map(ge, new, old))
 
 
 def _limits_nothing(total: Total) -> bool:

@@ -92,7 +92,8 @@ def margins_of_each(draws: Draws, size: int, level: float) -> Simulated | None:
     if rank is None:
         return None
     sizes = np.concatenate([*draws.blocks(size)])
-    return Simulated(np.partition(sizes, rank - 1, axis=0)[rank - 1] * ROOMY, size)
+    found = np.partition(sizes, rank - 1, axis=0)[rank - 1]
+    return Simulated(np.where(found == np.rint(found), found, found * ROOMY), size)  # whole numbers are exact
 
 
 def margins_of_all(draws: Draws, size: int, level: float, shape: Floats) -> Simulated | None:

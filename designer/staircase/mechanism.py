@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from designer.additive import report_lines
 from designer.additive.grid import Grid
-from designer.additive.interface import CONFIDENCE, Falloff, Mechanism
+from designer.additive.interface import Falloff, Mechanism
 from designer.additive.release import Release, answers_of, tells
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, describe_pair
 from designer.certified.family_names import STAIRCASE_FAMILIES, require_family
@@ -37,7 +37,6 @@ from designer.staircase.differences import Difference, coordinates, protected_di
 from designer.staircase.drawn import stairs_drawing
 from designer.staircase.noise import DrawnNoise, Peaks, Stairs, noise_from_spec
 from designer.values.arrays import Floats, frozen, real_array
-from designer.values.checks import probability
 from designer.values.confidential import withholding
 from designer.values.json_text import array, require_keys
 from designer.values.schema import MATRIX, Named, either, keys, needs_one_of, one_of, or_null, record
@@ -239,9 +238,9 @@ class StaircaseMechanism(Mechanism):
     def _absolutes(self) -> Floats:
         return self.drawn.mean_absolutes(self.rows)
 
-    def margins(self, confidence: float = CONFIDENCE) -> Floats:
-        """Numbers t, (K,), with `P(|noise in answer k| <= t_k) >= confidence`: quantiles of the law, summed up."""
-        return self.drawn.margins(self.rows, 1 - probability(confidence, "confidence"))
+    def _proven_margins(self, level: float) -> Floats:
+        """Quantiles of the law, summed up."""
+        return self.drawn.margins(self.rows, 1 - level)
 
     @property
     def noise_facts(self) -> NoiseFacts:

@@ -9,7 +9,7 @@ import numpy as np
 from designer.certified.specified import Specified
 from designer.pictures.charts import bars_by_name, size_for
 from designer.pictures.drawing import Drawing
-from designer.pictures.numerals import for_people
+from designer.pictures.numerals import no_less
 from designer.structured.workload import StructuredWorkload
 from designer.values.arrays import Floats
 
@@ -31,7 +31,7 @@ class DrawnTerms(Specified):
         if len(self.workload.terms) > MOST_TERMS:
             return ()
         names, errors = self.errors_by_term()
-        low, high = for_people(float(errors.min())), for_people(float(errors.max()))
+        low, high = no_less(float(errors.min())), no_less(float(errors.max()))
         alt = f"Bars for the root mean squared error of an answer of each of {len(names)} terms, from {low} to {high}."
 
         def draw(axes: Any) -> None:

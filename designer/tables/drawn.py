@@ -12,7 +12,7 @@ from designer.certified.specified import Specified
 from designer.pictures.charts import bars_by_name, size_for
 from designer.pictures.drawing import Drawing
 from designer.pictures.labels import with_unit
-from designer.pictures.numerals import for_people
+from designer.pictures.numerals import no_less
 from designer.records.drawn import policy_drawings
 from designer.records.policy import Policy
 from designer.tables.queries import Additive, Aggregated
@@ -51,7 +51,7 @@ class DrawnPlan(Specified):
             return None
         names: Sequence[str] = [with_unit(query.name, self.about.unit(query.name)) for query in drawn]
         errors = np.sqrt([float(max(query.variances)) for query in drawn])
-        low, high = for_people(float(errors.min())), for_people(float(errors.max()))
+        low, high = no_less(float(errors.min())), no_less(float(errors.max()))
         alt = f"Bars for the standard errors of {len(names)} queries, per group, from {low} to {high}."
 
         def draw(axes: Any) -> None:

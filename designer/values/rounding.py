@@ -86,9 +86,18 @@ def number_text(number: Decimal, plain: range, power: Callable[[int], str]) -> s
     return f"{number.scaleb(-exponent):f}{power(exponent)}"
 
 
+def settled(value: float | Fraction, digits: int, direction: str = ROUND_CEILING) -> Decimal:
+    """The same, but for digits in which machines differ: a number that is so near to a round one is that one.
+
+    >>> settled(16.000000000001, 4), settled(16.0001, 4)
+    (Decimal('16'), Decimal('16.01'))
+    """
+    close = rounded(value, digits, ROUND_HALF_EVEN)
+    near = abs(Fraction(close) - Fraction(value)) <= Fraction(SAME) * abs(Fraction(value))
+    return close if near else rounded(value, digits, direction)
+
+
 def _written(value: float | Fraction, digits: int, direction: str) -> str:
     if not math.isfinite(value):
         return "unknown" if math.isnan(value) else "infinite" if value > 0 else "-infinite"
-    close = rounded(value, digits, ROUND_HALF_EVEN)
-    near = abs(Fraction(close) - Fraction(value)) <= Fraction(SAME) * abs(Fraction(value))
-    return number_text(close if near else rounded(value, digits, direction), PLAIN, "e{:+d}".format)
+    return number_text(settled(value, digits, direction), PLAIN, "e{:+d}".format)

@@ -14,8 +14,8 @@ COVERING = ("tests/throughout/test_interval_coverage.py",)
 MUTANTS = (
     Mutant(
         DRAWN,
-        "np.partition(sizes, rank - 1, axis=0)[rank - 1] * ROOMY",
-        "np.partition(sizes, rank - 2, axis=0)[rank - 2] * ROOMY",
+        "found = np.partition(sizes, rank - 1, axis=0)[rank - 1]",
+        "found = np.partition(sizes, rank - 2, axis=0)[rank - 2]",
         "of the draws of an answer the one below the safe rank is taken",
         OF_REACH,
     ),
@@ -173,5 +173,26 @@ MUTANTS = (
         "logs = np.log1p(-(TILTS[:, None] ** 2)) * shares",
         "moments of Laplace noise make its sums narrower",
         OF_REACH,
+    ),
+    Mutant(
+        "designer/structured/plan.py",
+        "return 0.5 / math.sinh(epsilon / 2) ** 2 * ROUNDED if epsilon < LOUD else 0.0",
+        "return 2 / epsilon**2 * ROUNDED if epsilon < LOUD else 0.0",
+        "the bound of whole-number noise is that of continuous noise",
+        ("tests/designing/test_bounds_of_all_families.py",),
+    ),
+    Mutant(
+        "designer/marginals/plan.py",
+        "if kept.min() >= CONTINUOUS:",
+        "if kept.min() >= 0:",
+        "marginals are bounded by the largest share alone",
+        ("tests/marginals/test_least_marginals.py",),
+    ),
+    Mutant(
+        "designer/designing/least_noise.py",
+        "sums = [np.maximum(sign * protected, 0).sum(axis=1) for sign in (1, -1)]",
+        "sums = [np.maximum(sign * protected, 0).max(axis=1) for sign in (1, -1)]",
+        "a limit is told for fewer records than its changes need",
+        ("tests/designing/test_limit.py",),
     ),
 )
