@@ -50,7 +50,7 @@ class RatioBounds:
 
         ratios: (M,) or (L, M), as the budgets of the block.
         """
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             # Never 0: a pair without any budget has an infinite bound, and only the exact comparison of its points settles it.
             bound = (ratios + self.absolute / np.abs(block.budgets) + UNDERFLOW) * (1 + 2 * self.relative)
         return np.where(np.isfinite(block.budgets), bound, 0.0)
@@ -60,7 +60,7 @@ class RatioBounds:
 
         ratios: (M,) or (L, M), as the budgets of the block.
         """
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             bound = (ratios - self.absolute / np.abs(block.budgets) - UNDERFLOW) * (1 - 2 * self.relative)
         return np.where(np.isfinite(ratios), bound, 0.0)
 
@@ -206,7 +206,7 @@ class Clusters:
         or of groups."""
         absolute, relative = self.errors.absolute, self.errors.relative
         sums = (len(self.norm.map) + 4) * 2.0**-51 if of_pairs else relative
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             found = ((lengths * (1 + sums) + 4 * absolute) / least + 4 * UNDERFLOW) * ((1 + 2 * relative) * (1 + self.near.off))
         return np.where(np.isnan(found), np.inf, found)
 

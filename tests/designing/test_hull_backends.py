@@ -73,7 +73,7 @@ def test_what_is_unknown_not_installed_or_out_of_place_is_refused(family: str, m
         design(table((2, 2)), family, backend="lrs", **SHAPES[family])
     for module in ("cdd", "cdd.gmp"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(DesignFailed, match=rf"{family}: options.backend: .*dp-designer\[hull\].*'qhull'"):
+    with pytest.raises(DesignFailed, match=rf"{family}: options.backend: .*pycddlib-standalone.*'qhull'"):
         design(table((2, 2)), family, backend="cdd", **SHAPES[family])
     assert design(table((2, 2)), family, backend="qhull", **SHAPES[family]).privacy.holds
 

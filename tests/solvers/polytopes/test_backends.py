@@ -166,9 +166,9 @@ def test_what_is_not_installed_or_not_known_is_said(monkeypatch: pytest.MonkeyPa
     for name in ("cdd", "cdd.gmp"):
         monkeypatch.setitem(sys.modules, name, None)
     assert require_backend("qhull") == "qhull"
-    with pytest.raises(HullFailed, match=r"dp-designer\[hull\].*'qhull'"):
+    with pytest.raises(HullFailed, match=r"pycddlib-standalone.*'qhull'"):
         require_backend("cdd")
-    with pytest.raises(HullFailed, match=r"dp-designer\[hull\]"):
+    with pytest.raises(HullFailed, match=r"pycddlib-standalone"):
         convex_hull(BODIES["cube 2"], backend="cdd")
     with pytest.raises(HullFailed, match=r"'lrs' is unknown.*qhull.*cdd"):
         require_backend("lrs")
