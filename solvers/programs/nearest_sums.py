@@ -71,7 +71,8 @@ def nearest_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Arra
         slope = -2 * (program.sums.T @ (left_over(sums, cells, near) / errors)) + program.exact.T @ multipliers
         cells = np.where((cells <= SAME * scale) & (slope >= SAME), 0.0, cells)
         left = program.heights * left_over(exact, cells, totals)
-        rounding = abs(program.sums).T @ (abs(program.sums) @ (EPS * cells / scale))
+        spaced = EPS * np.maximum(cells, _largest_together(exact, cells))
+        rounding = abs(program.sums).T @ (abs(program.sums) @ (spaced / scale)) + EPS * (abs(program.exact).T @ abs(multipliers))
         real = np.sign(slope) * np.maximum(np.abs(slope) - 2 * rounding, 0.0)
         missed = float(np.abs(np.minimum(cells / scale, real)).max(initial=0.0))
         if kept(exact, cells, totals) and missed < least:
@@ -106,6 +107,13 @@ def kept(exact: Any, cells: Array, totals: Array) -> bool:
     """Is `A x = t`, as floats tell it, row by row?"""
     size = 1 + abs(exact) @ np.abs(cells) + np.abs(totals)
     return bool((np.abs(left_over(exact, cells, totals)) <= KEPT * size).all())
+
+
+def _largest_together(exact: Any, cells: Array) -> Array:
+    """For each cell, (N,), the largest of those that it shares a row of A with, whose spacing it has to make up for."""
+    largest = (exact != 0).multiply(cells).max(axis=1).toarray().ravel() if exact.shape[0] else np.zeros(0)
+    shared = (exact != 0).T.multiply(largest).max(axis=1).toarray().ravel() if len(largest) else np.zeros(len(cells))
+    return np.asarray(shared, dtype=np.float64)
 
 
 def none_at_all(exact: Any, totals: Array) -> bool:
