@@ -90,10 +90,21 @@ def summary(made: Specified) -> str:
     return "\n".join([*cautions(made), *made.about.heading(), *made.summary_lines()])
 
 
-def page(made: Specified) -> str:
-    """A page in Markdown: the guarantee, the certificate and where the object comes from."""
+def page(made: Specified, told: str = "") -> str:
+    """A page in Markdown: the guarantee, the certificate, a line that is told besides, and where the object comes from."""
     paragraphs = [line for caution in cautions(made) for line in (f"**{in_markdown(caution)}**", "")]
-    return "\n".join([*paragraphs, *made.page_lines(), "", "## Provenance", "", *_provenance_lines(made), ""])
+    return "\n".join(
+        [
+            *paragraphs,
+            *made.page_lines(),
+            "",
+            *([in_markdown(told), ""] if told else []),
+            "## Provenance",
+            "",
+            *_provenance_lines(made),
+            "",
+        ]
+    )
 
 
 def _provenance_lines(made: Specified) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from designer.certified.specified import save
 from designer.cli.options import TOML, Commands, add_output, add_seconds, check_output, given_seconds
 from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
+from designer.composition.privacy_in_words import asked_line, privacy_line
 from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
@@ -65,7 +66,7 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
     outcome = request.made(choices)
     saved = save(outcome.mechanism, options.output, replace=options.force) if options.output else None
     kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep it."
-    return "\n".join([*outcome.lines, kept, *signed_line(options, key)]), outcome.data
+    return "\n".join([*outcome.lines, privacy_line(outcome.mechanism), kept, *signed_line(options, key)]), outcome.data
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -94,7 +95,7 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
     saved = (
         save(result.design.mechanism.described(file.about), options.output, replace=options.force) if options.output else None
     )
-    text = budget_summary(file.title, result, terminal_width())
+    text = f"{budget_summary(file.title, result, terminal_width())}\n{privacy_line(result.design.mechanism)}"
     text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
     if options.plot:
         text += f"\nDrawn to {printed(result.plot(options.plot, replace=options.force))}."
@@ -109,7 +110,7 @@ def _other_budget(request: Request, options: argparse.Namespace) -> tuple[str, A
     outcome = request.least(Choices(options.family, seconds=options.seconds), step=options.step)
     saved = save(outcome.mechanism, options.output, replace=options.force) if options.output else None
     kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep the design at this factor."
-    return "\n".join([*outcome.lines, kept]), outcome.data
+    return "\n".join([*outcome.lines, privacy_line(outcome.mechanism), kept]), outcome.data
 
 
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:
@@ -119,10 +120,12 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     check_output(options, file.files)
     if options.output:
         check_picture(options.output)
-    result = compare(file.matrix_problem, options.family, **given_seconds(options))
+    problem = file.matrix_problem
+    result = compare(problem, options.family, **given_seconds(options))
     title = printed(file.title)
     head = title if options.markdown else f"{title}\n{'=' * len(title)}"
     text = f"{head}\n\n{result.to_markdown() if options.markdown else result.to_text(terminal_width())}"
+    text = f"{text.rstrip()}\n\n{asked_line(problem.relation, problem.notion, problem.delta)}"
     if options.output:
-        text = text.rstrip() + f"\n\nDrawn to {printed(result.plot(options.output, replace=options.force))}."
-    return text.rstrip(), {"title": file.title, "rows": result.rows, "limit": result.limit and result.limit.to_dict()}
+        text += f"\n\nDrawn to {printed(result.plot(options.output, replace=options.force))}."
+    return text, {"title": file.title, "rows": result.rows, "limit": result.limit and result.limit.to_dict()}

@@ -18,6 +18,7 @@ from designer.cli.ledger_commands import add_recording_options, recorded, record
 from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
 from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
 from designer.cli.table_commands import add_table_output, asked_tables, save_tables
+from designer.composition.privacy_in_words import privacy_line
 from designer.errors import InvalidProblem
 from designer.files.agreeing import negative_words
 from designer.files.data_files import read_histogram, require_histogram_file, require_readable_histogram
@@ -71,6 +72,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     asked, key = asked_tables(options, mechanism, inputs), given_key(options) if options.folder else signing_key(options)
     ready, release = _releasing(mechanism, options)
     released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, ready, release, key)
+    private = privacy_line(mechanism, rows_per_entity=options.rows_per_entity or 1)
     if asked is not None:
         written = save_tables(options, mechanism, released, data, asked, key, inputs)
         lines = [
@@ -79,6 +81,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
             *negative_words(mechanism, released, agreed=asked.consistent is not None),
             "",
             released.guarantee.to_text(),
+            private,
             *recorded_lines(data),
         ]
         return "\n".join(lines), data
@@ -92,6 +95,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         *negative_words(mechanism, released),
         "",
         released.guarantee.to_text(),
+        private,
     ]
     return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *signed_line(options, key)]), data
 

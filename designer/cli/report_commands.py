@@ -13,6 +13,7 @@ from designer.audit.verdict import DeepVerdict
 from designer.certified.specified import Specified
 from designer.cli.deep_verification import add_deep_options
 from designer.cli.options import SPEC, Commands, add_output, check_output, release_and_signer, spec_and_signer
+from designer.composition.privacy_in_words import privacy_line
 from designer.designing.comparison import Comparison, compare
 from designer.designing.problem import Problem
 from designer.errors import DesignFailed, InvalidProblem, NotPrivate
@@ -85,7 +86,8 @@ def _require_possible(options: argparse.Namespace, ending: str) -> None:
 
 def _markdown(evidence: Evidence) -> str:
     found = evidence.deep
-    return page(evidence.made) if found is None else "\n".join([page(evidence.made), *found.page_lines(), ""])
+    text = page(evidence.made, privacy_line(evidence.made))
+    return text if found is None else "\n".join([text, *found.page_lines(), ""])
 
 
 def _evidence(options: argparse.Namespace) -> Evidence:

@@ -21,6 +21,8 @@ from designer.cli.options import (
     release_and_signer,
     spec_and_signer,
 )
+from designer.composition.costs import cost_of_tradeoff
+from designer.composition.privacy_in_words import asked_words, cost_words, privacy_line
 from designer.designing.relation_picture import save_relation_picture
 from designer.errors import InvalidProblem
 from designer.files.releases import verify_release
@@ -29,7 +31,11 @@ from designer.ledger.store import is_ledger
 from designer.printouts import cautions, summary
 from designer.problem_files.kinds import read_request
 from designer.problem_files.linear_request import ProblemFile
+from designer.problem_files.marginals import MarginalsRequest
+from designer.problem_files.odds_ratio import OddsRatioFile
 from designer.problem_files.request import Request
+from designer.problem_files.selection import SelectionFile
+from designer.problem_files.synthetic import SyntheticFile
 from designer.values.printing import printed
 
 
@@ -58,7 +64,8 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism, signer = spec_and_signer(options)
     data = {**asdict(mechanism.privacy), **_deltas(mechanism), "fingerprint": mechanism.fingerprint, **caution_data(mechanism)}
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
-    lines = [*cautions(mechanism), f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"]
+    holds = f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"
+    lines = [*cautions(mechanism), holds, privacy_line(mechanism)]
     deep_text, deep_data = deep_lines(mechanism, options)
     return "\n".join([*lines, *_signer_line(signer)]) + deep_text, {**data, **_signer_data(signer), **deep_data}
 
@@ -68,6 +75,7 @@ def _verify_release(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism, (release, signer) = loaded(options), release_and_signer(options)
     verdict = verify_release(mechanism, release, allow_vacuous=options.allow_vacuous)
     lines = [*cautions(mechanism), f"{printed(options.release)}: is a release that the spec may have made.", verdict.to_text()]
+    lines.append(privacy_line(mechanism, rows_per_entity=(release.get("rows") or {}).get("rows_per_entity") or 1))
     return "\n".join([*lines, *_signer_line(signer)]), {**verdict.to_dict(), **_signer_data(signer)}
 
 
@@ -91,13 +99,26 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
         refuse_signer(options)
         file = read_request(options.file)
         drawn = _drawn(file, options)
-        data = {"title": file.title, **file.description(), **({"drawn to": str(drawn)} if drawn else {})}
+        data = {"title": file.title, **file.description(), **_asked(file), **({"drawn to": str(drawn)} if drawn else {})}
         width = max(map(len, data)) + 2
         return "\n".join(f"{key:{width}}{printed(value)}" for key, value in data.items()), data
     if options.output:
         raise InvalidProblem("--plot: draws what a problem file protects; a spec is shown without a picture.")
     mechanism = loaded(options)
-    return summary(mechanism), to_spec(mechanism)
+    return f"{summary(mechanism)}\n{privacy_line(mechanism)}", to_spec(mechanism)
+
+
+def _asked(file: Request) -> dict[str, str]:
+    """Epsilon and delta of what a problem file asks for, where that is known before the design."""
+    if isinstance(file, OddsRatioFile):
+        return {"privacy": cost_words(cost_of_tradeoff(file.promise))}
+    if isinstance(file, MarginalsRequest):
+        return {"privacy": asked_words(file.protection, "gaussian")}
+    if isinstance(file, SelectionFile):
+        return {"privacy": asked_words(file.relation, "pure")}
+    if isinstance(file, (ProblemFile, SyntheticFile)):
+        return {"privacy": asked_words(file.problem.relation, file.problem.notion, file.problem.delta)}
+    return {"privacy": "dp-designer design states epsilon and delta of what it makes"}
 
 
 def _drawn(file: Request, options: argparse.Namespace) -> Path | None:

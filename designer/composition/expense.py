@@ -158,24 +158,25 @@ def expense_of(mechanism: Specified, *, rows_per_entity: int = 1) -> Expense:
     """
     if not isinstance(mechanism, Specified):
         raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.")
-    require_proven(mechanism)
-    made = _of_plan(mechanism) if isinstance(mechanism, TablePlan) else _of_relation(mechanism)
     rows = count(rows_per_entity, "rows_per_entity")
+    cost, moves = costliest(mechanism)
+    scope = None if isinstance(mechanism, TablePlan) else _scope(mechanism, protected_by(mechanism))
+    made = _stated(mechanism, cost if isinstance(mechanism, TablePlan) else cost.as_pure(), moves, scope)
     return made if rows == 1 else _of_entity(made, rows)
 
 
-def _of_plan(plan: TablePlan) -> Expense:
-    return _stated(plan, largest_cost(plan), _PRESENCE, None)
-
-
-def _of_relation(mechanism: Specified) -> Expense:
+def costliest(mechanism: Specified) -> tuple[Cost, tuple[Moves, int, bool]]:
+    """What the protected change that costs most costs in one release, as it is promised, and what one change is: its kind, how
+    many records it moves, and whether they are replaced. Raises what `expense_of` does."""
+    require_proven(mechanism)
+    if isinstance(mechanism, TablePlan):
+        return largest_cost(mechanism), _PRESENCE
     protected = protected_by(mechanism)
     if not isinstance(protected, Presence) and protected.is_vacuous():
         raise InvalidProblem(
             "mechanism: its relation protects no change at all, so there is no cost to add up; nothing is hidden."
         )
-    cost = cost_of_budget(mechanism, largest_budget(protected)).as_pure()
-    return _stated(mechanism, cost, moves_of(protected), _scope(mechanism, protected))
+    return cost_of_budget(mechanism, largest_budget(protected)), moves_of(protected)
 
 
 def _scope(mechanism: Specified, protected: Protected) -> str | None:
@@ -246,13 +247,8 @@ def _notion(cost: Cost) -> str:
 
 
 def _of_entity(one: Expense, rows: int) -> Expense:
-    if one.moves not in OF_ENTITIES:
-        raise InvalidProblem(
-            f"rows_per_entity: {rows}, but the object protects changes of records that keep published statistics, which says "
-            "nothing of entities; leave it out."
-        )
+    unit = change_words((one.moves, one.records, one.replaced), rows)
     cost = one.cost.of_group(rows)
-    unit = OF_ENTITIES[one.moves].format(rows=rows)
     return replace(one, unit=unit, epsilon=cost.epsilon, rho=cost.rho, delta=cost.delta or None, mu_squared=cost.mu_squared)
 
 
@@ -359,6 +355,18 @@ def _unit(expenses: Sequence[Expense], records: int, replaced: bool) -> str:
     if not any(expense.moves in ("keep", *DISTANCES) for expense in expenses):
         return UNITS["replace" if replaced else "appear"]
     return _words("keep", records, replaced)
+
+
+def change_words(moves: tuple[Moves, int, bool], rows: int = 1) -> str:
+    """What one change is, in a phrase: of a record, or of an entity that has at most so many rows."""
+    if rows == 1:
+        return _words(*moves)
+    if moves[0] not in OF_ENTITIES:
+        raise InvalidProblem(
+            f"rows_per_entity: {rows}, but the object protects changes of records that keep published statistics, which says "
+            "nothing of entities; leave it out."
+        )
+    return OF_ENTITIES[moves[0]].format(rows=rows)
 
 
 def _words(kind: Moves, records: int, replaced: bool) -> str:

@@ -52,13 +52,13 @@ def map_drawing(places: object, values: object, names: Sequence[str], title: str
 
 
 def neighbourhood_drawing(places: object, radii_km: Floats, names: Sequence[str]) -> Drawing:
-    """Around each place, (n, 2), the circle of that many kilometres, (n,), within which a change of place shifts the odds of
-    any output by at most e."""
+    """Around each place, (n, 2), the circle of that many kilometres, (n,), within which a change of place costs a budget of at
+    most 1: under a pure promise it shifts the odds by at most e."""
     spots = checked_places(places)
     least, most = for_people(float(np.min(radii_km))), for_people(float(np.max(radii_km)))
     how = least if least == most else f"{least} to {most}"
-    alt = f"A map of {len(spots)} places, each with a circle of {how} km within which a move shifts the odds by at most e."
-    title = f"Within {how} km a move shifts the odds by at most e"
+    alt = f"A map of {len(spots)} places, each with a circle of {how} km within which a move costs a budget of at most 1."
+    title = f"Within {how} km a move costs a budget of at most 1"
     return Drawing(
         "neighbourhoods", title, alt, lambda axes: _draw_circles(axes, spots, radii_km), width=7.6, height=_height(spots)
     )

@@ -28,7 +28,8 @@ NOTES: Mapping[str, str] = {
     "asked": "Attributes that are asked about otherwise than value by value, in all tables.",
     "widths": "All intervals of so many values.",
     # [relation]
-    "epsilon": "The budget of a change, in nats: under pure, outputs are at most e^epsilon times as likely after it.",
+    "epsilon": "The budget of a change, in nats: under pure, outputs are at most e^epsilon times as likely after it; "
+    "under gaussian it is no epsilon: it promises epsilon^2 / 2 of zCDP, which `design` and `show` tell as (epsilon, delta).",
     "closure": "Accept what the budgets imply where they break the triangle inequality.",
     "points": "Columns of the table of elements that hold coordinates; for a threshold, also a metric.",
     "per_unit": "Budget for each unit of distance.",

@@ -74,7 +74,7 @@ RELATION = either(
     record(
         {
             "metric": noted("One record appears or disappears.", exactly("add_remove")),
-            "epsilon": noted("The budget b of its presence: b^2 / 2 of zCDP, and no epsilon of pure privacy.", POSITIVE),
+            "mu": noted("The budget of its presence: mu^2 / 2 of zCDP (mu = 1: epsilon 5.222 at delta 1e-6).", POSITIVE),
         }
     ),
 )
@@ -177,6 +177,19 @@ class MarginalsRequest(Request):
 class MarginalsReader(Reader):
     """A file of kind "marginals" being read."""
 
+    def require(self, kind: Kind) -> None:
+        """The form, and no `epsilon`, which in other files may be that of a pure promise."""
+        relation = self.data.get("relation")
+        if isinstance(relation, dict) and relation.get("metric") == "add_remove" and "epsilon" in relation:
+            raise self.refuse(
+                "relation",
+                "epsilon",
+                relation["epsilon"],
+                "noise in marginals is Gaussian, so the budget of a record is no epsilon; call it mu, which promises "
+                "mu^2 / 2 of zCDP (mu = 1: epsilon 5.222 at delta 1e-6)",
+            )
+        super().require(kind)
+
     def read(self) -> MarginalsRequest:
         problem = self.data.get("problem", {})
         workload = self.workload
@@ -234,7 +247,7 @@ class MarginalsReader(Reader):
         """What may change."""
         given = self.data["relation"]
         if given["metric"] == "add_remove":
-            return Presence(given["epsilon"])
+            return Presence(given["mu"])
         attributes = self.domain.attributes
         for name in given["budgets"]:
             self.require_known("relation", "budgets", name, attributes, "[domain]")

@@ -10,6 +10,7 @@ from typing import Any
 
 from designer.certified.specified import Specified
 from designer.composition.costs import Cost
+from designer.composition.privacy_in_words import privacy_words
 from designer.files.signatures import SignedBy
 from designer.ledger.entries import DatasetTerms
 from designer.ledger.totals import Total
@@ -38,6 +39,7 @@ def headlines(
         Headline("What is published?", published.answer, published.details, "published"),
         _maker(evidence),
         Headline("About whom?", *_whom(evidence, contributor), "hidden"),
+        Headline("What is promised, as epsilon and delta?", *_promised(evidence), "budgets"),
         *_gain(made, contributor),
         _unprotected(made, contributor),
         Headline("How accurate is it?", accuracy.answer, accuracy.details, "accuracy"),
@@ -58,6 +60,14 @@ def _whom(evidence: Evidence, contributor: Contributor[Any]) -> tuple[str, str]:
     if word:
         whom = f'One row of the data, said to be "{word}"; nothing bounds how many rows one has'
     return whom, made.guarantee.unit
+
+
+def _promised(evidence: Evidence) -> tuple[str, str]:
+    """The line that every output has, of the entity where the release bounded the rows of each."""
+    row = None if evidence.release is None else getattr(evidence.release.released, "row", None)
+    rows = 1 if row is None or row.entity is None else row.rows_per_entity or 1
+    answer, _, change = privacy_words(evidence.made, rows_per_entity=rows).partition(", at most, where ")
+    return _capital(answer), f"Where {change}." if change else ""
 
 
 def _maker(evidence: Evidence) -> Headline:

@@ -210,4 +210,25 @@ MUTANTS = (
         "the largest budget of very many pairs is rounded as floats are",
         ("tests/composition/test_expense.py::test_the_largest_budget_of_very_many_pairs_is_above_the_exact_one",),
     ),
+    Mutant(
+        "designer/composition/privacy_in_words.py",
+        "epsilon = TotalCost((cost,)).epsilon_at(delta) if delta < 1 else None",
+        "epsilon = 2 * float(cost.rho) if delta < 1 else None",
+        "the line of epsilon and delta reads a rho as if it were pure",
+        ("tests/composition/test_privacy_line.py::test_a_budget_of_one_for_marginals_is_said_to_be_no_epsilon_of_one",),
+    ),
+    Mutant(
+        "designer/composition/privacy_in_words.py",
+        "cost_words(cost.of_group(rows_per_entity))",
+        "cost_words(cost)",
+        "the line of an entity of several rows has the numbers of one row",
+        ("tests/composition/test_privacy_line.py::test_an_entity_of_several_rows_has_a_line_of_its_own",),
+    ),
+    Mutant(
+        "designer/composition/privacy_in_words.py",
+        "limitless or bool({*made.guarantee.unprotected} - {RECORDS_PUBLIC})",
+        "False",
+        "the line passes over what has no budget",
+        ("tests/composition/test_privacy_line.py::test_what_has_no_budget_is_not_passed_over",),
+    ),
 )

@@ -45,8 +45,8 @@ MUTANTS = (
     ),
     Mutant(
         MARGINALS,
-        'return Presence(given["epsilon"])',
-        'return Presence(2 * given["epsilon"])',
+        'return Presence(given["mu"])',
+        'return Presence(2 * given["mu"])',
         "a record of marginals gets twice the budget of the file",
         OF_MARGINALS,
     ),

@@ -39,7 +39,7 @@ age = 3
 up_to = 2
 [relation]
 metric = "add_remove"
-epsilon = 1
+mu = 1
 [targets]
 standard_error = {"sex x age" = 3}
 relative_error = {sex = 0.5}

@@ -21,7 +21,7 @@ FILES = {
     "structured": f'{DOMAIN}[workload]\ntables = [["sex"], ["place"]]\n[relation]\nmetric = "add_remove"\nepsilon = 1\n',
     "marginals": (
         f'kind = "marginals"\nunlisted = "drop"\n{DOMAIN}[workload]\ntables = [["sex"], ["place"]]\n'
-        '[relation]\nmetric = "add_remove"\nepsilon = 1\n'
+        '[relation]\nmetric = "add_remove"\nmu = 1\n'
     ),
     "selection": f'kind = "selection"\n{DOMAIN}[workload]\nbuilder = "identity"\n{METRIC}[selection]\nscore = "linear"\n',
     "mwem": f'kind = "mwem"\n{DOMAIN}[workload]\nmarginals = [["sex"]]\n{METRIC}[problem]\nrecords = 9\n',

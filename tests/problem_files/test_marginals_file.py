@@ -136,7 +136,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is replaced, by what, and 
     "another metric": (
         '"hamming"',
         '"add_remove"',
-        r"\[relation\] budgets = .*: unknown key; \[relation\] takes \['epsilon', 'metric'\]",
+        r"\[relation\] budgets = .*: unknown key; \[relation\] takes \['metric', 'mu'\]",
     ),
     "an unknown loss": ('"max"', '"absolute"', r"\[problem\] loss = 'absolute': unknown; use one of \['squared', 'max'\]"),
     "another notion": ('"gaussian"', '"pure"', r"\[problem\] notion = 'pure': should be 'gaussian'"),
@@ -158,7 +158,8 @@ def test_mistakes_are_answered_by_file_section_key_value_and_remedy(name: str, f
 
 TARGET_MISTAKES = {
     "no domain": ('[domain]\nsex = ["F", "M"]\nage = 3\n', "", "domain is missing; give it, as a table .*Attributes"),
-    "no epsilon": ("epsilon = 1\n", "", r"\[relation\] epsilon is missing; give it, as a number above 0"),
+    "no mu": ("mu = 1\n", "", r"\[relation\] mu is missing; give it, as a number above 0"),
+    "an epsilon": ("mu = 1\n", "epsilon = 1\n", r"\[relation\] epsilon = 1: noise in marginals is Gaussian.*call it mu.*zCDP"),
     "no table": ('{"sex x age" = 3}', '{"sex x aeg" = 3}', r"\[targets\] standard_error: 'sex x aeg' is no query"),
     "no reference": ("reference = {sex = 10}\n", "", r"\[targets\] relative_error = .*: needs reference beside it"),
     "two targets": ('{"sex x age" = 3}', "{sex = 3}", r"\[targets\] .*'sex' has a target in"),

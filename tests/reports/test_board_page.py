@@ -271,8 +271,8 @@ def test_the_words_of_the_maker_are_told_as_such(undrawn: None) -> None:
     words = About("Commuters of the north", record="one commuter", publisher="The office", units={"*": "persons"})
     page = Page(plainly(releases()["laplace uniform"][0].described(words)))
     assert page.all("h1")[0].text == "Commuters of the north" and page.all("title")[0].text == "Commuters of the north"
-    answers = [e.text for e in page.all("dd")[:6]]
-    assert "one commuter" in answers[2] and " persons for a typical answer" in answers[5]
+    answers = [e.text for e in page.all("dd")[:7]]
+    assert "one commuter" in answers[2] and " persons for a typical answer" in answers[6]
     assert answers[1].startswith("The office") and "which nobody proves" in answers[1] and "No signature" in answers[1]
     assert "Words of the maker, which nobody proves" in page.source and "The office" in page.source
 
