@@ -30,7 +30,7 @@ HEAVIEST = 1e100  # a weight, and one over the lightest: losses stay within floa
 class Problem(Displayed):
     """A workload, a relation, a notion of privacy and a loss.
 
-    notion: "pure" (likelihood ratio at most exp(b)), "gaussian" (b-GDP, that is b^2/2-zCDP, for a change of budget b) or
+    notion: "pure" (likelihood ratio at most exp(b)), "gaussian" (b^2/2-zCDP for a change of budget b) or
     "approximate" ((b, delta) for a change of budget b, every pair by itself). delta: that of "approximate", between 0 and 1.
     loss: "squared" (sum of expected squared errors), "absolute" (sum of expected absolute errors) or "max" (the largest
     expected squared error of a query). weights: positive, one for each query, multiply the queries' losses (for "max": their

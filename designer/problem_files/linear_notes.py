@@ -58,7 +58,7 @@ NOTES: Mapping[str, str] = {
     "published": "Lists of attributes whose margin is published in every table that has them.",
     # [problem]
     "loss": "What is to be least: the sum of squared errors, of absolute errors, or the largest squared error.",
-    "notion": "pure: ratios within e^b; gaussian: b-GDP, or b^2/2 of zCDP; approximate: (b, delta), each change by itself.",
+    "notion": "pure: ratios within e^b; gaussian: b^2/2 of zCDP, b no epsilon; approximate: (b, delta), each change by itself.",
     "records": "The number of records, where it is public; biased designs need it.",
     "weights": "How much each counts in the loss, one number each.",
     "allow_vacuous": "Accept a mechanism that hides nothing; its spec says so.",

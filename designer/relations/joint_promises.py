@@ -109,7 +109,7 @@ def _rounded_up(presences: Sequence[Floats], notion: str) -> Floats:
 def group_privacy(relation: Metric, records: int) -> Scaled:
     """The relation kept for a group in which `records` records all change from i to j: `records * d(i, j)`, pure or gaussian.
 
-    Pure: the ratios multiply along the changes. Gaussian: b-GDP and `b^2/2`-zCDP become those of the sum of the budgets. Groups
+    Pure: the ratios multiply along the changes. Gaussian: `b^2/2`-zCDP becomes that of the sum of the budgets. Groups
     whose records change differently: `group_budget`.
     """
     return scaled(count(records, "records"), relation)

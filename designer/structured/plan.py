@@ -53,7 +53,7 @@ def design_structured(
     through its factors. Time depends on the attributes and the number of terms, never on the number of answers.
 
     protection: `Presence(epsilon)`; `metrics.hamming(domain, budgets)`; or `metrics.product(domain, ...)`, a metric for each
-    attribute. noise: "gaussian" (b-GDP, b^2/2-zCDP) or "laplace" (pure). For a single term under presence the Gaussian design
+    attribute. noise: "gaussian" (b^2/2-zCDP) or "laplace" (pure). For a single term under presence the Gaussian design
     is the optimum of all Gaussian mechanisms, with a certified gap. strategies: for each attribute a matrix (p, n) of your own,
     rounded to integers after scaling; one product of them answers everything, evaluated and certified like any other.
 
