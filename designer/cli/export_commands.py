@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +18,7 @@ from designer.exchange.registry import registry_entry
 from designer.exchange.spending import Distance
 from designer.files.releases import verify_release
 from designer.ledger.ledger import Ledger
+from designer.values.csv_text import as_csv
 from designer.values.json_text import readable_text
 from designer.values.output import write_whole
 from designer.values.printing import printed
@@ -76,9 +75,8 @@ def _opendp(mechanism: Specified, options: argparse.Namespace) -> Exported:
 def _noise(mechanism: Specified, options: argparse.Namespace) -> Exported:
     if options.output and options.output.suffix == ".csv":
         rows = noise_rows(mechanism)
-        table = io.StringIO()
-        csv.writer(table, lineterminator="\n").writerows(rows)
-        return table.getvalue(), {"rows": rows}
+        header, *answers = rows
+        return as_csv(dict(zip(header, zip(*answers, strict=True), strict=True))), {"rows": rows}
     document = noise_document(mechanism)
     return readable_text(document), document
 

@@ -17,7 +17,7 @@ from designer.ledger.words import STATES, cost_text, left_text
 from designer.reports.content import Entries, Listing, PageSection, Piece, Prose, Sheet
 from designer.reports.contributor import ROWS, Contributor, Told, listed, shown_rows
 from designer.reports.evidence import Evidence, SeenLedger, SeenRelease
-from designer.reports.names import named, verbatim_of
+from designer.reports.names import LONGEST_TEXT, named, verbatim_of
 from designer.reports.odds import above
 from designer.reports.proofs import sketch_of
 from designer.values.answer_table import AnswerTable
@@ -146,7 +146,8 @@ def _interval(table: AnswerTable) -> tuple[Floats | None, Floats | None, str]:
         found = table.intervals(0.95)
     except (InvalidProblem, DesignFailed) as refusal:
         return None, None, f"No intervals: {named(str(refusal).removeprefix('intervals: '), 300)}"
-    return found.lower, found.upper, f"Each interval holds the true answer with a probability of 95 %: {named(found.law, 300)}."
+    law = f"Each interval holds the answer without noise with a probability of 95 %: {named(found.law, LONGEST_TEXT)}."
+    return found.lower, found.upper, law
 
 
 def _number(value: float, error: float | None, rounding: str = ROUND_HALF_EVEN) -> str:

@@ -28,8 +28,8 @@ Array = NDArray[np.float64]
 
 WINDOW = 2.0  # half-width, in units of the sums, that is tried first
 REACH = 2.0**20  # how far single counts may move from the rounded real ones
-MOST_STEPS = 200_000
-SECONDS = 60.0  # of one integer program
+MOST_STEPS, STEPS_EACH = 4096, 16  # that wider windows have: in all or for each sum, whichever is more
+NODES = 2000  # of one integer program, whose end so hangs on no clock
 SAME = 1e-9  # of a program and its relaxation, relative
 CLOSE = 1e-3  # standard errors in the root of the sum of squares: nobody sees what is nearer by less
 LARGEST = 2.0**53  # up to which floats tell whole numbers apart
@@ -132,8 +132,10 @@ class _Rounding:
         return bool((spacing * np.sqrt(self.asked.weights)).max(initial=0.0) <= CLOSE / 10)
 
     def best(self) -> AgreeingCounts:
-        """Windows that widen until the best x that they hold is proven, or no more steps can be written down."""
+        """Windows that widen until the best x that they hold is proven, or have as many steps as are tried: then the best of
+        them, or whole numbers near p that keep the totals."""
         widths, best = np.full(len(self.middle), WINDOW), None
+        most = max(MOST_STEPS, STEPS_EACH * len(self.middle))
         while True:
             found = self.in_window(widths)
             if found.moves is not None:
@@ -145,10 +147,33 @@ class _Rounding:
                 wider = wider if found.ended else widths
             else:
                 wider = 8 * widths
-            if (wider == widths).all() or 2 * wider.sum() > MOST_STEPS:
+            if (wider == widths).all() or 2 * wider.sum() > most:
                 break
             widths = wider
-        return self._made(best, Status.STALLED)
+        return self._made(self._nearby() if best is None else best, Status.STALLED)
+
+    def _nearby(self) -> Array | None:
+        """The moves of least sum of sizes that keep the totals; None where none were found."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import hstack
+
+        cells = len(self.start)
+        most = np.concatenate([np.full(cells, REACH), np.minimum(self.start, REACH)])
+        if not self.left.any():
+            return np.zeros(cells)
+        found = milp(
+            np.ones(2 * cells),
+            integrality=np.ones(2 * cells, dtype=np.intp),
+            bounds=Bounds(np.zeros(2 * cells), most),
+            constraints=LinearConstraint(hstack([self.asked.exact, -self.asked.exact]).tocsr(), self.left, self.left),
+            options={"node_limit": NODES},
+        )
+        moves = None if found.x is None else np.rint(found.x[:cells]) - np.rint(found.x[cells:])
+        return moves if moves is not None and self._keeps(moves) else None
+
+    def _keeps(self, moves: Array) -> bool:
+        """Are the counts nonnegative, with the totals, exactly?"""
+        return bool((moves >= -self.start).all() and (self.asked.exact @ moves == self.left).all())
 
     def _made(self, moves: Array | None, status: Status) -> AgreeingCounts:
         if moves is None:
@@ -178,18 +203,18 @@ class _Rounding:
         stated: dict[str, Any] = {
             "bounds": Bounds(np.concatenate([least, np.zeros(len(owner))]), np.concatenate([most, np.ones(len(owner))])),
             "constraints": LinearConstraint(csr_array(rows), sides, sides),
-            "options": {"mip_rel_gap": 0.0, "time_limit": SECONDS},
+            "options": {"mip_rel_gap": 0.0, "node_limit": NODES},
         }
         inside = np.zeros(kinds, dtype=bool)
         found = milp(cost, integrality=np.concatenate([np.ones(cells), np.zeros(len(owner))]), **stated)
         if found.x is None:
             return _Found(None, found.status == 2, False, inside)
         moves = np.rint(found.x[:cells])
-        kept = (moves >= -self.start).all() and (asked.exact @ moves == self.left).all()
-        if not kept or np.abs(moves).max(initial=0.0) >= REACH:
-            return _Found(None, found.status == 0, False, inside)
+        if not self._keeps(moves):
+            return _Found(None, False, False, inside)
         sums = asked.sums @ moves
         edge = (sums <= low) | (low + steps <= sums)
-        relaxed = milp(cost, **stated) if not edge.any() and found.status == 0 else None
+        ended = found.status == 0 and np.abs(moves).max(initial=0.0) < REACH  # else single counts may be held back
+        relaxed = milp(cost, **stated) if not edge.any() and ended else None
         tight = relaxed is not None and relaxed.status == 0 and found.fun - relaxed.fun <= SAME * (1 + abs(found.fun))
-        return _Found(moves, found.status == 0, bool(tight), edge)
+        return _Found(moves, bool(ended), bool(tight), edge)

@@ -66,17 +66,19 @@ def nearest_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Arra
         csr_array(diags_array(1 / errors) @ sums @ diags_array(scale)), *_scaled_rows(csr_array(exact @ diags_array(scale)))
     )
     cells, multipliers = np.zeros(sums.shape[1]), np.zeros(len(totals))
-    best, least, wider = None, np.inf, 1.0
+    magnitudes = abs(program.sums)
+    best, least, at_last, wider = None, np.inf, np.inf, 1.0
     for _ in range(ROUNDS):
         slope = -2 * (program.sums.T @ (left_over(sums, cells, near) / errors)) + program.exact.T @ multipliers
         cells = np.where((cells <= SAME * scale) & (slope >= SAME), 0.0, cells)
         left = program.heights * left_over(exact, cells, totals)
-        spaced = EPS * np.maximum(cells, _largest_together(exact, cells))
-        rounding = abs(program.sums).T @ (abs(program.sums) @ (spaced / scale)) + EPS * (abs(program.exact).T @ abs(multipliers))
-        real = np.sign(slope) * np.maximum(np.abs(slope) - 2 * rounding, 0.0)
-        missed = float(np.abs(np.minimum(cells / scale, real)).max(initial=0.0))
+        rounding = magnitudes.T @ (magnitudes @ (EPS * cells / scale))
+        missed = _missed(cells / scale, slope, rounding)
         if kept(exact, cells, totals) and missed < least:
             best, least = NearestSums(cells, slope / scale), missed
+            shared = magnitudes.T @ (magnitudes @ (EPS * _largest_together(exact, cells) / scale))
+            shared += EPS * (abs(program.exact).T @ abs(multipliers))
+            at_last = _missed(cells / scale, slope, rounding + shared)
         if least <= SAME / 10:
             break
         unit = wider * max(missed, float(np.abs(left).max(initial=0.0)))
@@ -94,19 +96,26 @@ def nearest_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Arra
                 slope = slope - entries * (slope[there] / entries[there]).min()
                 free = free | (there & (slope <= FAR * steep))
         found = program.step(cells / scale, slope, left, unit, steep, free)
-        if found is None or max(float(np.abs(part).max(initial=0.0)) for part in found) > FAR**2:
+        far = found is None or max(float(np.abs(part).max(initial=0.0)) for part in found) > FAR**2
+        if found is None or far or (not left.any() and program.climbed(found[0], slope, unit)):
             wider *= FAR  # the solver lost its way, and has more room in coarser units
             continue
         wider = wider * FAR if float(np.abs(found[0]).max(initial=0.0)) > FAR / 2 else max(1.0, wider / FAR)
         cells = np.maximum(cells + scale * unit * found[0], 0.0)
         multipliers = multipliers + steep * found[1]
-    return best if least <= SAME else None
+    return best if at_last <= SAME else None
 
 
 def kept(exact: Any, cells: Array, totals: Array) -> bool:
     """Is `A x = t`, as floats tell it, row by row?"""
     size = 1 + abs(exact) @ np.abs(cells) + np.abs(totals)
     return bool((np.abs(left_over(exact, cells, totals)) <= KEPT * size).all())
+
+
+def _missed(cells: Array, slope: Array, rounding: Array) -> float:
+    """By how much cells and slopes, in units, miss that both are at least 0 and one of them is 0, but for rounding."""
+    real = np.sign(slope) * np.maximum(np.abs(slope) - 2 * rounding, 0.0)
+    return float(np.abs(np.minimum(cells, real)).max(initial=0.0))
 
 
 def _largest_together(exact: Any, cells: Array) -> Array:
@@ -151,6 +160,10 @@ class _Program:
     sums: Any
     exact: Any
     heights: Array
+
+    def climbed(self, step: Array, slope: Array, unit: float) -> bool:
+        """Does a step go up by more than a unit, which that of length 0 does not?"""
+        return bool(unit * ((self.sums @ step) ** 2).sum() + slope @ step > unit)
 
     def step(
         self, cells: Array, slope: Array, left: Array, unit: float, steep: float, free: NDArray[np.bool_]

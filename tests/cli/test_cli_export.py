@@ -16,6 +16,7 @@ from designer.cli import main
 from designer.exchange.noise_law import noise_document
 from designer.exchange.portable import portable_text, release_vectors
 from designer.ledger import Ledger, Total
+from designer.values.csv_text import unguarded
 
 COUNTS = Workload([[1, 1, 0], [0, 0, 1]], queries=["coast", "inland"], elements=["a", "b", "c"])
 
@@ -43,6 +44,19 @@ def test_noise_is_written_as_json_and_as_a_table(made: Mechanism, capsys: pytest
     rows = list(csv.DictReader(Path("noise.csv").read_text().splitlines()))
     assert [row["query"] for row in rows] == ["coast", "inland"]
     assert [float(row["standard_error"]) for row in rows] == made.standard_errors().tolist()
+
+
+def test_names_of_a_table_of_noise_are_obeyed_by_no_terminal_and_run_by_no_spreadsheet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ["\x1b[31mred\x07", '=1+"1"']
+    odd = Workload([[1, 1, 0], [0, 0, 1]], queries=names, elements=["a", "b", "c"])
+    design(Problem(odd, metrics.add_remove(3, 1.0)), "laplace").mechanism.save("spec.json")
+    assert run(capsys, "spec.json", "--as", "noise", "-o", "noise.csv")[0] == 0
+    written = Path("noise.csv").read_text()
+    assert all(character.isprintable() or character == "\n" for character in written)
+    assert [unguarded(row["query"]) for row in csv.DictReader(written.splitlines())] == names and "'=1+" in written
 
 
 def test_lines_for_other_languages_and_their_vectors(made: Mechanism, capsys: pytest.CaptureFixture[str]) -> None:

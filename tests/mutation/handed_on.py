@@ -141,7 +141,7 @@ MUTANTS = (
     ),
     Mutant(
         "solvers/programs/nearest_sums.py",
-        "return best if least <= SAME else None",
+        "return best if at_last <= SAME else None",
         "return best",
         "what is not nearest passes for the nearest",
         ("tests/solvers/programs/test_nearest_sums.py",),
