@@ -28,7 +28,7 @@ from designer.values.display import HEAD, Displayed
 from designer.values.json_text import canonical, canonical_text, plain, readable_text
 from designer.values.output import write_whole
 from designer.values.printing import in_markdown, printed
-from designer.values.read_only import ReadOnlyParts, Seal, read_only
+from designer.values.read_only import ReadOnlyParts, Seal, locked
 from designer.values.schema import Named, Schema
 
 Takes = Literal["histogram", "records"]
@@ -316,7 +316,7 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
 
     def _twin(self, **notes: Any) -> Self:
         twin = object.__new__(type(self))
-        notes = {name: read_only(note) for name, note in notes.items()}
+        notes = {name: locked(note) for name, note in notes.items()}
         twin.__dict__.update(self.__dict__ | notes | {"_seal": self._seal.copy()})
         return twin
 

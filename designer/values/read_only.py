@@ -55,7 +55,7 @@ def copied(array: NDArray[Any], order: str = "C") -> NDArray[Any]:
     return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
 
 
-def read_only(value: Any) -> Any:
+def locked(value: Any) -> Any:
     """`value` with nothing in it that could be written to.
 
     Arrays become read-only copies, lists tuples, dictionaries views of a dictionary that nobody else has, sets frozen sets.
@@ -212,7 +212,7 @@ class ReadOnlyParts(ABCMeta):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
-        vars(made).update({name: read_only(part) for name, part in vars(made).items()})
+        vars(made).update({name: locked(part) for name, part in vars(made).items()})
         return made
 
 
@@ -225,7 +225,7 @@ class ReadOnlyProperty(cached_property[Any]):
         known = vars(instance)
         if self.attrname in known:
             return known[self.attrname]
-        made = read_only(self.func(instance))
+        made = locked(self.func(instance))
         with LOCK:
             if self.attrname not in known:
                 known[self.attrname] = made

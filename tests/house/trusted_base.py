@@ -123,7 +123,8 @@ def _of_records(loaded: Any) -> None:
     if loaded.format == "dp-designer/table-plan":
         import ibis
 
-        rows = [(str(k), "DE" if k % 2 else "RI", k % 4, "111", 10 * k, k / 4) for k in range(40)]
+        counties = (("DE", 1), ("DE", 2), ("RI", 3), ("NV", 1))
+        rows = [(str(k), *counties[k % 4], "111", 10 * k, k / 4) for k in range(40)]
         columns = zip(("id", "state", "county", "naics", "emp", "pay"), zip(*rows, strict=True), strict=True)
         loaded.release(ibis.memtable({name: list(values) for name, values in columns}))
         return

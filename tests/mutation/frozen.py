@@ -40,7 +40,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/values/read_only.py",
-        "        made = read_only(self.func(instance))\n",
+        "        made = locked(self.func(instance))\n",
         "        made = self.func(instance)\n",
         "what a property remembers stays writable",
         (FROZEN + "test_nothing_reachable_from_a_frozen_object_can_be_written_to",),

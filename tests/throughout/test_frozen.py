@@ -17,7 +17,7 @@ from designer.certified.specified import NOTES, Specified
 from designer.composition import composed
 from designer.errors import DesignFailed, InvalidProblem
 from designer.ledger import Ledger, Total
-from designer.values.read_only import MappingProxyType, read_only, settled
+from designer.values.read_only import MappingProxyType, locked, settled
 from tests.oracles.spec_specimens import specimens
 
 ATOMS = (str, bytes, int, float, complex, type(None), type, types.ModuleType, range, slice)
@@ -184,14 +184,14 @@ def test_releases_together_keep_what_they_are_made_of() -> None:
 
 def test_what_is_read_only_is_left_as_it_is() -> None:
     array = np.arange(6.0).reshape(2, 3)
-    made = read_only({"a": [array, {1}], "f": functools.partial(max, [1, 2])})
+    made = locked({"a": [array, {1}], "f": functools.partial(max, [1, 2])})
     assert isinstance(made, MappingProxyType) and made["a"][1] == frozenset({1})
     assert not np.shares_memory(made["a"][0], array) and (made["a"][0] == array).all()
     assert made["f"].args == ((1, 2),)
-    assert read_only(made["a"]) is made["a"] and read_only(made["f"]) is made["f"]
-    columns = read_only(np.asfortranarray(array))
+    assert locked(made["a"]) is made["a"] and locked(made["f"]) is made["f"]
+    columns = locked(np.asfortranarray(array))
     assert columns.flags.f_contiguous and (columns == array).all() and settled(columns)
-    objects = read_only(np.array([[1, 2], [3, 4]], dtype=object))
+    objects = locked(np.array([[1, 2], [3, 4]], dtype=object))
     with pytest.raises(ValueError, match="WRITEABLE"):
         objects.setflags(write=True)
 
