@@ -139,9 +139,7 @@ class Differences:
         from scipy.sparse.csgraph import minimum_spanning_tree
 
         size = len(self.points)
-        ends = tuple(
-            end.astype(np.intc) for end in np.divmod(self.pairs, size)
-        )  # all that older versions of scipy take
+        ends = tuple(end.astype(np.intc) for end in np.divmod(self.pairs, size))  # all that older versions of scipy take
         tree = minimum_spanning_tree(coo_array((np.arange(1.0, self.count + 1.0), ends), shape=(size, size)).tocsr())
         return self.select(tree.data.astype(np.intp) - 1)
 

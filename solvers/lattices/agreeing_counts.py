@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.programs.nearest_sums import NearestSums, left_over, nearest_sums, none_at_all
+from solvers.programs.nearest_sums import NearestSums, fitted_sums, left_over, none_at_all
 from solvers.status import Status
 
 Array = NDArray[np.float64]
@@ -74,7 +74,7 @@ def nearest_counts(asked: AskedSums, *, whole: bool = True) -> AgreeingCounts:
     """
     if whole and any((np.rint(part) != part).any() for part in (asked.sums.data, asked.exact.data, asked.totals)):
         raise ValueError("sums, exact and totals must be whole numbers for whole counts.")
-    real = nearest_sums(asked.sums, asked.near, asked.weights**-0.5, asked.exact, asked.totals)
+    real = fitted_sums(asked.sums, asked.near, asked.weights**-0.5, asked.exact, asked.totals)
     if real is None:
         status = Status.INFEASIBLE if none_at_all(asked.exact, asked.totals) else Status.FAILED
         return AgreeingCounts(status, None, np.inf, False)

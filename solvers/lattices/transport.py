@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solvers.lattices.conforming_tables import integer_minimum
-from solvers.programs.nearest_sums import nearest_sums, none_at_all
+from solvers.programs.nearest_sums import fitted_sums, none_at_all
 from solvers.status import Status
 from solvers.table_projection import projected
 
@@ -56,7 +56,7 @@ def nearest_real(matrix: ArrayLike, totals: ArrayLike, target: ArrayLike, nonneg
     if point is None:
         return Nearest(Status.INFEASIBLE, None, math.inf)
     if nonnegative and (point < 0).any():
-        found = nearest_sums(eye_array(len(y)), y, np.ones(len(y)), csr_array(rows), sums)
+        found = fitted_sums(eye_array(len(y)), y, np.ones(len(y)), csr_array(rows), sums)
         if found is None:
             return Nearest(Status.INFEASIBLE if none_at_all(rows, sums) else Status.FAILED, None, math.inf)
         point = found.cells

@@ -47,7 +47,7 @@ def left_over(rows: Any, cells: Array, values: Array) -> Array:
     return np.asarray((values - rows @ large) - rows @ (cells - large), dtype=np.float64)
 
 
-def nearest_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array) -> NearestSums | None:
+def fitted_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array) -> NearestSums | None:
     """The nearest x, or None where none was found that meets the conditions of a minimum: then there may be none at all.
 
     sums S (K, N), exact A (p, N): sparse. near (K,), errors (K,) positive, totals (p,).
@@ -55,7 +55,7 @@ def nearest_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Arra
     >>> from scipy.sparse import csr_array
     >>> one, none = csr_array([[1, 0], [0, 1], [1, 1]]), csr_array((0, 2))
     >>> near, errors = np.array([1e15, -3.0, 1e15 + 3.0]), np.ones(3)
-    >>> nearest_sums(one, near, errors, none, np.zeros(0)).cells.tolist()
+    >>> fitted_sums(one, near, errors, none, np.zeros(0)).cells.tolist()
     [1000000000000001.5, 0.0]
     """
     from scipy.sparse import csr_array, diags_array

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.programs.nearest_sums import nearest_sums
+from solvers.programs.nearest_sums import fitted_sums
 
 Array = NDArray[np.float64]
 MOST = 20_000  # counts, whose program takes seconds
@@ -92,7 +92,7 @@ def _nearest(shape: tuple[int, ...], asked: Sequence[AskedTable], records: int |
     near = np.concatenate([np.zeros(0), *(table.values.ravel() for table in asked)])
     errors = np.concatenate([np.zeros(0), *(np.full(table.values.size, table.weight**-0.5) for table in asked)])
     known = np.zeros(0) if records is None else np.array([float(records)])
-    found = nearest_sums(vstack(parts), near, errors, csr_array(np.ones((len(known), cells))), known)
+    found = fitted_sums(vstack(parts), near, errors, csr_array(np.ones((len(known), cells))), known)
     if found is None:
         raise RuntimeError("the nearest real tables were not found")
     point: Array = found.cells.reshape(shape)

@@ -220,7 +220,7 @@ def test_published_sums_that_contradict_each_other_are_refused() -> None:
 
 
 def test_a_solver_that_gives_up_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solvers.lattices.agreeing_counts.nearest_sums", lambda *_: None)
+    monkeypatch.setattr("solvers.lattices.agreeing_counts.fitted_sums", lambda *_: None)
     with pytest.raises(DesignFailed, match="gave up"):
         agreed(np.eye(2), np.zeros(2), None, [], True)
 

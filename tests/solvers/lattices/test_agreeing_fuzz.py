@@ -16,7 +16,7 @@ from designer.records.hierarchies import Hierarchy
 from designer.records.margins import MarginLattice
 from solvers.lattices.agreeing_counts import AskedSums, nearest_counts
 from solvers.lattices.transport import nearest_integer, nearest_real
-from solvers.programs.nearest_sums import nearest_sums
+from solvers.programs.nearest_sums import fitted_sums
 from solvers.programs.table_fit import AskedTable, fitted_counts, table_of
 
 LAYOUTS = {
@@ -149,7 +149,7 @@ def squares(sums: Any, near: Any, errors: Any, x: Any) -> Fraction:
 
 def real_sums(rng: Any) -> None:
     sums, near, errors, exact, totals = drawn(rng)
-    found = nearest_sums(csr_array(sums), near, errors, csr_array(exact), totals.astype(float))
+    found = fitted_sums(csr_array(sums), near, errors, csr_array(exact), totals.astype(float))
     assert found is not None and (found.cells >= 0).all()
     worst, apart = missed(sums, near, errors, exact, totals, found.cells)
     assert worst <= 1e-6 and apart <= 1e-8
@@ -252,7 +252,7 @@ def whole_fits(rng: Any) -> None:
     sums = np.vstack([eye.reshape(9, 3, 3).sum(axis=2).T, eye.reshape(9, 3, 3).sum(axis=1).T, eye])
     near = np.concatenate([table.values.ravel() for table in asked])
     exact = np.ones((0 if records is None else 1, 9), dtype=int)
-    best = nearest_sums(csr_array(sums), near, np.full(15, 18**0.5), csr_array(exact), np.full(len(exact), float(truth.sum())))
+    best = fitted_sums(csr_array(sums), near, np.full(15, 18**0.5), csr_array(exact), np.full(len(exact), float(truth.sum())))
     assert best is not None
     assert (np.abs(sums @ (found.ravel() - best.cells)) <= 9 + 1e-12 * np.abs(near)).all()
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from solvers.programs import nearest_sums as module
-from solvers.programs.nearest_sums import nearest_sums
+from solvers.programs.nearest_sums import fitted_sums
 
 TOTAL = csr_array([[1, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 NONE = csr_array((0, 3))
@@ -17,14 +17,14 @@ NONE = csr_array((0, 3))
 def test_a_total_and_its_parts_share_what_they_lack(size: float) -> None:
     """With equal errors each part takes a quarter of what the total has above their sum."""
     near = np.array([3 * size + 8, size + 1, size - 2, size + 5])
-    found = nearest_sums(TOTAL, near, np.full(4, 2.0), NONE, np.zeros(0))
+    found = fitted_sums(TOTAL, near, np.full(4, 2.0), NONE, np.zeros(0))
     assert found is not None
     np.testing.assert_allclose(found.cells - size, [2, -1, 6], atol=1e-6 + 4 * np.spacing(size))
 
 
 def test_small_cells_keep_their_digits_beside_large_ones() -> None:
     near = np.array([1e15 + 5.0, 1e15, 3.5, -40.0])
-    found = nearest_sums(TOTAL, near, np.ones(4), csr_array([[0, 1, 1]]), np.array([7.0]))
+    found = fitted_sums(TOTAL, near, np.ones(4), csr_array([[0, 1, 1]]), np.array([7.0]))
     assert found is not None and found.cells[2] == 0
     assert found.cells[1] == pytest.approx(7.0, abs=1e-9) and abs(found.cells[0] - 1e15) <= 1
 
@@ -32,4 +32,4 @@ def test_small_cells_keep_their_digits_beside_large_ones() -> None:
 def test_what_misses_the_conditions_of_a_minimum_is_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver that always says: stay where you are."""
     monkeypatch.setattr(module, "solve_conic", lambda curvature, linear, blocks: (np.zeros_like(linear), [np.zeros(0)] * 3))
-    assert nearest_sums(TOTAL, np.array([9.0, 1, 2, 3]), np.ones(4), NONE, np.zeros(0)) is None
+    assert fitted_sums(TOTAL, np.array([9.0, 1, 2, 3]), np.ones(4), NONE, np.zeros(0)) is None
