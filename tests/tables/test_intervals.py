@@ -10,6 +10,8 @@ import pytest
 from scipy.stats import binom, norm
 
 from benchmarks.interval_coverage import Plan, plan
+from designer.reports.evidence import SeenRelease
+from designer.reports.sections import answers
 from designer.sampling.entropy import SeededEntropy
 from designer.tables import Average, Condition, Count, Groups, Measure, Quantile, Sum, TablePlan
 from designer.tables.answers import Answer, Answers
@@ -141,3 +143,17 @@ def test_intervals_of_sums_say_that_amounts_were_clipped() -> None:
     assert all(said in meaning for name, meaning in numbers_of(released.answer_tables()[0]).meanings.items() if "lower" in name)
     counts = TablePlan([Count("all", everybody, variance=1)]).release(ibis.memtable({"pay": [1.0]}))
     assert "clipped" not in counts.answer_tables()[0].intervals().law
+
+
+def test_the_page_tells_the_clipping_of_every_sum_and_cuts_no_sentence_off() -> None:
+    import ibis
+
+    everybody, columns = Groups([], keys=[[]]), [f"amount_{k}" for k in range(5)]
+    sums = [Sum(name, everybody, variance=4, measure=Measure(name, upper=50)) for name in columns]
+    released = TablePlan(sums).release(ibis.memtable({name: [400.0] for name in columns}))
+    document = {"time": "now", "fingerprint": "f", "rows": None, "published": None}
+    page = str(answers(SeenRelease("release.json", released, document, None)))  # type: ignore[arg-type]
+    assert all(
+        f"each interval of {name} is for the sum or the average of amounts clipped to [0, 50]" in page for name in columns
+    )
+    assert "characters)" not in page and "true answer" not in page
