@@ -32,6 +32,7 @@ from designer.marginals.tables import (
     tables_of_database,
     tables_of_histogram,
 )
+from designer.metrics import Hamming
 from designer.progress import announce, track
 from designer.question.histogram import Universe
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
@@ -380,7 +381,7 @@ class StructuredMechanism(DrawnTerms):
         return Guarantee(
             unit="The presence of one record." if presence else "The attribute values of one record.",
             relation=self.protection.sentence(),
-            unprotected=() if presence else (*self.warning, "The number of records is public."),
+            unprotected=self._unprotected(),
             notion=NOTIONS["gaussian" if self.noise == "gaussian" else "exponential"],
             parameters=self._parameters(),
             mechanism=(
@@ -393,6 +394,20 @@ class StructuredMechanism(DrawnTerms):
             timing=TIMING,
             fingerprint=self.fingerprint,
         )
+
+    def _unprotected(self) -> tuple[str, ...]:
+        if isinstance(self.protection, Presence):
+            return ()
+        attributes, told = self.workload.domain.attributes, []
+        if isinstance(self.protection, Hamming):
+            free = [repr(name) for name, b in zip(attributes, self.protection.budgets, strict=True) if np.isinf(b)]
+            told = [f"Unprotected attributes, with queries of them alone answered exactly: {', '.join(free)}."] if free else []
+        else:
+            apart = [
+                repr(name) for name, part in zip(attributes, self.protection.parts, strict=True) if part.components().any()
+            ]
+            told = [f"Changes between different connected components of {', '.join(apart)} are not protected."] if apart else []
+        return (*self.warning, "The number of records is public.", *told)
 
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
         """The same for what one row is; see `MarginalMechanism.guarantee_for`."""

@@ -194,3 +194,16 @@ def test_what_cannot_be_asked_is_refused() -> None:
     for places, term in (([[0]], 9), ([[0, 0, 0]], 0), ([[7]], 0), ([[0.5]], 0)):
         with pytest.raises(InvalidProblem):
             made.sample_noise(0).answers(places, term)
+
+
+def test_what_has_no_budget_is_said_to_be_unprotected() -> None:
+    """An attribute without a budget, and values that no budget joins, stand in the guarantee with their names."""
+    domain = Domain.of({"sex": ["f", "m"], "pay": ["low", "high"], "town": ["a", "b", "c"]})
+    tables = StructuredWorkload.tables(domain, [[name] for name in domain.attributes])
+    free = design_structured(tables, metrics.hamming(domain, [1.0, np.inf, 1.0])).guarantee.unprotected
+    assert free[1] == "Unprotected attributes, with queries of them alone answered exactly: 'pay'."
+    apart = metrics.from_matrix([[0.0, 1.0, np.inf], [1.0, 0.0, np.inf], [np.inf, np.inf, 0.0]])
+    parts = [metrics.uniform(2, 1.0), metrics.uniform(2, 1.0), apart]
+    kept = design_structured(tables, metrics.product(domain, parts)).guarantee.unprotected
+    assert kept[1] == "Changes between different connected components of 'town' are not protected."
+    assert len(design_structured(tables, metrics.hamming(domain, [1.0, 1.0, 1.0])).guarantee.unprotected) == 1
