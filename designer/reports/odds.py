@@ -137,7 +137,7 @@ class Risk:
     @classmethod
     def of(cls, cost: Cost | TotalCost, rare: Fraction = RARE) -> Risk:
         """Of what a change costs; under a promise with a delta what odds exceed with chance `rare` (`TotalCost.loss_at`), or
-        twice the least delta that it has."""
+        four times the least delta that it has."""
         total = cost if isinstance(cost, TotalCost) else TotalCost((cost,))
         if (pure := total.epsilon) is not None:
             return cls(pure, Fraction(0), 1.0 if pure > LARGEST else chance_after(pure, Fraction(1, 2)))

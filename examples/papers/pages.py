@@ -15,6 +15,7 @@ from examples.papers.frame import Erratum, Paper, Picture, Row, Section, Value, 
 HEAD = "| item | what it says | verdict | where, and how it is run |\n| --- | --- | --- | --- |"
 NUMBERS = "| item | quantity | published | read from | computed |\n| --- | --- | --- | --- | --- |"
 NUMBER = re.compile(r"^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$")
+SIGN, GLUE = re.compile(r" ([-+*]) "), "\0"  # between terms, and what stands for the spaces around it
 OUTSIDE = "outside"
 NOTHING = "none"
 Line = tuple[str, str]  # item, quantity
@@ -29,8 +30,9 @@ def page(paper: Paper, full: bool) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Words, in lines that fit; paragraphs apart stay apart."""
-    return "\n\n".join(textwrap.fill(" ".join(part.split()), 120, break_long_words=False) for part in text.split("\n\n"))
+    """Words, in lines that fit; paragraphs apart stay apart, and sums and products whole: no line begins as a list."""
+    whole = [SIGN.sub(rf"{GLUE}\1{GLUE}", " ".join(part.split())) for part in text.split("\n\n")]
+    return "\n\n".join(textwrap.fill(part, 120, break_long_words=False) for part in whole).replace(GLUE, " ")
 
 
 def _tally(paper: Paper) -> str:

@@ -23,6 +23,7 @@ INSIDE = {
         "progress.showing_progress",
         "progress.track",
     },
+    "marginals_adult": {"tables.opening.open_table"},  # as the command line opens a file, so that no type is guessed
     "pictures": {
         *("certified.drawn_tradeoffs.tradeoff_drawing", "pictures.drawing.beside", "pictures.registered.save_figure"),
         "question.histogram.Keys",

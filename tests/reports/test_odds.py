@@ -177,7 +177,12 @@ def test_an_attacker_on_normal_noise_gains_no_more_than_is_told(budget: float) -
     assert "1 in 1,000,000" in told.but_for
 
 
-def test_a_promise_with_a_large_delta_of_its_own_is_told_at_that_delta() -> None:
-    assert Risk.of(Cost(epsilon=Fraction(1), delta=Fraction(1, 100))).delta == Fraction(1, 100)
+def test_a_promise_with_a_large_delta_of_its_own_is_told_at_a_chance_that_it_bounds() -> None:
+    """Against the laws that exceed a loss c most: a chance m with `m (1 - e^(epsilon - c)) = delta`, and `m e^-c` down."""
+    told = Risk.of(Cost(epsilon=Fraction(1), delta=Fraction(1, 100)))
+    most = 0.01 / (1 - math.exp(1 - float(told.epsilon)))
+    assert told.delta == Fraction(4, 100) and 0.01 < most * (1 + math.exp(-float(told.epsilon))) <= 0.04
     loose = Risk.of(Cost.concentrated(Fraction(1, 2), Fraction(1, 1000)))
-    assert loose.delta == Fraction(2, 1000) and loose.epsilon < 4
+    normal = norm(0.5, 1)  # the loss of continuous normal noise of that rho, which all may happen with 999 of 1000
+    assert loose.delta == Fraction(4, 1000) and normal.sf(float(loose.epsilon)) + normal.cdf(-float(loose.epsilon)) <= 0.003
+    assert float(loose.epsilon) <= 0.5 + 2 * math.sqrt(0.5 * math.log(1000)) + math.log(2)

@@ -59,7 +59,7 @@ def programs(names: dict[str, Any], folder: Path) -> None:
 
 
 def verifying(names: dict[str, Any], folder: Path) -> None:
-    assert len(COMMAND.findall(PAGES["guides/verifying.md"].read_text())) == 10
+    assert len(COMMAND.findall(PAGES["guides/verifying.md"].read_text())) == 11
     assert {"spec.json.sig", "office", "office.pub"} <= files(folder)
 
 
