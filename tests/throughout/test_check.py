@@ -70,7 +70,7 @@ def malformed(made: Specified) -> list[Any]:
         return [
             *NOTHING,
             *frames,
-            shorter,
+            *([shorter] if lacking else []),  # of a single column every length is right
             lacking,
             {**good, first: 5},
             pd.DataFrame(lacking),
