@@ -22,7 +22,6 @@ from designer.values.arrays import Floats, frozen
 from designer.values.printing import printed
 from designer.values.published import PublishedSums
 from designer.values.rounding import at_most
-from solvers.lattices.agreeing_counts import AskedSums, nearest_counts
 from solvers.status import Status
 
 M = TypeVar("M")
@@ -135,6 +134,8 @@ def agreed(
     weighted; where it is 0 an answer is exact; None for equal weights. exact: rows (p, N) with their sums (p,), several.
     """
     from scipy.sparse import csr_array, vstack
+
+    from solvers.lattices.agreeing_counts import AskedSums, nearest_counts
 
     sums = csr_array(sums)
     spread = np.ones(len(answers)) if deviations is None else np.asarray(deviations, dtype=np.float64)

@@ -111,7 +111,10 @@ class OwnConstraint:
 
     def slack(self, weights: Floats) -> Floats:
         """How far the present values are off, entry by entry as in `relaxed`; infinite where there are none, or of a cone that
-        does not hold."""
+        does not hold.
+
+        weights: those of `weights()`, (...,).
+        """
         if self.expr is None:
             return np.asarray(0.0 if self.violation() <= self.allowed else np.inf)
         with np.errstate(all="ignore"):
@@ -123,7 +126,10 @@ class OwnConstraint:
         return np.asarray((np.abs(value) if self.kind == "equal" else np.maximum(value, 0.0)) * weights)
 
     def priced(self, weights: Floats, multipliers: Sequence[Floats]) -> Floats:
-        """Multipliers of `expr`, which price no slack above its cost of 1, from those of `relaxed`, each of its shape."""
+        """Multipliers of `expr`, which price no slack above its cost of 1, from those of `relaxed`, each of its shape.
+
+        weights: those of `weights()`, (...,). multipliers: one for each constraint of `relaxed`, (...,).
+        """
         if self.kind == "semidefinite":
             return np.asarray(-weights * multipliers[0] / max(1.0, float(np.trace(multipliers[0]))))
         signed = multipliers[0] - multipliers[1] if self.kind == "equal" else multipliers[0]

@@ -81,8 +81,8 @@ def simulated_moments(acceptance: float, cells: int, draw: Callable[[int], Float
 
 
 class SummedTails(NamedTuple):
-    """The law of the size of the noise in every answer. sizes: of answer k, in rising order; beyond: the probabilities of more
-    than each of them. left: a bound of the probability of all that was not summed."""
+    """The law of the size of the noise in every answer. sizes: of answer k, (L_k,), in rising order; beyond: (L_k,), the
+    probabilities of more than each of them. left: a bound of the probability of all that was not summed."""
 
     sizes: tuple[Floats, ...]
     beyond: tuple[Floats, ...]

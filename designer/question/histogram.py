@@ -110,7 +110,7 @@ class Keys(Immutable):
 
 
 @dataclass(frozen=True)
-class Universe:
+class Universe(Immutable):
     """The elements that counts speak of: their names, the columns of a table that hold them, where that is known, which of
     them, by position, no record can have, and rows, (q, N), whose answers are 0 of all data that there can be.
 
@@ -140,14 +140,14 @@ class Universe:
         return self.keys.rows if self.keys else [(name,) for name in self.elements]
 
     @cached_property
-    def position(self) -> dict[tuple[str, ...], int]:
+    def position(self) -> Mapping[tuple[str, ...], int]:
         """The element that a row of texts names."""
         return {row: place for place, row in enumerate(self.rows)}
 
     @cached_property
-    def _known(self) -> list[set[str]]:
+    def _known(self) -> tuple[frozenset[str], ...]:
         """The texts of each column."""
-        return [set(column) for column in zip(*self.rows, strict=True)]
+        return tuple(frozenset(column) for column in zip(*self.rows, strict=True))
 
     def places(self, columns: Sequence[Sequence[object]]) -> list[int | None]:
         """The element of each row of some columns in the order of the keys; None where a row names none."""

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.values.arrays import Floats
+from designer.values.arrays import Floats, Immutable
 from solvers.pairs.tree import Boxes, Indices, PointTree, grown
 from solvers.pairs.walk import PIECE, PairWalk
 
@@ -24,7 +24,7 @@ Along = Callable[[Indices, Indices], Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Nearness:
+class Nearness(Immutable):
     """Budgets as a rule on numbers of the elements, that bounds them between boxes of such numbers too.
 
     features: (N, f), numbers of each element; may be none. rule(gaps, a, b): the budget of elements with the numbers a and b,

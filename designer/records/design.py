@@ -27,7 +27,6 @@ from designer.records.policies import GaussianSums
 from designer.records.targets import COUNT, Accuracy, PriorRecords
 from designer.values.arrays import Floats, Immutable, frozen
 from designer.values.checks import positive
-from solvers.programs.loads import least_load
 from solvers.solution import Solution
 
 
@@ -287,6 +286,8 @@ def _each_measure(program: PrecisionProgram, tolerance: float) -> tuple[Floats, 
 
     The least `S_a` of each measure make the least policy at every record at once, and so for every functional.
     """
+    from solvers.programs.loads import least_load
+
     path = program.freeze(np.zeros(program.shape)).paths[-1]
     rows, bounds, rounds = [], [], 0
     for a, start in enumerate(program.direct):
@@ -309,6 +310,8 @@ def _each_measure(program: PrecisionProgram, tolerance: float) -> tuple[Floats, 
 
 def _all_measures(program: PrecisionProgram, tolerance: float) -> tuple[Floats, float, str]:
     """The program as a whole."""
+    from solvers.programs.loads import least_load
+
     solution = least_load(program.loads, program.errors, program.direct.ravel(), tolerance=tolerance)
     found = program.scaled(_usable(solution).reshape(program.shape))
     return found, solution.lower_bound, f"cutting planes, {solution.iterations} rounds"

@@ -31,7 +31,10 @@ copyreg.pickle(MappingProxyType, lambda mapping: (view, (dict(mapping),)))  # Py
 
 def settled(array: NDArray[Any]) -> bool:
     """Whether nobody can write to an array, nor make it writable again: its numbers are those of a `bytes` object, or, where
-    it holds objects, of another array that is read-only."""
+    it holds objects, of another array that is read-only.
+
+    array: (...,), any shape.
+    """
     part: Any = array
     while isinstance(part, np.ndarray):
         if part.flags.writeable:
@@ -114,7 +117,7 @@ class _Walk:
 
     def of(self, value: Any) -> Any:
         kind = type(value)
-        if kind in ATOMS or isinstance(value, (type, ModuleType, Enum)):
+        if kind in ATOMS or isinstance(value, (type, ModuleType, Enum, Seal)):  # a seal inside grows by ordinary use
             return value
         if id(value) not in self._seen:
             self._seen[id(value)] = (value, value)  # a circle ends here

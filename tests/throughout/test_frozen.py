@@ -197,14 +197,18 @@ def test_what_is_read_only_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_hasattr_answers_for_every_public_name_of_what_is_reachable(name: str) -> None:
-    for way, value in reachable(specimens()[name]):
+def test_every_public_name_of_what_is_reachable_answers_hasattr_and_leaves_nothing_writable(name: str) -> None:
+    """What is remembered along the way, at any depth, neither can be written to nor counts as a change."""
+    made = pickle.loads(pickle.dumps(specimens()[name]))
+    for way, value in list(reachable(made)):
         if type(value).__module__.startswith("designer."):
             for attribute in dir(type(value)):
                 try:
                     hasattr(value, attribute)
                 except Exception as error:
                     raise AssertionError(f"{way}.{attribute}: {error!r}") from error
+    made.require_unchanged()
+    assert not [way for way, value in reachable(made) if writable(value)]
 
 
 def test_an_attribute_that_is_not_there_says_why() -> None:
