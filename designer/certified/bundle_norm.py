@@ -19,6 +19,8 @@ from designer.errors import InvalidProblem
 from designer.values.arrays import Floats
 from designer.values.checks import shown
 
+MOST_ENTRIES = 2**27  # of the facets of all bundles, written out: 1 GiB
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class BundleNorm(Norm):
@@ -104,6 +106,11 @@ def _require_bundles(gauges: Sequence[Gauge], places: Sequence[Sequence[int]], c
     if not where or len(set(where)) < len(where) or not all(type(k) is int and 0 <= k < size for k in where):
         raise InvalidProblem(
             f"norm.bundles: {shown(where)} must be different whole numbers from 0 to {size - 1}, at least one."
+        )
+    facets = sum(len(gauge.map) for gauge in gauges)
+    if facets * size > MOST_ENTRIES:
+        raise InvalidProblem(
+            f"norm.size: {size} coordinates, with {facets} facets, are more than {MOST_ENTRIES} entries; measure fewer."
         )
     if [list(bundle) for bundle in places] != sorted(sorted(bundle) for bundle in places):
         raise InvalidProblem(f"norm.bundles: {shown(where)}: sort the places in each bundle, and bundles by their first ones.")

@@ -175,7 +175,7 @@ def _check_shape(spec: Mapping[str, Any]) -> None:
         rows, queries, elements = (workload.get(key) for key in ("matrix", "queries", "elements"))
         lists = [entry for entry in (rows, queries, elements) if isinstance(entry, list)]
         widths = {len(row) if isinstance(row, list) else -1 for row in lists[0]} if len(lists) == 3 else set()
-        if widths != {len(lists[-1])} or len(lists[0]) != len(lists[1]):
+        if len(lists) < 3 or widths != {len(lists[-1])} or len(lists[0]) != len(lists[1]):
             raise InvalidSpec(
                 "workload.matrix: must have one row for each query and one column for each element; restore the file."
             )

@@ -31,6 +31,9 @@ class LinkedCells(Immutable):
     tables: tuple[tuple[str, tuple[str, ...]], ...]
 
     def __post_init__(self) -> None:
+        unnamed = [name for name, _ in self.tables if not isinstance(name, str) or not name]
+        if unnamed:
+            raise InvalidProblem(f"tables: {shown(unnamed[0])} is no name of a table; give a text that is not empty.")
         if len(self.tables) < 2 or len({name for name, _ in self.tables}) < len(self.tables):
             raise InvalidProblem(f"tables: {shown([name for name, _ in self.tables])}; give two or more, each by its own name.")
         for name, attributes in self.tables:

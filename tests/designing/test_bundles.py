@@ -220,3 +220,9 @@ def test_the_dual_norm_is_the_largest_value_on_the_ball() -> None:
         assert norm.reach(row).tolist() == [expected]
         assert norm.silent.tolist() == [False, True, False, False]
         assert norm.exact([Fraction(0), Fraction(1), Fraction(0), Fraction(0)]) is None
+
+
+def test_coordinates_that_fill_the_memory_are_refused_before_they_do() -> None:
+    line = Gauge(np.array([[2.0]]), np.ones(1))
+    with pytest.raises(InvalidProblem, match=r"norm\.size: 9007199254740992 coordinates, with 2 facets, are more than"):
+        BundleNorm((line, line), ((0,), (2,)), "sum", 2**53)

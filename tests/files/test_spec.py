@@ -605,3 +605,13 @@ def test_nothing_in_a_spec_is_imported_or_run(tmp_path: Path) -> None:
         spec["mechanism"]["relation"]["kind"] = kind
         with pytest.raises(InvalidSpec, match=r"relation\.kind"):
             read(tmp_path, resealed(spec))
+
+
+@pytest.mark.parametrize("listed", [0, 1, 2])
+def test_a_workload_whose_parts_are_no_lists_is_refused(listed: int, tmp_path: Path) -> None:
+    made = design(Problem(Workload([[1, 0], [0, 1]]), metrics.uniform(2, 1.0)), "laplace").mechanism
+    spec = json.loads(made.save(tmp_path / "spec.json").read_text())
+    for key in ("matrix", "queries", "elements")[listed:]:
+        spec["mechanism"]["workload"][key] = None
+    with pytest.raises(InvalidSpec, match=r"workload\.matrix: must have one row for each query"):
+        load(spec)

@@ -213,3 +213,9 @@ def test_a_strategy_needs_a_list_of_the_changes_and_says_so():
     linked = invariants.linked(SMALL, TABLES, [["age"]])
     with pytest.raises(DesignFailed, match="too many changes to be written out"):
         design(Problem(Workload.identity(linked.size), linked.protect(1.0)), "strategy_laplace")
+
+
+@pytest.mark.parametrize("name", [None, 1.5, ""])
+def test_names_of_tables_are_texts(name: object) -> None:
+    with pytest.raises(InvalidProblem, match=r"tables: .* is no name of a table; give a text that is not empty\."):
+        LinkedTables(SMALL, (("sexes", ("age", "sex")), (name, ("age", "county"))), ())  # type: ignore[arg-type]
