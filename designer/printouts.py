@@ -9,7 +9,7 @@ import numpy as np
 from designer.additive.interface import Mechanism
 from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
-from designer.designing.accuracy import worst_of
+from designer.designing.accuracy import standing_words, worst_of
 from designer.designing.least import LeastBudget
 from designer.designing.made import Design
 from designer.designing.reasons import said_once
@@ -194,6 +194,10 @@ def budget_summary(title: str, found: LeastBudget, width: int = WIDTH) -> str:
             f"Met there:    all {len(found.reached)} targets; nearest to missing: {printed(worst.sentence())}",
             f"Missed at:    {at_least(found.missed_at, 6)}, smaller by {found.step:g}: {printed(missed.sentence())}",
             f"Lower bound:  {proven}",
+            *(
+                f"Accuracy:     {line}"
+                for line in standing_words(found.design.mechanism, [one.target for one in found.reached])
+            ),
             "",
             found.to_text(width),
             "",

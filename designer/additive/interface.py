@@ -210,7 +210,8 @@ class Mechanism(TakesCounts):
     def design_lines(self) -> list[str]:
         """The summary with the expected error, for the terminal."""
         ball = [f"Norm ball:   {self.ball_words}"] if self.ball_words else []
-        return [*self.summary_lines(), *ball, f"Error:       expected total squared error {self.error():.6g} of the answers"]
+        error = f"Error:       expected total squared error {self.error():.6g} of the answers"
+        return [*self.summary_lines(), *ball, error, *([f"             {self.accuracy_words}"] if self.accuracy_words else [])]
 
     def _require_law(self, norm: Norm) -> None:
         """A fall-off that is known and proven for the norm, and a relation over the elements of the workload."""

@@ -42,8 +42,8 @@ class Reached:
 def reached_by(mechanism: Mechanism, problem: Problem, targets: Targets) -> tuple[Reached, ...]:
     """What the noise that is in fact drawn reaches of every target, in the order of the queries.
 
-    Standard errors are those of `mechanism.standard_errors()`, margins those of `mechanism.margins()`: exact, or proven bounds
-    from above where no closed form is known. With a public number of records n the largest bias over histograms of n records,
+    Standard errors are those of `mechanism.standard_errors()`, margins those of `mechanism.margins()`, as releases and reports
+    state them; `standing_words` says what they are where they are not computed. With a public number of records n the largest bias over histograms of n records,
     `n max_i |P - Q|_ki`, is part of it: `root(variance + bias^2)`, margin + bias.
     """
     asked = targets.of(mechanism.workload.queries)
@@ -54,6 +54,13 @@ def reached_by(mechanism: Mechanism, problem: Problem, targets: Targets) -> tupl
     margins = mechanism.margins(CONFIDENCE) + bias if True in kinds else bias
     errors = np.hypot(mechanism.standard_errors(), bias) if False in kinds else bias
     return tuple(Reached(t, float((margins if t.kind == "margin" else errors)[t.place])) for t in asked)
+
+
+def standing_words(mechanism: Mechanism, targets: Sequence[Target]) -> list[str]:
+    """What the numbers that meet these targets are, where they are not computed, and by which law margins are; in sentences."""
+    kinds = {target.kind == "margin" for target in targets}
+    errors = [mechanism.accuracy_words] if False in kinds and mechanism.accuracy_words else []
+    return [*errors, *([f"Margins by {mechanism.reach_of_answers(CONFIDENCE, False)[1]}."] if True in kinds else [])]
 
 
 def worst_of(reached: Sequence[Reached]) -> Reached:

@@ -28,6 +28,8 @@ from designer import (
 from designer.designing.accuracy import reached_by, towards, worst_of
 from designer.designing.factor_search import problem_at
 from designer.designing.stretching import stretched, stretches
+from designer.lattice.mechanism import LatticeMechanism
+from designer.printouts import budget_summary, design_summary
 from designer.question.relation import Relation
 from designer.relations.budget_factor import with_budgets_times
 from designer.relations.row_groups import RowGroups
@@ -255,3 +257,58 @@ def test_a_whole_number_that_the_margin_reaches_exactly_has_a_least_budget() -> 
     found = least_budget(counts, Targets(margin={"q0": 10}), "laplace")
     beyond = [2 * math.exp(-11 * b) / (1 + math.exp(-b)) for b in (found.factor, found.missed_at)]
     assert beyond[0] <= 0.05 < beyond[1] and found.missed_at >= found.factor / (1 + 1.1e-4)
+
+
+def enumerated(made: LatticeMechanism, half: int) -> tuple[np.ndarray, np.ndarray]:
+    """Integer tables of two rows and three columns whose margins are 0, (n, 6), with their probabilities, (n,): nothing of the
+    program but the frozen norm."""
+    a, b = (axis.ravel() for axis in np.meshgrid(*[np.arange(-half, half + 1)] * 2))
+    tables = np.stack([a, b, -a - b, -a, -b, a + b], axis=1).astype(float)
+    rates = np.asarray(made.norm(tables[:, made.columns]))
+    masses = np.exp(-rates if made.falloff == "exponential" else -(rates**2) / 2)
+    return tables, masses / masses.sum()
+
+
+@pytest.mark.parametrize(
+    ("family", "shape"),
+    [("lattice_laplace", "l1"), ("lattice_laplace", "l2"), ("lattice_laplace", "hull"), ("lattice_gaussian", "l2")],
+)
+def test_published_margins_need_what_the_enumerated_law_says(family: str, shape: str) -> None:
+    """Standard errors and margins that budget 0.5 reaches cost 0.5, by `least_budget`, `design` and the release; margins of a
+    gauge come from draws, and are a little wide."""
+    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    whole, half = (
+        Problem(Workload.identity(6), invariants.margins((2, 3)).protect(epsilon), notion=notion)  # type: ignore[arg-type]
+        for epsilon in (1.0, 0.5)
+    )
+    made = design(half, family, shape=shape).mechanism
+    assert isinstance(made, LatticeMechanism)
+    tables, masses = enumerated(made, 150)
+    error = float(np.sqrt(masses @ tables**2).max())
+    margin = float(max(min(t for t in range(150) if masses[np.abs(x) > t].sum() <= 0.05) for x in tables.T))
+    assert made.standard_errors().max() == pytest.approx(error, rel=1e-6) and made.margins().max() == margin
+    for targets in (Targets(standard_error=error * (1 + 1e-6)), Targets(margin=margin)):
+        found = least_budget(whole, targets, family, shape=shape, curve=1)
+        for factor, met in ((found.factor, True), (found.missed_at, False)):
+            there = design(problem_at(factor, whole), family, shape=shape).mechanism
+            assert isinstance(there, LatticeMechanism)
+            points, law = enumerated(there, 200)
+            beyond = max(law[np.abs(x) > margin].sum() for x in points.T)
+            reached = np.sqrt(law @ points**2).max() / error <= 1 + 1e-6 if targets.margin is None else beyond <= 0.05
+            assert bool(reached) is met or (shape == "hull" and targets.margin is not None and not met)
+        if targets.margin is None:
+            assert found.factor == pytest.approx(0.5, rel=2 * found.step)
+        stated = found.design.mechanism
+        released = stated.release([9] * 6)
+        (listed,) = released.answer_tables()
+        told = listed.intervals(0.95)
+        assert np.allclose((told.upper - told.lower) / 2, stated.margins())
+        assert budget_summary("margins", found).count(f"Margins by {told.law}.") == (targets.margin is not None)
+
+
+def test_a_factor_that_rests_on_draws_says_so() -> None:
+    problem = Problem(Workload.identity(12), invariants.margins((3, 4)).protect(1.0))
+    found = least_budget(problem, Targets(standard_error=9.0), "lattice_laplace", shape="l1", curve=1, step=0.01)
+    words = found.design.mechanism.accuracy_words
+    assert words.startswith("Standard errors are ") and f"Accuracy:     {words}" in budget_summary("margins", found)
+    assert words in design_summary("margins", found.design)

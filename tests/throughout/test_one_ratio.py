@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from designer.certified.certificate import PrivacyCertificate
+from designer.version import VERSION
+from solvers.exact.rational import float_above
 from tests.oracles.spec_specimens import specimens
 
 RATIOS = {
@@ -25,3 +29,17 @@ def test_guarantee_and_certificate_state_one_ratio_and_never_a_smaller_one(name:
     assert ratio >= exact and (exact == 0 or np.nextafter(ratio, -1) < exact)
     assert made.guarantee.parameters.get("worst_ratio", ratio) == ratio
     assert f" {ratio!r} (" in made.privacy.lines()[0]
+
+
+def test_files_of_this_version_state_the_ratio_of_their_certificate_once() -> None:
+    root = Path(__file__).parents[2]
+    files = [*root.glob(f"tests/data/specs/v{VERSION}/*.json"), *root.glob("examples/**/*.json")]
+    found = []
+    for path in files:
+        data = json.loads(path.read_text())
+        spec = data.get("spec", data)
+        ratio, stated = spec["certificate"].get("worst_ratio"), spec["guarantee"]["parameters"].get("worst_ratio")
+        if ratio is not None and stated is not None:
+            found.append(path)
+            assert stated == float_above(Fraction(ratio)), path.name
+    assert len(found) > 30
